@@ -1,0 +1,2 @@
+//! The `evenair` command.
+fn main() {}

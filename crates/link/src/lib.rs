@@ -1,0 +1,1 @@
+//! Wired links in event time: rate, delay, buffer

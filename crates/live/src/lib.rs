@@ -1,0 +1,1 @@
+//! The box: packet I/O, bridge and bypass, and the loop that drives the manager

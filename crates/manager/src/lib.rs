@@ -1,0 +1,1 @@
+//! The inline manager: classifier, hierarchical queues, virtual server, rate adaptation

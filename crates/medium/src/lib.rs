@@ -1,0 +1,1 @@
+//! The 802.11 MAC in event time, generic over the frame

@@ -1,0 +1,1 @@
+//! What the manager may know of a packet: parsing, metadata, edits

@@ -1,0 +1,1 @@
+//! The scenario file format and the results format

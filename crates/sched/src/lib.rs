@@ -1,0 +1,1 @@
+//! Queue disciplines as state machines, generic over the packet
