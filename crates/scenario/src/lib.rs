@@ -6,6 +6,7 @@
 //!
 //! The crate runs nothing. Where a scenario's words and an engine's types differ, the engine converts.
 
+mod capacity;
 mod check;
 pub mod config;
 mod manager_spec;
