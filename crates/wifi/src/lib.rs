@@ -11,8 +11,11 @@
 
 #![no_std]
 
+pub mod bianchi;
+mod capacity;
 mod phy;
 mod rate;
 
+pub use capacity::{TcpShape, adwiser_80211b, mixed_capacity, tcp_capacity, time_fair_weight};
 pub use phy::{LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble};
 pub use rate::{PhyRate, Standard, UnknownStandard};
