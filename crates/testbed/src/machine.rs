@@ -21,6 +21,10 @@ pub struct Plan {
     pub taps: Vec<String>,
     /// Kernel variables, set before the devices are made so that these inherit the defaults.
     pub sysctls: Vec<(String, String)>,
+    /// Name of the congestion control that programs without a choice of their own get, where the kernel permits: a
+    /// namespace other than the first may only have those that the administrator opened to all users. The agent
+    /// chooses for each socket, which is permitted.
+    pub congestion_control: Option<String>,
     /// Commands for `ip -batch`, run when the devices are there.
     pub commands: Vec<String>,
 }
@@ -71,6 +75,11 @@ pub fn has_ipv6() -> bool {
 fn set_up(plan: &Plan) -> Result<Vec<Tap>, TestbedError> {
     for (name, value) in &plan.sysctls {
         netns::set_sysctl(name, value)?;
+    }
+    if let Some(name) = &plan.congestion_control
+        && let Err(error) = netns::set_sysctl("net/ipv4/tcp_congestion_control", name)
+    {
+        tracing::debug!(machine = plan.name, %error, "the namespace keeps its default congestion control");
     }
     let make = |name: &String| Tap::create(name).map_err(|error| TestbedError::from_tap(name, error));
     let taps = plan.taps.iter().map(make).collect::<Result<_, _>>()?;

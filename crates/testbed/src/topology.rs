@@ -109,13 +109,14 @@ fn host(scenario: &Scenario, index: usize, ipv6: bool) -> Plan {
         let gateway = segment.router();
         commands.push(format!("route add default via {}", gateway.v4));
         if ipv6 {
-            commands.push(format!("-6 route add default via {}", gateway.v6));
+            commands.push(format!("route add ::/0 via {}", gateway.v6));
         }
         if segment == Segment::Wan {
             commands.extend(neighbour(interface, gateway, ipv6));
         }
     }
-    Plan { name: host.name.clone(), taps: vec![interface.to_owned()], sysctls, commands }
+    let congestion_control = Some(scenario.tcp.congestion_control.clone());
+    Plan { name: host.name.clone(), taps: vec![interface.to_owned()], sysctls, congestion_control, commands }
 }
 
 fn router(scenario: &Scenario, ipv6: bool) -> Plan {
@@ -134,7 +135,8 @@ fn router(scenario: &Scenario, ipv6: bool) -> Plan {
             commands.extend(neighbour("wan0", plan::host(scenario, index), ipv6));
         }
     }
-    Plan { name: "router".to_owned(), taps: vec!["lan0".to_owned(), "wan0".to_owned()], sysctls, commands }
+    let taps = vec!["lan0".to_owned(), "wan0".to_owned()];
+    Plan { name: "router".to_owned(), taps, sysctls, commands, ..Plan::default() }
 }
 
 fn middle() -> Plan {
@@ -152,7 +154,7 @@ fn middle() -> Plan {
     // The box's namespace only passes frames on: with IPv6 its interfaces would announce themselves over the air.
     let sysctls = if has_ipv6() { vec![variable("net/ipv6/conf/default/disable_ipv6", "1")] } else { Vec::new() };
     let taps = vec![BOX_WLAN_PORT.to_owned(), BOX_WIRE_PORT.to_owned()];
-    Plan { name: "box".to_owned(), taps, sysctls, commands }
+    Plan { name: "box".to_owned(), taps, sysctls, commands, ..Plan::default() }
 }
 
 fn interface_commands(name: &str, own: Addresses, ipv6: bool) -> Vec<String> {
@@ -180,7 +182,6 @@ fn tcp_variables(tcp: &TcpSpec) -> Vec<(String, String)> {
     // Minimum and initial size are the kernel's defaults.
     let buffers = |initial: u64, max: u64| format!("4096 {} {max}", initial.min(max));
     [
-        ("congestion_control", tcp.congestion_control.clone()),
         ("rmem", buffers(131_072, tcp.rmem_max.0)),
         ("wmem", buffers(16_384, tcp.wmem_max.0)),
         ("timestamps", flag(tcp.timestamps).to_owned()),
