@@ -11,12 +11,11 @@ mod udp;
 mod web;
 
 use std::io::BufRead;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use protocol::{Part, Report, Request, Task};
+use protocol::{Part, Report, Request, Task, Transfer};
 use state::{App, Reporter, Times, sleep_until};
 
 /// What is left to do for a part once the run begins.
@@ -65,7 +64,6 @@ fn prepare(part: Part, reporter: &Arc<Reporter>) -> Option<Prepared> {
 
 /// Takes the sockets that a task needs, and says what is to be done with them.
 fn job(task: Task) -> Result<Job, String> {
-    let listen = |address| TcpListener::bind(address).map_err(|e| format!("listen on {address}: {e}"));
     Ok(match task {
         Task::BulkServer { listen, transfer } => {
             let listener = bulk::listen(listen, &transfer)?;
@@ -87,8 +85,9 @@ fn job(task: Task) -> Result<Job, String> {
             Box::new(move |app, _| udp::echo(app, &socket))
         }
         Task::Pinger { server, interval_ns } => Box::new(move |app, times| udp::ping(app, server, interval_ns, times)),
-        Task::WebServer { listen: address } => {
-            let listener = listen(address)?;
+        Task::WebServer { listen, congestion_control } => {
+            let transfer = Transfer::Send { bytes: None, congestion_control: Some(congestion_control) };
+            let listener = bulk::listen(listen, &transfer)?;
             Box::new(move |app, _| web::serve(app, &listener))
         }
         Task::WebReader { server, objects, size, think_ns, seed } => {

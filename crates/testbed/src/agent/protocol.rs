@@ -85,6 +85,8 @@ pub enum Task {
     WebServer {
         /// Where it listens.
         listen: SocketAddr,
+        /// Congestion control of its answers.
+        congestion_control: String,
     },
     /// Reads pages.
     WebReader {

@@ -110,11 +110,7 @@ impl App {
         let connections = self.connections();
         let (stream, _) = connections.iter().find(|(_, role)| *role == Role::Sender)?;
         let state = tcp::state(stream).ok()?;
-        Some(TcpSample {
-            cwnd_segments: state.cwnd_segments,
-            srtt_us: state.srtt_us,
-            retransmits: state.retransmits,
-        })
+        Some(TcpSample { cwnd_segments: state.cwnd_segments, srtt_us: state.srtt_us, retransmits: state.retransmits })
     }
 
     fn connections(&self) -> MutexGuard<'_, Vec<(TcpStream, Role)>> {
