@@ -1,1 +1,15 @@
-//! The scenario file format and the results format
+//! The scenario file format and the results format.
+//!
+//! A scenario is one experiment: who talks to whom over which radio, what happens when, what is measured, and what
+//! others published for it. The simulator and the testbed run the same file. [`Scenario::load`] reads one; what they
+//! report is [`results::RunResult`].
+//!
+//! The crate runs nothing. Where a scenario's words and an engine's types differ, the engine converts.
+
+pub mod config;
+mod manager_spec;
+pub mod results;
+mod types;
+
+pub use manager_spec::ManagerSpec;
+pub use types::*;
