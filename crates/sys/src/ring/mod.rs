@@ -83,7 +83,8 @@ impl Ring {
             return Err(OsError::new(format!("a ring of {frames} frames on {}", interface.name), libc::ENOMEM));
         };
         let slots = blocks * (block / slot_len);
-        set_option(&fd, libc::PACKET_VERSION, &2i32, "PACKET_VERSION", interface)?; // TPACKET_V2
+        const TPACKET_V2: i32 = 1;
+        set_option(&fd, libc::PACKET_VERSION, &TPACKET_V2, "PACKET_VERSION", interface)?;
         set_option(&fd, libc::PACKET_VNET_HDR, &1i32, "PACKET_VNET_HDR", interface)?;
         set_option(&fd, libc::PACKET_IGNORE_OUTGOING, &1i32, "PACKET_IGNORE_OUTGOING", interface)?;
         let request = libc::tpacket_req {
@@ -161,6 +162,17 @@ impl Ring {
             Slot { status, header, bytes }
         };
         Some(Frame::new(slot, flags))
+    }
+
+    /// The error that the socket has pending, for instance `ENETDOWN` after the interface went down. Waiting for the
+    /// ring returns at once as long as it is not taken.
+    pub fn take_error(&self) -> Option<OsError> {
+        let mut errno: libc::c_int = 0;
+        let mut len = size_of_val(&errno) as libc::socklen_t;
+        let value = (&raw mut errno).cast();
+        // SAFETY: the kernel writes at most `len` bytes into `errno`. It does not fail for a socket.
+        unsafe { libc::getsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, value, &raw mut len) };
+        (errno != 0).then(|| OsError::new(format!("receive from {}", self.interface.name), errno))
     }
 
     /// What the ring was offered so far.
