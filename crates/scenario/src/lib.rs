@@ -6,10 +6,15 @@
 //!
 //! The crate runs nothing. Where a scenario's words and an engine's types differ, the engine converts.
 
+mod capacity;
+mod check;
 pub mod config;
 mod manager_spec;
+mod raw;
 pub mod results;
 mod types;
+mod words;
 
-pub use manager_spec::ManagerSpec;
+pub use config::ConfigError as ScenarioError;
+pub use manager_spec::{ClassSpec, ControllerKind, Fairness, LevelKind, ManagerSpec, PhySpec};
 pub use types::*;

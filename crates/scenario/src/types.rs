@@ -5,11 +5,12 @@
 //! one to the other is [`crate::check`]. Instants of a run are [`Span`]s since its start, because each engine has an
 //! origin of its own.
 
+use evenair_manager::ClassId;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 use serde::{Deserialize, Serialize};
 
-use crate::ManagerSpec;
+use crate::{ManagerSpec, PhySpec};
 
 /// One experiment, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +52,8 @@ pub struct Scenario {
 pub struct Radio {
     /// Standard, preamble and basic rates.
     pub phy: Phy,
+    /// The same, with the RTS threshold, as it was written: to be handed to a box with a configuration of its own.
+    pub phy_spec: PhySpec,
     /// A packet (IP level) larger than this is preceded by RTS/CTS; never where absent.
     pub rts_threshold: Option<Bytes>,
     /// Attempts of a frame sent without RTS.
@@ -112,11 +115,20 @@ pub enum Place {
         rate: PhyRate,
         /// Its weight in the manager's policy.
         weight: u32,
+        /// Its class in the manager's policy.
+        class: Option<ClassId>,
     },
     /// Behind the access point (and the box), on the local wire.
     Lan,
     /// Beyond the Internet link.
     Wan,
+}
+
+impl Place {
+    /// Whether this is a station.
+    pub fn is_station(&self) -> bool {
+        matches!(self, Self::Station { .. })
+    }
 }
 
 /// One application: one station talking to one server.

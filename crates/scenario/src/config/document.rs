@@ -123,6 +123,10 @@ impl Document {
             let place = format!("--set {}={}", set.key, set.value);
             return Located { place, key: String::new(), what, allowed, source_line: None };
         }
+        if span.is_empty() {
+            let key = String::new();
+            return Located { place: self.file.clone(), key, what, allowed, source_line: None };
+        }
         let start = floor_char(&self.text, span.start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);

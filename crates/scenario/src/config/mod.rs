@@ -21,4 +21,4 @@ pub use error::{ConfigError, Located, Problem, Problems};
 pub(crate) use quantity::words;
 pub use quantity::{FromWritten, Permille};
 pub use spelling::closest;
-pub use written::{Scalar, Written};
+pub use written::{List, OrDefault, Scalar, Written};

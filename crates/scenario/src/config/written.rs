@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use toml::Spanned;
@@ -72,6 +72,104 @@ impl<T: FromWritten> Written<T> {
         }
         problems.add(self.span(), format!("{} is out of range", self.scalar), allowed);
         None
+    }
+}
+
+/// A key that may be left out.
+pub trait OrDefault<T> {
+    /// The value, `default` where the key is left out, or `None` and one more problem.
+    fn get_or(&self, default: T, problems: &mut Problems) -> Option<T>;
+
+    /// As [`OrDefault::get_or`], where a value that is there must be accepted, as in [`Written::get_if`].
+    fn get_or_if(
+        &self,
+        default: T,
+        problems: &mut Problems,
+        accept: impl FnOnce(&T) -> bool,
+        allowed: impl Into<String>,
+    ) -> Option<T>;
+
+    /// Where the key's value stands; empty where it is left out.
+    fn place(&self) -> Range<usize>;
+}
+
+impl<T: FromWritten> OrDefault<T> for Option<Written<T>> {
+    fn get_or(&self, default: T, problems: &mut Problems) -> Option<T> {
+        self.as_ref().map_or(Some(default), |written| written.get(problems))
+    }
+
+    fn get_or_if(
+        &self,
+        default: T,
+        problems: &mut Problems,
+        accept: impl FnOnce(&T) -> bool,
+        allowed: impl Into<String>,
+    ) -> Option<T> {
+        self.as_ref().map_or(Some(default), |written| written.get_if(problems, accept, allowed))
+    }
+
+    fn place(&self) -> Range<usize> {
+        self.as_ref().map_or(0..0, Written::span)
+    }
+}
+
+/// A list of values that will be read as `T`s.
+#[derive(Clone, Debug)]
+pub struct List<T> {
+    items: Vec<Written<T>>,
+    span: Range<usize>,
+}
+
+impl<T> List<T> {
+    /// Its items.
+    pub fn items(&self) -> &[Written<T>] {
+        &self.items
+    }
+}
+
+impl<T: FromWritten> List<T> {
+    /// The values, of which there must be one at least, or `None` and more problems.
+    pub fn get(&self, problems: &mut Problems) -> Option<Vec<T>> {
+        if self.items.is_empty() {
+            problems.add(self.span.clone(), "the list is empty", format!("at least one: {}", T::allowed()));
+            return None;
+        }
+        // Collected before it is judged, so that every wrong item is told.
+        let values: Vec<_> = self.items.iter().map(|item| item.get(problems)).collect();
+        values.into_iter().collect()
+    }
+}
+
+impl<T> PartialEq for List<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.items == other.items
+    }
+}
+
+impl<'de, T> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Vec<Written<T>>>::deserialize(deserializer)?;
+        Ok(Self { span: spanned.span(), items: spanned.into_inner() })
+    }
+}
+
+impl<T> Serialize for List<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.items.serialize(serializer)
+    }
+}
+
+impl<T: FromWritten> JsonSchema for List<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "List".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": T::schema(), "minItems": 1 })
     }
 }
 
