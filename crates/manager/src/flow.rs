@@ -20,7 +20,7 @@ const MAX_FLOWS: usize = 1 << 17;
 /// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
 const FLOW_IDLE: Span = Span::from_secs(120);
 /// At most this many are forgotten at once, so that no tick takes long.
-const EXPIRED_AT_ONCE: usize = 4096;
+const EXPIRED_AT_ONCE: usize = 1024;
 /// Volumes are halved when one reaches this, so that a connection that turns round is noticed.
 const VOLUME_MEMORY: u64 = 1 << 20;
 /// It has turned round when the other volume is this many times as large: a connection that sends as much either way

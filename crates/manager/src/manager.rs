@@ -133,7 +133,12 @@ impl<P> Manager<P> {
         Some(deadline)
     }
 
-    /// The state now.
+    /// The mode.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The state now. Takes time in proportion to the number of connections.
     pub fn report(&self, _now: Instant) -> Report {
         Report {
             mode: self.mode,

@@ -232,25 +232,30 @@ impl<P> Queues<P> {
     /// C* of the queues active in the last while (equation 1, applied to each node of the tree): `None` if there are
     /// none.
     pub(crate) fn capacity(&mut self, stations: &Stations, now: Instant) -> Option<BitRate> {
-        // A queue of one station has that station's C_i at once when its rate changes; others have what they serve.
-        let of_one_station = self.levels.iter().any(|level| matches!(level, Level::Station { .. } | Level::Flow));
+        // What is below a station is all its own: the station's node stands for it.
+        let is_station = |level: &Level| matches!(level, Level::Station { .. });
+        let depth = self.levels.iter().position(is_station).map_or(self.levels.len(), |index| index + 1);
+        let of_one_station = self.levels.iter().any(|level| is_station(level) || *level == Level::Flow);
         let (nodes, hsfq) = (&mut self.nodes, &self.hsfq);
         let mut layer: BTreeMap<NodeId, BitRate> = BTreeMap::new();
         self.recent.retain(|&leaf| {
             let node = nodes[leaf.index()].as_mut().expect("queues that go are taken out");
             let active = !hsfq.queue(leaf).is_empty() || now.saturating_since(node.last_held) < ACTIVE;
             node.in_recent = active;
-            if active && of_one_station {
-                layer.insert(leaf, stations.get(node.station).capacity);
-            } else if active {
-                layer.insert(leaf, node.mixture_capacity(stations));
+            if active {
+                // A queue of one station has that station's C_i at once when its rate changes; others have what they
+                // serve.
+                let capacity =
+                    if of_one_station { stations.get(node.station).capacity } else { node.mixture_capacity(stations) };
+                let top = (depth..self.levels.len()).fold(leaf, |id, _| hsfq.parent(id).unwrap_or(id));
+                layer.insert(top, capacity);
             }
             active
         });
-        for _ in 0..self.levels.len() {
+        for _ in 0..depth {
             let mut above: BTreeMap<NodeId, Vec<(u64, BitRate)>> = BTreeMap::new();
             for (id, capacity) in layer {
-                let parent = self.hsfq.parent(id).expect("all queues are equally deep");
+                let parent = self.hsfq.parent(id).expect("the root is above all layers");
                 above.entry(parent).or_default().push((self.hsfq.weight(id), capacity));
             }
             layer = above.into_iter().map(|(id, parts)| (id, mixed_capacity(&parts))).collect();
