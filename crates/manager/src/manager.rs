@@ -218,7 +218,7 @@ impl<P> Manager<P> {
             self.counters.untracked += 1;
             return None;
         };
-        self.flows.get_mut(id).note_volume(meta.ingress, tcp.payload);
+        self.flows.get_mut(id).note_packet(meta.ingress, tcp);
         self.settle(now, id, station);
         Some(id)
     }
@@ -244,7 +244,7 @@ impl<P> Manager<P> {
     /// packets must not pass each other.
     fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
-        let (station, direction) = (station.unwrap_or(flow.station), flow.leaning());
+        let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
         if (flow.station, flow.direction) == (station, direction) {
             return;
         }

@@ -180,6 +180,17 @@ fn direction_follows_the_data() {
 }
 
 #[test]
+fn another_connection_between_the_same_ports_starts_afresh() {
+    let mut manager = inserted(|_| {});
+    let upload = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), SEGMENT);
+    (0..100).for_each(|number| manager.handle_packet(START, number, &upload));
+    assert_eq!(manager.report(START).flows[0].direction, Direction::Up);
+    manager.handle_packet(START, 100, &packet(Port::Wlan, 0, 0, TcpFlags::SYN, (7, 0), 0));
+    manager.handle_packet(START, 101, &data(0, 1));
+    assert_eq!(manager.report(START).flows[0].direction, Direction::Down);
+}
+
+#[test]
 fn a_connection_taken_up_in_the_middle_is_understood() {
     for (meta, expected) in [
         (data(0, 9), Direction::Down),
