@@ -37,6 +37,14 @@ pub struct RunResult {
     pub box_counters: Option<BoxCounters>,
     /// What happened when.
     pub events: Vec<EventRecord>,
+    /// What the medium was used for; absent where the engine did not count it.
+    pub medium: Option<MediumUse>,
+    /// Frames lost, by place and reason.
+    pub losses: Vec<LossCount>,
+    /// Web pages read, in the order of their ends.
+    pub pages: Vec<PageRecord>,
+    /// Echoes, one entry per application that sent them.
+    pub echoes: Vec<EchoResult>,
     /// What others published, copied from the scenario.
     pub published: Vec<Published>,
 }
@@ -215,6 +223,73 @@ pub struct EventRecord {
     pub what: String,
     /// Station or detail; empty where there is none.
     pub detail: String,
+}
+
+/// What the medium was used for over the whole run. The three shares add up to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MediumUse {
+    /// Frames, and the gaps inside of exchanges.
+    pub busy_share: f64,
+    /// Silence while somebody had a frame to send: inter-frame spaces, back-off.
+    pub contending_share: f64,
+    /// Silence with nothing to send.
+    pub idle_share: f64,
+    /// Times that the medium became busy.
+    pub transmissions: u64,
+    /// Those in which two or more sent at once.
+    pub collisions: u64,
+    /// Medium time of each sender's own accesses, failed ones included; the access point is called "ap".
+    pub airtime: Vec<AirtimeShare>,
+}
+
+/// Medium time of one sender.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AirtimeShare {
+    /// Name of the station, or "ap".
+    pub sender: String,
+    /// Part of the run's time.
+    pub share: f64,
+}
+
+/// How many frames were lost in one place for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossCount {
+    /// "ap", the name of a station, or a wired port ("lan to the box", "lan to server", "internet down" ...).
+    pub place: String,
+    /// "buffer full", "retry limit" ...
+    pub reason: String,
+    /// How many.
+    pub frames: u64,
+}
+
+/// One web page that was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageRecord {
+    /// Name of the application.
+    pub app: String,
+    /// When its first connection was opened.
+    pub at_s: f64,
+    /// Until the last object was complete.
+    pub took_s: f64,
+    /// Objects, the main one included.
+    pub objects: u32,
+    /// Bytes of all objects.
+    pub bytes: u64,
+}
+
+/// The echoes of one application over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EchoResult {
+    /// Name of the application.
+    pub app: String,
+    /// How many came back.
+    pub answers: u64,
+    /// Median round-trip time.
+    pub p50_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Longest.
+    pub max_ms: f64,
 }
 
 /// How a run stands, for a live view.
