@@ -1,1 +1,14 @@
-//! The 802.11 MAC in event time, generic over the frame
+//! The 802.11 MAC in event time, generic over the frame.
+
+#![no_std]
+
+extern crate alloc;
+
+mod medium;
+mod types;
+
+pub use evenair_units::Limit;
+pub use medium::Medium;
+pub use types::{
+    AfterCollision, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To, Totals,
+};

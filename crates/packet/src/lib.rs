@@ -1,1 +1,24 @@
-//! What the manager may know of a packet: parsing, metadata, edits
+//! What the manager may know of a packet, and what it may change in one.
+//!
+//! A driver turns bytes into a [`PacketMeta`] with [`parse`] and hands the metadata, not the bytes, to the manager;
+//! a simulator fills in the same record without there ever being bytes. Decisions come back as [`Edits`], which the
+//! driver applies to the frame. [`codec`] writes metadata down for recordings.
+//!
+//! Nothing here keeps state between packets, and nothing here looks into payloads.
+
+#![no_std]
+
+extern crate alloc;
+
+pub mod codec;
+mod edits;
+mod flow;
+mod mac;
+mod meta;
+mod parse;
+
+pub use edits::Edits;
+pub use flow::FlowKey;
+pub use mac::{MacAddr, MacAddrError};
+pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+pub use parse::parse;

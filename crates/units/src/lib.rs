@@ -6,10 +6,12 @@
 
 #![no_std]
 
+mod limit;
 mod rate;
 mod rng;
 mod time;
 
+pub use limit::Limit;
 pub use rate::{BitRate, Bytes, Dbm};
 pub use rng::{Rng, Streams};
 pub use time::{Airtime, Instant, Span};

@@ -1,0 +1,219 @@
+//! What goes into a manager and what comes out of it, beside packets and configuration.
+
+use alloc::vec::Vec;
+
+use evenair_packet::{Edits, FlowKey, MacAddr, Port};
+use evenair_units::{BitRate, Bytes};
+use evenair_wifi::PhyRate;
+
+use crate::{ClassId, Config, ConfigError};
+
+/// What the operator asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Start to manage.
+    Insert,
+    /// Stop to manage, after the queues have drained.
+    Bypass,
+    /// Replace the configuration. A wrong one is refused whole, with [`Event::ConfigRefused`].
+    Reconfigure(Config),
+}
+
+/// What somebody outside saw of the WLAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// A station now uses this PHY rate.
+    StationRate {
+        /// Its MAC address.
+        mac: MacAddr,
+        /// The rate toward and from it.
+        rate: PhyRate,
+    },
+    /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
+    /// it may only have roamed.
+    StationGone {
+        /// Its MAC address.
+        mac: MacAddr,
+    },
+}
+
+/// What a manager decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output<P> {
+    /// Send this packet now.
+    Release {
+        /// The packet.
+        packet: P,
+        /// The side it leaves by.
+        port: Port,
+        /// Changes to make before it leaves.
+        edits: Edits,
+    },
+    /// Discard this packet.
+    Drop {
+        /// The packet.
+        packet: P,
+        /// Why.
+        reason: DropReason,
+    },
+    /// Something to tell.
+    Event(Event),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// Its queue was full.
+    QueueFull,
+    /// Its queue was full, and a later pure ACK of the same connection, held there, says all that it said.
+    AckSuperseded,
+}
+
+/// Something to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The manager is now in this mode.
+    ModeChanged(Mode),
+    /// A new configuration was not taken.
+    ConfigRefused(ConfigError),
+    /// A station was seen that nobody had announced.
+    StationLearned(MacAddr),
+    /// The controller has set another service rate, or C* has changed.
+    RateChanged {
+        /// C.
+        service_rate: BitRate,
+        /// C*.
+        capacity: BitRate,
+    },
+}
+
+/// Whether packets are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Packets pass straight through; connections are watched.
+    Bypassed,
+    /// TCP packets toward the WLAN are held and released in turn.
+    Inserted,
+    /// As inserted, until the queues are empty.
+    Draining,
+}
+
+/// Why a manager wants to be called at its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The virtual server will be free, and a packet waits for it.
+    Release,
+    /// The drain limit ends.
+    DrainLimit,
+    /// The service rate is to be judged, and old connections forgotten.
+    Tick,
+}
+
+/// Which way a connection's data travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From a station.
+    Up,
+    /// To a station.
+    Down,
+}
+
+/// The state of a manager at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Mode.
+    pub mode: Mode,
+    /// Service rate C: IP-level bits of DATA and ACKs over the WLAN per second.
+    pub service_rate: BitRate,
+    /// Capacity C* of the stations active now, by the formula.
+    pub capacity: BitRate,
+    /// Stations, by MAC address.
+    pub stations: Vec<StationReport>,
+    /// TCP connections, by key.
+    pub flows: Vec<FlowReport>,
+    /// Queues that hold packets.
+    pub queues: Vec<QueueReport>,
+    /// Totals since the manager began.
+    pub counters: Counters,
+}
+
+/// One station.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationReport {
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// The PHY rate assumed of it.
+    pub rate: PhyRate,
+    /// C_i at that rate.
+    pub capacity: BitRate,
+    /// The operator's weight.
+    pub weight: u32,
+    /// It was learned from traffic, not configured.
+    pub learned: bool,
+}
+
+/// One TCP connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowReport {
+    /// Its addresses and ports.
+    pub key: FlowKey,
+    /// Its VLAN.
+    pub vlan: Option<u16>,
+    /// Its station.
+    pub station: MacAddr,
+    /// Which way its data travel.
+    pub direction: Direction,
+    /// Segments that one ACK of the receiver of its data covers, d, in thousandths.
+    pub d_milli: u32,
+    /// IP-level bytes released toward the WLAN.
+    pub released: Bytes,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan: Bytes,
+    /// Packets held.
+    pub backlog_packets: u32,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+/// One queue. A level of the policy that is not there leaves its field empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueReport {
+    /// Direction.
+    pub direction: Option<Direction>,
+    /// Class.
+    pub class: Option<ClassId>,
+    /// Station.
+    pub station: Option<MacAddr>,
+    /// Connection.
+    pub flow: Option<FlowKey>,
+    /// Packets held.
+    pub packets: u32,
+    /// IP-level bytes held.
+    pub bytes: Bytes,
+}
+
+/// Totals since the manager began. `received == released + dropped() + held`, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Packets handed in.
+    pub received: u64,
+    /// Packets handed out to be sent, those that passed at once included.
+    pub released: u64,
+    /// Packets dropped with [`DropReason::QueueFull`].
+    pub dropped_queue_full: u64,
+    /// Packets dropped with [`DropReason::AckSuperseded`].
+    pub dropped_ack_superseded: u64,
+    /// Packets held now.
+    pub held: u64,
+    /// Packets, among the released, that were held before.
+    pub queued: u64,
+    /// TCP packets that were not tracked because the table of connections was full of held ones.
+    pub untracked: u64,
+}
+
+impl Counters {
+    /// Packets dropped for whatever reason.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_queue_full + self.dropped_ack_superseded
+    }
+}

@@ -1,0 +1,291 @@
+//! What the operator wants of a manager: plain data, checked as a whole.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use evenair_packet::MacAddr;
+use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_wifi::{Phy, PhyRate};
+
+/// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// PHY profile of the BSS (one contention domain).
+    pub phy: Phy,
+    /// Packets longer than this at IP level are sent behind an RTS/CTS exchange; `None`: none are.
+    pub rts_threshold: Option<Bytes>,
+    /// Who gets how much.
+    pub policy: Policy,
+    /// What a packet costs the virtual server.
+    pub charge: Charge,
+    /// What sets the service rate.
+    pub controller: Controller,
+    /// Stations known beforehand. Others are learned as they appear.
+    pub stations: Vec<StationConfig>,
+    /// PHY rate assumed of a station that nobody has told the rate of.
+    pub default_rate: PhyRate,
+    /// Limit of each leaf queue.
+    pub queue_limit: Limit,
+    /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early. More
+    /// would hand the access point a burst.
+    pub pacing_slack: Span,
+    /// The longest that [`Command::Bypass`](crate::Command) waits for the queues to drain at the service rate.
+    pub drain_limit: Span,
+}
+
+/// The tree of queues, from the root down. A level divides what its parent gets among its children by their weights;
+/// the nodes of the last level are the queues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Levels in any order, each kind at most once, at least one.
+    pub levels: Vec<Level>,
+}
+
+/// One level of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Connections whose data travel from, and connections whose data travel to the WLAN.
+    Direction {
+        /// Weight of uploads.
+        up: u32,
+        /// Weight of downloads.
+        down: u32,
+    },
+    /// The operator's classes of stations.
+    Class {
+        /// Weight of each class.
+        weights: Vec<(ClassId, u32)>,
+        /// Weight of all stations that are in none of them, together.
+        other: u32,
+    },
+    /// Stations, by MAC address.
+    Station {
+        /// Weights count in medium time (weight times `C_i`) and not in bits.
+        time_fair: bool,
+    },
+    /// Connections, all with weight one.
+    Flow,
+}
+
+/// A class of stations, by its number in the operator's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u8);
+
+/// What a packet costs the virtual server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// The medium time of everything that crosses the WLAN because of it, stretched by C*/C. For packets of full size
+    /// that is `l/C_i * C*/C`; small packets pay for their overhead.
+    Airtime,
+    /// Published: `l/C` for virtual length `l`, whatever the station's rate.
+    Bits,
+}
+
+/// What sets the service rate C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
+    Published {
+        /// Time between two judgements; published 1 s.
+        interval: Span,
+        /// Step; published 0.1 Mb/s.
+        delta: BitRate,
+        /// The measured use may be this many thousandths below C and still count as equal.
+        tolerance_permille: u32,
+        /// C starts at this many thousandths of C*.
+        start_permille: u32,
+    },
+    /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
+    Fixed(BitRate),
+}
+
+/// A station known beforehand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationConfig {
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// Its PHY rate, until an observation says otherwise.
+    pub rate: PhyRate,
+    /// Its share relative to other stations.
+    pub weight: u32,
+    /// Its class.
+    pub class: Option<ClassId>,
+}
+
+/// Why a configuration cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The policy has no level.
+    NoLevel,
+    /// A kind of level appears twice.
+    LevelTwice,
+    /// A weight is zero: its bearer would never be served.
+    ZeroWeight,
+    /// A class has two weights.
+    ClassTwice(ClassId),
+    /// Two stations have one address.
+    StationTwice(MacAddr),
+    /// A station's address is a group address.
+    GroupAddress(MacAddr),
+    /// A PHY rate is not one of the standard's.
+    UnknownRate(PhyRate),
+    /// A fixed service rate or a step of zero: nothing would ever be served.
+    ZeroRate,
+    /// An interval, or a drain limit, of zero.
+    ZeroSpan,
+    /// The tolerance must be below 1000 thousandths.
+    Tolerance(u32),
+    /// The start must be between 1 and 1000 thousandths.
+    Start(u32),
+    /// A queue limit that admits no packet of full size.
+    QueueLimit,
+}
+
+impl Default for Policy {
+    /// Equal totals up and down, in each direction equal medium time for every station, equal flows in a station.
+    fn default() -> Self {
+        let levels = [Level::Direction { up: 1, down: 1 }, Level::Station { time_fair: true }, Level::Flow];
+        Self { levels: levels.into() }
+    }
+}
+
+impl Default for Controller {
+    /// The published rule with the published interval and step.
+    fn default() -> Self {
+        Self::Published {
+            interval: Span::from_secs(1),
+            delta: BitRate::from_kbps(100),
+            tolerance_permille: 50,
+            start_permille: 900,
+        }
+    }
+}
+
+impl Config {
+    /// A configuration for this PHY with every other value at its default, and no station known.
+    pub fn new(phy: Phy) -> Self {
+        let default_rate = phy.lowest_basic();
+        Self {
+            phy,
+            rts_threshold: None,
+            policy: Policy::default(),
+            charge: Charge::Airtime,
+            controller: Controller::default(),
+            stations: Vec::new(),
+            default_rate,
+            queue_limit: Limit::Packets(1000),
+            pacing_slack: Span::from_millis(2),
+            drain_limit: Span::from_secs(1),
+        }
+    }
+
+    /// Whether a manager can run on it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.policy.check()?;
+        self.controller.check()?;
+        self.check_stations()?;
+        if self.drain_limit == Span::ZERO {
+            return Err(ConfigError::ZeroSpan);
+        }
+        const FULL_SIZE: Bytes = Bytes(1500);
+        if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) {
+            return Err(ConfigError::QueueLimit);
+        }
+        Ok(())
+    }
+
+    fn check_stations(&self) -> Result<(), ConfigError> {
+        let known = self.phy.standard().rates();
+        let mut rates = self.stations.iter().map(|s| s.rate).chain([self.default_rate]);
+        if let Some(rate) = rates.find(|rate| !known.contains(rate)) {
+            return Err(ConfigError::UnknownRate(rate));
+        }
+        let mut macs = alloc::collections::BTreeSet::new();
+        for station in &self.stations {
+            if station.mac.is_multicast() {
+                return Err(ConfigError::GroupAddress(station.mac));
+            }
+            if !macs.insert(station.mac) {
+                return Err(ConfigError::StationTwice(station.mac));
+            }
+            nonzero(station.weight)?;
+        }
+        Ok(())
+    }
+}
+
+impl Policy {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.levels.is_empty() {
+            return Err(ConfigError::NoLevel);
+        }
+        for (i, level) in self.levels.iter().enumerate() {
+            let same_kind = |other: &Level| core::mem::discriminant(other) == core::mem::discriminant(level);
+            if self.levels[..i].iter().any(same_kind) {
+                return Err(ConfigError::LevelTwice);
+            }
+            level.check()?;
+        }
+        Ok(())
+    }
+}
+
+impl Level {
+    fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            Self::Direction { up, down } => nonzero(*up).and_then(|()| nonzero(*down)),
+            Self::Class { weights, other } => {
+                nonzero(*other)?;
+                for (i, (class, weight)) in weights.iter().enumerate() {
+                    nonzero(*weight)?;
+                    if weights[..i].iter().any(|(earlier, _)| earlier == class) {
+                        return Err(ConfigError::ClassTwice(*class));
+                    }
+                }
+                Ok(())
+            }
+            Self::Station { .. } | Self::Flow => Ok(()),
+        }
+    }
+}
+
+impl Controller {
+    fn check(&self) -> Result<(), ConfigError> {
+        match *self {
+            Self::Fixed(rate) if rate == BitRate::ZERO => Err(ConfigError::ZeroRate),
+            Self::Published { delta, .. } if delta == BitRate::ZERO => Err(ConfigError::ZeroRate),
+            Self::Published { interval, .. } if interval == Span::ZERO => Err(ConfigError::ZeroSpan),
+            Self::Published { tolerance_permille: t, .. } if t >= 1000 => Err(ConfigError::Tolerance(t)),
+            Self::Published { start_permille: s, .. } if s == 0 || s > 1000 => Err(ConfigError::Start(s)),
+            Self::Fixed(_) | Self::Published { .. } => Ok(()),
+        }
+    }
+}
+
+const fn nonzero(weight: u32) -> Result<(), ConfigError> {
+    if weight == 0 { Err(ConfigError::ZeroWeight) } else { Ok(()) }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLevel => f.write_str("the policy has no level: at least one is needed, for instance `flow`"),
+            Self::LevelTwice => f.write_str("the policy names a kind of level twice"),
+            Self::ZeroWeight => f.write_str("a weight is zero: weights are 1 or more"),
+            Self::ClassTwice(class) => write!(f, "class {} has two weights", class.0),
+            Self::StationTwice(mac) => write!(f, "station {mac} is given twice"),
+            Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
+            Self::UnknownRate(rate) => write!(f, "{rate} Mb/s is not a rate of the PHY's standard"),
+            Self::ZeroRate => f.write_str("a service rate or step is zero: it must be positive"),
+            Self::ZeroSpan => f.write_str("an interval or drain limit is zero: it must be positive"),
+            Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
+            Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
+            Self::QueueLimit => f.write_str("the queue limit admits no packet of 1500 bytes"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}

@@ -1,0 +1,170 @@
+//! From bytes to metadata.
+//!
+//! Total: whatever the bytes are, there is an answer and no panic. What is not understood (a header that contradicts
+//! its frame, an unknown EtherType) comes out with `ip: None` or [`Transport::Other`], and the manager forwards it
+//! untouched. Checksums are not verified: that is the receiver's business.
+
+use core::net::IpAddr;
+
+use etherparse::{LaxIpv4Slice, LaxIpv6Slice, TcpOptionElement, TcpSlice, UdpHeaderSlice};
+use evenair_units::Bytes;
+
+use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// IEEE 802.1Q customer tag, 802.1ad service tag, and the tag of pre-standard double tagging.
+const ETHERTYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+/// More tags than this are not looked behind. A customer and a service tag are usual.
+const MAX_VLAN_TAGS: usize = 3;
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+
+/// IP version.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    V4,
+    V6,
+}
+
+/// What lies behind the MAC addresses.
+struct Link {
+    vlan: Option<u16>,
+    ether_type: u16,
+    /// Offset of what the EtherType announces; at most the frame's length.
+    at: usize,
+}
+
+/// Reads an Ethernet frame (without FCS) that came in from `ingress`.
+pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
+    let link = parse_link(frame);
+    let body = &frame[link.at..];
+    let ip = match link.ether_type {
+        ETHERTYPE_IPV4 => parse_v4(body),
+        ETHERTYPE_IPV6 => parse_v6(body),
+        _ => None,
+    };
+    PacketMeta {
+        ingress,
+        frame_len: Bytes(frame.len() as u64),
+        src: mac_at(frame, 6),
+        dst: mac_at(frame, 0),
+        vlan: link.vlan,
+        ether_type: link.ether_type,
+        ip,
+    }
+}
+
+/// Where an intact IP header (of version 4: at least 20 bytes, of version 6: 40) begins.
+pub(crate) fn ip_offset(frame: &[u8]) -> Option<(Version, usize)> {
+    let link = parse_link(frame);
+    let body = &frame[link.at..];
+    match (link.ether_type, body.first()? >> 4) {
+        (ETHERTYPE_IPV4, 4) if body.len() >= 20 => Some((Version::V4, link.at)),
+        (ETHERTYPE_IPV6, 6) if body.len() >= 40 => Some((Version::V6, link.at)),
+        _ => None,
+    }
+}
+
+fn parse_link(frame: &[u8]) -> Link {
+    let mut link = Link { vlan: None, ether_type: u16_at(frame, 12).unwrap_or(0), at: frame.len().min(14) };
+    for _ in 0..MAX_VLAN_TAGS {
+        if !ETHERTYPE_VLAN.contains(&link.ether_type) {
+            break;
+        }
+        let (Some(tag), Some(inner)) = (u16_at(frame, link.at), u16_at(frame, link.at + 2)) else { break };
+        link.vlan = link.vlan.or(Some(tag & 0x0fff));
+        link.ether_type = inner;
+        link.at += 4;
+    }
+    link
+}
+
+fn parse_v4(body: &[u8]) -> Option<IpMeta> {
+    let (slice, _) = LaxIpv4Slice::from_slice(body).ok()?;
+    let header = slice.header();
+    let total_len = announced_len(usize::from(header.total_len()), 0, header.slice().len(), body.len())?;
+    let payload = slice.payload();
+    Some(IpMeta {
+        src: IpAddr::V4(header.source_addr()),
+        dst: IpAddr::V4(header.destination_addr()),
+        protocol: payload.ip_number.0,
+        dscp: header.dcp().value(),
+        ecn: header.ecn().value(),
+        total_len,
+        fragment: payload.fragmented,
+        transport: parse_transport(payload),
+    })
+}
+
+fn parse_v6(body: &[u8]) -> Option<IpMeta> {
+    let (slice, _) = LaxIpv6Slice::from_slice(body).ok()?;
+    let header = slice.header();
+    let total_len = announced_len(usize::from(header.payload_length()), 40, 40, body.len())?;
+    let payload = slice.payload();
+    Some(IpMeta {
+        src: IpAddr::V6(header.source_addr()),
+        dst: IpAddr::V6(header.destination_addr()),
+        protocol: payload.ip_number.0,
+        dscp: header.dscp().value(),
+        ecn: header.ecn().value(),
+        total_len,
+        fragment: payload.fragmented,
+        transport: parse_transport(payload),
+    })
+}
+
+/// The packet's length from its length field, which does not count `uncounted` bytes. Zero means that the sender left
+/// the field to the hardware (segmentation offload of more than 64 KiB): then all that is there counts. `None` where
+/// less is announced than the header's own length, or more than there is.
+fn announced_len(field: usize, uncounted: usize, header: usize, available: usize) -> Option<Bytes> {
+    let len = if field == 0 { available } else { field + uncounted };
+    (header..=available).contains(&len).then_some(Bytes(len as u64))
+}
+
+fn parse_transport(ip: &etherparse::LaxIpPayloadSlice<'_>) -> Transport {
+    let parsed = match ip.ip_number.0 {
+        _ if ip.fragmented => None,
+        PROTOCOL_TCP => TcpSlice::from_slice(ip.payload).ok().map(|tcp| Transport::Tcp(parse_tcp(&tcp))),
+        PROTOCOL_UDP => UdpHeaderSlice::from_slice(ip.payload)
+            .ok()
+            .map(|udp| Transport::Udp { src_port: udp.source_port(), dst_port: udp.destination_port() }),
+        _ => None,
+    };
+    parsed.unwrap_or(Transport::Other)
+}
+
+fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
+    let mut meta = TcpMeta {
+        src_port: tcp.source_port(),
+        dst_port: tcp.destination_port(),
+        seq: tcp.sequence_number(),
+        ack: tcp.acknowledgment_number(),
+        // RFC 9293, figure 1: octet 13 holds the eight control bits.
+        flags: TcpFlags(tcp.slice()[13]),
+        window: tcp.window_size(),
+        payload: Bytes(tcp.payload().len() as u64),
+        window_scale: None,
+        mss: None,
+        sack: false,
+    };
+    // An option that does not parse ends the list; what came before it stands.
+    for option in tcp.options_iterator().map_while(Result::ok) {
+        match option {
+            TcpOptionElement::MaximumSegmentSize(mss) => meta.mss = Some(mss),
+            TcpOptionElement::WindowScale(shift) => meta.window_scale = Some(shift),
+            TcpOptionElement::SelectiveAcknowledgement(..) => meta.sack = true,
+            _ => {}
+        }
+    }
+    meta
+}
+
+/// The address at `offset`; zeros where the frame is too short to have one.
+fn mac_at(frame: &[u8], offset: usize) -> MacAddr {
+    MacAddr(frame.get(offset..offset + 6).and_then(|octets| octets.try_into().ok()).unwrap_or_default())
+}
+
+fn u16_at(frame: &[u8], offset: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*frame.get(offset)?, *frame.get(offset + 1)?]))
+}

@@ -1,0 +1,238 @@
+//! Parsing and recording over built, random and mutated frames.
+
+use core::net::IpAddr;
+
+use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
+use evenair_packet::{FlowKey, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport, codec, parse};
+use evenair_units::Bytes;
+use proptest::prelude::*;
+
+const SRC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const DST: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+fn tcp_frame(payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2(SRC, DST)
+        .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+        .tcp(5001, 443, 1000, 65535)
+        .ack(7777)
+        .syn()
+        .options(&[TcpOptionElement::MaximumSegmentSize(1460), TcpOptionElement::WindowScale(7)])
+        .unwrap()
+        .write(&mut frame, payload)
+        .unwrap();
+    frame
+}
+
+fn tagged(frame: &[u8], tags: &[(u16, u16)]) -> Vec<u8> {
+    let mut out = frame[..12].to_vec();
+    for (tpid, tci) in tags {
+        out.extend_from_slice(&tpid.to_be_bytes());
+        out.extend_from_slice(&tci.to_be_bytes());
+    }
+    out.extend_from_slice(&frame[12..]);
+    out
+}
+
+/// An IPv6 packet whose extension headers are given as raw bytes, `first` being the number of the first one.
+fn v6_frame(first: u8, extensions: &[u8], rest: &[u8]) -> Vec<u8> {
+    let mut frame = [DST, SRC].concat();
+    frame.extend_from_slice(&[0x86, 0xdd, 0x60, 0, 0, 0]);
+    frame.extend_from_slice(&((extensions.len() + rest.len()) as u16).to_be_bytes());
+    frame.extend_from_slice(&[first, 64]);
+    frame.extend_from_slice(&[1; 16]);
+    frame.extend_from_slice(&[2; 16]);
+    frame.extend_from_slice(extensions);
+    frame.extend_from_slice(rest);
+    frame
+}
+
+#[test]
+fn tcp_over_ipv4() {
+    let frame = tcp_frame(b"hello");
+    let meta = parse(Port::Wire, &frame);
+    assert_eq!((meta.src, meta.dst, meta.vlan, meta.ether_type), (MacAddr(SRC), MacAddr(DST), None, 0x0800));
+    assert_eq!(meta.ip_len(), Bytes(frame.len() as u64 - 14));
+    let tcp = meta.tcp().unwrap();
+    assert_eq!((tcp.src_port, tcp.dst_port, tcp.seq, tcp.ack, tcp.window), (5001, 443, 1000, 7777, 65535));
+    assert_eq!((tcp.payload, tcp.mss, tcp.window_scale, tcp.sack), (Bytes(5), Some(1460), Some(7), false));
+    assert_eq!(tcp.flags, TcpFlags::SYN.with(TcpFlags::ACK));
+    assert_eq!(tcp.seq_end(), 1006);
+}
+
+#[test]
+fn ethernet_padding_is_not_payload() {
+    let mut frame = Vec::new();
+    let builder = PacketBuilder::ethernet2(SRC, DST).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(1, 2, 3, 4).ack(5);
+    builder.write(&mut frame, &[]).unwrap();
+    frame.resize(60, 0);
+    let meta = parse(Port::Wlan, &frame);
+    assert_eq!((meta.frame_len, meta.ip_len()), (Bytes(60), Bytes(40)));
+    assert!(meta.tcp().unwrap().is_pure_ack());
+}
+
+#[test]
+fn vlan_and_double_tags() {
+    let plain = parse(Port::Wire, &tcp_frame(b"x"));
+    let one = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x8100, 0xa064)]));
+    assert_eq!((one.vlan, &one.ip), (Some(100), &plain.ip));
+    let two = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x88a8, 7), (0x8100, 100)]));
+    assert_eq!((two.vlan, &two.ip, two.ip_len()), (Some(7), &plain.ip, plain.ip_len()));
+    let endless = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x8100, 1); 9]));
+    assert_eq!((endless.vlan, endless.ip), (Some(1), None));
+}
+
+#[test]
+fn ipv6_extension_headers_are_walked() {
+    // Hop-by-hop (next: destination options), destination options (next: UDP), both padded with one PadN option.
+    let extensions = [60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0];
+    let meta = parse(Port::Wire, &v6_frame(0, &extensions, &[0, 53, 0, 99, 0, 8, 0, 0]));
+    let ip = meta.ip.unwrap();
+    assert_eq!((ip.protocol, ip.total_len, ip.fragment), (17, Bytes(64), false));
+    assert_eq!(ip.transport, Transport::Udp { src_port: 53, dst_port: 99 });
+}
+
+#[test]
+fn fragments_have_no_ports() {
+    let fragment = Ipv6FragmentHeader::new(IpNumber::TCP, IpFragOffset::ZERO, true, 9).to_bytes();
+    let ip = parse(Port::Wire, &v6_frame(44, &fragment, &[0; 40])).ip.unwrap();
+    assert_eq!((ip.fragment, ip.protocol, &ip.transport), (true, 6, &Transport::Other));
+    assert_eq!(FlowKey::of(&ip), None);
+
+    let mut frame = tcp_frame(b"x");
+    frame[20] |= 0x20; // more fragments
+    let ip = parse(Port::Wire, &frame).ip.unwrap();
+    assert_eq!((ip.fragment, ip.transport), (true, Transport::Other));
+}
+
+#[test]
+fn truncated_and_contradictory_headers_are_not_understood() {
+    let frame = tcp_frame(b"hello");
+    for len in 0..frame.len() {
+        let meta = parse(Port::Wire, &frame[..len]);
+        assert_eq!(meta.ip, None, "{len} bytes of {}", frame.len());
+        assert_eq!(meta.frame_len, Bytes(len as u64));
+    }
+    let mut short_transport = frame;
+    short_transport[16..18].copy_from_slice(&30u16.to_be_bytes()); // the IP header ends the packet after 10 bytes of TCP
+    assert_eq!(parse(Port::Wire, &short_transport).ip.unwrap().transport, Transport::Other);
+}
+
+#[test]
+fn arp_is_seen_as_what_it_is() {
+    let mut frame = [[0xff; 6], SRC].concat();
+    frame.extend_from_slice(&[0x08, 0x06]);
+    frame.extend_from_slice(&[0; 28]);
+    let meta = parse(Port::Wlan, &frame);
+    assert_eq!((meta.ether_type, &meta.ip, meta.ip_len()), (0x0806, &None, Bytes(28)));
+    assert!(meta.dst.is_multicast());
+}
+
+fn any_ip() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)]
+}
+
+fn any_tcp() -> impl Strategy<Value = TcpMeta> {
+    let ports = any::<(u16, u16, u32, u32, u8, u16, u64)>();
+    (ports, any::<(Option<u8>, Option<u16>, bool)>()).prop_map(|(p, o)| TcpMeta {
+        src_port: p.0,
+        dst_port: p.1,
+        seq: p.2,
+        ack: p.3,
+        flags: TcpFlags(p.4),
+        window: p.5,
+        payload: Bytes(p.6),
+        window_scale: o.0,
+        mss: o.1,
+        sack: o.2,
+    })
+}
+
+fn any_transport() -> impl Strategy<Value = Transport> {
+    prop_oneof![
+        Just(Transport::Other),
+        any::<(u16, u16)>().prop_map(|(src_port, dst_port)| Transport::Udp { src_port, dst_port }),
+        any_tcp().prop_map(Transport::Tcp),
+    ]
+}
+
+fn any_meta() -> impl Strategy<Value = PacketMeta> {
+    let ip = (any_ip(), any_ip(), any::<(u8, u8, u8, u64, bool)>(), any_transport()).prop_map(
+        |(src, dst, (protocol, dscp, ecn, len, fragment), transport)| IpMeta {
+            src,
+            dst,
+            protocol,
+            dscp,
+            ecn,
+            total_len: Bytes(len),
+            fragment,
+            transport,
+        },
+    );
+    let link = any::<(bool, u64, [u8; 6], [u8; 6], Option<u16>, u16)>();
+    (link, proptest::option::of(ip)).prop_map(|(l, ip)| PacketMeta {
+        ingress: if l.0 { Port::Wlan } else { Port::Wire },
+        frame_len: Bytes(l.1),
+        src: MacAddr(l.2),
+        dst: MacAddr(l.3),
+        vlan: l.4,
+        ether_type: l.5,
+        ip,
+    })
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_survived(frame in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let meta = parse(Port::Wlan, &frame);
+        prop_assert_eq!(meta.frame_len, Bytes(frame.len() as u64));
+    }
+
+    #[test]
+    fn mutated_frames_are_survived(
+        which in 0usize..5,
+        changes in proptest::collection::vec((0usize..160, any::<u8>()), 0..12),
+        cut in 0usize..160,
+    ) {
+        let extensions = [60, 0, 1, 4, 0, 0, 0, 0, 6, 0, 1, 4, 0, 0, 0, 0];
+        let mut frame = match which {
+            0 => tcp_frame(b"some payload"),
+            1 => tagged(&tcp_frame(b"some payload"), &[(0x88a8, 7), (0x8100, 100)]),
+            2 => v6_frame(0, &extensions, &[0x50; 60]),
+            3 => v6_frame(44, &[6, 0, 0, 1, 0, 0, 0, 9], &[0x50; 60]),
+            _ => v6_frame(51, &[6, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9], &[0x50; 60]),
+        };
+        for (at, value) in changes {
+            if let Some(byte) = frame.get_mut(at) {
+                *byte = value;
+            }
+        }
+        frame.truncate(frame.len() - cut.min(frame.len()) / 4);
+        let meta = parse(Port::Wire, &frame);
+        if let Some(ip) = &meta.ip {
+            prop_assert!(ip.total_len.0 <= meta.frame_len.0);
+            if let Transport::Tcp(tcp) = &ip.transport {
+                prop_assert!(tcp.payload.0 + 40 <= ip.total_len.0);
+            }
+        }
+    }
+
+    #[test]
+    fn recordings_round_trip(meta in any_meta(), tail: [u8; 3]) {
+        let mut bytes = Vec::new();
+        codec::encode(&meta, &mut bytes);
+        let len = bytes.len();
+        bytes.extend_from_slice(&tail);
+        prop_assert_eq!(codec::decode(&bytes), Ok((meta, len)));
+        for cut in 0..len {
+            prop_assert_eq!(codec::decode(&bytes[..cut]), Err(codec::CodecError::Truncated));
+        }
+    }
+
+    #[test]
+    fn random_recordings_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        if let Ok((_, consumed)) = codec::decode(&bytes) {
+            prop_assert!(consumed <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How much a buffer holds.
+
+use crate::Bytes;
+
+/// The size of a drop-tail buffer. What is counted as a packet's size is the buffer's to say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// This many packets of any size.
+    Packets(u32),
+    /// This many bytes in packets of any number.
+    Bytes(Bytes),
+    /// Everything.
+    Unlimited,
+}
+
+impl Limit {
+    /// Whether a buffer that holds `packets` packets with `bytes` bytes in all has room for one more of `size` bytes.
+    pub const fn admits(self, packets: usize, bytes: Bytes, size: Bytes) -> bool {
+        match self {
+            Self::Packets(limit) => packets < limit as usize,
+            Self::Bytes(limit) => bytes.0.saturating_add(size.0) <= limit.0,
+            Self::Unlimited => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_packet_fills_the_buffer_exactly() {
+        assert!(Limit::Packets(3).admits(2, Bytes(9_000), Bytes(1_500)));
+        assert!(!Limit::Packets(3).admits(3, Bytes::ZERO, Bytes::ZERO));
+        assert!(Limit::Bytes(Bytes(3_000)).admits(100, Bytes(1_500), Bytes(1_500)));
+        assert!(!Limit::Bytes(Bytes(3_000)).admits(1, Bytes(1_500), Bytes(1_501)));
+        assert!(Limit::Unlimited.admits(usize::MAX, Bytes(u64::MAX), Bytes(1)));
+    }
+}
