@@ -4,6 +4,7 @@
 //! Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -1,6 +1,7 @@
 //! The 802.11 MAC in event time, generic over the frame.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 
