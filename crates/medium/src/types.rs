@@ -132,8 +132,8 @@ pub struct Counters {
     pub successes: u64,
     /// Accesses that ended in a collision.
     pub collisions: u64,
-    /// Accesses that ended in a DATA frame lost without collision.
-    pub frame_errors: u64,
+    /// Accesses that failed without collision.
+    pub losses: u64,
     /// Frames dropped at a retry limit.
     pub retry_drops: u64,
     /// Frames that found the buffer full.
