@@ -37,6 +37,9 @@ lint: setup-test ## Compiler and linter warnings, as errors; and that the linter
 fmt: setup-test ## Format the code
 	$(CARGO) fmt --all
 
+bench: setup ## How fast the parts are on this machine
+	$(CARGO) run --release --locked -p evenair-medium --example saturation
+
 doc: setup ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
 
