@@ -1,0 +1,145 @@
+//! The capacity C* that the formulas give for the flows of a phase, to set beside what was measured.
+//!
+//! Equation (1) of Hegde et al., IEEE/ACM ToN 21(2), 2013, `C* = 1 / sum(phi_i / C_i)`, over TCP transfers that always
+//! have something to send. The shares phi are those of the manager's policy. Where the medium also carries datagrams,
+//! pages or calls, or the population changes inside the phase, there is no one C*, and none is given.
+
+use std::collections::BTreeMap;
+
+use evenair_manager::{ClassId, Level};
+use evenair_units::{Bytes, Span};
+use evenair_wifi::{PhyRate, TcpShape, tcp_capacity};
+
+use crate::config::Problems;
+use crate::{Action, App, AppKind, Direction, IpVersion, Phase, Place, Scenario};
+
+/// One TCP transfer that is active throughout a phase.
+struct Transfer {
+    app: usize,
+    station: usize,
+    direction: Direction,
+    class: Option<ClassId>,
+    weight: u32,
+    capacity_mbps: f64,
+}
+
+impl Scenario {
+    /// C* of a phase in Mb/s, IP-level bits of DATA and ACKs.
+    ///
+    /// `None` where the formula does not apply: no transfers, other traffic than bulk transfers and pings, or
+    /// stations and transfers that come, go or change inside the phase.
+    pub fn capacity_mbps(&self, phase: &Phase) -> Option<f64> {
+        let inside = |at: Span| at > phase.from && at < phase.to;
+        let population_changes = |event: &crate::Event| match event.action {
+            Action::Join(_) | Action::Leave(_) | Action::Rate(..) => inside(event.at),
+            Action::Insert | Action::Bypass => false,
+        };
+        let transfers = self.transfers(phase)?;
+        let steady = !self.events.iter().any(population_changes);
+        if !steady || transfers.is_empty() {
+            return None;
+        }
+        let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
+        let mut shares = Vec::new();
+        divide(&config.policy.levels, transfers.iter().collect(), 1.0, &mut shares);
+        Some(1.0 / shares.iter().map(|(share, capacity)| share / capacity).sum::<f64>())
+    }
+
+    /// The transfers of a phase; `None` where there is traffic that the formula does not know, or a transfer runs only
+    /// for a part of the phase.
+    fn transfers(&self, phase: &Phase) -> Option<Vec<Transfer>> {
+        let mut transfers = Vec::new();
+        for (index, app) in self.apps.iter().enumerate() {
+            let stop = app.stop.unwrap_or(self.duration);
+            if app.start >= phase.to || stop <= phase.from || !self.is_present(app.station, phase.from) {
+                continue;
+            }
+            match app.kind {
+                AppKind::Bulk { bytes: None, .. } if app.start <= phase.from && stop >= phase.to => {
+                    transfers.push(self.transfer(index, app, phase.from)?);
+                }
+                AppKind::Ping { .. } => {}
+                AppKind::Bulk { .. } | AppKind::Udp { .. } | AppKind::Web { .. } => return None,
+            }
+        }
+        Some(transfers)
+    }
+
+    fn transfer(&self, index: usize, app: &App, at: Span) -> Option<Transfer> {
+        let Place::Station { rate, weight, class } = self.hosts[app.station].place else { return None };
+        let rate = self.rate_at(app.station, at).unwrap_or(rate);
+        let options = if self.tcp.timestamps { 12 } else { 0 };
+        let headers = match app.ip {
+            IpVersion::V4 => 20 + 20,
+            IpVersion::V6 => 40 + 20,
+        };
+        let shape = TcpShape {
+            data_ip: Bytes(1500),
+            ack_ip: Bytes(headers + options),
+            d_milli: 2000,
+            rts_threshold: self.radio.rts_threshold,
+        };
+        let capacity_mbps = tcp_capacity(&self.radio.phy, rate, &shape).as_mbps_f64();
+        Some(Transfer { app: index, station: app.station, direction: app.direction, class, weight, capacity_mbps })
+    }
+
+    /// The PHY rate that events have given to a station by `at`.
+    fn rate_at(&self, station: usize, at: Span) -> Option<PhyRate> {
+        let changes = self.events.iter().take_while(|event| event.at <= at);
+        let rates = changes.filter_map(|event| match event.action {
+            Action::Rate(host, rate) if host == station => Some(rate),
+            _ => None,
+        });
+        rates.last()
+    }
+
+    /// Whether a station is there at `at`: one whose first event is a join is absent until then.
+    pub fn is_present(&self, station: usize, at: Span) -> bool {
+        let mut moves = self.events.iter().filter_map(|event| match event.action {
+            Action::Join(host) if host == station => Some((event.at, true)),
+            Action::Leave(host) if host == station => Some((event.at, false)),
+            _ => None,
+        });
+        let first = moves.clone().next();
+        let at_start = first.is_none_or(|(_, joins)| !joins);
+        moves.rfind(|&(when, _)| when <= at).map_or(at_start, |(_, joins)| joins)
+    }
+}
+
+/// Divides `share` among the transfers, level by level, and notes each one's share and C_i.
+fn divide(levels: &[Level], transfers: Vec<&Transfer>, share: f64, out: &mut Vec<(f64, f64)>) {
+    let Some((level, rest)) = levels.split_first() else {
+        // Transfers that share a queue: each is taken to get the same.
+        let each = share / transfers.len() as f64;
+        out.extend(transfers.iter().map(|transfer| (each, transfer.capacity_mbps)));
+        return;
+    };
+    let mut children: BTreeMap<usize, (f64, Vec<&Transfer>)> = BTreeMap::new();
+    for transfer in transfers {
+        let (key, weight) = child(level, transfer);
+        children.entry(key).or_insert_with(|| (weight, Vec::new())).1.push(transfer);
+    }
+    let total: f64 = children.values().map(|(weight, _)| weight).sum();
+    for (weight, members) in children.into_values() {
+        divide(rest, members, share * weight / total, out);
+    }
+}
+
+/// To which child of a level a transfer belongs, and that child's weight.
+fn child(level: &Level, transfer: &Transfer) -> (usize, f64) {
+    match level {
+        Level::Direction { up, down } => match transfer.direction {
+            Direction::Up => (0, f64::from(*up)),
+            Direction::Down => (1, f64::from(*down)),
+        },
+        Level::Class { weights, other } => {
+            let known = weights.iter().find(|(class, _)| Some(*class) == transfer.class);
+            known.map_or((0, f64::from(*other)), |(class, weight)| (1 + usize::from(class.0), f64::from(*weight)))
+        }
+        Level::Station { time_fair } => {
+            let per_weight = if *time_fair { transfer.capacity_mbps } else { 1.0 };
+            (transfer.station, f64::from(transfer.weight) * per_weight)
+        }
+        Level::Flow => (transfer.app, 1.0),
+    }
+}

@@ -1,0 +1,177 @@
+//! Stations and servers: groups expanded, names resolved.
+
+use std::collections::BTreeMap;
+
+use evenair_wifi::Standard;
+
+use crate::config::{List, OrDefault, Problems, Written, closest};
+use crate::manager_spec::{WEIGHTS, is_weight, phy_rate};
+use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
+use crate::words::{At, Count};
+use crate::{Host, ManagerSpec, Place};
+
+/// The most stations in a scenario: what one access point of the testbed serves, and more than one could bear.
+const MAX_STATIONS: usize = 250;
+/// The most servers in a scenario.
+const MAX_SERVERS: usize = 50;
+
+/// All hosts, and what each name means.
+pub(super) struct Hosts {
+    /// In the order of the file.
+    pub list: Vec<Host>,
+    /// A host's name: itself. A group's name: its members.
+    names: BTreeMap<String, Vec<usize>>,
+}
+
+pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Hosts {
+    let mut hosts = Hosts { list: Vec::new(), names: BTreeMap::new() };
+    for station in &raw.station {
+        hosts.add_stations(station, standard, &raw.manager, problems);
+    }
+    let stations = hosts.list.len();
+    if stations > MAX_STATIONS {
+        let span = raw.station.last().map_or(0..0, |station| station.name.span());
+        let what = format!("with this there are {stations} stations, too many");
+        problems.add(span, what, format!("up to {MAX_STATIONS}"));
+    }
+    if raw.station.is_empty() {
+        problems.add(0..0, "there is no station", "at least one [[station]]");
+    }
+    for server in &raw.server {
+        hosts.add_server(server, raw.wan.is_some(), problems);
+    }
+    if raw.server.len() > MAX_SERVERS {
+        let span = raw.server[MAX_SERVERS].name.span();
+        problems.add(span, "too many servers", format!("up to {MAX_SERVERS}"));
+    }
+    hosts
+}
+
+impl Hosts {
+    fn add_stations(
+        &mut self,
+        raw: &StationRaw,
+        standard: Option<Standard>,
+        manager: &ManagerSpec,
+        problems: &mut Problems,
+    ) {
+        let rate = match standard {
+            Some(standard) => phy_rate(standard, &raw.rate, problems),
+            // The standard is wrong, so whether it has this rate cannot be said; the unit can.
+            None => raw.rate.get(problems).and(None),
+        };
+        // A stand-in, so that the name is known to what follows.
+        let rate = rate.unwrap_or(Standard::Dot11b.rates()[0]);
+        let weight = raw.weight.get_or_if(1, problems, is_weight, WEIGHTS).unwrap_or(1);
+        let class = raw.class.as_ref().and_then(|written| {
+            let id = manager.class_id(&written.get(problems)?);
+            if id.is_none() {
+                problems.add(written.span(), format!("there is no class {written}"), "a name in [[manager.class]]");
+            }
+            id
+        });
+        let place = Place::Station { rate, weight, class };
+        let count = raw.count.as_ref().map(|count| count.get(problems).unwrap_or(Count(1)));
+        self.add(&raw.name, count, place, problems);
+    }
+
+    fn add_server(&mut self, raw: &ServerRaw, has_wan: bool, problems: &mut Problems) {
+        let place = match raw.at.get_or(At::Lan, problems) {
+            Some(At::Wan) => Place::Wan,
+            Some(At::Lan) | None => Place::Lan,
+        };
+        if place == Place::Wan && !has_wan {
+            problems.add(raw.at.place(), "there is no Internet link", "[wan.down] and [wan.up], or at = \"lan\"");
+        }
+        self.add(&raw.name, None, place, problems);
+    }
+
+    fn add(&mut self, written: &Written<String>, count: Option<Count>, place: Place, problems: &mut Problems) {
+        let Some(name) = super::name(written, problems) else { return };
+        let names = members(&name, count.map(|count| count.0));
+        for known in names.iter().chain([&name]) {
+            if self.names.contains_key(known) {
+                let what = format!("a host or group named \"{known}\" is there already");
+                problems.add(written.span(), what, "another name");
+                return;
+            }
+        }
+        let first = self.list.len();
+        for (i, member) in names.iter().enumerate() {
+            self.names.insert(member.clone(), vec![first + i]);
+            self.list.push(Host { name: member.clone(), place });
+        }
+        self.names.insert(name, (first..self.list.len()).collect());
+    }
+
+    /// The stations that a list names, groups expanded, each once.
+    pub fn stations(&self, list: &List<String>, problems: &mut Problems) -> Vec<usize> {
+        let mut stations = Vec::new();
+        for (written, name) in list.items().iter().zip(list.get(problems).unwrap_or_default()) {
+            let Some(members) = self.find(written, &name, "station", |host| host.place.is_station(), problems) else {
+                continue;
+            };
+            for &member in members {
+                if stations.contains(&member) {
+                    let what = format!("station \"{}\" is in this list twice", self.list[member].name);
+                    problems.add(written.span(), what, "each station once");
+                    break;
+                }
+                stations.push(member);
+            }
+        }
+        stations
+    }
+
+    /// The server of this name.
+    pub fn server(&self, written: &Written<String>, problems: &mut Problems) -> Option<usize> {
+        let name = written.get(problems)?;
+        let found = self.find(written, &name, "server", |host| !host.place.is_station(), problems)?;
+        found.first().copied()
+    }
+
+    /// The index of the station of this name, without complaint.
+    pub fn station_named(&self, name: &str) -> Option<usize> {
+        let members = self.names.get(name)?;
+        members.iter().copied().find(|&member| self.list[member].name == name && self.list[member].place.is_station())
+    }
+
+    fn find(
+        &self,
+        written: &Written<String>,
+        name: &str,
+        kind: &str,
+        is_it: impl Fn(&Host) -> bool,
+        problems: &mut Problems,
+    ) -> Option<&[usize]> {
+        let fitting = || self.names.iter().filter(|(_, members)| is_it(&self.list[members[0]]));
+        let Some(members) = self.names.get(name) else {
+            let names: Vec<_> = fitting().map(|(name, _)| name.as_str()).collect();
+            let hint = closest(name, names.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
+            let what = format!("there is no {kind} \"{name}\"{}", hint.unwrap_or_default());
+            problems.add(written.span(), what, listing(&names));
+            return None;
+        };
+        if !is_it(&self.list[members[0]]) {
+            let names: Vec<_> = fitting().map(|(name, _)| name.as_str()).collect();
+            problems.add(written.span(), format!("\"{name}\" is not a {kind}"), listing(&names));
+            return None;
+        }
+        Some(members)
+    }
+}
+
+/// The names that a group stands for; without a count, its own.
+pub(super) fn members(name: &str, count: Option<u32>) -> Vec<String> {
+    match count {
+        Some(count) => (1..=count).map(|i| format!("{name}{i}")).collect(),
+        None => vec![name.to_owned()],
+    }
+}
+
+/// A list for people: long ones are cut.
+fn listing(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+}

@@ -1,0 +1,107 @@
+//! What is wrong with a file, and where.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Something wrong at a place in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, in bytes from the start of the text.
+    pub span: Range<usize>,
+    /// What is wrong, as a clause.
+    pub what: String,
+    /// What would be right; empty where that is plain from `what`.
+    pub allowed: String,
+}
+
+/// All that has been found wrong so far.
+#[derive(Debug, Default)]
+pub struct Problems(Vec<Problem>);
+
+/// Why a file was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file was read, and is wrong in these places (at least one, in order).
+    #[error("{}", Listing(.0))]
+    Invalid(Vec<Located>),
+}
+
+/// A problem as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// `file:line:column`, or the command-line option that set the value.
+    pub place: String,
+    /// The key's path, such as `station[2].rate`; empty where no key is concerned.
+    pub key: String,
+    /// What is wrong.
+    pub what: String,
+    /// What would be right; may be empty.
+    pub allowed: String,
+    /// The line of the file, and the columns (from 0) to underline; absent for command-line options.
+    pub source_line: Option<(String, Range<usize>)>,
+}
+
+/// More than this many problems are not listed one by one: they usually have one cause.
+const SHOWN: usize = 20;
+
+struct Listing<'a>(&'a [Located]);
+
+impl Problems {
+    /// Notes a problem. `allowed` may be empty.
+    pub fn add(&mut self, span: Range<usize>, what: impl Into<String>, allowed: impl Into<String>) {
+        self.0.push(Problem { span, what: what.into(), allowed: allowed.into() });
+    }
+
+    /// Whether nothing is wrong so far.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The problems, in order of place.
+    pub fn into_sorted(mut self) -> Vec<Problem> {
+        self.0.sort_by_key(|problem| problem.span.start);
+        self.0
+    }
+}
+
+impl fmt::Display for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.what)?;
+        if !self.allowed.is_empty() {
+            write!(f, "; allowed: {}", self.allowed)?;
+        }
+        if let Some((line, columns)) = &self.source_line {
+            let underline = "^".repeat(columns.len().max(1));
+            write!(f, "\n    | {line}\n    | {:width$}{underline}", "", width = columns.start)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Listing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, located) in self.0.iter().take(SHOWN).enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{located}")?;
+        }
+        if self.0.len() > SHOWN {
+            write!(f, "\n... and {} more", self.0.len() - SHOWN)?;
+        }
+        Ok(())
+    }
+}

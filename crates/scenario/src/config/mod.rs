@@ -1,0 +1,24 @@
+//! Reading TOML files that people write by hand.
+//!
+//! A file is read in three steps: into a tree of values that know their place in the text; into a *raw form* (serde)
+//! whose leaves are [`Written`] values, still as the author wrote them; into a checked form, by code that turns each
+//! leaf into a quantity and collects every [`Problem`] instead of stopping at the first. A bad file is refused whole,
+//! each problem with file, line, column, key, and what would be right.
+//!
+//! Allowed keys come from the raw form's JSON schema, so that unknown ones are all found at once and a likely
+//! spelling can be offered; the same schema serves editors. The scenario format and the box's configuration are both
+//! read this way. What this does not do: merge files, read the environment, or keep comments.
+
+mod document;
+mod error;
+mod keys;
+mod quantity;
+mod spelling;
+mod written;
+
+pub use document::{Document, read};
+pub use error::{ConfigError, Located, Problem, Problems};
+pub(crate) use quantity::words;
+pub use quantity::{FromWritten, Permille};
+pub use spelling::closest;
+pub use written::{List, OrDefault, Scalar, Written};

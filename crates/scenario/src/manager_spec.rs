@@ -1,0 +1,359 @@
+//! The manager's settings, and the PHY profile it reckons with, as people write them: in a scenario and in the box's
+//! own configuration. Both forms can be written back, so that the testbed can start the box on a file of its own.
+
+use evenair_manager::{Charge, ClassId, Config, Controller, Level, Policy};
+use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{List, OrDefault, Permille, Problems, Written, words};
+
+/// PHY profile of the BSS.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhySpec {
+    /// Standard of the BSS: its rates, slot and inter-frame spaces.
+    pub standard: Written<Standard>,
+    /// Preamble of 802.11b frames. Default: "long".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preamble: Option<Written<Preamble>>,
+    /// Rates at which ACK, RTS and CTS may be sent: an answer uses the highest that is not above the DATA frame's rate.
+    /// Default: 1 and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basic_rates: Option<List<BitRate>>,
+    /// IP packets larger than this are sent after RTS/CTS. Default: none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rts_threshold: Option<Written<Bytes>>,
+}
+
+/// Settings of the manager.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ManagerSpec {
+    /// What sets the service rate: the published additive rule, or a constant. Default: "published".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Written<ControllerKind>>,
+    /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_rate: Option<Written<BitRate>>,
+    /// Published controller: time between two judgements. Default: "1 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Written<Span>>,
+    /// Published controller: change of the service rate at each judgement. Default: "0.1 Mb/s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Written<BitRate>>,
+    /// Published controller: measured use this far below the service rate still counts as equal. Default: "5 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<Written<Permille>>,
+    /// Published controller: the service rate it starts at, as a part of C*. Default: "90 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Written<Permille>>,
+    /// Levels of the tree of queues, root first: "direction", "class", "station", "flow", each at most once.
+    /// Default: ["direction", "station", "flow"].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<List<LevelKind>>,
+    /// Level "direction": weight of uploads. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_weight: Option<Written<u32>>,
+    /// Level "direction": weight of downloads. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down_weight: Option<Written<u32>>,
+    /// Level "station": what stations of equal weight get equally, medium time or bits. Default: "airtime".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub station_fairness: Option<Written<Fairness>>,
+    /// Level "class": the classes that stations may name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub class: Vec<ClassSpec>,
+    /// Level "class": weight of all stations of no class, together. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_weight: Option<Written<u32>>,
+    /// What a packet costs the server: the medium time it causes, or its (virtual) bits as published.
+    /// Default: "airtime".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Written<Fairness>>,
+    /// Limit of each queue. Default: "1000 packets".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_limit: Option<Written<Limit>>,
+    /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_slack: Option<Written<Span>>,
+    /// The longest that a bypass waits for the queues to drain. Default: "1 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_limit: Option<Written<Span>>,
+    /// PHY rate assumed of a station whose rate nobody has told. Default: the lowest basic rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_rate: Option<Written<BitRate>>,
+    /// Whether the box is told the stations with weights and classes, or learns them from traffic. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub know_stations: Option<Written<bool>>,
+    /// Whether the box is told the stations' PHY rates and each change of them. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub know_rates: Option<Written<bool>>,
+}
+
+/// A class of stations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassSpec {
+    /// What stations call it.
+    pub name: Written<String>,
+    /// Its share relative to other classes.
+    pub weight: Written<u32>,
+}
+
+/// The word for a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControllerKind {
+    /// The published additive rule.
+    Published,
+    /// A constant.
+    Fixed,
+}
+
+/// The word for a level of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelKind {
+    /// Uploads and downloads.
+    Direction,
+    /// Classes of stations.
+    Class,
+    /// Stations.
+    Station,
+    /// Connections.
+    Flow,
+}
+
+/// The word for what is shared or charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fairness {
+    /// Medium time.
+    Airtime,
+    /// Bits.
+    Bits,
+}
+
+words!(ControllerKind { "published" => Self::Published, "fixed" => Self::Fixed });
+words!(LevelKind {
+    "direction" => Self::Direction,
+    "class" => Self::Class,
+    "station" => Self::Station,
+    "flow" => Self::Flow,
+});
+words!(Fairness { "airtime" => Self::Airtime, "bits" => Self::Bits });
+
+/// The largest weight: keeps shares within the range in which integer arithmetic on them is exact.
+pub(crate) const MAX_WEIGHT: u32 = 1000;
+
+/// Which weights there may be.
+pub(crate) const WEIGHTS: &str = "1 to 1000";
+
+/// Whether a weight may be.
+pub(crate) fn is_weight(weight: &u32) -> bool {
+    (1..=MAX_WEIGHT).contains(weight)
+}
+
+/// A rate of `standard`, or a problem that lists them.
+pub(crate) fn phy_rate(standard: Standard, written: &Written<BitRate>, problems: &mut Problems) -> Option<PhyRate> {
+    let rate = written.get(problems)?;
+    let found = standard.rate(rate);
+    if found.is_none() {
+        let rates: Vec<_> = standard.rates().iter().map(|rate| format!("\"{rate} Mb/s\"")).collect();
+        problems.add(written.span(), format!("{written} is not a rate of {standard}"), rates.join(", "));
+    }
+    found
+}
+
+impl PhySpec {
+    /// The profile and the RTS threshold, or `None` and what is wrong.
+    pub fn check(&self, problems: &mut Problems) -> Option<(Phy, Option<Bytes>)> {
+        let threshold = match &self.rts_threshold {
+            Some(written) => written.get_if(problems, |size| size.0 <= 65_535, "0 to 65535 bytes").map(Some),
+            None => Some(None),
+        };
+        let standard = self.standard.get(problems)?;
+        let preamble = self.preamble.get_or(Preamble::Long, problems)?;
+        if preamble == Preamble::Short && standard != Standard::Dot11b {
+            let what = format!("{standard} has no short preamble");
+            problems.add(self.preamble.place(), what, "\"long\", or leave the key out");
+            return None;
+        }
+        let basic = match &self.basic_rates {
+            Some(list) => {
+                list.get(problems)?;
+                let rates: Vec<_> = list.items().iter().map(|rate| phy_rate(standard, rate, problems)).collect();
+                rates.into_iter().collect::<Option<Vec<_>>>()?
+            }
+            // The same as `Phy::default_for`, which has no say in the preamble.
+            None if standard == Standard::Dot11b => standard.rates()[..2].to_vec(),
+            None => standard.mandatory_rates().to_vec(),
+        };
+        let phy = Phy::new(standard, preamble, &basic).expect("rates and preamble were checked against the standard");
+        Some((phy, threshold?))
+    }
+}
+
+impl ManagerSpec {
+    /// Whether the box is told the stations.
+    pub fn knows_stations(&self) -> bool {
+        self.know_stations.get_or(true, &mut Problems::default()).unwrap_or(true)
+    }
+
+    /// Whether the box is told the stations' rates.
+    pub fn knows_rates(&self) -> bool {
+        self.know_rates.get_or(true, &mut Problems::default()).unwrap_or(true)
+    }
+
+    /// The number of the class of this name.
+    pub fn class_id(&self, name: &str) -> Option<ClassId> {
+        let at = self.class.iter().position(|class| class.name == Written::new(name))?;
+        u8::try_from(at).ok().map(ClassId)
+    }
+
+    /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.
+    pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
+        let Config { queue_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
+        // Each part is read whatever becomes of the others, so that all their problems are told.
+        let controller = self.controller(problems);
+        let policy = self.policy(problems);
+        let charge = self.charge.get_or(Fairness::Airtime, problems);
+        let queue_limit = self.queue_limit.get_or_if(
+            queue_limit,
+            problems,
+            |limit| limit.admits(0, Bytes::ZERO, Bytes(1500)),
+            "room for a packet of 1500 bytes at least",
+        );
+        let slack_limit = Span::from_millis(100);
+        let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
+        let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
+        let drain_limit =
+            self.drain_limit.get_or_if(drain_limit, problems, |s| drain_range.contains(s), "above 0 and up to 60 s");
+        let default_rate = match &self.default_rate {
+            Some(written) => phy_rate(phy.standard(), written, problems),
+            None => Some(default_rate),
+        };
+        let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
+
+        let (Some(_), Some(_)) = know else { return None };
+        let config = Config {
+            phy: phy.clone(),
+            rts_threshold,
+            policy: policy?,
+            charge: match charge? {
+                Fairness::Airtime => Charge::Airtime,
+                Fairness::Bits => Charge::Bits,
+            },
+            controller: controller?,
+            stations: Vec::new(),
+            default_rate: default_rate?,
+            queue_limit: queue_limit?,
+            pacing_slack: pacing_slack?,
+            drain_limit: drain_limit?,
+        };
+        config.check().expect("what the manager checks was checked here, with places");
+        Some(config)
+    }
+
+    fn controller(&self, problems: &mut Problems) -> Option<Controller> {
+        match self.controller.get_or(ControllerKind::Published, problems)? {
+            ControllerKind::Published => {
+                if let Some(rate) = &self.service_rate {
+                    let what = "the published controller finds its own service rate";
+                    problems.add(rate.span(), what, "leave the key out, or controller = \"fixed\"");
+                }
+                self.published(problems)
+            }
+            ControllerKind::Fixed => {
+                let (step, interval) = (self.step.place(), self.interval.place());
+                for span in [interval, step, self.tolerance.place(), self.start.place()] {
+                    if !span.is_empty() {
+                        problems.add(span, "the fixed controller does not use this", "leave the key out");
+                    }
+                }
+                let Some(rate) = &self.service_rate else {
+                    let what = "the fixed controller needs a service rate";
+                    problems.add(self.controller.place(), what, "service_rate = \"4 Mb/s\" beside it");
+                    return None;
+                };
+                rate.get_if(problems, |&rate| rate > BitRate::ZERO, "more than 0 b/s").map(Controller::Fixed)
+            }
+        }
+    }
+
+    fn published(&self, problems: &mut Problems) -> Option<Controller> {
+        let Controller::Published { interval, delta, tolerance_permille, start_permille } = Controller::default()
+        else {
+            unreachable!("the default controller is the published one");
+        };
+        let intervals = Span::from_millis(10)..=Span::from_secs(60);
+        let interval = self.interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 60 s");
+        let delta = self.step.get_or_if(delta, problems, |&rate| rate > BitRate::ZERO, "more than 0 b/s");
+        let tolerance =
+            self.tolerance.get_or_if(Permille(tolerance_permille), problems, |p| p.0 < 1000, "0 % to 99.9 %");
+        let starts = Permille(1)..=Permille(1000);
+        let start = self.start.get_or_if(Permille(start_permille), problems, |p| starts.contains(p), "0.1 % to 100 %");
+        Some(Controller::Published {
+            interval: interval?,
+            delta: delta?,
+            tolerance_permille: tolerance?.0,
+            start_permille: start?.0,
+        })
+    }
+
+    fn policy(&self, problems: &mut Problems) -> Option<Policy> {
+        let up = self.up_weight.get_or_if(1, problems, is_weight, WEIGHTS);
+        let down = self.down_weight.get_or_if(1, problems, is_weight, WEIGHTS);
+        let other = self.other_weight.get_or_if(1, problems, is_weight, WEIGHTS);
+        let fairness = self.station_fairness.get_or(Fairness::Airtime, problems);
+        let classes = self.classes(problems);
+        let kinds = self.level_kinds(problems);
+
+        let (up, down, other, fairness, classes) = (up?, down?, other?, fairness?, classes?);
+        let level = |kind| match kind {
+            LevelKind::Direction => Level::Direction { up, down },
+            LevelKind::Class => Level::Class { weights: classes.clone(), other },
+            LevelKind::Station => Level::Station { time_fair: fairness == Fairness::Airtime },
+            LevelKind::Flow => Level::Flow,
+        };
+        Some(Policy { levels: kinds?.into_iter().map(level).collect() })
+    }
+
+    fn level_kinds(&self, problems: &mut Problems) -> Option<Vec<LevelKind>> {
+        let kinds = match &self.levels {
+            Some(list) => {
+                let kinds = list.get(problems)?;
+                for (i, item) in list.items().iter().enumerate() {
+                    if kinds[..i].contains(&kinds[i]) {
+                        problems.add(item.span(), format!("{item} is named twice"), "each level at most once");
+                        return None;
+                    }
+                }
+                kinds
+            }
+            None => vec![LevelKind::Direction, LevelKind::Station, LevelKind::Flow],
+        };
+        if let Some(class) = self.class.first().filter(|_| !kinds.contains(&LevelKind::Class)) {
+            let what = "there are classes, but levels has no \"class\"";
+            problems.add(class.name.span(), what, "levels = [\"class\", \"station\", \"flow\"], for instance");
+        }
+        Some(kinds)
+    }
+
+    fn classes(&self, problems: &mut Problems) -> Option<Vec<(ClassId, u32)>> {
+        let mut weights = Vec::new();
+        for (i, class) in self.class.iter().enumerate() {
+            let name = class.name.get(problems)?;
+            if self.class[..i].iter().any(|earlier| earlier.name == class.name) {
+                let what = format!("a class named \"{name}\" is there already");
+                problems.add(class.name.span(), what, "another name");
+                return None;
+            }
+            let Ok(id) = u8::try_from(i) else {
+                problems.add(class.name.span(), "too many classes", "256 at most");
+                return None;
+            };
+            weights.push((ClassId(id), class.weight.get_if(problems, is_weight, WEIGHTS)?));
+        }
+        Some(weights)
+    }
+}

@@ -1,0 +1,325 @@
+//! What every engine reports: one JSON document per run.
+//!
+//! Units are in the names of the fields. Rates named `ip_mbps` count IP-level bits of DATA and ACKs that crossed the
+//! WLAN hop; `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts to
+//! read, so they are floats; no engine computes with them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Direction, Published};
+
+/// Everything that one run has to say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`crate::Scenario::name`].
+    pub scenario: String,
+    /// [`crate::Scenario::title`].
+    pub title: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// "testbed" or "sim".
+    pub engine: String,
+    /// Version of the program.
+    pub version: String,
+    /// Whether the numbers may be used at all.
+    pub valid: bool,
+    /// Why not, in words.
+    pub invalid_because: Vec<String>,
+    /// Length of the run.
+    pub duration_s: f64,
+    /// Averages over the scenario's phases.
+    pub phases: Vec<PhaseResult>,
+    /// Values per interval.
+    pub series: Series,
+    /// How far behind its simulated time the testbed's radio ran; absent from the simulator.
+    pub lateness: Option<Lateness>,
+    /// The box's account of packets; absent where no box was in the path.
+    pub box_counters: Option<BoxCounters>,
+    /// What happened when.
+    pub events: Vec<EventRecord>,
+    /// What the medium was used for; absent where the engine did not count it.
+    pub medium: Option<MediumUse>,
+    /// Frames lost, by place and reason.
+    pub losses: Vec<LossCount>,
+    /// Web pages read, in the order of their ends.
+    pub pages: Vec<PageRecord>,
+    /// Echoes, one entry per application that sent them.
+    pub echoes: Vec<EchoResult>,
+    /// What others published, copied from the scenario.
+    pub published: Vec<Published>,
+}
+
+/// Averages over one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Name of the phase.
+    pub name: String,
+    /// Its start.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Sum over all flows, IP level.
+    pub total_ip_mbps: f64,
+    /// Sum over all flows, goodput.
+    pub total_goodput_mbps: f64,
+    /// The medium's computed capacity C* for the flows of this phase.
+    pub capacity_cstar_mbps: Option<f64>,
+    /// Mean of the box's service rate C while it managed.
+    pub service_rate_mbps: Option<f64>,
+    /// Every flow.
+    pub flows: Vec<FlowResult>,
+    /// Every station that had a flow.
+    pub stations: Vec<StationResult>,
+    /// Sums by direction of the data.
+    pub directions: Directions,
+    /// Jain's index over the flows' IP-level rates; absent without flows.
+    pub jain_flows: Option<f64>,
+    /// Time average of the access point's queue.
+    pub ap_queue_mean_packets: f64,
+    /// Largest of the queue's interval averages.
+    pub ap_queue_max_packets: f64,
+}
+
+/// One application's flow in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// Name of the application.
+    pub app: String,
+    /// Name of the station.
+    pub station: String,
+    /// Which way the data flow.
+    pub direction: Direction,
+    /// The station's PHY rate.
+    pub rate_mbps: f64,
+    /// DATA and ACKs over the WLAN hop.
+    pub ip_mbps: f64,
+    /// Bytes that the application received.
+    pub goodput_mbps: f64,
+    /// Part of the phase's total IP-level rate, 0 to 1.
+    pub share: f64,
+    /// DATA packets per ACK; absent where there were no ACKs.
+    pub d: Option<f64>,
+    /// Mean congestion window of the sender.
+    pub cwnd_segments: Option<f64>,
+    /// Mean smoothed round-trip time of the sender.
+    pub rtt_ms: Option<f64>,
+    /// Retransmitted segments in the phase.
+    pub retransmits: u64,
+}
+
+/// All flows of one station in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StationResult {
+    /// Name of the station.
+    pub station: String,
+    /// Its PHY rate.
+    pub rate_mbps: f64,
+    /// DATA and ACKs over the WLAN hop.
+    pub ip_mbps: f64,
+    /// Part of the phase's total, 0 to 1.
+    pub share: f64,
+}
+
+/// Sums by direction of the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Directions {
+    /// Uploads, their ACKs included.
+    pub up_ip_mbps: f64,
+    /// Downloads, their ACKs included.
+    pub down_ip_mbps: f64,
+}
+
+/// Values per interval. Every vector has one value per interval; interval `k` ends at `(k + 1) * interval_s`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Length of an interval.
+    pub interval_s: f64,
+    /// One entry per application.
+    pub flows: Vec<FlowSeries>,
+    /// Time average of the access point's queue.
+    pub ap_queue_packets: Vec<f64>,
+    /// The box's service rate C; absent while it did not manage.
+    pub service_rate_mbps: Vec<Option<f64>>,
+}
+
+/// One application per interval. Vectors that an engine cannot fill stay empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowSeries {
+    /// Name of the application.
+    pub app: String,
+    /// Name of the station.
+    pub station: String,
+    /// Which way the data flow.
+    pub direction: Direction,
+    /// The station's PHY rate at the start of the run.
+    pub rate_mbps: f64,
+    /// DATA and ACKs over the WLAN hop.
+    pub ip_mbps: Vec<f64>,
+    /// Bytes that the application received.
+    pub goodput_mbps: Vec<f64>,
+    /// DATA packets over the WLAN hop.
+    pub data_packets: Vec<u64>,
+    /// Pure ACKs over the WLAN hop.
+    pub ack_packets: Vec<u64>,
+    /// Congestion window of the sender.
+    pub cwnd_segments: Vec<Option<f64>>,
+    /// Smoothed round-trip time of the sender.
+    pub rtt_ms: Vec<Option<f64>>,
+    /// Segments retransmitted in the interval.
+    pub retransmits: Vec<u64>,
+}
+
+/// How late the testbed's radio handed frames over, against their simulated instants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Frames delivered.
+    pub frames: u64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Worst.
+    pub max_us: f64,
+    /// Share of the run, in thousandths, in which the medium was idle only because the testbed was late.
+    pub idle_for_late_permille: f64,
+    /// From a packet's arrival at the testbed's device to its entry into the model: median.
+    pub ingress_lag_p50_us: f64,
+    /// The same: 99th percentile.
+    pub ingress_lag_p99_us: f64,
+    /// The same: worst.
+    pub ingress_lag_max_us: f64,
+}
+
+/// The box's account: `received = released + dropped + held`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxCounters {
+    /// Packets that entered.
+    pub received: u64,
+    /// Packets that left.
+    pub released: u64,
+    /// Packets dropped, by reason.
+    pub dropped: Vec<DropCount>,
+    /// Packets still held at the end.
+    pub held: u64,
+}
+
+/// How many packets were dropped for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropCount {
+    /// The reason's name.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
+}
+
+/// Something that happened in the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// When.
+    pub at_s: f64,
+    /// "insert", "bypass", "inserted", "bypassed", "join", "leave", "rate".
+    pub what: String,
+    /// Station or detail; empty where there is none.
+    pub detail: String,
+}
+
+/// What the medium was used for over the whole run. The three shares add up to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MediumUse {
+    /// Frames, and the gaps inside of exchanges.
+    pub busy_share: f64,
+    /// Silence while somebody had a frame to send: inter-frame spaces, back-off.
+    pub contending_share: f64,
+    /// Silence with nothing to send.
+    pub idle_share: f64,
+    /// Times that the medium became busy.
+    pub transmissions: u64,
+    /// Those in which two or more sent at once.
+    pub collisions: u64,
+    /// Medium time of each sender's own accesses, failed ones included; the access point is called "ap".
+    pub airtime: Vec<AirtimeShare>,
+}
+
+/// Medium time of one sender.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AirtimeShare {
+    /// Name of the station, or "ap".
+    pub sender: String,
+    /// Part of the run's time.
+    pub share: f64,
+}
+
+/// How many frames were lost in one place for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossCount {
+    /// "ap", the name of a station, or a wired port ("lan to the box", "lan to server", "internet down" ...).
+    pub place: String,
+    /// "buffer full", "retry limit" ...
+    pub reason: String,
+    /// How many.
+    pub frames: u64,
+}
+
+/// One web page that was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageRecord {
+    /// Name of the application.
+    pub app: String,
+    /// When its first connection was opened.
+    pub at_s: f64,
+    /// Until the last object was complete.
+    pub took_s: f64,
+    /// Objects, the main one included.
+    pub objects: u32,
+    /// Bytes of all objects.
+    pub bytes: u64,
+}
+
+/// The echoes of one application over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EchoResult {
+    /// Name of the application.
+    pub app: String,
+    /// How many came back.
+    pub answers: u64,
+    /// Median round-trip time.
+    pub p50_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// Longest.
+    pub max_ms: f64,
+}
+
+/// How a run stands, for a live view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Time since the start of the run.
+    pub at_s: f64,
+    /// "bypassed", "inserted" or "draining".
+    pub mode: String,
+    /// Every flow over the last interval.
+    pub flows: Vec<FlowProgress>,
+    /// Sum over the flows.
+    pub total_ip_mbps: f64,
+    /// The access point's queue now.
+    pub ap_queue_packets: u64,
+    /// The box's service rate C while it manages.
+    pub service_rate_mbps: Option<f64>,
+    /// 99th percentile of lateness so far; absent from the simulator.
+    pub lateness_p99_us: Option<f64>,
+    /// Why the run is already invalid; empty while it is not.
+    pub invalid_because: Vec<String>,
+}
+
+/// One flow over the last interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowProgress {
+    /// Name of the application.
+    pub app: String,
+    /// Which way the data flow.
+    pub direction: Direction,
+    /// DATA and ACKs over the WLAN hop.
+    pub ip_mbps: f64,
+}
