@@ -59,7 +59,8 @@ impl NodeId {
     /// The root of every tree.
     pub const ROOT: Self = Self(0);
 
-    pub(crate) const fn index(self) -> usize {
+    /// A small number, for tables: the numbers of nodes that have gone are used again.
+    pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
