@@ -19,13 +19,13 @@ setup-test:
 build: setup ## Build the program, optimised: target/release/evenair
 	$(CARGO) build --release --locked -p evenair
 
-demo: build ## Watch it work: unmanaged and managed Wi-Fi side by side, here, in a few minutes
+demo: build ## See it work: ten stations without and then with the box, in two minutes
 	@scripts/as-root $(EVENAIR) demo
 
-accept: build ## The acceptance runs: published experiments, with their published figures (long)
+accept: build ## Measure every promised figure, and print it beside its bound (long)
 	@scripts/as-root $(EVENAIR) accept
 
-accept-short: build ## A short form of the acceptance runs, as CI does it
+accept-short: build ## The same in short, for a few of them, as continuous integration does
 	@scripts/as-root $(EVENAIR) accept --short
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation
