@@ -157,7 +157,7 @@ impl Default for Controller {
         Self::Published {
             interval: Span::from_secs(1),
             delta: BitRate::from_kbps(100),
-            tolerance_permille: 50,
+            tolerance_permille: 30,
             start_permille: 900,
         }
     }

@@ -22,11 +22,13 @@ extern crate alloc;
 
 mod api;
 mod config;
+mod config_codec;
 mod cost;
 mod flow;
 mod manager;
 mod queues;
 mod rate;
+pub mod record;
 mod server;
 mod station;
 mod tcp;

@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use evenair_packet::{Edits, FlowKey, PacketMeta, Port};
+use evenair_sched::NodeId;
 use evenair_units::{BitRate, Instant};
 use evenair_wifi::mixed_capacity;
 
@@ -213,7 +214,7 @@ impl<P> Manager<P> {
             return None;
         };
         self.flows.get_mut(id).note_volume(meta.ingress, tcp.payload);
-        self.settle(id, station);
+        self.settle(now, id, station);
         Some(id)
     }
 
@@ -234,20 +235,35 @@ impl<P> Manager<P> {
         Some(self.flows.insert(flow, now))
     }
 
-    /// Moves a connection to the queue of its present station and direction, if it holds nothing: its packets must not
-    /// pass each other.
-    fn settle(&mut self, id: FlowId, station: Option<StationId>) {
+    /// Moves a connection, with all it holds, to the queue of its present station and direction. All of it, because its
+    /// packets must not pass each other.
+    fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
         let (station, direction) = (station.unwrap_or(flow.station), flow.leaning());
-        if flow.held > 0 || (flow.station, flow.direction) == (station, direction) {
+        if (flow.station, flow.direction) == (station, direction) {
             return;
-        }
-        if let Some(leaf) = flow.leaf.take() {
-            self.queues.detach(leaf);
         }
         self.stations.get_mut(flow.station).flows -= 1;
         self.stations.get_mut(station).flows += 1;
         (flow.station, flow.direction) = (station, direction);
+        let Some(old) = flow.leaf.take() else { return };
+        let held = self.queues.take(old, id);
+        self.queues.detach(old);
+        if !held.is_empty() {
+            let leaf = self.leaf(id);
+            held.into_iter().for_each(|held| self.queues.push(leaf, held, now));
+        }
+    }
+
+    /// The queue of a connection, made if need be.
+    fn leaf(&mut self, id: FlowId) -> NodeId {
+        let flow = self.flows.get_mut(id);
+        if let Some(leaf) = flow.leaf {
+            return leaf;
+        }
+        let leaf = self.queues.attach(id, flow, self.stations.get(flow.station));
+        flow.leaf = Some(leaf);
+        leaf
     }
 
     fn toward_wire(&mut self, packet: P, meta: &PacketMeta, id: FlowId) {
@@ -267,12 +283,7 @@ impl<P> Manager<P> {
             self.account_release(&held);
             return self.release(held.packet, Port::Wlan);
         }
-        let flow = self.flows.get_mut(id);
-        let leaf = match flow.leaf {
-            Some(leaf) => leaf,
-            None => self.queues.attach(id, flow, self.stations.get(flow.station)),
-        };
-        flow.leaf = Some(leaf);
+        let leaf = self.leaf(id);
         loop {
             match self.queues.make_room(leaf, &held) {
                 Room::Enough => break,
@@ -434,12 +445,7 @@ impl<P> Manager<P> {
             self.flows.get_mut(id).leaf = None;
         }
         while let Some(held) = old.pop(now, |held| held.ip_len.bits()) {
-            let flow = self.flows.get_mut(held.flow);
-            let leaf = match flow.leaf {
-                Some(leaf) => leaf,
-                None => self.queues.attach(held.flow, flow, self.stations.get(flow.station)),
-            };
-            flow.leaf = Some(leaf);
+            let leaf = self.leaf(held.flow);
             self.queues.push(leaf, held, now);
         }
     }

@@ -4,7 +4,7 @@
 //! its level; a station's is, where medium time is to be fair, its own weight times C_i, because the server's work is
 //! counted in bits (equation 2 of Hegde et al., 2013).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use evenair_packet::TcpMeta;
@@ -124,6 +124,14 @@ impl<P> Queues<P> {
             self.children.remove(&(node.share, parent));
             id = parent;
         }
+    }
+
+    /// Takes out what a connection holds in a queue, in its order.
+    pub(crate) fn take(&mut self, leaf: NodeId, id: FlowId) -> VecDeque<Held<P>> {
+        let taken = self.hsfq.take(leaf, |held| held.flow == id);
+        let node = self.node(leaf);
+        node.bytes = node.bytes - taken.iter().map(|held| held.ip_len).sum();
+        taken
     }
 
     /// Appends a packet to its connection's queue, whatever the limit says.

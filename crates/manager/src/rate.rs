@@ -4,8 +4,9 @@
 //! tolerance, else down; never above C*, the capacity of the active stations by the formula (Hegde et al., 2013).
 //!
 //! Where we differ:
-//! - An interval in which the server had nothing to do for a while is no evidence: use below C then only means that
-//!   nobody wanted more. It is not judged, and C stays.
+//! - An interval with pauses in which the server had nothing to do is no evidence: use below C then only means that
+//!   nobody wanted more. It is not judged, and C stays. Short gaps are no pauses: they are what is left to see here when
+//!   C is above what the medium carries and the queue is in the access point.
 //! - C has a floor, so that a mistaken series of judgements can be recovered from.
 //! - Under [`Charge::Airtime`] a change of C* moves C in proportion. There C/C* is the share of medium time that is
 //!   used, and another mixture of stations is no reason to use less of it; under [`Charge::Bits`] C is cut to the new
@@ -24,8 +25,7 @@ use crate::{Charge, Controller};
 const DEFAULT_INTERVAL: Span = Span::from_secs(1);
 /// C stays above this part of C*: of what the formula says, no channel loses more and still carries TCP.
 const FLOOR_PART: u64 = 20;
-/// An interval counts as backlogged if the server was idle for at most this part of it: the gap between a release and
-/// the arrival of what it elicits must not decide.
+/// An interval is judged if pauses make up at most this part of it.
 const IDLE_PART: u64 = 10;
 
 #[derive(Clone, Debug)]
@@ -120,11 +120,11 @@ impl ServiceRate {
         // A driver that slept through several ticks has seen one interval, not several.
         self.next_tick = now + self.interval();
         let Controller::Published { delta, tolerance_permille, .. } = self.controller else { return };
-        let backlogged = account.idle * IDLE_PART <= account.elapsed;
-        if !backlogged || account.elapsed == Span::ZERO {
+        let loaded = account.idle * IDLE_PART <= account.elapsed;
+        if !loaded || account.elapsed == Span::ZERO {
             return;
         }
-        let expected = account.elapsed.saturating_sub(account.paid);
+        let expected = account.elapsed.saturating_sub(account.paid).saturating_sub(account.idle);
         let kept_up = crossed >= expected.mul_div(1_000 - u64::from(tolerance_permille), 1_000);
         let next = if kept_up { self.rate + delta } else { self.rate.saturating_sub(delta) };
         self.rate = next.clamp(self.floor(), self.capacity);
@@ -173,7 +173,7 @@ mod tests {
     fn climbs_to_the_capacity_and_no_further() {
         let mut rate = ServiceRate::new(Charge::Airtime, published(), mbps(4_890), Instant::ZERO);
         assert_eq!(rate.rate(), mbps(4_401));
-        tick(&mut rate, 960, 0);
+        tick(&mut rate, 980, 0);
         assert_eq!(rate.rate(), mbps(4_501));
         (0..10).for_each(|_| tick(&mut rate, 1_000, 0));
         assert_eq!(rate.rate(), mbps(4_890));

@@ -13,6 +13,11 @@ const DEBT_PER_WAIT: u64 = 9;
 /// held traffic for what the access point has dropped.
 const DEBT_LIMIT: Span = Span::from_millis(100);
 
+/// Having nothing to do for less than this is no idleness. Where the queue has slipped out of the box into the access
+/// point, packets come at the pace of the medium, with gaps of a few frames between them; it is just then that the
+/// service rate has to be judged. A user who wants nothing pauses for longer.
+const PAUSE: Span = Span::from_millis(50);
+
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     /// Until then it is busy with what it has released.
@@ -30,7 +35,7 @@ pub(crate) struct Server {
 pub(crate) struct Account {
     /// Length of the stretch.
     pub(crate) elapsed: Span,
-    /// Neither busy nor with anything to do.
+    /// Neither busy nor with anything to do, in pauses of some length.
     pub(crate) idle: Span,
     /// Spent on paying for traffic that is not held.
     pub(crate) paid: Span,
@@ -55,7 +60,7 @@ impl Server {
         if now < self.free_at {
             return false;
         }
-        self.account.idle += now.saturating_since(self.free_at.max(self.accounted_until));
+        self.account.idle += self.idle(now);
         self.debt = self.debt.saturating_sub(now.saturating_since(self.free_at));
         // An idle server has not been late: there is nothing to make up.
         self.free_at = now;
@@ -80,10 +85,16 @@ impl Server {
         let mut account = core::mem::take(&mut self.account);
         account.elapsed = now.saturating_since(self.accounted_until);
         if !waiting {
-            account.idle += now.saturating_since(self.free_at.max(self.accounted_until));
+            account.idle += self.idle(now);
         }
         self.accounted_until = now;
         account
+    }
+
+    /// The present pause, as far as it is not accounted yet.
+    fn idle(&self, now: Instant) -> Span {
+        let pause = now.saturating_since(self.free_at);
+        if pause < PAUSE { Span::ZERO } else { now.saturating_since(self.free_at.max(self.accounted_until)) }
     }
 }
 
@@ -126,15 +137,17 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_is_accounted_once() {
+    fn pauses_are_accounted_once_and_gaps_are_not() {
         let mut server = Server::new(Span::ZERO, at(0));
         let idle = |account: Account| (account.elapsed.as_micros(), account.idle.as_micros());
-        assert_eq!(idle(server.take_account(at(10_000), false)), (10_000, 10_000));
-        assert!(server.wake(at(14_000)));
-        server.release(at(14_000), WAIT);
-        assert_eq!(idle(server.take_account(at(20_000), false)), (10_000, 4_000 + 5_000));
-        assert!(server.wake(at(20_000)));
-        server.release(at(20_000), WAIT);
-        assert_eq!(idle(server.take_account(at(30_000), true)), (10_000, 0));
+        assert_eq!(idle(server.take_account(at(100_000), false)), (100_000, 100_000));
+        assert!(server.wake(at(140_000)));
+        server.release(at(140_000), WAIT);
+        assert!(server.wake(at(151_000)), "a gap of 10 ms");
+        server.release(at(151_000), WAIT);
+        assert_eq!(idle(server.take_account(at(252_000), false)), (152_000, 40_000 + 100_000));
+        assert!(server.wake(at(252_000)));
+        server.release(at(252_000), WAIT);
+        assert_eq!(idle(server.take_account(at(400_000), true)), (148_000, 0));
     }
 }

@@ -124,6 +124,19 @@ impl<T> Hsfq<T> {
         Some(head)
     }
 
+    /// Takes those items out of a queue that `wanted` names, in their order, unserved and uncharged. Looks at all of it.
+    pub fn take(&mut self, leaf: NodeId, mut wanted: impl FnMut(&T) -> bool) -> VecDeque<T> {
+        let queue = core::mem::take(&mut self.queues[leaf.index()]);
+        let was_backlogged = !queue.is_empty();
+        let (taken, left): (VecDeque<T>, VecDeque<T>) = queue.into_iter().partition(|item| wanted(item));
+        self.len -= taken.len();
+        if was_backlogged && left.is_empty() {
+            self.tags.deactivate(leaf);
+        }
+        self.queues[leaf.index()] = left;
+        taken
+    }
+
     /// What a queue holds, head first.
     pub fn queue(&self, leaf: NodeId) -> &VecDeque<T> {
         &self.queues[leaf.index()]

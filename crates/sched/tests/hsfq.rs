@@ -213,7 +213,12 @@ proptest! {
                 }
                 3 => {
                     if let Some((inner, leaf)) = leaves.remove(&name) {
-                        while let Some(item) = hsfq.drop_head(leaf) {
+                        let odd = hsfq.take(leaf, |item| item.1 % 2 == 1);
+                        let even = hsfq.take(leaf, |_| true);
+                        prop_assert!(odd.iter().is_sorted() && even.iter().is_sorted(), "their order stays");
+                        let mut all: Vec<Item> = odd.into_iter().chain(even).collect();
+                        all.sort_unstable();
+                        for item in all {
                             prop_assert_eq!(Some(item), model.get_mut(&name).and_then(VecDeque::pop_front));
                         }
                         hsfq.remove(leaf);
