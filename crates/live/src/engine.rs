@@ -147,6 +147,7 @@ impl Engine {
                 self.mode = mode;
             }
             Event::ConfigRefused(error) => warn!("a configuration was refused: {error:?}; the old one stays"),
+            Event::ObservationRefused(observation) => warn!("an observation was refused: {observation:?}"),
             Event::StationLearned(mac) => info!("station {mac} seen at {}", now.saturating_since(self.started)),
             Event::RateChanged { .. } => {}
         }
