@@ -141,9 +141,16 @@ impl<F> Medium<F> {
             Outcome::Unanswered => phy.response_timeout() + phy.difs(),
             Outcome::Collided => match self.config.after_collision {
                 AfterCollision::Eifs => phy.eifs(),
-                AfterCollision::Difs => phy.difs(),
+                AfterCollision::Difs | AfterCollision::DifsForAll => phy.difs(),
             },
         }
+    }
+
+    /// How long a sender whose access failed waits, from the end of its own frame, before it counts DIFS.
+    fn wait_of_sender(&self, access: &Access) -> Span {
+        let expects_answer = access.to != To::Broadcast;
+        let together = access.outcome == Outcome::Collided && self.config.after_collision == AfterCollision::DifsForAll;
+        if expects_answer && !together { self.config.phy.response_timeout() } else { Span::ZERO }
     }
 
     /// The sender learns what became of its access, and draws its next back-off: also where it has no other frame, so
@@ -155,10 +162,7 @@ impl<F> Medium<F> {
             return;
         }
         if access.outcome != Outcome::Received {
-            // A sender waits in vain for its answer, from the end of its own frame, before it counts DIFS.
-            let no_answer =
-                if access.to == To::Broadcast { at } else { access.sent + self.config.phy.response_timeout() };
-            let origin = at.max(no_answer) + self.config.phy.difs();
+            let origin = at.max(access.sent + self.wait_of_sender(&access)) + self.config.phy.difs();
             if origin != resume {
                 self.contention.set_apart(access.node, origin);
             }

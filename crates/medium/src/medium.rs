@@ -1,3 +1,6 @@
+//! The medium as its drivers see it: nodes that join and leave, frames that come, time that passes. What an access does
+//! once back-off has run out is in `access`, who is next in `contention`, what a node keeps in `node`.
+
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
@@ -6,7 +9,7 @@ use evenair_units::{Instant, Span, Streams};
 use crate::access::Access;
 use crate::contention::Contention;
 use crate::node::Node;
-use crate::{Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, Totals};
+use crate::{Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To, Totals};
 
 /// One medium and its nodes: access points and stations alike.
 ///
@@ -97,8 +100,10 @@ impl<F> Medium<F> {
     /// What was due up to and including `now` happens first.
     ///
     /// # Panics
-    /// If a node is named that was never added.
+    /// If a node is named that was never added, or a rate that is not one of the standard's.
     pub fn handle_frame(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
+        assert!(!matches!(mpdu.to, To::Node(to) if to.0 as usize >= self.nodes.len()), "{:?} was never added", mpdu.to);
+        assert!(self.config.phy.standard().rates().contains(&mpdu.rate), "no rate of this medium: {:?}", mpdu.rate);
         self.handle_timeout(now);
         let now = self.clock;
         let node = &mut self.nodes[from.0 as usize];

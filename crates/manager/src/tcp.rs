@@ -1,0 +1,212 @@
+//! What one TCP packet makes the WLAN carry.
+//!
+//! A packet that the box releases toward the WLAN stands for more than its own bits (virtual length): DATA will be
+//! acknowledged, by `1/d` of an ACK each; an ACK lets the station send as many new bytes as it newly acknowledges. The
+//! same sum covers packets that are both, and SYN and FIN. In the other direction it is told from what arrives what has
+//! crossed the WLAN: the packet itself, and the DATA that it acknowledges.
+//!
+//! Both are counted at the moment a packet passes the box, so that what a dropped ACK would have released is charged to
+//! the next one. A duplicate ACK tells that a segment has left the network, and so releases one (RFC 5681, 3.2); the
+//! cumulative ACK that ends the recovery is not charged for these again.
+//!
+//! d, the segment size, the header's and the ACK's length are learned for each connection.
+//! What is not here: round-trip times, windows, loss recovery. Headers are believed, within the bounds given below.
+
+use evenair_packet::{TcpFlags, TcpMeta};
+use evenair_units::Bytes;
+
+use crate::cost::{Load, Packets};
+
+/// d at first, in thousandths: a receiver acknowledges at least every second full segment (RFC 1122, 4.2.3.2).
+const INITIAL_RATIO_MILLI: u32 = 2_000;
+/// A receiver behind receive offload acknowledges some tens of segments at once; more is a hole that was filled.
+const MAX_RATIO_MILLI: u32 = 64_000;
+/// A weight of 1/16 for a new sample follows a change of d within some tens of ACKs.
+const RATIO_SHIFT: u32 = 4;
+/// DATA in a 1500-byte packet with timestamps; until the first is seen, and the most that is taken for one segment
+/// when no MSS option was seen. A larger packet is several segments that an offload has joined.
+const USUAL_SEGMENT: u64 = 1_448;
+/// IPv4 and TCP headers with timestamps, until seen.
+const USUAL_HEADER: u64 = 52;
+/// One packet is charged for at most this many released segments. An ACK covers more only where a hole was filled,
+/// whose segments have crossed before; and nobody is to stop the server by forging one.
+const MAX_RELEASED_MILLI: u64 = 64_000;
+
+/// One connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tcp {
+    wlan: Side,
+    wire: Side,
+}
+
+/// What one end has sent past the box.
+#[derive(Clone, Debug)]
+struct Side {
+    /// Sequence number behind the furthest byte.
+    sent: Option<u32>,
+    /// Furthest acknowledgment.
+    acked: Option<u32>,
+    window: u16,
+    /// Bytes that its duplicate ACKs have released ahead of the cumulative one.
+    ahead: u64,
+    /// Its MSS option: the largest segment it receives.
+    mss: Option<u16>,
+    /// Mean bytes of DATA in its segments, in 1/16 byte; none seen yet: `None`.
+    segment_16: Option<u64>,
+    /// IP and TCP header of its latest DATA packet.
+    header: u64,
+    /// Its latest pure ACK, at IP level.
+    pure_ack: Bytes,
+    /// Segments that each of its ACKs covers, in 1/16 thousandths.
+    ratio_16: u32,
+}
+
+impl Default for Side {
+    fn default() -> Self {
+        Self {
+            sent: None,
+            acked: None,
+            window: 0,
+            ahead: 0,
+            mss: None,
+            segment_16: None,
+            header: USUAL_HEADER,
+            pure_ack: Bytes(USUAL_HEADER),
+            ratio_16: INITIAL_RATIO_MILLI << RATIO_SHIFT,
+        }
+    }
+}
+
+impl Tcp {
+    /// A packet is released toward the WLAN: the load it puts there.
+    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
+        self.restart_on_syn(tcp);
+        let [own, released] = pass(&mut self.wire, &self.wlan, tcp, ip_len);
+        let opens_or_closes = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
+        let ack_milli = match tcp.payload {
+            _ if opens_or_closes => 1_000,
+            Bytes(0) => 0,
+            Bytes(_) => own.milli * 1_000 / u64::from(self.wlan.ratio_milli()),
+        };
+        Load([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released])
+    }
+
+    /// A packet came from the WLAN: what has thereby been seen to cross.
+    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
+        self.restart_on_syn(tcp);
+        let [own, acknowledged] = pass(&mut self.wlan, &self.wire, tcp, ip_len);
+        Load([own, acknowledged, Packets::default()])
+    }
+
+    /// Segments toward the WLAN that each ACK from there covers, in thousandths.
+    pub(crate) fn download_ratio_milli(&self) -> u32 {
+        self.wlan.ratio_milli()
+    }
+
+    /// Segments from the WLAN that each ACK toward it covers, in thousandths.
+    pub(crate) fn upload_ratio_milli(&self) -> u32 {
+        self.wire.ratio_milli()
+    }
+
+    /// A SYN without ACK begins another connection between the same ports.
+    fn restart_on_syn(&mut self, tcp: &TcpMeta) {
+        if tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK) {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Side {
+    fn ratio_milli(&self) -> u32 {
+        self.ratio_16 >> RATIO_SHIFT
+    }
+
+    fn segment(&self) -> u64 {
+        self.segment_16.map_or(USUAL_SEGMENT, |mean| (mean >> RATIO_SHIFT).max(1))
+    }
+
+    /// `bytes` of its DATA as packets.
+    fn packets(&self, bytes: u64) -> Packets {
+        let ip_len = Bytes(self.segment() + self.header);
+        Packets { milli: (bytes * 1_000 / self.segment()).min(MAX_RELEASED_MILLI), ip_len }
+    }
+
+    /// Takes note of a packet of its own, and gives it back as the segments it consists of on the WLAN.
+    fn note_sent(&mut self, tcp: &TcpMeta, ip_len: Bytes, limit: u64) -> Packets {
+        self.mss = tcp.mss.or(self.mss);
+        let end = tcp.seq_end();
+        if self.sent.is_none_or(|sent| after(end, sent)) {
+            self.sent = Some(end);
+        }
+        let payload = tcp.payload.0;
+        if payload == 0 {
+            return Packets::one(ip_len);
+        }
+        self.header = ip_len.0.saturating_sub(payload);
+        let segments = payload.div_ceil(limit);
+        let sample = (payload / segments) << RATIO_SHIFT;
+        let mean = self.segment_16.unwrap_or(sample);
+        self.segment_16 = Some(mean - (mean >> RATIO_SHIFT) + (sample >> RATIO_SHIFT));
+        Packets { milli: segments * 1_000, ip_len: Bytes(payload / segments + self.header) }
+    }
+
+    /// Takes note of an acknowledgment of its own; how many bytes that `peer` has sent past the box it newly covers,
+    /// or stands for.
+    fn note_ack(&mut self, peer: &Self, tcp: &TcpMeta, ip_len: Bytes) -> u64 {
+        if !tcp.flags.contains(TcpFlags::ACK) {
+            return 0;
+        }
+        let same_window = core::mem::replace(&mut self.window, tcp.window) == tcp.window;
+        if tcp.is_pure_ack() {
+            self.pure_ack = ip_len;
+        }
+        let Some(acked) = self.acked.replace(tcp.ack) else { return 0 };
+        let outstanding = peer.sent.map_or(0, |sent| forward(acked, sent));
+        if tcp.ack == acked {
+            let duplicate = tcp.is_pure_ack() && outstanding > self.ahead && (tcp.sack || same_window);
+            let released = if duplicate { peer.segment().min(outstanding - self.ahead) } else { 0 };
+            self.ahead += released;
+            return released;
+        }
+        if after(acked, tcp.ack) {
+            // An old one: the furthest stands.
+            self.acked = Some(acked);
+            return 0;
+        }
+        let covered = forward(acked, tcp.ack).min(outstanding);
+        let released = covered.saturating_sub(self.ahead);
+        self.ahead -= covered - released;
+        if tcp.is_pure_ack() && covered >= peer.segment() {
+            self.note_ratio(covered * 1_000 / peer.segment());
+        }
+        released
+    }
+
+    fn note_ratio(&mut self, sample_milli: u64) {
+        let sample = sample_milli.clamp(1_000, u64::from(MAX_RATIO_MILLI)) as u32;
+        self.ratio_16 = self.ratio_16 - (self.ratio_16 >> RATIO_SHIFT) + sample;
+    }
+}
+
+/// `sender`'s packet passes the box: the packet as it is on the WLAN, and the packets of `peer` that it newly covers.
+fn pass(sender: &mut Side, peer: &Side, tcp: &TcpMeta, ip_len: Bytes) -> [Packets; 2] {
+    let limit = peer.mss.map_or(USUAL_SEGMENT + 12, u64::from).max(1);
+    let own = sender.note_sent(tcp, ip_len, limit);
+    let covered = sender.note_ack(peer, tcp, ip_len);
+    [own, peer.packets(covered)]
+}
+
+/// Whether sequence number `a` is behind (further than) `b`, modulo 2^32 (RFC 9293, 3.4).
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// Bytes from `from` forward to `to`; zero where `to` is the earlier one.
+fn forward(from: u32, to: u32) -> u64 {
+    if after(to, from) { u64::from(to.wrapping_sub(from)) } else { 0 }
+}
+
+/// Whether a later acknowledgment number makes an earlier one superfluous.
+pub(crate) fn supersedes(later: &TcpMeta, earlier: &TcpMeta) -> bool {
+    later.is_pure_ack() && earlier.is_pure_ack() && after(later.ack, earlier.ack)
+}

@@ -1,0 +1,6 @@
+//! The manager as a whole, in virtual time.
+
+mod closed_loop;
+mod conservation;
+mod replay;
+mod world;
