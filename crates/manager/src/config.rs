@@ -37,7 +37,7 @@ pub struct Config {
 /// the nodes of the last level are the queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Levels in any order, each kind at most once, with [`Level::Station`] or [`Level::Flow`] among them.
+    /// Levels in any order, each kind at most once, at least one.
     pub levels: Vec<Level>,
 }
 
@@ -121,8 +121,6 @@ pub enum ConfigError {
     LevelTwice,
     /// A weight is zero: its bearer would never be served.
     ZeroWeight,
-    /// No level tells stations apart: a queue shared by stations of different rates has no capacity of its own.
-    SharedQueue,
     /// A class has two weights.
     ClassTwice(ClassId),
     /// Two stations have one address.
@@ -231,8 +229,7 @@ impl Policy {
             }
             level.check()?;
         }
-        let tells_stations_apart = |level: &Level| matches!(level, Level::Station { .. } | Level::Flow);
-        if self.levels.iter().any(tells_stations_apart) { Ok(()) } else { Err(ConfigError::SharedQueue) }
+        Ok(())
     }
 }
 
@@ -278,7 +275,6 @@ impl fmt::Display for ConfigError {
             Self::NoLevel => f.write_str("the policy has no level: at least one is needed, for instance `flow`"),
             Self::LevelTwice => f.write_str("the policy names a kind of level twice"),
             Self::ZeroWeight => f.write_str("a weight is zero: weights are 1 or more"),
-            Self::SharedQueue => f.write_str("the policy needs a level `station` or `flow`"),
             Self::ClassTwice(class) => write!(f, "class {} has two weights", class.0),
             Self::StationTwice(mac) => write!(f, "station {mac} is given twice"),
             Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
