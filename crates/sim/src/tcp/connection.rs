@@ -213,9 +213,6 @@ impl Connection {
     /// dropped.
     pub fn close(&mut self) {
         self.sender.close();
-        if matches!(self.state, State::Listen) {
-            self.finish(CloseReason::Normal);
-        }
     }
 
     /// Ends the connection at once with a reset (RFC 9293, section 3.10.5).

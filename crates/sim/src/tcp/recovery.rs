@@ -228,12 +228,9 @@ impl Recovery {
 
     /// Everything is repaired (or, with Reno, the first hole is).
     fn leave_fast(&mut self, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
-        let mss = u64::from(flight.mss);
-        window.set(match self.kind {
-            // RFC 6582, section 3.2, step 3, option 1: no burst where little is outstanding.
-            LossRecovery::NewReno => window.ssthresh().min(flight.size().max(mss) + mss),
-            LossRecovery::Reno | LossRecovery::Sack | LossRecovery::SackPrr => window.ssthresh(),
-        });
+        // RFC 6582, section 3.2, step 3, option 2, as common stacks do: option 1 would make a sender that is limited by
+        // the other end's window start slowly again.
+        window.set(window.ssthresh());
         self.phase = Phase::Open;
         self.duplicates = 0;
         self.forced = false;
@@ -278,12 +275,15 @@ impl Recovery {
         }
     }
 
-    /// What to send where there is no new data, or no room for it at the receiver (NextSeg, rules 3 and 4).
+    /// What to send where new data cannot be: holes that are not lost yet (NextSeg, rule 3), or the end of the flight
+    /// (rule 4). The latter only where the stream is `exhausted`: the RFC's wording lets a sender whose peer's window is
+    /// full repeat a segment in vain in each recovery.
     pub(super) fn choose_instead(
         &mut self,
         flight: Flight,
         board: &Scoreboard,
         window: &Window,
+        exhausted: bool,
     ) -> Option<(Range<u64>, Sent)> {
         if self.phase != Phase::Fast || !self.uses_sack() {
             return None;
@@ -294,7 +294,7 @@ impl Recovery {
         // The end of the flight may be lost with nothing behind it to show that.
         let silent = board.high_sacked().unwrap_or(flight.una).max(board.high_rxt())..flight.nxt;
         let rescue = silent.end.saturating_sub(u64::from(flight.mss)).max(silent.start)..silent.end;
-        if self.rescued || rescue.is_empty() || !fits(&rescue, flight, board, window) {
+        if !exhausted || self.rescued || rescue.is_empty() || !fits(&rescue, flight, board, window) {
             return None;
         }
         self.rescued = true;

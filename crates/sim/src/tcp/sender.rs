@@ -283,10 +283,9 @@ impl Sender {
         if let Some(new) = self.new_data(now, room) {
             return Some(self.emit(now, new, room, Sent::New, stats));
         }
-        if let Some((hole, kind)) = self.recovery.choose_instead(flight, &self.board, &self.window) {
-            return Some(self.emit(now, hole, room, kind, stats));
-        }
-        None
+        let exhausted = self.nxt >= self.limit;
+        let (hole, kind) = self.recovery.choose_instead(flight, &self.board, &self.window, exhausted)?;
+        Some(self.emit(now, hole, room, kind, stats))
     }
 
     /// The new data that may be sent now. Notes what is in the way if there is none.
