@@ -207,11 +207,12 @@ impl Config {
         }
     }
 
-    /// What the side-by-side runs with ns-3 3.44 use: NewReno's window with SACK, every ACK alike, delayed
-    /// acknowledgments within 100 ms, timeout at least 200 ms, no timestamps, an uncapped window.
+    /// What the side-by-side runs with ns-3 3.44 use: NewReno's window with SACK and PRR (its default), every ACK alike,
+    /// delayed acknowledgments within 100 ms, timeout at least 200 ms, no timestamps, an uncapped window.
     pub const fn ns3() -> Self {
         Self {
             growth: Growth::PerAck,
+            recovery: LossRecovery::SackPrr,
             ack: AckPolicy { segments: 2, delay: Span::from_millis(100), quick: 0 },
             timestamps: false,
             send_buffer: Bytes(64 << 20),

@@ -82,9 +82,8 @@ struct Handshake {
     /// When the SYN was sent last.
     sent_at: Instant,
     deadline: Option<Instant>,
-    retries: u32,
-    /// A SYN left before.
-    sent: bool,
+    /// How often it was sent.
+    sent: u32,
 }
 
 /// What the SYNs settled.
@@ -269,11 +268,10 @@ impl Connection {
             return;
         }
         self.stats.timeouts += 1;
-        if self.handshake.retries == self.config.syn_retries {
+        if self.handshake.sent > self.config.syn_retries {
             self.finish(CloseReason::TimedOut);
             return;
         }
-        self.handshake.retries += 1;
         self.handshake.due = true;
         self.sender.rtt.on_timeout(); // RFC 6298, rule 5.5, for a SYN as well
     }
@@ -343,14 +341,14 @@ impl Connection {
     /// The handshake is over here.
     fn establish(&mut self, now: Instant, segment: &Segment) {
         let sample = match self.stamp_rtt(now, segment) {
-            None if self.handshake.retries == 0 => Some(now - self.handshake.sent_at), // else Karn's rule
+            None if self.handshake.sent == 1 => Some(now - self.handshake.sent_at), // else Karn's rule
             sample => sample,
         };
         if let Some(rtt) = sample {
             self.sender.rtt.on_sample(rtt);
         }
         let Agreed { sack, timestamps, .. } = self.agreed;
-        self.sender.on_established(&self.config, self.payload(), sack, timestamps, self.handshake.retries);
+        self.sender.on_established(&self.config, self.payload(), sack, timestamps, self.handshake.sent - 1);
         self.handshake.deadline = None;
         self.handshake.due = false;
         self.state = State::Established;
@@ -456,8 +454,8 @@ impl Connection {
         if !std::mem::take(&mut self.handshake.due) {
             return None;
         }
-        self.stats.retransmissions += u64::from(self.handshake.sent);
-        self.handshake.sent = true;
+        self.stats.retransmissions += u64::from(self.handshake.sent > 0);
+        self.handshake.sent += 1;
         self.handshake.sent_at = now;
         self.handshake.deadline = Some(now + self.sender.rtt.rto());
         let answer = self.state == State::SynReceived;

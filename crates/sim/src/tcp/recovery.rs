@@ -185,7 +185,7 @@ impl Recovery {
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
     fn enter_fast(&mut self, news: News, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         // What limited transmit sent does not count.
-        window.on_congestion(flight.size().min(self.flight_before_duplicates));
+        window.on_congestion(self.in_network(flight, board, window).min(self.flight_before_duplicates));
         self.phase = Phase::Fast;
         self.recover = flight.nxt;
         self.forced = true;
@@ -240,11 +240,7 @@ impl Recovery {
 
     /// The retransmission timer ran out.
     pub(super) fn on_timeout(&mut self, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
-        // After an earlier timeout, most of FlightSize is known to have left the network.
-        let outstanding = match self.phase {
-            Phase::Loss => board.pipe(flight.una, flight.nxt),
-            Phase::Open | Phase::Fast => flight.size(),
-        };
+        let outstanding = self.in_network(flight, board, window);
         window.on_timeout(outstanding, self.timed_out_at != Some(flight.una));
         self.timed_out_at = Some(flight.una);
         self.phase = Phase::Loss;
@@ -253,6 +249,16 @@ impl Recovery {
         self.forced = false;
         self.prr = None;
         board.mark_all_lost(flight.una, flight.nxt);
+    }
+
+    /// What the threshold is computed from: FlightSize, less what is known to have left the network. Right after a
+    /// recovery, FlightSize can be two windows, most of it SACKed; half of it would be no reduction.
+    fn in_network(&self, flight: Flight, board: &Scoreboard, window: &Window) -> u64 {
+        match self.phase {
+            Phase::Open => flight.size().min(window.cwnd()),
+            Phase::Fast => board.pipe(flight.una, flight.nxt).min(window.ssthresh()),
+            Phase::Loss => board.pipe(flight.una, flight.nxt),
+        }
     }
 
     /// How far new data may exceed the window (RFC 3042): with SACK, the pipe shrinks instead.

@@ -10,9 +10,10 @@ use crate::net::{Fate, Net, Side};
 
 const MSS: f64 = 1460.0;
 
-/// Mean throughput in segments a round trip of 100 ms when every `period`-th new data segment is lost once.
-fn periodic(config: &Config, period: u64, seconds: u64) -> f64 {
-    let mut next_loss = 1 + 3 * period * MSS as u64;
+/// Mean throughput in segments a round trip of 100 ms when the `first` new data segment and every `period`-th after it
+/// is lost once.
+fn periodic(config: &Config, first: u64, period: u64, seconds: u64) -> f64 {
+    let mut next_loss = 1 + first * MSS as u64;
     let mut net = Net::new(config).fate(Side::A, move |s| {
         if s.len > 0 && s.seq == next_loss {
             next_loss += period * MSS as u64;
@@ -45,7 +46,7 @@ fn reno_keeps_the_inverse_square_root_law() {
             let mut config = Config { recovery, growth: Growth::PerAck, ..Config::ns3() };
             config.ack.segments = b;
             let law = (1.5 * period as f64 / f64::from(b)).sqrt();
-            let ours = periodic(&config, period, 2_000);
+            let ours = periodic(&config, 3 * period, period, 600);
             let band = if period < 1_000 { 0.15 } else { 0.1 };
             println!("{recovery:?} b={b} 1/p={period}: {ours:.2}, law {law:.2}, ratio {:.3}", ours / law);
             assert!((ours / law - 1.0).abs() < band, "{recovery:?} b={b} 1/p={period}: {ours:.2}, law {law:.2}");
@@ -58,21 +59,24 @@ fn reno_keeps_the_inverse_square_root_law() {
 fn byte_counting_undoes_the_delayed_acknowledgments() {
     let config = Config { growth: Growth::Bytes { limit: 2 }, ..Config::ns3() };
     let law = (1.5f64 * 2_000.0).sqrt();
-    let ours = periodic(&config, 2_000, 2_000);
+    let ours = periodic(&config, 3 * 2_000, 2_000, 600);
     assert!((ours / law - 1.0).abs() < 0.1, "{ours:.2}, law {law:.2}");
 }
 
 /// RFC 9438, section 5.1: with deterministic loss the mean window is (C (3 + beta) / (4 (1 - beta)))^(1/4) *
 /// RTT^(3/4) / p^(3/4), where that is above Reno's.
+///
+/// Near its mean the curve is so flat that the window before the first loss is forgotten only within an hour. So a first
+/// loss at a smaller window and one at a larger window must have the law between them, both near it.
 #[test]
 fn cubic_keeps_its_own_law_under_deterministic_loss() {
     let algorithm = Algorithm::Cubic { fast_convergence: false, hystart: false };
-    for period in [20_000u64, 50_000] {
-        let config = Config { algorithm, ..Config::ns3().without_delayed_ack() };
+    let config = Config { algorithm, ..Config::ns3().without_delayed_ack() };
+    for period in [5_000u64, 20_000, 50_000] {
         let law = (0.4f64 * 3.7 / (4.0 * 0.3)).powf(0.25) * (0.1 * period as f64).powf(0.75);
-        let ours = periodic(&config, period, 2_000);
-        println!("CUBIC 1/p={period}: {ours:.2}, law {law:.2}, ratio {:.3}", ours / law);
-        assert!((ours / law - 1.0).abs() < 0.1, "1/p={period}: {ours:.2}, law {law:.2}");
+        let [below, above] = [law / 2.0, 2.0 * law].map(|first| periodic(&config, first as u64, period, 600) / law);
+        println!("CUBIC 1/p={period}: law {law:.2}, ratios {below:.3} and {above:.3}");
+        assert!((0.88..1.0).contains(&below) && (1.0..1.15).contains(&above), "1/p={period}: {below}, {above}");
     }
 }
 

@@ -210,12 +210,10 @@ impl Net {
         assert!(at >= self.now, "time goes backwards: {at:?} after {:?}", self.now);
         self.now = at;
         for from in [0, 1] {
-            let lane = &mut self.lanes[from];
-            while let Some(entry) = lane.flying.first_entry().filter(|entry| entry.key().0 <= at) {
-                let segment = entry.remove();
+            let first = self.lanes[from].flying.first_entry().filter(|entry| entry.key().0 <= at);
+            if let Some(segment) = first.map(|entry| entry.remove()) {
                 self.deliver(1 - from, &segment);
                 self.drain();
-                break;
             }
         }
         for end in &mut self.ends {
