@@ -5,14 +5,12 @@
 
 use evenair_units::{Bytes, Instant, Span};
 
-use super::config::{Config, ConfigError, TIMESTAMPS_LEN};
+use super::config::{Config, ConfigError};
 use super::events::{CloseReason, Event, Events, Stats};
+use super::handshake::{Agreed, Handshake, SynTimeout, offer};
 use super::receiver::Receiver;
 use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 use super::sender::{Chunk, Sender};
-
-/// Segment size assumed of an end that does not say (RFC 9293, section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
 
 /// State of a connection (RFC 9293, section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,29 +72,6 @@ pub struct Connection {
     stats: Stats,
 }
 
-/// The opening of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Handshake {
-    /// A SYN is to be sent.
-    due: bool,
-    /// When the SYN was sent last.
-    sent_at: Instant,
-    deadline: Option<Instant>,
-    /// How often it was sent.
-    sent: u32,
-}
-
-/// What the SYNs settled.
-#[derive(Clone, Copy, Debug, Default)]
-struct Agreed {
-    timestamps: bool,
-    sack: bool,
-    /// Shift of the windows of the other end and of this one, where both offered one.
-    shifts: Option<(u8, u8)>,
-    /// The other end's segment size.
-    mss: u16,
-}
-
 impl Connection {
     /// The end that opens the connection: its SYN is ready at once.
     ///
@@ -104,7 +79,7 @@ impl Connection {
     /// If the settings cannot work.
     pub fn connect(config: Config) -> Result<Self, ConfigError> {
         let mut connection = Self::new(config, State::SynSent)?;
-        connection.handshake.due = true;
+        connection.handshake.request();
         Ok(connection)
     }
 
@@ -229,7 +204,7 @@ impl Connection {
     pub fn poll_deadline(&self) -> Option<(Instant, Timer)> {
         match self.state {
             State::Listen | State::Closed => None,
-            State::SynSent | State::SynReceived => self.handshake.deadline.map(|at| (at, Timer::Retransmit)),
+            State::SynSent | State::SynReceived => self.handshake.deadline().map(|at| (at, Timer::Retransmit)),
             _ => {
                 let ack = self.receiver.deadline().map(|at| (at, Timer::DelayedAck));
                 let end = self.time_wait_until.map(|at| (at, Timer::TimeWait));
@@ -264,16 +239,13 @@ impl Connection {
     }
 
     fn handle_syn_timeout(&mut self, now: Instant) {
-        if self.handshake.deadline.is_none_or(|at| at > now) {
-            return;
+        let outcome = self.handshake.handle_timeout(now, self.config.syn_retries);
+        self.stats.timeouts += u64::from(outcome != SynTimeout::NotYet);
+        match outcome {
+            SynTimeout::NotYet => {}
+            SynTimeout::SendAgain => self.sender.rtt.on_timeout(), // RFC 6298, rule 5.5, for a SYN as well
+            SynTimeout::GiveUp => self.finish(CloseReason::TimedOut),
         }
-        self.stats.timeouts += 1;
-        if self.handshake.sent > self.config.syn_retries {
-            self.finish(CloseReason::TimedOut);
-            return;
-        }
-        self.handshake.due = true;
-        self.sender.rtt.on_timeout(); // RFC 6298, rule 5.5, for a SYN as well
     }
 
     /// A segment arrived.
@@ -284,7 +256,7 @@ impl Connection {
             State::SynSent => self.handle_in_syn_sent(now, segment),
             _ if segment.flags.rst => self.finish(CloseReason::Reset),
             // The other end lost the answer to its SYN (RFC 9293, section 3.10.7.4).
-            State::SynReceived if segment.flags.syn => self.handshake.due = true,
+            State::SynReceived if segment.flags.syn => self.handshake.request(),
             _ if segment.flags.syn => self.receiver.ack_now(),
             _ if segment.flags.ack => self.handle_synchronized(now, segment),
             _ => {}
@@ -294,7 +266,7 @@ impl Connection {
     fn handle_in_listen(&mut self, segment: &Segment) {
         let Some(options) = segment.syn.as_ref().filter(|_| !segment.flags.ack && !segment.flags.rst) else { return };
         self.agree(options, segment);
-        self.handshake.due = true;
+        self.handshake.request();
         self.state = State::SynReceived;
     }
 
@@ -307,58 +279,29 @@ impl Connection {
         } else if let Some(options) = &segment.syn {
             self.agree(options, segment);
             self.establish(now, segment);
-            let size = self.peer_window(segment);
+            let size = self.agreed.peer_window(segment);
             self.sender.handle_ack(now, segment, size, None, &mut self.stats);
             self.receiver.ack_now();
         }
     }
 
-    /// Takes what the other end's SYN offers, as far as this end offers it too.
     fn agree(&mut self, options: &SynOptions, segment: &Segment) {
-        let own_shift = self.own_shift();
-        self.agreed = Agreed {
-            timestamps: self.config.timestamps && segment.timestamps.is_some(),
-            sack: self.config.offers_sack() && options.sack_permitted,
-            shifts: options.window_shift.zip(own_shift),
-            mss: if options.mss == 0 { DEFAULT_MSS } else { options.mss },
-        };
+        self.agreed = Agreed::new(&self.config, options, segment);
         self.stamp_to_echo = segment.timestamps.map_or(0, |stamps| stamps.value);
-        self.receiver =
-            Receiver::new(&self.config, self.payload(), segment.end(), self.agreed.shifts.map_or(0, |s| s.1));
-    }
-
-    fn own_shift(&self) -> Option<u8> {
-        self.config.window_scaling.then(|| self.config.window_shift())
-    }
-
-    /// Payload of a full segment.
-    fn payload(&self) -> u32 {
-        let mss = u32::from(self.config.mss.min(self.agreed.mss));
-        // At least a byte, whatever the other end claims.
-        mss.saturating_sub(if self.agreed.timestamps { TIMESTAMPS_LEN } else { 0 }).max(1)
+        let (payload, shift) = (self.agreed.payload(), self.agreed.own_shift());
+        self.receiver = Receiver::new(&self.config, payload, segment.end(), shift);
     }
 
     /// The handshake is over here.
     fn establish(&mut self, now: Instant, segment: &Segment) {
-        let sample = match self.stamp_rtt(now, segment) {
-            None if self.handshake.sent == 1 => Some(now - self.handshake.sent_at), // else Karn's rule
-            sample => sample,
-        };
-        if let Some(rtt) = sample {
+        if let Some(rtt) = self.stamp_rtt(now, segment).or_else(|| self.handshake.sample(now)) {
             self.sender.rtt.on_sample(rtt);
         }
         let Agreed { sack, timestamps, .. } = self.agreed;
-        self.sender.on_established(&self.config, self.payload(), sack, timestamps, self.handshake.sent - 1);
-        self.handshake.deadline = None;
-        self.handshake.due = false;
+        let (payload, repetitions) = (self.agreed.payload(), self.handshake.repetitions());
+        self.sender.on_established(&self.config, payload, sack, timestamps, repetitions);
         self.state = State::Established;
         self.events.established = true;
-    }
-
-    /// The window a segment offers, in bytes (RFC 7323, section 2.3).
-    fn peer_window(&self, segment: &Segment) -> u64 {
-        let shift = if segment.flags.syn { 0 } else { self.agreed.shifts.map_or(0, |(peer, _)| peer) };
-        u64::from(segment.window) << shift
     }
 
     /// The sample of the round-trip time in a segment's timestamps.
@@ -377,7 +320,7 @@ impl Connection {
         if let Some(stamps) = segment.timestamps.filter(|_| segment.seq <= self.last_ack_sent) {
             self.stamp_to_echo = stamps.value; // RFC 7323, section 4.3
         }
-        let size = self.peer_window(segment);
+        let size = self.agreed.peer_window(segment);
         let sample = self.stamp_rtt(now, segment);
         let progress = self.sender.handle_ack(now, segment, size, sample, &mut self.stats);
         self.events.drained |= progress.drained;
@@ -451,20 +394,15 @@ impl Connection {
     }
 
     fn syn(&mut self, now: Instant) -> Option<Segment> {
-        if !std::mem::take(&mut self.handshake.due) {
+        if !self.handshake.take(now, self.sender.rtt.rto()) {
             return None;
         }
-        self.stats.retransmissions += u64::from(self.handshake.sent > 0);
-        self.handshake.sent += 1;
-        self.handshake.sent_at = now;
-        self.handshake.deadline = Some(now + self.sender.rtt.rto());
+        self.stats.retransmissions += u64::from(self.handshake.repetitions() > 0);
         let answer = self.state == State::SynReceived;
-        // An answer offers only what the SYN offered (RFC 7323, section 1.3; RFC 2018, section 2).
-        let stamps = if answer { self.agreed.timestamps } else { self.config.timestamps };
-        let options = SynOptions {
-            mss: self.config.mss,
-            window_shift: if answer { self.agreed.shifts.map(|(_, own)| own) } else { self.own_shift() },
-            sack_permitted: if answer { self.agreed.sack } else { self.config.offers_sack() },
+        let (options, stamps) = if answer {
+            (self.agreed.answer(&self.config), self.agreed.timestamps)
+        } else {
+            (offer(&self.config), self.config.timestamps)
         };
         self.last_ack_sent = self.receiver.next();
         Some(Segment {
@@ -523,7 +461,7 @@ impl Connection {
     fn segment(&mut self, now: Instant, chunk: Chunk, sack: SackBlocks) -> Segment {
         self.receiver.on_ack_sent();
         self.last_ack_sent = self.receiver.next();
-        let shift = self.agreed.shifts.map_or(0, |(_, own)| own);
+        let shift = self.agreed.own_shift();
         Segment {
             seq: chunk.seq,
             ack: self.receiver.next(),

@@ -12,7 +12,7 @@
 //! *that* it owes an acknowledgment, not how many, so segments handled in one go without draining would share one
 //! duplicate acknowledgment.
 //!
-//! One file a concern: [`segment`] what travels; `connection` handshake and teardown; `sender` what may be sent and
+//! One file a concern: [`segment`] what travels; `connection` its states; `handshake` what the SYNs settle; `sender` what may be sent and
 //! what an acknowledgment means; `recovery` its answer to loss; `scoreboard` and `ranges` what the receiver is known to
 //! have; `congestion` the window, one file an algorithm; `prr` the window during recovery; `rto` the retransmission
 //! timeout; `receiver` reassembly, acknowledgments and the window it offers.
@@ -32,6 +32,7 @@ mod config;
 mod congestion;
 mod connection;
 mod events;
+mod handshake;
 mod prr;
 mod ranges;
 mod receiver;

@@ -89,6 +89,26 @@ fn a_loss_halves_the_window_or_takes_three_tenths() {
 }
 
 #[test]
+fn losses_in_every_window_shrink_it_round_after_round() {
+    // Slow start overshoots to thousands of segments, of which every hundredth is lost, also those sent in recovery.
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic { fast_convergence: true, hystart: false }] {
+        for recovery in [LossRecovery::Sack, LossRecovery::SackPrr] {
+            let mut next = position(3_000);
+            let config = Config { recovery, algorithm, ..Config::ns3().without_delayed_ack() };
+            let mut net = Net::new(&config).fate(Side::A, move |s| {
+                let hit = s.seq == next && s.len > 0;
+                next += if hit { 100 * MSS } else { 0 };
+                if hit { Fate::Drop } else { Fate::Deliver }
+            });
+            net.keep_sent = false;
+            net.a().write_endlessly();
+            net.run_for(Span::from_secs(10));
+            assert!(net.cwnd_segments() < 40.0, "{algorithm:?} {recovery:?}: {}", net.cwnd_segments());
+        }
+    }
+}
+
+#[test]
 fn limited_transmit_saves_small_windows_from_the_timer() {
     // Four segments, the first lost, and new data to send: two duplicates release two more, which make the third.
     let run = |limited_transmit| {
