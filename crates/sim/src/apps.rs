@@ -1,0 +1,314 @@
+//! Applications: bulk transfers, datagrams, echoes. The reader of web pages is in `web`.
+//!
+//! They do on the network what the testbed's programs do. A bulk transfer is one connection, opened by the station
+//! whichever way the data flow; an attempt to connect that timed out is made again after a second. At its end an
+//! application cuts its connections: one reset goes out, and both ends are gone.
+//!
+//! A datagram sender whose station's buffer is full sleeps until the buffer has room again; what it would have sent
+//! meanwhile is counted as lost, which it would have been. Its first datagram comes at a random instant of the first
+//! interval, because senders in step would collide for ever.
+
+use evenair_scenario::results::EchoResult;
+use evenair_scenario::results::stats::percentile;
+use evenair_scenario::{AppKind, Direction, Scenario};
+use evenair_units::{Bytes, Instant, Span, Streams};
+
+use crate::SimError;
+use crate::agenda::{Side, Task};
+use crate::air::Air;
+use crate::connections::{Connections, algorithm, ip_header};
+use crate::meter::{TcpSample, data_direction};
+use crate::packet::{Body, Packet};
+use crate::tcp::{self, CloseReason, Config};
+use crate::web::Reader;
+use crate::wire::Wire;
+use crate::world::World;
+
+/// UDP header, RFC 768.
+const UDP_HEADER: Bytes = Bytes(8);
+/// Payload of an echo: 64 bytes of IPv4, as ping(8) has it.
+const ECHO_PAYLOAD: Bytes = Bytes(36);
+/// Until a connection is tried again.
+const RETRY: Span = Span::from_secs(1);
+/// IPv6 headers are this much longer, and segments that much smaller.
+const V6_EXTRA: u16 = 20;
+
+#[derive(Debug)]
+pub(crate) struct App {
+    /// Number of the station among the stations.
+    pub(crate) station: usize,
+    pub(crate) first_port_up: u32,
+    pub(crate) first_port_down: u32,
+    pub(crate) ip_header: Bytes,
+    pub(crate) tcp: Config,
+    pub(crate) runs: bool,
+    data: Direction,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Bulk { bytes: Option<Bytes>, connection: Option<u32>, established: bool },
+    Datagrams { payload: Bytes, gap: Span, next: Instant },
+    Web(Box<Reader>),
+    Ping { interval: Span, rtts_ms: Vec<f64> },
+}
+
+impl App {
+    /// The scenario's applications, none of which runs.
+    pub(crate) fn all(
+        scenario: &Scenario,
+        tcp: &Config,
+        air: &Air,
+        wire: &Wire,
+        streams: &Streams,
+    ) -> Result<Vec<Self>, SimError> {
+        let apps = scenario.apps.iter().enumerate().map(|(number, app)| {
+            let header = ip_header(app.ip);
+            let mut tcp = tcp.clone();
+            tcp.mss -= if header == Bytes(40) { V6_EXTRA } else { 0 };
+            if let AppKind::Bulk { congestion_control: Some(name), .. } = &app.kind {
+                tcp.algorithm = algorithm(name, scenario.tcp.timestamps)?;
+            }
+            tcp.check()?;
+            Ok(Self {
+                station: air.station_of(app.station),
+                first_port_up: wire.first_port(scenario, app.peer, Direction::Up),
+                first_port_down: wire.first_port(scenario, app.peer, Direction::Down),
+                ip_header: header,
+                tcp,
+                runs: false,
+                data: data_direction(app),
+                kind: Kind::new(&app.kind, number as u64, streams),
+            })
+        });
+        apps.collect()
+    }
+
+    /// The end that sends the data.
+    fn sender(&self) -> Side {
+        match self.data {
+            Direction::Up => Side::Station,
+            Direction::Down => Side::Server,
+        }
+    }
+
+    /// How the sender of a bulk transfer stands.
+    pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
+        let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
+        let tcp = connections.tcp(connection, self.sender());
+        Some(TcpSample {
+            cwnd_segments: tcp.cwnd().0 as f64 / tcp.segment_payload().0 as f64,
+            rtt: tcp.srtt(),
+            retransmits: tcp.stats().retransmissions,
+        })
+    }
+
+    /// The echoes of a run, where it sent any that came back.
+    pub(crate) fn echoes(&self, name: &str) -> Option<EchoResult> {
+        let Kind::Ping { rtts_ms, .. } = &self.kind else { return None };
+        Some(EchoResult {
+            app: name.to_owned(),
+            answers: rtts_ms.len() as u64,
+            p50_ms: percentile(rtts_ms, 500)?,
+            p99_ms: percentile(rtts_ms, 990)?,
+            max_ms: percentile(rtts_ms, 1000)?,
+        })
+    }
+}
+
+impl Kind {
+    fn new(kind: &AppKind, number: u64, streams: &Streams) -> Self {
+        match *kind {
+            // Another program's transfer is the same on the network.
+            AppKind::Bulk { bytes, .. } => Self::Bulk { bytes, connection: None, established: false },
+            AppKind::Udp { rate, payload } => {
+                let gap = rate.time_for(payload).max(Span::from_nanos(1));
+                let phase = streams.numbered("datagram phase", number).below(gap.as_nanos());
+                Self::Datagrams { payload, gap, next: Instant::from_nanos(phase) }
+            }
+            AppKind::Web { objects, size, think } => {
+                Self::Web(Box::new(Reader::new(objects, size, think, streams.numbered("web", number))))
+            }
+            AppKind::Ping { interval } => Self::Ping { interval, rtts_ms: Vec::new() },
+        }
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn start_app(&mut self, number: u32) {
+        let app = &mut self.apps[number as usize];
+        app.runs = true;
+        match &mut app.kind {
+            Kind::Bulk { .. } => self.open_bulk(number),
+            Kind::Datagrams { next, .. } => {
+                *next = self.now + next.saturating_since(Instant::ZERO);
+                self.agenda.enter(*next, Task::App(number));
+            }
+            Kind::Web(_) => self.begin_page(number),
+            Kind::Ping { .. } => self.wake_app(number),
+        }
+    }
+
+    pub(crate) fn stop_app(&mut self, number: u32) {
+        let app = &mut self.apps[number as usize];
+        app.runs = false;
+        match &mut app.kind {
+            Kind::Bulk { connection, .. } => {
+                let connection = connection.take();
+                connection.into_iter().for_each(|connection| self.cut(connection));
+            }
+            Kind::Web(_) => self.abandon_page(number),
+            Kind::Datagrams { .. } | Kind::Ping { .. } => {}
+        }
+    }
+
+    /// An application's own timer.
+    pub(crate) fn wake_app(&mut self, number: u32) {
+        let app = &self.apps[number as usize];
+        if !app.runs {
+            return;
+        }
+        match app.kind {
+            Kind::Bulk { .. } => self.open_bulk(number),
+            Kind::Datagrams { payload, gap, .. } => self.send_datagram(number, payload, gap),
+            Kind::Web(_) => self.begin_page(number),
+            Kind::Ping { interval, .. } => {
+                let sent = self.now;
+                self.send_echo(number, Direction::Up, sent);
+                self.agenda.enter(self.now + interval, Task::App(number));
+            }
+        }
+    }
+
+    /// Ends a connection at once: the station's reset goes out, and both ends are gone.
+    pub(crate) fn cut(&mut self, connection: u32) {
+        self.connections.tcp_mut(connection, Side::Station).abort();
+        self.connections.tcp_mut(connection, Side::Server).abort();
+        self.pump(connection, Side::Station);
+        self.connections.forget(connection);
+    }
+
+    /// Something happened at an endpoint.
+    pub(crate) fn on_tcp_event(&mut self, connection: u32, side: Side, event: tcp::Event) {
+        let number = self.connections.get(connection).app;
+        match &self.apps[number as usize].kind {
+            Kind::Web(_) => self.on_web_event(number, connection, side, event),
+            _ => self.on_bulk_event(number, connection, side, event),
+        }
+    }
+}
+
+/// Bulk transfers.
+impl World<'_> {
+    fn open_bulk(&mut self, number: u32) {
+        let app = &mut self.apps[number as usize];
+        let opened = self.connections.open(number, &app.tcp);
+        let sender = self.connections.tcp_mut(opened, app.sender());
+        if let Kind::Bulk { bytes, connection, established } = &mut app.kind {
+            (*connection, *established) = (Some(opened), false);
+            match *bytes {
+                Some(bytes) => {
+                    sender.write(bytes);
+                    sender.close();
+                }
+                None => sender.write_endlessly(),
+            }
+        }
+        self.pump(opened, Side::Station);
+    }
+
+    fn on_bulk_event(&mut self, number: u32, connection: u32, side: Side, event: tcp::Event) {
+        match event {
+            tcp::Event::Received(bytes) => self.meter.receive(number, bytes.0),
+            tcp::Event::PeerFinished => self.connections.tcp_mut(connection, side).close(),
+            tcp::Event::Established => {
+                if let Kind::Bulk { established, .. } = &mut self.apps[number as usize].kind {
+                    *established = true;
+                }
+            }
+            tcp::Event::Drained => {}
+            tcp::Event::Closed(reason) => self.on_bulk_closed(number, side, reason),
+        }
+    }
+
+    fn on_bulk_closed(&mut self, number: u32, side: Side, reason: CloseReason) {
+        let Kind::Bulk { established, .. } = self.apps[number as usize].kind else { return };
+        if reason == CloseReason::Normal {
+            return;
+        }
+        let name = &self.scenario.apps[number as usize].name;
+        let again = side == Side::Station && !established;
+        self.note(
+            "note",
+            format!("{name}: the connection ended: {reason:?}{}", if again { "; trying again" } else { "" }),
+        );
+        if again {
+            if let Kind::Bulk { connection, .. } = &mut self.apps[number as usize].kind
+                && let Some(connection) = connection.take()
+            {
+                self.connections.forget(connection);
+            }
+            self.agenda.enter(self.now + RETRY, Task::App(number));
+        }
+    }
+}
+
+/// Datagrams and echoes.
+impl World<'_> {
+    fn send_datagram(&mut self, number: u32, payload: Bytes, gap: Span) {
+        let app = &mut self.apps[number as usize];
+        let (way, len, station) = (app.data, app.ip_header + UDP_HEADER + payload, app.station);
+        let due = self.now + gap;
+        if let Kind::Datagrams { next, .. } = &mut app.kind {
+            *next = due;
+        }
+        if way == Direction::Up && !self.air.has_room(station, len) {
+            self.air.lose_unmade(station, 1);
+            self.air.block(station, number);
+            return;
+        }
+        self.send(Packet { app: number, way, len, body: Body::Datagram });
+        self.agenda.enter(due, Task::App(number));
+    }
+
+    /// A frame has left a station's buffer: datagram senders that wait for room go on.
+    pub(crate) fn unblock(&mut self, station: usize) {
+        while let Some(number) = self.air.unblock(station) {
+            let app = &mut self.apps[number as usize];
+            let Kind::Datagrams { gap, next, .. } = &mut app.kind else { continue };
+            if !app.runs {
+                continue;
+            }
+            let late = self.now.saturating_since(*next).as_nanos().div_ceil(gap.as_nanos());
+            *next += *gap * late;
+            self.air.lose_unmade(station, late);
+            self.agenda.enter(*next, Task::App(number));
+        }
+    }
+
+    pub(crate) fn receive_datagram(&mut self, packet: &Packet) {
+        let headers = self.apps[packet.app as usize].ip_header + UDP_HEADER;
+        self.meter.receive(packet.app, packet.len.saturating_sub(headers).0);
+    }
+
+    fn send_echo(&mut self, number: u32, way: Direction, sent: Instant) {
+        let len = self.apps[number as usize].ip_header + UDP_HEADER + ECHO_PAYLOAD;
+        self.send(Packet { app: number, way, len, body: Body::Echo { sent } });
+    }
+
+    /// The server answers, the station notes the time.
+    pub(crate) fn receive_echo(&mut self, number: u32, sent: Instant, side: Side) {
+        match side {
+            Side::Server => self.send_echo(number, Direction::Down, sent),
+            Side::Station => {
+                let app = &mut self.apps[number as usize];
+                if let Kind::Ping { rtts_ms, .. } = &mut app.kind
+                    && app.runs
+                {
+                    rtts_ms.push(self.now.saturating_since(sent).as_secs_f64() * 1e3);
+                }
+            }
+        }
+    }
+}
