@@ -29,6 +29,7 @@ pub mod middlebox;
 pub mod plan;
 pub mod preflight;
 pub mod radio;
+pub mod reference;
 pub mod results;
 mod run;
 pub mod rundir;
