@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
 use evenair_sched::NodeId;
 use evenair_units::{BitRate, Bytes, Instant};
-use evenair_wifi::mixed_capacity;
+use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::cost::{Load, Medium, Packets};
 use crate::flow::{Flow, FlowId, Flows};
@@ -181,8 +181,8 @@ impl<P> Manager<P> {
         }
         if self.mode == Mode::Bypassed {
             // What crossed while nothing was managed says nothing about C.
-            self.server.take_account(now, false);
-            self.rate.forget_interval(now);
+            let account = self.server.take_account(now, false);
+            self.rate.measure(now, account.elapsed);
         }
         self.mode = mode;
         self.tell(Event::ModeChanged(mode));
@@ -325,11 +325,7 @@ impl<P> Manager<P> {
             let Some((held, load)) = self.pop(now) else { break };
             let rate = self.stations.get(self.flows.get(held.flow).station).rate;
             self.server.release(now, self.rate.wait(&self.medium, &load, rate));
-            if held.tcp.payload.0 == 0 {
-                // Nobody will acknowledge it, so this is all that is ever seen of it.
-                let own = Load([load.0[0], Packets::default(), Packets::default()]);
-                self.rate.note_crossed(&self.medium, &own, rate);
-            }
+            self.note_unanswered(&held.tcp, &load, rate);
             self.counters.queued += 1;
             self.release(held.packet, Port::Wlan);
         }
@@ -364,7 +360,17 @@ impl<P> Manager<P> {
     fn account_release(&mut self, held: &Held<P>) {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
-        flow.tcp.note_release(&held.tcp, held.ip_len);
+        let load = flow.tcp.note_release(&held.tcp, held.ip_len);
+        let rate = self.stations.get(flow.station).rate;
+        self.note_unanswered(&held.tcp, &load, rate);
+    }
+
+    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
+    fn note_unanswered(&mut self, tcp: &TcpMeta, load: &Load, rate: PhyRate) {
+        if tcp.payload == Bytes::ZERO {
+            let own = Load([load.0[0], Packets::default(), Packets::default()]);
+            self.rate.note_crossed(&self.medium, &own, rate);
+        }
     }
 
     fn release(&mut self, packet: P, port: Port) {
@@ -388,7 +394,7 @@ impl<P> Manager<P> {
         let account = self.server.take_account(now, !self.queues.is_empty());
         let before = (self.rate.rate(), self.rate.capacity());
         if self.mode == Mode::Bypassed {
-            self.rate.forget_interval(now);
+            self.rate.measure(now, account.elapsed);
         } else {
             self.rate.tick(now, account);
             self.set_capacity(now);
