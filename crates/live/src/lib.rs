@@ -1,1 +1,19 @@
-//! The box: packet I/O, bridge and bypass, and the loop that drives the manager
+//! The box: a Linux machine in line between the wired side and the access points.
+//!
+//! [`run`] drives the manager with real packets and real time: it takes packets from the kernel's bridge as long as
+//! it is inserted, lets the manager decide, and sends them on. Whatever happens to it, the bridge carries the traffic
+//! when it does not (see [`evenair_sys::hold`]). [`control`] is how it is told to do something while it runs.
+
+pub mod config;
+pub mod control;
+mod engine;
+mod pacing;
+mod pool;
+mod port;
+mod recording;
+mod run;
+mod switch;
+
+pub use config::{BoxConfig, BoxFile};
+pub use recording::{Replay, replay};
+pub use run::run;

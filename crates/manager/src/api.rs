@@ -76,6 +76,9 @@ pub enum Event {
     ModeChanged(Mode),
     /// A new configuration was not taken.
     ConfigRefused(ConfigError),
+    /// An observation was not taken: the PHY does not have the rate, the address is a group address, or there are too
+    /// many stations.
+    ObservationRefused(Observation),
     /// A station was seen that nobody had announced.
     StationLearned(MacAddr),
     /// The controller has set another service rate, or C* has changed.
@@ -125,8 +128,10 @@ pub struct Report {
     pub mode: Mode,
     /// Service rate C: IP-level bits of DATA and ACKs over the WLAN per second.
     pub service_rate: BitRate,
-    /// Capacity C* of the stations active now, by the formula.
+    /// Capacity C* of the stations active lately, by the formula.
     pub capacity: BitRate,
+    /// IP-level bits of TCP seen to cross the WLAN per second, in the last interval of the controller.
+    pub throughput: BitRate,
     /// Stations, by MAC address.
     pub stations: Vec<StationReport>,
     /// TCP connections, by key.

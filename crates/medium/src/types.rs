@@ -8,14 +8,17 @@ use evenair_wifi::{Phy, PhyRate};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
-/// What those wait who heard a collision, before their back-off counts on.
+/// What nodes wait after a collision before their back-off counts on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterCollision {
-    /// EIFS, as the standard says of a frame that could not be decoded (IEEE 802.11-2016, 10.3.2.3.7).
+    /// Bystanders wait EIFS, as the standard says of a frame that could not be decoded (IEEE Std 802.11-2016,
+    /// 10.3.2.3.7); senders wait until their answer is overdue and then DIFS.
     Eifs,
-    /// DIFS: receivers that do not lock on to a preamble when two come at once see energy but no frame. This is what
-    /// ns-3 does with its model of preamble detection, and what Bianchi's model assumes.
+    /// Bystanders wait DIFS, senders as above: receivers that do not lock on to a preamble when two come at once sense
+    /// energy but no frame. This is what ns-3 does with its model of preamble detection.
     Difs,
+    /// Everybody waits DIFS, senders too: what Bianchi's model and simulations in slots assume.
+    DifsForAll,
 }
 
 /// One medium's rules.
@@ -132,8 +135,8 @@ pub struct Counters {
     pub successes: u64,
     /// Accesses that ended in a collision.
     pub collisions: u64,
-    /// Accesses that ended in a DATA frame lost without collision.
-    pub frame_errors: u64,
+    /// Accesses that failed without collision.
+    pub losses: u64,
     /// Frames dropped at a retry limit.
     pub retry_drops: u64,
     /// Frames that found the buffer full.

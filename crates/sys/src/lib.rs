@@ -1,1 +1,12 @@
 //! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting
+
+pub mod bpf;
+pub mod error;
+pub mod hold;
+pub mod iface;
+pub mod netns;
+pub mod process;
+pub mod ring;
+pub mod rt;
+pub mod tap;
+pub mod tcp;

@@ -1,1 +1,43 @@
-//! Real hosts in network namespaces joined by a simulated radio in real time
+//! Real hosts in network namespaces joined by a simulated radio in real time.
+//!
+//! One process owns the radio. Every host is a network namespace of its own with the kernel's real TCP; between them
+//! the 802.11 medium and the wired links are simulated, in step with the clock. The box stands in line between the
+//! access point and the wire, as it does in a building, and is the program that is deployed there.
+//!
+//! ```text
+//! station ~ TAP ~ medium ~ access point ~ TAP ap0 [bridge or box] TAP wire0 ~ LAN switch ~ TAP ~ LAN host
+//!                                                                                    `~ router ~ Internet link ~ WAN host
+//! ```
+//!
+//! Namespaces are anonymous and children are tied to this process, so that nothing is left of a run however it ends.
+//!
+//! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`] and [`air`] (the model, in event time), [`meter`] and
+//! [`lateness`] (what is counted), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the
+//! real-time loop).
+
+pub mod agent;
+pub mod air;
+pub mod collect;
+mod engine;
+pub mod error;
+pub mod fleet;
+pub mod lateness;
+pub mod machine;
+pub mod management;
+pub mod meter;
+pub mod middlebox;
+pub mod plan;
+pub mod preflight;
+pub mod radio;
+pub mod reference;
+pub mod results;
+mod run;
+pub mod rundir;
+pub mod switch;
+pub mod tasks;
+pub mod topology;
+pub mod waiter;
+pub mod wire;
+
+pub use error::TestbedError;
+pub use run::{TestbedOptions, run};

@@ -1,0 +1,347 @@
+//! What a box is told at start, and the file in which it stands.
+//!
+//! ```toml
+//! [ports]
+//! wlan = "eth1"                  # toward the access points
+//! wire = "eth0"
+//! bridge = "br0"                 # both are its ports; it carries the traffic when the box does not
+//!
+//! [control]
+//! socket = "/run/evenair.sock"
+//!
+//! [radio]
+//! standard = "802.11g"
+//!
+//! [[station]]                    # optional: others are learned
+//! mac = "02:00:00:00:00:01"
+//! rate = "54 Mb/s"
+//! weight = 2
+//! ```
+//!
+//! Beside these there are `[record]` and `[manager]`, whose keys are those of a scenario's manager. A file with
+//! anything wrong in it is refused whole, each problem with its line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use evenair_manager::{Config, StationConfig};
+use evenair_packet::MacAddr;
+use evenair_scenario::config::{ConfigError, OrDefault, Problems, Written, read};
+use evenair_scenario::{ManagerSpec, PhySpec};
+use evenair_units::BitRate;
+use evenair_wifi::{PhyRate, Standard};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The box's configuration as it is written. Programs may make one and write it, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoxFile {
+    /// The interfaces.
+    pub ports: PortsSpec,
+    /// How the box is talked to while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlSpec>,
+    /// Recording of everything the manager is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordSpec>,
+    /// The access points' radio.
+    pub radio: PhySpec,
+    /// Settings of the manager.
+    #[serde(default)]
+    pub manager: ManagerSpec,
+    /// Stations known beforehand; others are learned from traffic.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub station: Vec<StationSpec>,
+}
+
+/// The interfaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PortsSpec {
+    /// Interface on the side of the access points.
+    pub wlan: Written<String>,
+    /// Interface on the wired side.
+    pub wire: Written<String>,
+    /// The bridge of which both are ports, and which carries the traffic when the box does not. Default: none; then
+    /// nothing passes without the box.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<Written<String>>,
+    /// Start inserted, not bypassed. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inserted: Option<Written<bool>>,
+    /// Packets that each receive ring has room for. Default: 4096.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring_packets: Option<Written<u32>>,
+    /// Packets that the box has memory for. Default: 16384.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_packets: Option<Written<u32>>,
+}
+
+/// How the box is talked to while it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ControlSpec {
+    /// Path of the Unix socket to be made.
+    pub socket: Written<String>,
+}
+
+/// Recording of everything the manager is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordSpec {
+    /// Path of the file to be written; an earlier one is replaced.
+    pub file: Written<String>,
+}
+
+/// A station known beforehand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StationSpec {
+    /// Its MAC address.
+    pub mac: Written<String>,
+    /// Its PHY rate, until an observation says otherwise. Default: the manager's `default_rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Written<BitRate>>,
+    /// Its share relative to other stations. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Written<u32>>,
+    /// Its class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Written<String>>,
+}
+
+/// A checked configuration of the box.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoxConfig {
+    /// The file it was read from, which a reconfiguration reads again.
+    pub file: Option<PathBuf>,
+    /// Interface on the side of the access points.
+    pub wlan: String,
+    /// Interface on the wired side.
+    pub wire: String,
+    /// The bridge of which both are ports, and which carries the traffic when the box does not.
+    pub bridge: Option<String>,
+    /// Start inserted, not bypassed.
+    pub inserted: bool,
+    /// Packets that each receive ring has room for.
+    pub ring_frames: u32,
+    /// Packets that the box has memory for.
+    pub pool_frames: u32,
+    /// Where the control socket is made; `None`: there is none.
+    pub control: Option<PathBuf>,
+    /// Where everything that the manager is told is recorded; `None`: nowhere.
+    pub record: Option<PathBuf>,
+    /// The manager's configuration, stations included.
+    pub manager: Config,
+}
+
+impl BoxConfig {
+    /// Room of a receive ring unless the file says otherwise: 8 MB of frames, 40 ms at 100,000 packets per second.
+    pub const RING_FRAMES: u32 = 4096;
+    /// Memory for packets unless the file says otherwise: several queues of the default limit.
+    pub const POOL_FRAMES: u32 = 16_384;
+
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// It cannot be read; or all that is wrong in it, with line, key and what would be right.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let config = Self::parse(&text, &path.display().to_string())?;
+        Ok(Self { file: Some(path.to_owned()), ..config })
+    }
+
+    /// Checks the text of a file; `file` names it in errors.
+    ///
+    /// # Errors
+    /// All that is wrong in it, with line, key and what would be right.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
+        let (raw, document, mut problems) = read::<BoxFile>(text, file, &[])?;
+        let config = raw.check(&mut problems);
+        document.verdict(problems)?;
+        Ok(config.expect("what could not be checked is a problem"))
+    }
+
+    /// A bypassed box between two interfaces with defaults everywhere else.
+    pub fn new(wlan: &str, wire: &str, manager: Config) -> Self {
+        Self {
+            file: None,
+            wlan: wlan.into(),
+            wire: wire.into(),
+            bridge: None,
+            inserted: false,
+            ring_frames: Self::RING_FRAMES,
+            pool_frames: Self::POOL_FRAMES,
+            control: None,
+            record: None,
+            manager,
+        }
+    }
+}
+
+impl BoxFile {
+    /// The checked form, or `None` and what is wrong.
+    pub fn check(&self, problems: &mut Problems) -> Option<BoxConfig> {
+        let manager = self.manager(problems);
+        let ports = &self.ports;
+        let (wlan, wire) = (interface(&ports.wlan, problems), interface(&ports.wire, problems));
+        let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
+        let inserted = ports.inserted.get_or(false, problems);
+        let sizes = |size: &u32| (64..=1 << 20).contains(size);
+        let range = "64 to 1048576 packets";
+        let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
+        let pool_frames = ports.pool_packets.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
+        let control = self.control.as_ref().map(|control| control.socket.get(problems));
+        let record = self.record.as_ref().map(|record| record.file.get(problems));
+        if wlan.is_some() && wlan == wire {
+            problems.add(ports.wire.span(), "wlan and wire are the same interface", "two interfaces");
+        }
+        Some(BoxConfig {
+            file: None,
+            wlan: wlan?,
+            wire: wire?,
+            bridge: present(bridge)?,
+            inserted: inserted?,
+            ring_frames: ring_frames?,
+            pool_frames: pool_frames?,
+            control: present(control)?.map(Into::into),
+            record: present(record)?.map(Into::into),
+            manager: manager?,
+        })
+    }
+
+    fn manager(&self, problems: &mut Problems) -> Option<Config> {
+        let (phy, rts_threshold) = self.radio.check(problems)?;
+        let config = self.manager.check(&phy, rts_threshold, problems);
+        let mut stations: Vec<StationConfig> = Vec::new();
+        for spec in &self.station {
+            let default_rate = config.as_ref().map_or(phy.lowest_basic(), |config| config.default_rate);
+            let Some(station) = spec.check(phy.standard(), default_rate, &self.manager, problems) else { continue };
+            if stations.iter().any(|other| other.mac == station.mac) {
+                problems.add(spec.mac.span(), format!("{} is there twice", spec.mac), "each station once");
+            }
+            stations.push(station);
+        }
+        Some(Config { stations, ..config? })
+    }
+}
+
+/// Turns "there, but wrong" into `None`.
+fn present<T>(value: Option<Option<T>>) -> Option<Option<T>> {
+    match value {
+        Some(None) => None,
+        Some(value) => Some(value),
+        None => Some(None),
+    }
+}
+
+fn interface(name: &Written<String>, problems: &mut Problems) -> Option<String> {
+    let fits = |name: &String| !name.is_empty() && name.len() < 16 && !name.contains(['/', ' ']);
+    name.get_if(problems, fits, "the name of an interface, up to 15 bytes, as `ip link` shows it")
+}
+
+impl StationSpec {
+    fn check(
+        &self,
+        standard: Standard,
+        default_rate: PhyRate,
+        manager: &ManagerSpec,
+        problems: &mut Problems,
+    ) -> Option<StationConfig> {
+        let mac = self.mac.get(problems).and_then(|text| match text.parse::<MacAddr>() {
+            Ok(mac) if !mac.is_multicast() => Some(mac),
+            _ => {
+                let what = format!("{} is not a station's MAC address", self.mac);
+                problems.add(self.mac.span(), what, "six pairs of hexadecimal digits such as \"02:00:00:00:00:01\"");
+                None
+            }
+        });
+        let rate = match &self.rate {
+            None => Some(default_rate),
+            Some(written) => written.get(problems).and_then(|rate| {
+                let found = standard.rate(rate);
+                if found.is_none() {
+                    let rates: Vec<_> = standard.rates().iter().map(|rate| format!("\"{rate} Mb/s\"")).collect();
+                    problems.add(written.span(), format!("{written} is not a rate of {standard}"), rates.join(", "));
+                }
+                found
+            }),
+        };
+        let weight = self.weight.get_or_if(1, problems, |weight| (1..=1000).contains(weight), "1 to 1000");
+        let class = match &self.class {
+            None => None,
+            Some(written) => {
+                let id = manager.class_id(&written.get(problems)?);
+                if id.is_none() {
+                    let what = format!("there is no class {written}");
+                    problems.add(written.span(), what, "the name of a [[manager.class]]");
+                }
+                Some(id?)
+            }
+        };
+        Some(StationConfig { mac: mac?, rate: rate?, weight: weight?, class })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[ports]
+wlan = "eth1"
+wire = "eth0"
+bridge = "br0"
+[control]
+socket = "/run/evenair.sock"
+[radio]
+standard = "802.11b"
+[manager]
+levels = ["class", "station"]
+class = [{ name = "gold", weight = 4 }]
+[[station]]
+mac = "02:00:00:00:00:01"
+rate = "5.5 Mb/s"
+class = "gold"
+"#;
+
+    #[test]
+    fn a_good_file_is_taken() {
+        let config = BoxConfig::parse(GOOD, "box.toml").expect("good");
+        assert_eq!((config.wlan.as_str(), config.bridge.as_deref(), config.inserted), ("eth1", Some("br0"), false));
+        let [station] = &config.manager.stations[..] else { panic!("one station") };
+        assert_eq!(station.rate.bit_rate(), BitRate::from_kbps(5_500));
+        assert_eq!(station.class.map(|class| class.0), Some(0));
+    }
+
+    #[test]
+    fn everything_wrong_is_told_at_once_with_its_line() {
+        let bad = GOOD.replace("\"5.5 Mb/s\"", "\"54 Mb/s\"").replace("class = \"gold\"", "class = \"silver\"");
+        let bad = bad.replace("02:00:00:00:00:01", "02:00").replace("wire = \"eth0\"", "wire = \"eth1\"");
+        let error = BoxConfig::parse(&bad, "box.toml").expect_err("bad").to_string();
+        for part in [
+            "box.toml:4:8",
+            "the same interface",
+            "\"02:00\" is not a station's MAC address",
+            "\"54 Mb/s\" is not a rate of 802.11b",
+            "\"11 Mb/s\"",
+            "there is no class \"silver\"",
+        ] {
+            assert!(error.contains(part), "{part:?} is missing in:\n{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_written_by_a_program_reads_back() {
+        let (file, _, _) = read::<BoxFile>(GOOD, "box.toml", &[]).expect("good");
+        let text = toml::to_string(&file).expect("serialises");
+        assert_eq!(BoxConfig::parse(&text, "again.toml").expect("good"), BoxConfig::parse(GOOD, "").expect("good"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused() {
+        let error = BoxConfig::parse(&GOOD.replace("bridge", "brigde"), "box.toml").expect_err("misspelt").to_string();
+        assert!(error.contains("brigde") && error.contains("bridge"), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Talks to a running box.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use evenair_packet::MacAddr;
+use evenair_units::BitRate;
+
+use super::{Request, Response, Status};
+
+/// A connection to a running box.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+    path: PathBuf,
+}
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The box cannot be reached.
+    Io {
+        /// The control socket.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The box refused, and says why.
+    Refused(String),
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => {
+                write!(f, "control socket {}: {source} (is the box running?)", path.display())
+            }
+            Self::Refused(why) => write!(f, "the box refused: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
+impl Client {
+    /// Connects to the box whose control socket is at `path`.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
+        let path = path.as_ref().to_owned();
+        match UnixStream::connect(&path) {
+            Ok(stream) => Ok(Self { stream: BufReader::new(stream), path }),
+            Err(source) => Err(ClientError::Io { path, source }),
+        }
+    }
+
+    /// Starts to manage.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn insert(&mut self) -> Result<(), ClientError> {
+        self.ask(&Request::Insert).map(drop)
+    }
+
+    /// Stops to manage; returns when the queues have drained and the bridge carries the traffic.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]; also where the box was inserted again meanwhile.
+    pub fn bypass(&mut self) -> Result<(), ClientError> {
+        self.ask(&Request::Bypass).map(drop)
+    }
+
+    /// The box's state.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn status(&mut self) -> Result<Status, ClientError> {
+        self.ask_for_status(&Request::Status)
+    }
+
+    /// Tells the box a station's PHY rate.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]; the standard has no such rate.
+    pub fn observe_rate(&mut self, mac: MacAddr, rate: BitRate) -> Result<(), ClientError> {
+        self.ask(&Request::Observe { mac: mac.to_string(), rate_mbps: Some(rate.as_mbps_f64()) }).map(drop)
+    }
+
+    /// Tells the box that a station has left.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn station_gone(&mut self, mac: MacAddr) -> Result<(), ClientError> {
+        self.ask(&Request::Observe { mac: mac.to_string(), rate_mbps: None }).map(drop)
+    }
+
+    /// Makes the box read its configuration again, or another file.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]; what is wrong with the file. The box then goes on as before.
+    pub fn reconfigure(&mut self, file: Option<&Path>) -> Result<(), ClientError> {
+        self.ask(&Request::Reconfigure { file: file.map(Path::to_owned) }).map(drop)
+    }
+
+    /// Bypasses and ends the box; returns its final state.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn shutdown(&mut self) -> Result<Status, ClientError> {
+        self.ask_for_status(&Request::Shutdown)
+    }
+
+    fn ask_for_status(&mut self, request: &Request) -> Result<Status, ClientError> {
+        let answer = self.ask(request)?;
+        answer.status.map(|status| *status).ok_or_else(|| self.io(io::Error::other("an answer without a status")))
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// The box cannot be reached any more, or refused.
+    pub fn ask(&mut self, request: &Request) -> Result<Response, ClientError> {
+        let answer = self.exchange(request).map_err(|error| self.io(error))?;
+        match answer {
+            Response { ok: false, error, .. } => Err(ClientError::Refused(error.unwrap_or_default())),
+            answer => Ok(answer),
+        }
+    }
+
+    fn exchange(&mut self, request: &Request) -> io::Result<Response> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        self.stream.get_mut().write_all(&line)?;
+        let mut answer = String::new();
+        if self.stream.read_line(&mut answer)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&answer)?)
+    }
+
+    fn io(&self, source: io::Error) -> ClientError {
+        ClientError::Io { path: self.path.clone(), source }
+    }
+}

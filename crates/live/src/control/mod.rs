@@ -1,0 +1,83 @@
+//! How to talk to a running box: one JSON object a line over a Unix socket, one answer a line.
+//!
+//! ```text
+//! {"command":"insert"}                                                  {"ok":true}
+//! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}       {"ok":true}
+//! {"command":"status"}                                                  {"ok":true,"status":{...}}
+//! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5}         {"ok":false,"error":"..."}
+//! ```
+//!
+//! The socket is served by threads of its own, so that neither a slow reader nor the making of JSON delays a packet:
+//! the loop is asked for raw numbers only.
+
+mod client;
+mod server;
+mod status;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use client::{Client, ClientError};
+pub(crate) use server::{Answer, Asked, Server, Wish};
+pub use status::{
+    FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, StationStatus, Status,
+};
+pub(crate) use status::{Snapshot, mode_word};
+
+/// What a box can be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// Start to manage. Answered when the box carries the traffic.
+    Insert,
+    /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic.
+    Bypass,
+    /// Tell everything.
+    Status,
+    /// Learn of a station's PHY rate.
+    Observe {
+        /// The station's MAC address.
+        mac: String,
+        /// Its PHY rate in Mb/s; absent: the station has left.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate_mbps: Option<f64>,
+    },
+    /// Read the configuration file again and take its manager settings and stations. A wrong file changes nothing.
+    Reconfigure {
+        /// Another file than the one the box was started with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<PathBuf>,
+    },
+    /// Bypass, then end. Answered with the final status.
+    Shutdown,
+}
+
+/// What a box answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// Whether it was done.
+    pub ok: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Its state, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Box<Status>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_what_the_documentation_shows() {
+        let parse = |text: &str| serde_json::from_str::<Request>(text);
+        assert_eq!(parse(r#"{"command":"insert"}"#).expect("right"), Request::Insert);
+        let observe = parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}"#).expect("right");
+        assert_eq!(observe, Request::Observe { mac: "02:00:00:00:00:01".into(), rate_mbps: Some(5.5) });
+        assert!(parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate":5.5}"#).is_err());
+        assert!(parse(r#"{"command":"explode"}"#).is_err());
+        assert_eq!(serde_json::to_string(&Request::Bypass).expect("serialises"), r#"{"command":"bypass"}"#);
+    }
+}

@@ -1,0 +1,281 @@
+//! What a box tells of itself.
+
+use evenair_manager::{Counters, FlowReport, Mode, Report, StationReport};
+use evenair_packet::FlowKey;
+use evenair_units::BitRate;
+use serde::{Deserialize, Serialize};
+
+/// The state of a box. Counts are of packets since the box started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// "bypassed", "inserted" or "draining".
+    pub mode: String,
+    /// Who carries the traffic: "bridge", "box", or "releasing" between the two.
+    pub carrier: String,
+    /// Seconds since the box started.
+    pub uptime_s: f64,
+    /// Service rate C: IP-level megabits of DATA and ACKs over the WLAN per second.
+    pub service_rate_mbps: f64,
+    /// Capacity C* of the active stations, by the formula.
+    pub capacity_mbps: f64,
+    /// What became of every packet.
+    pub packets: PacketStatus,
+    /// The side of the access points.
+    pub wlan: PortStatus,
+    /// The wired side.
+    pub wire: PortStatus,
+    /// Memory for packets.
+    pub pool: PoolStatus,
+    /// The hold on the path.
+    pub hold: HoldStatus,
+    /// How punctual the loop is.
+    pub pacing: PacingStatus,
+    /// The recording, where there is one.
+    pub recording: Option<RecordingStatus>,
+    /// Stations.
+    pub stations: Vec<StationStatus>,
+    /// TCP connections.
+    pub flows: Vec<FlowStatus>,
+}
+
+/// What became of every packet that was taken from the bridge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketStatus {
+    /// Taken: `ring_full + too_long + pool_full + received`, when the ring is empty.
+    pub taken: u64,
+    /// Lost: the receive ring was full.
+    pub ring_full: u64,
+    /// Lost: longer than the interface allows (super-packets), or broken.
+    pub too_long: u64,
+    /// Lost: the pool was full.
+    pub pool_full: u64,
+    /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + held`.
+    pub received: u64,
+    /// Released by the manager: `sent + send_refused + sending`.
+    pub released: u64,
+    /// Dropped by the manager: the queue was full.
+    pub dropped_queue_full: u64,
+    /// Dropped by the manager: a later ACK says all that it said.
+    pub dropped_ack_superseded: u64,
+    /// In the manager's queues.
+    pub held: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Lost: the kernel refused to send it.
+    pub send_refused: u64,
+    /// Released, and waiting for the kernel to take it.
+    pub sending: u64,
+    /// The sums above are right (but for packets that are in the ring right now, which only `taken` counts).
+    pub conserved: bool,
+}
+
+/// One side of the box.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// The interface.
+    pub interface: String,
+    /// Packets taken from the bridge here.
+    pub taken: u64,
+    /// Lost: the receive ring was full.
+    pub ring_full: u64,
+    /// Merged by the kernel, or left to the network card to split.
+    pub super_packets: u64,
+    /// Sent here.
+    pub sent: u64,
+    /// Bytes sent here, Ethernet headers included.
+    pub sent_bytes: u64,
+    /// Lost: the kernel refused to send it.
+    pub send_refused: u64,
+}
+
+/// Memory for packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolStatus {
+    /// Frames in use.
+    pub used: usize,
+    /// The most ever in use.
+    pub peak: usize,
+    /// All frames.
+    pub size: usize,
+}
+
+/// The hold on the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldStatus {
+    /// How often it ran out because the loop was late, so that packets went past the box.
+    pub lapses: u64,
+}
+
+/// How punctual the loop is: the lateness of the manager's deadlines, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacingStatus {
+    /// Deadlines met so far.
+    pub deadlines: u64,
+    /// Half of them were not later than this (a power of two).
+    pub p50_us: u64,
+    /// 99 of 100 were not later than this (a power of two).
+    pub p99_us: u64,
+    /// The latest.
+    pub max_us: u64,
+}
+
+/// A recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingStatus {
+    /// The file.
+    pub file: String,
+    /// Bytes recorded.
+    pub bytes: u64,
+    /// Length and digest of the manager's decisions; a replay of the file must come to the same.
+    pub digest: String,
+    /// Why it stopped, where it did. The traffic went on.
+    pub stopped: Option<String>,
+}
+
+/// One station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StationStatus {
+    /// MAC address.
+    pub mac: String,
+    /// PHY rate assumed of it.
+    pub rate_mbps: f64,
+    /// Its C_i: IP-level TCP capacity of the medium at that rate.
+    pub capacity_mbps: f64,
+    /// Weight.
+    pub weight: u32,
+    /// Learned from traffic, not configured.
+    pub learned: bool,
+}
+
+/// One TCP connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// One end, as `address:port`.
+    pub low: String,
+    /// The other end.
+    pub high: String,
+    /// VLAN.
+    pub vlan: Option<u16>,
+    /// The station's MAC address.
+    pub station: String,
+    /// "up" (from the station) or "down".
+    pub direction: String,
+    /// DATA segments an ACK covers, d.
+    pub d: f64,
+    /// IP-level bytes released toward the WLAN.
+    pub released_bytes: u64,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan_bytes: u64,
+    /// Packets held.
+    pub backlog_packets: u32,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+/// The loop's raw numbers, from which [`Status`] is made on another thread.
+pub(crate) struct Snapshot {
+    pub(crate) report: Report,
+    pub(crate) carrier: &'static str,
+    pub(crate) uptime_s: f64,
+    pub(crate) wlan: PortStatus,
+    pub(crate) wire: PortStatus,
+    /// Of both ports: too long, pool full.
+    pub(crate) not_admitted: (u64, u64),
+    pub(crate) sending: u64,
+    pub(crate) pool: PoolStatus,
+    pub(crate) hold: HoldStatus,
+    pub(crate) pacing: PacingStatus,
+    pub(crate) recording: Option<RecordingStatus>,
+}
+
+impl Snapshot {
+    /// The balance of all packets.
+    pub(crate) fn packets(&self) -> PacketStatus {
+        let Counters { received, released, dropped_queue_full, dropped_ack_superseded, held, .. } =
+            self.report.counters;
+        let (too_long, pool_full) = self.not_admitted;
+        let both = |field: fn(&PortStatus) -> u64| field(&self.wlan) + field(&self.wire);
+        let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
+        let (sent, send_refused) = (both(|p| p.sent), both(|p| p.send_refused));
+        let admitted = ring_full + too_long + pool_full + received;
+        PacketStatus {
+            taken,
+            ring_full,
+            too_long,
+            pool_full,
+            received,
+            released,
+            dropped_queue_full,
+            dropped_ack_superseded,
+            held,
+            sent,
+            send_refused,
+            sending: self.sending,
+            conserved: taken >= admitted
+                && received == released + dropped_queue_full + dropped_ack_superseded + held
+                && released == sent + send_refused + self.sending
+                && self.pool.used as u64 == held + self.sending,
+        }
+    }
+}
+
+impl From<Snapshot> for Status {
+    fn from(snapshot: Snapshot) -> Self {
+        let packets = snapshot.packets();
+        let Report { mode, service_rate, capacity, stations, flows, .. } = snapshot.report;
+        Self {
+            mode: mode_word(mode).into(),
+            carrier: snapshot.carrier.into(),
+            uptime_s: snapshot.uptime_s,
+            service_rate_mbps: BitRate::as_mbps_f64(service_rate),
+            capacity_mbps: BitRate::as_mbps_f64(capacity),
+            packets,
+            wlan: snapshot.wlan,
+            wire: snapshot.wire,
+            pool: snapshot.pool,
+            hold: snapshot.hold,
+            pacing: snapshot.pacing,
+            recording: snapshot.recording,
+            stations: stations.iter().map(station).collect(),
+            flows: flows.iter().map(flow).collect(),
+        }
+    }
+}
+
+/// The word for a mode.
+pub(crate) fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Bypassed => "bypassed",
+        Mode::Inserted => "inserted",
+        Mode::Draining => "draining",
+    }
+}
+
+fn station(report: &StationReport) -> StationStatus {
+    StationStatus {
+        mac: report.mac.to_string(),
+        rate_mbps: report.rate.bit_rate().as_mbps_f64(),
+        capacity_mbps: report.capacity.as_mbps_f64(),
+        weight: report.weight,
+        learned: report.learned,
+    }
+}
+
+fn flow(report: &FlowReport) -> FlowStatus {
+    let end = |(address, port)| std::net::SocketAddr::new(address, port).to_string();
+    FlowStatus {
+        low: end(FlowKey::low(&report.key)),
+        high: end(FlowKey::high(&report.key)),
+        vlan: report.vlan,
+        station: report.station.to_string(),
+        direction: match report.direction {
+            evenair_manager::Direction::Up => "up".into(),
+            evenair_manager::Direction::Down => "down".into(),
+        },
+        d: f64::from(report.d_milli) / 1000.0,
+        released_bytes: report.released.0,
+        from_wlan_bytes: report.from_wlan.0,
+        backlog_packets: report.backlog_packets,
+        dropped: report.dropped,
+    }
+}

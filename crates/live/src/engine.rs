@@ -1,0 +1,289 @@
+//! The packet path: rings, pool, manager and senders, moved forward one bounded round at a time.
+//!
+//! A round takes a batch from each ring, lets the manager's clock catch up, carries out the decisions and sends. It
+//! never waits; [`crate::run`] does the waiting.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
+use evenair_packet::Port as Side;
+use evenair_sys::hold::Hold;
+use evenair_sys::iface;
+use evenair_units::{Instant, Span};
+use tracing::{info, warn};
+
+use crate::config::BoxConfig;
+use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot};
+use crate::pacing::Pacing;
+use crate::pool::{FrameId, Pool};
+use crate::port::{self, Port};
+use crate::recording::Recording;
+use crate::switch::{Carrier, Switch};
+
+/// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
+const BATCH: usize = 64;
+/// How soon a frame is offered to the kernel again after it was refused for want of room.
+const SEND_AGAIN: Span = Span::from_micros(200);
+
+/// The packet path.
+pub struct Engine {
+    manager: Manager<FrameId>,
+    mode: Mode,
+    pool: Pool,
+    wlan: Port,
+    wire: Port,
+    switch: Switch,
+    pacing: Pacing,
+    recording: Option<Recording>,
+    /// Why the manager refused what it was last told.
+    refused: Option<String>,
+    started: Instant,
+}
+
+/// What a round found.
+pub struct Round {
+    /// Packets taken out of the rings.
+    pub taken: usize,
+    /// A ring had a whole batch, and maybe more: another round should follow at once.
+    pub full: bool,
+}
+
+impl Engine {
+    /// Opens the ports and puts the hold in place, not in force.
+    ///
+    /// # Errors
+    /// A missing interface or privilege, with what is needed.
+    pub fn open(config: &BoxConfig, now: Instant) -> Result<Self> {
+        let bridge = config.bridge.as_deref().map(port::look_up_bridge).transpose()?;
+        let wlan = port::look_up("wlan", &config.wlan, bridge.as_ref())?;
+        let wire = port::look_up("wire", &config.wire, bridge.as_ref())?;
+        port::check_pair(&wlan, &wire)?;
+        let mut hold = Hold::new(bridge)?;
+        let mut open = |side, interface: &iface::Interface| {
+            Port::open(side, interface, config.ring_frames, |ring| Ok(hold.attach(ring)?))
+        };
+        let (wlan, wire) = (open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?);
+        let record = |path: &PathBuf| Recording::start(path, &config.manager, now);
+        let recording = config.record.as_ref().map(record).transpose()?;
+        let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
+        let engine = Self {
+            manager: Manager::new(config.manager.clone(), now),
+            mode: Mode::Bypassed,
+            pool: Pool::new(config.pool_frames, frame_len),
+            wlan,
+            wire,
+            switch: Switch::new(hold),
+            pacing: Pacing::default(),
+            recording,
+            refused: None,
+            started: now,
+        };
+        engine.wlan.start()?;
+        engine.wire.start()?;
+        Ok(engine)
+    }
+
+    /// The ports, for waiting: the WLAN side, the wired side.
+    pub fn ports(&self) -> [&Port; 2] {
+        [&self.wlan, &self.wire]
+    }
+
+    /// The manager's mode.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Who carries the traffic.
+    pub fn carrier(&self) -> Carrier {
+        self.switch.carrier()
+    }
+
+    /// Starts or stops to manage, or changes how.
+    ///
+    /// # Errors
+    /// Why the manager refused.
+    pub fn command(&mut self, now: Instant, command: Command) -> Result<(), String> {
+        let insert = command == Command::Insert;
+        if let Some(recording) = &mut self.recording {
+            recording.command(now, &command);
+        }
+        self.manager.handle_command(now, command);
+        self.carry_out(now);
+        // A command that changes nothing has no event.
+        self.mode = self.manager.report(now).mode;
+        if insert && self.carrier() != Carrier::Box {
+            self.switch.take(now);
+        }
+        self.refused.take().map_or(Ok(()), Err)
+    }
+
+    /// Tells the manager what was seen of a station.
+    ///
+    /// # Errors
+    /// Why the manager refused.
+    pub fn observe(&mut self, now: Instant, observation: Observation) -> Result<(), String> {
+        if let Some(recording) = &mut self.recording {
+            recording.observation(now, &observation);
+        }
+        self.manager.handle_observation(now, observation);
+        self.carry_out(now);
+        self.refused.take().map_or(Ok(()), Err)
+    }
+
+    /// One round.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn round(&mut self, now: Instant) -> Result<Round> {
+        let mut round = Round { taken: 0, full: false };
+        for port in [&mut self.wlan, &mut self.wire] {
+            let (manager, recording) = (&mut self.manager, &mut self.recording);
+            let taken = port.receive(BATCH, &mut self.pool, |id, meta| {
+                if let Some(recording) = recording {
+                    recording.packet(now, &id, meta);
+                }
+                manager.handle_packet(now, id, meta);
+            });
+            round.taken += taken;
+            round.full |= taken == BATCH;
+        }
+        if let Some((deadline, _)) = self.manager.poll_deadline()
+            && let Some(late) = now.checked_since(deadline)
+        {
+            self.pacing.add(late);
+            if let Some(recording) = &mut self.recording {
+                recording.timeout(now);
+            }
+            self.manager.handle_timeout(now);
+        }
+        self.carry_out(now);
+        self.wlan.flush(&mut self.pool);
+        self.wire.flush(&mut self.pool);
+        self.hand_over(now)?;
+        Ok(round)
+    }
+
+    /// Carries out what the manager has decided.
+    fn carry_out(&mut self, now: Instant) {
+        while let Some(output) = self.manager.poll_output() {
+            if let Some(recording) = &mut self.recording {
+                recording.decision(now, &output);
+            }
+            match output {
+                Output::Release { packet, port, edits } => {
+                    edits.apply(self.pool.get_mut(&packet));
+                    match port {
+                        Side::Wlan => self.wlan.queue(packet),
+                        Side::Wire => self.wire.queue(packet),
+                    }
+                }
+                Output::Drop { packet, .. } => self.pool.free(packet),
+                Output::Event(event) => self.note(now, event),
+            }
+        }
+    }
+
+    fn note(&mut self, now: Instant, event: Event) {
+        match event {
+            Event::ModeChanged(mode) => {
+                info!("mode: {}", crate::control::mode_word(mode));
+                self.mode = mode;
+            }
+            Event::ConfigRefused(error) => self.refused = Some(format!("{error}; the old configuration stays")),
+            Event::ObservationRefused(observation) => {
+                self.refused = Some(format!("the manager does not take this observation: {observation:?}"));
+            }
+            Event::StationLearned(mac) => info!("station {mac} seen at {}", now.saturating_since(self.started)),
+            Event::RateChanged { .. } => {}
+        }
+    }
+
+    /// Lets the traffic change hands where it is time.
+    fn hand_over(&mut self, now: Instant) -> Result<()> {
+        let empty = self.pool.used() == 0;
+        if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box {
+            self.switch.release();
+        }
+        let mut sides = Vec::new();
+        if empty && matches!(self.carrier(), Carrier::Releasing { .. }) {
+            for port in [&mut self.wlan, &mut self.wire] {
+                sides.push((port.id, port.ring_counters()?));
+            }
+        }
+        let lapses = self.switch.lapses();
+        // Both are settled, each for itself: a port must not wait for the other's packets.
+        let settle = |hold: &Hold| {
+            empty && sides.iter().filter(|(id, counters)| hold.settle(*id, *counters)).count() == sides.len()
+        };
+        if self.switch.step(now, settle) {
+            info!("the bridge carries the traffic");
+        }
+        if lapses == 0 && self.switch.lapses() > 0 {
+            warn!("the hold ran out because the box came too late to beat it: packets went past it");
+        }
+        Ok(())
+    }
+
+    /// When the next round must be, if no packet comes.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        let sending = self.wlan.queued() + self.wire.queued() > 0;
+        let again = sending.then(|| now + SEND_AGAIN);
+        let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline);
+        [manager, again, self.switch.deadline(now)].into_iter().flatten().min()
+    }
+
+    /// Looks into a port that was reported ready and had nothing.
+    ///
+    /// # Errors
+    /// Its interface has gone.
+    pub fn check_ports(&mut self) -> Result<()> {
+        self.wlan.check()?;
+        self.wire.check()
+    }
+
+    /// Ends the recording, where there is one.
+    pub fn finish_recording(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.finish();
+        }
+    }
+
+    /// The state now.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
+        let (a, b) = (self.wlan.counters(), self.wire.counters());
+        Ok(Snapshot {
+            report: self.manager.report(now),
+            carrier: match self.carrier() {
+                Carrier::Bridge => "bridge",
+                Carrier::Box => "box",
+                Carrier::Releasing { .. } => "releasing",
+            },
+            uptime_s: now.saturating_since(self.started).as_secs_f64(),
+            wlan: port_status(&mut self.wlan, self.switch.hold())?,
+            wire: port_status(&mut self.wire, self.switch.hold())?,
+            not_admitted: (a.too_long + b.too_long, a.pool_full + b.pool_full),
+            sending: (self.wlan.queued() + self.wire.queued()) as u64,
+            pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
+            hold: HoldStatus { lapses: self.switch.lapses() },
+            pacing: self.pacing.status(),
+            recording: self.recording.as_ref().map(Recording::status),
+        })
+    }
+}
+
+fn port_status(port: &mut Port, hold: &Hold) -> Result<PortStatus> {
+    let (ring, counters) = (port.ring_counters()?, port.counters());
+    Ok(PortStatus {
+        interface: port.name().into(),
+        taken: hold.taken(port.id),
+        ring_full: ring.dropped,
+        super_packets: counters.super_packets,
+        sent: counters.sent,
+        sent_bytes: counters.sent_bytes,
+        send_refused: counters.send_refused,
+    })
+}

@@ -1,0 +1,234 @@
+//! The box: one thread that waits for packets, deadlines, commands and signals, and moves the [`Engine`] forward.
+//!
+//! It sleeps until something is due. While the box carries the traffic it wakes up every few milliseconds to beat the
+//! hold; while the bridge does, only for commands.
+
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use evenair_manager::{Command, Config, Mode, Observation};
+use evenair_packet::MacAddr;
+use evenair_sys::rt::{self, Epoll, Waker};
+use evenair_units::{BitRate, Instant, Span};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tracing::{info, warn};
+
+use crate::config::BoxConfig;
+use crate::control::{Answer, Asked, Server, Status, Wish};
+use crate::engine::Engine;
+use crate::switch::Carrier;
+
+const RINGS: u64 = 0;
+const COMMANDS: u64 = 1;
+const SIGNALS: u64 = 2;
+
+/// How much longer than the manager's drain limit the end may take, before it is forced.
+const END_MARGIN: Span = Span::from_secs(2);
+
+/// Runs a box until it is told to end (by SIGTERM, SIGINT or a command), and returns its final state.
+///
+/// The calling process gets handlers for SIGTERM and SIGINT.
+///
+/// # Errors
+/// A missing interface or privilege, a control socket that cannot be made, an interface that goes away. The bridge
+/// carries the traffic from then on.
+pub fn run(config: BoxConfig) -> Result<Status> {
+    let (sender, inbox) = mpsc::channel();
+    let waker = Arc::new(Waker::new()?);
+    let (signals, signal_writer) = UnixStream::pair().context("make a pipe for signals")?;
+    for signal in [SIGTERM, SIGINT] {
+        let writer = signal_writer.try_clone().context("make a pipe for signals")?;
+        signal_hook::low_level::pipe::register(signal, writer).context("install a signal handler")?;
+    }
+    signals.set_nonblocking(true).context("make a pipe for signals")?;
+    rt::remove_timer_slack();
+    if let Err(error) = rt::prefer_this_thread() {
+        warn!("{error}: the box may be late when the machine is busy");
+    }
+    let engine = Engine::open(&config, now())?;
+    let server = match &config.control {
+        Some(path) => Some(Server::start(path, &config, sender, Arc::clone(&waker))?),
+        None => None,
+    };
+    let mut live = Live { engine, config, inbox, waker, signals, waiting: Vec::new(), ending: None, last: None };
+    let end = live.work();
+    // The answers to those who wait are written before the process may end.
+    drop(live);
+    drop(server);
+    end
+}
+
+fn now() -> Instant {
+    Instant::from_nanos(rt::monotonic_ns())
+}
+
+struct Live {
+    engine: Engine,
+    config: BoxConfig,
+    inbox: mpsc::Receiver<Asked>,
+    waker: Arc<Waker>,
+    signals: UnixStream,
+    /// Who waits for the bridge to take over.
+    waiting: Vec<mpsc::Sender<Answer>>,
+    /// Since when the box is ending.
+    ending: Option<Instant>,
+    /// Who asked it to.
+    last: Option<mpsc::Sender<Answer>>,
+}
+
+impl Live {
+    fn work(&mut self) -> Result<Status> {
+        let mut epoll = Epoll::new(8)?;
+        for port in self.engine.ports() {
+            epoll.add(port.ring(), RINGS)?;
+        }
+        epoll.add(&*self.waker, COMMANDS)?;
+        epoll.add(&self.signals, SIGNALS)?;
+        let [wlan, wire] = self.engine.ports();
+        info!("between {} (WLAN) and {} (wired side)", wlan.name(), wire.name());
+        if self.config.inserted {
+            self.engine.command(now(), Command::Insert).map_err(anyhow::Error::msg)?;
+        }
+        let mut full = false;
+        loop {
+            let time = now();
+            let timeout = match self.engine.deadline(time) {
+                _ if full => Some(Duration::ZERO),
+                deadline => deadline.map(|d| Duration::from_nanos(d.saturating_since(time).as_nanos())),
+            };
+            let ready = epoll.wait(timeout)?.fold(0u64, |set, token| set | 1 << token);
+            if ready & 1 << COMMANDS != 0 {
+                self.waker.clear();
+                self.obey()?;
+            }
+            if ready & 1 << SIGNALS != 0 {
+                self.signalled();
+            }
+            let round = self.engine.round(now())?;
+            full = round.full;
+            if ready & 1 << RINGS != 0 && round.taken == 0 {
+                self.engine.check_ports()?;
+            }
+            if self.settled()? {
+                return self.finish();
+            }
+        }
+    }
+
+    fn signalled(&mut self) {
+        let mut byte = [0; 16];
+        while let Ok(1..) = std::io::Read::read(&mut self.signals, &mut byte) {}
+        info!("asked to end by a signal");
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if self.ending.is_none() {
+            let time = now();
+            self.ending = Some(time);
+            // Cannot be refused.
+            let _ = self.engine.command(time, Command::Bypass);
+        }
+    }
+
+    /// Answers those who wait for the bridge, once it carries the traffic. Returns whether the box is to end now.
+    fn settled(&mut self) -> Result<bool> {
+        if self.engine.mode() == Mode::Inserted {
+            for reply in self.waiting.drain(..) {
+                let _ = reply.send(Answer::Refused("the box was inserted again before it was bypassed".into()));
+            }
+        }
+        if self.engine.carrier() == Carrier::Bridge {
+            for reply in self.waiting.drain(..) {
+                let _ = reply.send(Answer::Done);
+            }
+            return Ok(self.ending.is_some());
+        }
+        let Some(since) = self.ending else { return Ok(false) };
+        let overdue = now() > since + self.config.manager.drain_limit + END_MARGIN;
+        if overdue {
+            warn!("the end is overdue: packets that could not be sent are lost");
+        }
+        Ok(overdue)
+    }
+
+    fn finish(&mut self) -> Result<Status> {
+        self.engine.finish_recording();
+        let snapshot = self.engine.snapshot(now())?;
+        if let Some(reply) = self.last.take() {
+            let copy = self.engine.snapshot(now())?;
+            let _ = reply.send(Answer::Status(Box::new(copy)));
+        }
+        let status = Status::from(snapshot);
+        let p = &status.packets;
+        info!(
+            "ended: taken {} = ring full {} + too long {} + pool full {} + received {}; released {} + dropped {} + held \
+             {}; sent {} + refused {} + sending {}; {}",
+            p.taken,
+            p.ring_full,
+            p.too_long,
+            p.pool_full,
+            p.received,
+            p.released,
+            p.dropped_queue_full + p.dropped_ack_superseded,
+            p.held,
+            p.sent,
+            p.send_refused,
+            p.sending,
+            if p.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }
+        );
+        Ok(status)
+    }
+
+    fn obey(&mut self) -> Result<()> {
+        while let Ok(Asked { wish, reply }) = self.inbox.try_recv() {
+            let answer = match wish {
+                _ if self.ending.is_some() => Answer::Refused("the box is ending".into()),
+                Wish::Insert => done(self.engine.command(now(), Command::Insert)),
+                Wish::Bypass => {
+                    // Cannot be refused; answered when it is done.
+                    let _ = self.engine.command(now(), Command::Bypass);
+                    self.waiting.push(reply);
+                    continue;
+                }
+                Wish::Shutdown => {
+                    self.last = Some(reply);
+                    self.end();
+                    continue;
+                }
+                Wish::Status => Answer::Status(Box::new(self.engine.snapshot(now())?)),
+                Wish::Observe(mac, rate) => done(self.observe(mac, rate)),
+                Wish::Reconfigure(config) => done(self.reconfigure(*config)),
+            };
+            // Who has hung up needs no answer.
+            let _ = reply.send(answer);
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, mac: MacAddr, rate: Option<BitRate>) -> Result<(), String> {
+        let Some(rate) = rate else { return self.engine.observe(now(), Observation::StationGone { mac }) };
+        let standard = self.config.manager.phy.standard();
+        let Some(rate) = standard.rate(rate) else {
+            let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
+            return Err(format!("rate_mbps: {standard} has {}, not {}", rates.join(", "), rate.as_mbps_f64()));
+        };
+        self.engine.observe(now(), Observation::StationRate { mac, rate })
+    }
+
+    fn reconfigure(&mut self, config: Config) -> Result<(), String> {
+        self.engine.command(now(), Command::Reconfigure(config.clone()))?;
+        self.config.manager = config;
+        info!("a new configuration is in force");
+        Ok(())
+    }
+}
+
+fn done(result: Result<(), String>) -> Answer {
+    match result {
+        Ok(()) => Answer::Done,
+        Err(why) => Answer::Refused(why),
+    }
+}

@@ -1,0 +1,106 @@
+//! Who carries the traffic: the kernel's bridge or this box, and how it changes hands.
+//!
+//! Giving it back takes three steps. The manager has drained and everything it released has been sent; then the hold
+//! is released, which lets packets past the box as soon as the ring's last one has been sent; and when that has been
+//! so for [`GRACE`], longer than any packet is between its decision and the count of it, the hold is lifted.
+
+use evenair_sys::hold::Hold;
+use evenair_units::{Instant, Span};
+
+/// How long the hold stays in force after the loop's last sign of life.
+pub const HOLD: Span = Span::from_millis(50);
+/// How often the loop shows one, at least.
+pub const BEAT: Span = Span::from_millis(10);
+const GRACE: Span = Span::from_millis(5);
+const SETTLE_POLL: Span = Span::from_millis(1);
+
+/// Who carries the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// The kernel's bridge.
+    Bridge,
+    /// This box.
+    Box,
+    /// Each port's packets go to the bridge once everything taken before them has been sent.
+    Releasing {
+        /// Since when that has been so.
+        settled: Option<Instant>,
+    },
+}
+
+/// The hold, and who carries the traffic.
+#[derive(Debug)]
+pub struct Switch {
+    hold: Hold,
+    carrier: Carrier,
+    lapses: u64,
+}
+
+impl Switch {
+    /// A switch at which the bridge carries the traffic.
+    pub fn new(hold: Hold) -> Self {
+        Self { hold, carrier: Carrier::Bridge, lapses: 0 }
+    }
+
+    /// Who carries the traffic.
+    pub fn carrier(&self) -> Carrier {
+        self.carrier
+    }
+
+    /// The hold.
+    pub fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// How often the hold ran out under the loop, so that packets went past the box.
+    pub fn lapses(&self) -> u64 {
+        self.lapses
+    }
+
+    /// From now on the box carries the traffic.
+    pub fn take(&mut self, now: Instant) {
+        self.hold.take((now + HOLD).as_nanos());
+        self.carrier = Carrier::Box;
+    }
+
+    /// Begins to give the traffic back. To be called when nothing is held and nothing waits to be sent.
+    pub fn release(&mut self) {
+        if self.carrier == Carrier::Box {
+            self.hold.release();
+            self.carrier = Carrier::Releasing { settled: None };
+        }
+    }
+
+    /// To be called in every round of the loop, after it has sent what it could. `settle` tells the hold what has
+    /// been sent and answers whether that is everything; it is asked while releasing only. Returns whether the bridge
+    /// has just taken over.
+    pub fn step(&mut self, now: Instant, settle: impl FnOnce(&Hold) -> bool) -> bool {
+        if self.carrier == Carrier::Bridge {
+            return false;
+        }
+        if self.hold.beat(now.as_nanos(), (now + HOLD).as_nanos()) {
+            self.lapses += 1;
+        }
+        let Carrier::Releasing { settled } = &mut self.carrier else { return false };
+        if !settle(&self.hold) {
+            *settled = None;
+            return false;
+        }
+        let since = *settled.get_or_insert(now);
+        if now < since + GRACE {
+            return false;
+        }
+        self.hold.lift();
+        self.carrier = Carrier::Bridge;
+        true
+    }
+
+    /// When [`Self::step`] must be called again at the latest.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        match self.carrier {
+            Carrier::Bridge => None,
+            Carrier::Box => Some(now + BEAT),
+            Carrier::Releasing { .. } => Some(now + SETTLE_POLL),
+        }
+    }
+}

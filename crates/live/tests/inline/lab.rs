@@ -1,0 +1,281 @@
+//! Three anonymous network namespaces, `source - box - sink`, joined by veth pairs; in the middle one a kernel bridge
+//! and the box under test, as a process of its own. Everything vanishes with this process, however it ends.
+
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_live::BoxConfig;
+use evenair_live::control::Client;
+use evenair_manager::Config;
+use evenair_sys::iface;
+use evenair_sys::netns::{self, Netns};
+use evenair_sys::process;
+use evenair_sys::ring::{Ring, SEND_BATCH, Sender};
+use evenair_wifi::{Phy, Standard};
+
+/// Set in the process that is the box: its parameters as `key=value`, separated by spaces.
+const BOX: &str = "EVENAIR_TEST_BOX";
+
+/// MAC address of the interface of the source, and of the sink.
+pub const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 0x0a];
+pub const SINK: [u8; 6] = [0x02, 0, 0, 0, 0, 0x0b];
+/// An EtherType for local experiments (IEEE 802, 9.2.3).
+pub const NUMBERED: u16 = 0x88b5;
+
+/// The namespaces.
+pub struct Lab {
+    pub source: Netns,
+    pub middle: Netns,
+    pub sink: Netns,
+    dir: tempfile::TempDir,
+    // One lab at a time: they are about timing.
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// The box's process, killed when dropped.
+pub struct BoxProcess {
+    pub child: Child,
+    socket: PathBuf,
+}
+
+static TURN: Mutex<()> = Mutex::new(());
+
+impl Lab {
+    /// The lab; `None`, with the reason printed, where this user or machine cannot have one.
+    pub fn new() -> Option<Self> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || Ok::<_, evenair_sys::error::OsError>((Netns::new()?, Netns::new()?, Netns::new()?));
+        let (source, middle, sink) = match make() {
+            Ok(three) => three,
+            Err(error) => {
+                eprintln!("SKIPPED: needs root: {error}");
+                return None;
+            }
+        };
+        if let Err(error) = evenair_sys::hold::Hold::new(None) {
+            eprintln!("SKIPPED: needs BPF: {error}");
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory for the sockets");
+        let lab = Self { source, middle, sink, dir, _turn: turn };
+        lab.lay_cables();
+        Some(lab)
+    }
+
+    fn lay_cables(&self) {
+        for ns in [&self.source, &self.sink] {
+            // Hosts would send router solicitations and the like into the counted traffic.
+            ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
+        }
+        let path = |ns: &Netns| format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
+        let (source, sink) = (path(&self.source), path(&self.sink));
+        ip(&self.middle, "link add br0 type bridge mcast_snooping 0");
+        ip(&self.middle, "link set br0 address 02:00:00:00:00:bb");
+        for (near, far, ns) in [("wl0", "s0", source), ("wi0", "k0", sink)] {
+            ip(&self.middle, &format!("link add {near} type veth peer name {far} netns {ns}"));
+            ip(&self.middle, &format!("link set {near} master br0"));
+            ip(&self.middle, &format!("link set {near} up"));
+        }
+        ip(&self.middle, "addr add 10.9.0.254/24 dev br0");
+        ip(&self.middle, "link set br0 up");
+        for (ns, name, mac, address) in
+            [(&self.source, "s0", "02:00:00:00:00:0a", "10.9.0.1"), (&self.sink, "k0", "02:00:00:00:00:0b", "10.9.0.2")]
+        {
+            ip(ns, &format!("link set {name} address {mac}"));
+            // Segments of one packet each, as they come over a wire. Checksums stay partial: the box completes them.
+            ip(ns, &format!("link set {name} gso_max_segs 1"));
+            ip(ns, &format!("addr add {address}/24 dev {name}"));
+            ip(ns, &format!("link set {name} up"));
+        }
+    }
+
+    /// Starts a box in the middle and waits until it answers. `parameters` are those of [`be_the_box`].
+    pub fn start_box(&self, parameters: &str) -> BoxProcess {
+        let socket = self.dir.path().join("box.sock");
+        let mut command = Command::new(std::env::current_exe().expect("this test has a file"));
+        command.args(["--exact", "be_the_box", "--nocapture", "--test-threads=1"]);
+        command.env(BOX, format!("socket={} {parameters}", socket.display())).stdout(Stdio::null());
+        let mut child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned");
+        let start = Instant::now();
+        while Client::connect(&socket).is_err() {
+            assert!(child.try_wait().expect("a child").is_none(), "the box ended");
+            assert!(start.elapsed() < Duration::from_secs(20), "the box does not answer");
+            thread::sleep(Duration::from_millis(10));
+        }
+        BoxProcess { child, socket }
+    }
+
+    /// A file in the lab's directory.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+impl BoxProcess {
+    pub fn client(&self) -> Client {
+        Client::connect(&self.socket).expect("the box answers")
+    }
+
+    /// CPU time of all threads of the process so far.
+    pub fn cpu_time(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it lives");
+        let of_thread = |thread: std::io::Result<std::fs::DirEntry>| {
+            let stat = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+            Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))
+        };
+        threads.filter_map(of_thread).sum()
+    }
+}
+
+impl Drop for BoxProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// In the process that [`Lab::start_box`] starts: runs the box and ends with it. Elsewhere: does nothing.
+pub fn be_the_box() {
+    let Ok(parameters) = std::env::var(BOX) else { return };
+    let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
+    config.bridge = Some("br0".into());
+    for parameter in parameters.split_whitespace() {
+        match parameter.split_once('=').expect("key=value") {
+            ("socket", path) => config.control = Some(path.into()),
+            ("inserted", value) => config.inserted = value == "true",
+            ("record", path) => config.record = Some(path.into()),
+            ("file", path) => {
+                config = BoxConfig { control: config.control, ..BoxConfig::load(path.as_ref()).expect("good") }
+            }
+            (key, _) => panic!("no parameter {key}"),
+        }
+    }
+    let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).finish();
+    tracing::subscriber::set_global_default(subscriber).expect("set once");
+    match evenair_live::run(config) {
+        Ok(_) => std::process::exit(0),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error:#}");
+            std::process::exit(1)
+        }
+    }
+}
+
+/// Runs `ip` in a namespace.
+pub fn ip(ns: &Netns, arguments: &str) {
+    let mut command = Command::new("ip");
+    command.args(arguments.split_whitespace());
+    let output = process::tie(&mut command, Some(ns.as_fd())).output().expect("ip(8) is installed");
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A stream of numbered frames from one interface to another.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    pub sent: u64,
+    pub received: u64,
+    pub lost: u64,
+    pub doubled: u64,
+    pub reordered: u64,
+    /// Longest time between two arrivals.
+    pub longest_gap: Duration,
+}
+
+/// Sends numbered frames from `from` to `to` at `rate` per second until `stop`, and tells what arrived.
+pub fn stream(
+    (from, from_name, from_mac): (&Netns, &str, [u8; 6]),
+    (to, to_name, to_mac): (&Netns, &str, [u8; 6]),
+    frame_len: usize,
+    rate: u64,
+    stop: &AtomicBool,
+) -> Arrivals {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let receiver = scope.spawn(|| to.run(|| receive(to_name, from_mac, ready, &done)).expect("entered"));
+        is_ready.recv().expect("the receiver is ready");
+        let sent = from.run(|| send(from_name, from_mac, to_mac, frame_len, rate, stop)).expect("entered");
+        thread::sleep(Duration::from_millis(200));
+        done.store(true, Ordering::Relaxed);
+        let (numbers, longest_gap) = receiver.join().expect("no panic");
+        judge(sent, &numbers, longest_gap)
+    })
+}
+
+fn judge(sent: u64, numbers: &[u64], longest_gap: Duration) -> Arrivals {
+    let mut seen = vec![0u32; sent as usize];
+    let (mut highest, mut reordered) = (None, 0);
+    for &number in numbers {
+        seen[number as usize] += 1;
+        reordered += u64::from(Some(number) < highest);
+        highest = highest.max(Some(number));
+    }
+    Arrivals {
+        sent,
+        received: numbers.len() as u64,
+        lost: seen.iter().filter(|&&n| n == 0).count() as u64,
+        doubled: seen.iter().filter(|&&n| n > 1).count() as u64,
+        reordered,
+        longest_gap,
+    }
+}
+
+fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, stop: &AtomicBool) -> u64 {
+    let interface = iface::find(name).expect("laid");
+    let sender = Sender::open(&interface, 1 << 20).expect("root");
+    let mut frames = vec![vec![0u8; frame_len]; SEND_BATCH];
+    for frame in &mut frames {
+        frame[..6].copy_from_slice(&to);
+        frame[6..12].copy_from_slice(&from);
+        frame[12..14].copy_from_slice(&NUMBERED.to_be_bytes());
+    }
+    let start = Instant::now();
+    let mut sent = 0u64;
+    while !stop.load(Ordering::Relaxed) {
+        let due = (start.elapsed().as_nanos() * u128::from(rate) / 1_000_000_000) as u64;
+        let batch = (due - sent).min(SEND_BATCH as u64) as usize;
+        if batch == 0 {
+            thread::sleep(Duration::from_micros(50));
+            continue;
+        }
+        for (frame, number) in frames.iter_mut().zip(sent..).take(batch) {
+            frame[14..22].copy_from_slice(&number.to_be_bytes());
+        }
+        match sender.send(frames[..batch].iter().map(Vec::as_slice)) {
+            Ok(n) => sent += n as u64,
+            Err(error) => assert_eq!(error.errno(), 11, "{error}"), // EAGAIN
+        }
+    }
+    sent
+}
+
+fn receive(name: &str, from: [u8; 6], ready: std::sync::mpsc::Sender<()>, done: &AtomicBool) -> (Vec<u64>, Duration) {
+    let interface = iface::find(name).expect("laid");
+    // No larger than needed: the kernel fills it with zeros, and on a small machine holds up the box meanwhile.
+    let mut ring = Ring::open(&interface, 4096).expect("root");
+    ring.start().expect("up");
+    ready.send(()).expect("awaited");
+    let (mut numbers, mut last, mut longest) = (Vec::new(), None, 0);
+    while !done.load(Ordering::Relaxed) {
+        let Some(frame) = ring.next_frame() else {
+            thread::sleep(Duration::from_micros(200));
+            continue;
+        };
+        let bytes = frame.bytes();
+        if bytes[6..12] == from && bytes[12..14] == NUMBERED.to_be_bytes() {
+            numbers.push(u64::from_be_bytes(bytes[14..22].try_into().expect("eight bytes")));
+            let at = frame.received_ns();
+            longest = longest.max(last.map_or(0, |last| at.saturating_sub(last)));
+            last = Some(at);
+        }
+    }
+    let counters = ring.counters().expect("open");
+    assert_eq!(counters.dropped, 0, "the measuring ring overflowed");
+    (numbers, Duration::from_nanos(longest))
+}

@@ -1,0 +1,247 @@
+//! A configuration to bytes and back, so that a recording needs nothing else.
+//!
+//! Little endian, no self-description; the recording's header carries the version.
+
+use alloc::vec::Vec;
+
+use evenair_packet::codec::{CodecError, Reader, Write};
+use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
+
+use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig};
+
+pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
+    put_phy(&config.phy, out);
+    out.put_option(config.rts_threshold, |out, bytes| out.put_u64(bytes.0));
+    out.put_u32(config.policy.levels.len() as u32);
+    config.policy.levels.iter().for_each(|level| put_level(level, out));
+    out.put_u8((config.charge == Charge::Bits).into());
+    put_controller(config.controller, out);
+    out.put_u32(config.stations.len() as u32);
+    for station in &config.stations {
+        out.put(&station.mac.0);
+        put_rate(station.rate, out);
+        out.put_u32(station.weight);
+        out.put_option(station.class, |out, class| out.put_u8(class.0));
+    }
+    put_rate(config.default_rate, out);
+    put_limit(config.queue_limit, out);
+    out.put_u64(config.pacing_slack.as_nanos());
+    out.put_u64(config.drain_limit.as_nanos());
+}
+
+/// Reads what [`encode_config`] wrote. The values are not checked here: a recording may well hold a configuration that
+/// was refused.
+pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecError> {
+    Ok(Config {
+        phy: read_phy(reader)?,
+        rts_threshold: reader.option(|r| r.u64().map(Bytes))?,
+        policy: Policy { levels: read_list(reader, read_level)? },
+        charge: if reader.bool()? { Charge::Bits } else { Charge::Airtime },
+        controller: read_controller(reader)?,
+        stations: read_list(reader, |r| {
+            Ok(StationConfig {
+                mac: r.mac()?,
+                rate: read_rate(r)?,
+                weight: r.u32()?,
+                class: r.option(|r| r.u8().map(ClassId))?,
+            })
+        })?,
+        default_rate: read_rate(reader)?,
+        queue_limit: read_limit(reader)?,
+        pacing_slack: Span::from_nanos(reader.u64()?),
+        drain_limit: Span::from_nanos(reader.u64()?),
+    })
+}
+
+/// A rate is told by a standard that has it and its bit rate.
+pub(crate) fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
+    let standard = Standard::ALL.into_iter().find(|standard| standard.rates().contains(&rate));
+    put_standard(standard.expect("every rate is one of some standard"), out);
+    out.put_u64(rate.bit_rate().as_bps());
+}
+
+pub(crate) fn read_rate(reader: &mut Reader<'_>) -> Result<PhyRate, CodecError> {
+    let (tag, standard) = read_standard(reader)?;
+    standard.rate(BitRate::from_bps(reader.u64()?)).ok_or(CodecError::Tag(tag))
+}
+
+fn put_standard(standard: Standard, out: &mut Vec<u8>) {
+    out.put_u8(match standard {
+        Standard::Dot11b => 0,
+        Standard::Dot11a => 1,
+        Standard::Dot11g => 2,
+    });
+}
+
+fn read_standard(reader: &mut Reader<'_>) -> Result<(u8, Standard), CodecError> {
+    match reader.u8()? {
+        tag @ 0 => Ok((tag, Standard::Dot11b)),
+        tag @ 1 => Ok((tag, Standard::Dot11a)),
+        tag @ 2 => Ok((tag, Standard::Dot11g)),
+        tag => Err(CodecError::Tag(tag)),
+    }
+}
+
+/// The basic rates are those that a frame is answered at whose own rate they are; below the lowest of them, where a
+/// frame is answered at a mandatory rate, there is none.
+fn basic_rates(phy: &Phy) -> Vec<PhyRate> {
+    let is_basic = |rate: &PhyRate| *rate >= phy.lowest_basic() && phy.control_rate(*rate) == *rate;
+    phy.standard().rates().iter().copied().filter(is_basic).collect()
+}
+
+fn put_phy(phy: &Phy, out: &mut Vec<u8>) {
+    let basic = basic_rates(phy);
+    let short = Phy::new(phy.standard(), Preamble::Short, &basic).is_ok_and(|short| short == *phy);
+    put_standard(phy.standard(), out);
+    out.put_u8(short.into());
+    out.put_u32(basic.len() as u32);
+    basic.into_iter().for_each(|rate| put_rate(rate, out));
+}
+
+fn read_phy(reader: &mut Reader<'_>) -> Result<Phy, CodecError> {
+    let (tag, standard) = read_standard(reader)?;
+    let preamble = if reader.bool()? { Preamble::Short } else { Preamble::Long };
+    let basic = read_list(reader, read_rate)?;
+    Phy::new(standard, preamble, &basic).map_err(|_| CodecError::Tag(tag))
+}
+
+fn put_level(level: &Level, out: &mut Vec<u8>) {
+    match level {
+        Level::Direction { up, down } => {
+            out.put_u8(0);
+            out.put_u32(*up);
+            out.put_u32(*down);
+        }
+        Level::Class { weights, other } => {
+            out.put_u8(1);
+            out.put_u32(weights.len() as u32);
+            for (class, weight) in weights {
+                out.put_u8(class.0);
+                out.put_u32(*weight);
+            }
+            out.put_u32(*other);
+        }
+        Level::Station { time_fair } => {
+            out.put_u8(2);
+            out.put_u8((*time_fair).into());
+        }
+        Level::Flow => out.put_u8(3),
+    }
+}
+
+fn read_level(reader: &mut Reader<'_>) -> Result<Level, CodecError> {
+    Ok(match reader.u8()? {
+        0 => Level::Direction { up: reader.u32()?, down: reader.u32()? },
+        1 => Level::Class { weights: read_list(reader, |r| Ok((ClassId(r.u8()?), r.u32()?)))?, other: reader.u32()? },
+        2 => Level::Station { time_fair: reader.bool()? },
+        3 => Level::Flow,
+        tag => return Err(CodecError::Tag(tag)),
+    })
+}
+
+fn put_controller(controller: Controller, out: &mut Vec<u8>) {
+    match controller {
+        Controller::Published { interval, delta, tolerance_permille, start_permille } => {
+            out.put_u8(0);
+            out.put_u64(interval.as_nanos());
+            out.put_u64(delta.as_bps());
+            out.put_u32(tolerance_permille);
+            out.put_u32(start_permille);
+        }
+        Controller::Fixed(rate) => {
+            out.put_u8(1);
+            out.put_u64(rate.as_bps());
+        }
+    }
+}
+
+fn read_controller(reader: &mut Reader<'_>) -> Result<Controller, CodecError> {
+    Ok(match reader.u8()? {
+        0 => Controller::Published {
+            interval: Span::from_nanos(reader.u64()?),
+            delta: BitRate::from_bps(reader.u64()?),
+            tolerance_permille: reader.u32()?,
+            start_permille: reader.u32()?,
+        },
+        1 => Controller::Fixed(BitRate::from_bps(reader.u64()?)),
+        tag => return Err(CodecError::Tag(tag)),
+    })
+}
+
+fn put_limit(limit: Limit, out: &mut Vec<u8>) {
+    match limit {
+        Limit::Packets(packets) => {
+            out.put_u8(0);
+            out.put_u32(packets);
+        }
+        Limit::Bytes(bytes) => {
+            out.put_u8(1);
+            out.put_u64(bytes.0);
+        }
+        Limit::Unlimited => out.put_u8(2),
+    }
+}
+
+fn read_limit(reader: &mut Reader<'_>) -> Result<Limit, CodecError> {
+    Ok(match reader.u8()? {
+        0 => Limit::Packets(reader.u32()?),
+        1 => Limit::Bytes(Bytes(reader.u64()?)),
+        2 => Limit::Unlimited,
+        tag => return Err(CodecError::Tag(tag)),
+    })
+}
+
+/// A count, then as many items. Grows as items are read, so that a wrong count cannot ask for memory.
+fn read_list<T>(
+    reader: &mut Reader<'_>,
+    mut read: impl FnMut(&mut Reader<'_>) -> Result<T, CodecError>,
+) -> Result<Vec<T>, CodecError> {
+    let count = reader.u32()?;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        items.push(read(reader)?);
+    }
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenair_packet::MacAddr;
+    use evenair_wifi::adwiser_80211b;
+
+    fn example() -> Config {
+        let rates = Standard::Dot11b.rates();
+        let station = |n, rate, class| StationConfig { mac: MacAddr([2, 0, 0, 0, 0, n]), rate, weight: 5, class };
+        Config {
+            rts_threshold: Some(Bytes(1000)),
+            policy: Policy {
+                levels: [
+                    Level::Class { weights: [(ClassId(1), 4), (ClassId(2), 1)].into(), other: 3 },
+                    Level::Direction { up: 2, down: 7 },
+                    Level::Station { time_fair: false },
+                    Level::Flow,
+                ]
+                .into(),
+            },
+            charge: Charge::Bits,
+            controller: Controller::Fixed(BitRate::from_kbps(4_890)),
+            stations: [station(1, rates[0], None), station(2, rates[3], Some(ClassId(2)))].into(),
+            queue_limit: Limit::Bytes(Bytes(150_000)),
+            ..Config::new(adwiser_80211b())
+        }
+    }
+
+    #[test]
+    fn configurations_round_trip() {
+        for config in [example(), Config::new(Phy::default_for(Standard::Dot11a)), Config::new(adwiser_80211b())] {
+            let mut bytes = Vec::new();
+            encode_config(&config, &mut bytes);
+            assert_eq!(decode_config(&mut Reader::new(&bytes)), Ok(config));
+            for cut in 0..bytes.len() {
+                assert!(decode_config(&mut Reader::new(&bytes[..cut])).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What packets cost the medium.
+//!
+//! One place where loads (packets of some size, some of them only a fraction of one) become medium time. Collisions,
+//! retries and other networks are not known here; the controller finds them out.
+
+use evenair_units::{BitRate, Bytes, Span};
+use evenair_wifi::{Phy, PhyRate, TcpShape, tcp_capacity};
+
+/// Packets that cross the WLAN, all of one size: `milli` thousandths of a packet of `ip_len` bytes at IP level.
+/// Fractions are real: a receiver sends, on average, half an ACK for each segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Packets {
+    pub(crate) milli: u64,
+    pub(crate) ip_len: Bytes,
+}
+
+/// Everything that crosses the WLAN because of one packet: itself, what it elicits, what it releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Load(pub(crate) [Packets; 3]);
+
+/// The medium as the formulas see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Medium {
+    phy: Phy,
+    shape: TcpShape,
+}
+
+impl Packets {
+    pub(crate) const fn one(ip_len: Bytes) -> Self {
+        Self { milli: 1_000, ip_len }
+    }
+}
+
+impl Load {
+    /// The virtual length in bits.
+    pub(crate) fn bits(&self) -> u64 {
+        self.0.iter().map(|p| p.milli * p.ip_len.bits()).sum::<u64>() / 1_000
+    }
+}
+
+impl Medium {
+    pub(crate) const fn new(phy: Phy, rts_threshold: Option<Bytes>) -> Self {
+        Self { phy, shape: TcpShape { rts_threshold, ..TcpShape::ADWISER } }
+    }
+
+    /// C_i.
+    pub(crate) fn capacity(&self, rate: PhyRate) -> BitRate {
+        tcp_capacity(&self.phy, rate, &self.shape)
+    }
+
+    /// Medium time of a load to and from a station at `rate`. For a full-size load this is `l/C_i`.
+    pub(crate) fn airtime(&self, load: &Load, rate: PhyRate) -> Span {
+        let cost = |p: &Packets| self.packet_airtime(p.ip_len, rate).mul_div(p.milli, 1_000);
+        load.0.iter().filter(|p| p.milli > 0).map(cost).sum()
+    }
+
+    /// Medium time of one packet to or from a station.
+    pub(crate) fn packet_airtime(&self, ip_len: Bytes, rate: PhyRate) -> Span {
+        let rts = self.shape.rts_threshold.is_some_and(|threshold| ip_len > threshold);
+        self.phy.access_cost(ip_len, rate, rts).0
+    }
+
+    /// Medium time of a broadcast: at the lowest basic rate, and nobody acknowledges it.
+    pub(crate) fn broadcast_airtime(&self, ip_len: Bytes) -> Span {
+        self.phy.difs() + self.phy.mean_backoff() + self.phy.data(ip_len, self.phy.lowest_basic())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenair_wifi::adwiser_80211b;
+
+    #[test]
+    fn a_full_size_load_takes_its_virtual_length_over_c_i() {
+        let medium = Medium::new(adwiser_80211b(), TcpShape::ADWISER.rts_threshold);
+        let data = Packets::one(Bytes(1500));
+        let load = Load([data, Packets { milli: 500, ip_len: Bytes(52) }, Packets::default()]);
+        assert_eq!(load.bits(), 12_208);
+        for &rate in adwiser_80211b().standard().rates() {
+            let exact = medium.capacity(rate).time_for_bits(load.bits()).as_nanos();
+            let ours = medium.airtime(&load, rate).as_nanos();
+            assert!(ours.abs_diff(exact) * 1_000_000 < exact, "{rate}: {ours} against {exact} ns");
+        }
+    }
+
+    #[test]
+    fn broadcasts_are_dear() {
+        let medium = Medium::new(adwiser_80211b(), None);
+        let [_, _, _, fastest] = adwiser_80211b().standard().rates() else { panic!("four rates") };
+        assert!(medium.broadcast_airtime(Bytes(1000)) > medium.packet_airtime(Bytes(1000), *fastest) * 2);
+    }
+}

@@ -1,0 +1,235 @@
+//! TCP connections: their table, and which way their data travel.
+//!
+//! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and it
+//! needs no secret. Connections are remembered in the order of use; the longest unused goes first. One that has packets
+//! held stays.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use evenair_packet::{FlowKey, Port, TcpFlags, TcpMeta};
+use evenair_sched::NodeId;
+use evenair_units::{Bytes, Instant, Span};
+
+use crate::Direction;
+use crate::station::StationId;
+use crate::tcp::Tcp;
+
+/// More connections than this are not tracked; their packets pass at once.
+const MAX_FLOWS: usize = 1 << 17;
+/// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
+const FLOW_IDLE: Span = Span::from_secs(120);
+/// At most this many are forgotten at once, so that no tick takes long.
+const EXPIRED_AT_ONCE: usize = 1024;
+/// Volumes are halved when one reaches this, so that a connection that turns round is noticed.
+const VOLUME_MEMORY: u64 = 1 << 20;
+/// It has turned round when the other volume is this many times as large: a connection that sends as much either way
+/// does not hop between queues.
+const TURN_FACTOR: u64 = 2;
+
+/// A connection's key: the same addresses may be in use in several VLANs.
+pub(crate) type Key = (Option<u16>, FlowKey);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FlowId(u32);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub(crate) key: Key,
+    pub(crate) station: StationId,
+    /// The direction by which it is queued.
+    pub(crate) direction: Direction,
+    /// The direction that its packets speak for.
+    pub(crate) leaning: Direction,
+    pub(crate) tcp: Tcp,
+    /// Its queue.
+    pub(crate) leaf: Option<NodeId>,
+    /// Packets held.
+    pub(crate) held: u32,
+    pub(crate) released: Bytes,
+    pub(crate) from_wlan: Bytes,
+    pub(crate) dropped: u64,
+    up_volume: u64,
+    down_volume: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flows {
+    by_key: BTreeMap<Key, FlowId>,
+    slots: Vec<Slot>,
+    vacant: Vec<FlowId>,
+    /// Ends of the list in the order of use.
+    oldest: Option<FlowId>,
+    newest: Option<FlowId>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    flow: Option<Flow>,
+    last_seen: Instant,
+    older: Option<FlowId>,
+    newer: Option<FlowId>,
+}
+
+impl Flow {
+    /// A connection whose first seen packet is `tcp`.
+    pub(crate) fn new(key: Key, station: StationId, ingress: Port, tcp: &TcpMeta) -> Self {
+        let guess = first_guess(ingress, tcp);
+        Self {
+            key,
+            station,
+            direction: guess,
+            leaning: guess,
+            tcp: Tcp::default(),
+            leaf: None,
+            held: 0,
+            released: Bytes::ZERO,
+            from_wlan: Bytes::ZERO,
+            dropped: 0,
+            up_volume: 0,
+            down_volume: 0,
+        }
+    }
+
+    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection.
+    pub(crate) fn note_packet(&mut self, ingress: Port, tcp: &TcpMeta) {
+        if tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK) {
+            (self.up_volume, self.down_volume) = (0, 0);
+            self.leaning = first_guess(ingress, tcp);
+        }
+        match ingress {
+            Port::Wlan => self.up_volume += tcp.payload.0,
+            Port::Wire => self.down_volume += tcp.payload.0,
+        }
+        if self.up_volume.max(self.down_volume) >= VOLUME_MEMORY {
+            self.up_volume /= 2;
+            self.down_volume /= 2;
+        }
+        self.leaning = match self.leaning {
+            Direction::Up if self.down_volume > self.up_volume * TURN_FACTOR => Direction::Down,
+            Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
+            stays => stays,
+        };
+    }
+
+    /// Segments of its data for each ACK, in thousandths.
+    pub(crate) fn ratio_milli(&self) -> u32 {
+        match self.direction {
+            Direction::Up => self.tcp.upload_ratio_milli(),
+            Direction::Down => self.tcp.download_ratio_milli(),
+        }
+    }
+}
+
+/// Before any volume speaks: who was called is expected to send, as servers do; in the middle of a connection, data
+/// tell, and a pure ACK answers data.
+fn first_guess(ingress: Port, tcp: &TcpMeta) -> Direction {
+    let syn = tcp.flags.contains(TcpFlags::SYN);
+    let sender_has_data = match () {
+        () if syn => tcp.flags.contains(TcpFlags::ACK),
+        () => tcp.payload > Bytes::ZERO,
+    };
+    if sender_has_data == (ingress == Port::Wire) { Direction::Down } else { Direction::Up }
+}
+
+impl Flows {
+    pub(crate) fn find(&mut self, key: &Key, now: Instant) -> Option<FlowId> {
+        let id = *self.by_key.get(key)?;
+        self.slot(id).last_seen = now;
+        self.unlink(id);
+        self.link_newest(id);
+        Some(id)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.by_key.len() >= MAX_FLOWS
+    }
+
+    /// Adds a connection that is not there yet.
+    pub(crate) fn insert(&mut self, flow: Flow, now: Instant) -> FlowId {
+        let key = flow.key;
+        let slot = Slot { flow: Some(flow), last_seen: now, older: None, newer: None };
+        let id = match self.vacant.pop() {
+            Some(id) => {
+                self.slots[id.0 as usize] = slot;
+                id
+            }
+            None => {
+                self.slots.push(slot);
+                FlowId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 flows"))
+            }
+        };
+        self.by_key.insert(key, id);
+        self.link_newest(id);
+        id
+    }
+
+    pub(crate) fn get(&self, id: FlowId) -> &Flow {
+        self.slots[id.0 as usize].flow.as_ref().expect("a flow that is referred to is there")
+    }
+
+    pub(crate) fn get_mut(&mut self, id: FlowId) -> &mut Flow {
+        self.slot(id).flow.as_mut().expect("a flow that is referred to is there")
+    }
+
+    /// Removes the longest unused connection if it holds nothing.
+    pub(crate) fn evict(&mut self) -> Option<Flow> {
+        let id = self.oldest?;
+        if self.get(id).held > 0 {
+            // It is in use after all: others are looked at next time.
+            self.unlink(id);
+            self.link_newest(id);
+            return None;
+        }
+        self.unlink(id);
+        let flow = self.slot(id).flow.take()?;
+        self.by_key.remove(&flow.key);
+        self.vacant.push(id);
+        Some(flow)
+    }
+
+    /// Removes connections that were not used for long, and hands each to `gone`.
+    pub(crate) fn expire(&mut self, now: Instant, mut gone: impl FnMut(Flow)) {
+        for _ in 0..EXPIRED_AT_ONCE {
+            let idle = |slot: &Slot| now.saturating_since(slot.last_seen) >= FLOW_IDLE;
+            match self.oldest {
+                Some(id) if idle(&self.slots[id.0 as usize]) => self.evict().into_iter().for_each(&mut gone),
+                _ => return,
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
+        self.by_key.values().map(|&id| self.get(id))
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = FlowId> + use<> {
+        self.by_key.values().copied().collect::<Vec<_>>().into_iter()
+    }
+
+    fn slot(&mut self, id: FlowId) -> &mut Slot {
+        &mut self.slots[id.0 as usize]
+    }
+
+    fn unlink(&mut self, id: FlowId) {
+        let Slot { older, newer, .. } = *self.slot(id);
+        match older {
+            Some(older) => self.slot(older).newer = newer,
+            None => self.oldest = newer,
+        }
+        match newer {
+            Some(newer) => self.slot(newer).older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn link_newest(&mut self, id: FlowId) {
+        let older = self.newest.replace(id);
+        let slot = self.slot(id);
+        (slot.older, slot.newer) = (older, None);
+        match older {
+            Some(older) => self.slot(older).newer = Some(id),
+            None => self.oldest = Some(id),
+        }
+    }
+}

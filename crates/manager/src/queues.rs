@@ -1,0 +1,327 @@
+//! The tree of queues that a policy describes.
+//!
+//! A node of the tree appears when the first connection needs it and goes with the last one. Its weight follows from
+//! its level; a station's is, where medium time is to be fair, its own weight times C_i, because the server's work is
+//! counted in bits (equation 2 of Hegde et al., 2013).
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use evenair_packet::TcpMeta;
+use evenair_sched::{Hsfq, NodeId};
+use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+use evenair_wifi::mixed_capacity;
+
+use crate::flow::{Flow, FlowId, Flows};
+use crate::station::{Station, StationId, Stations};
+use crate::tcp::supersedes;
+use crate::{ClassId, Direction, DropReason, Level, QueueReport};
+
+/// A queue counts as active for this long after it held something: longer than the pauses of a connection that waits
+/// for its window, shorter than a user's.
+const ACTIVE: Span = Span::from_secs(1);
+
+/// A packet that is held.
+#[derive(Clone, Debug)]
+pub(crate) struct Held<P> {
+    pub(crate) packet: P,
+    pub(crate) flow: FlowId,
+    pub(crate) tcp: TcpMeta,
+    pub(crate) ip_len: Bytes,
+}
+
+/// What tells the children of a node apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Share {
+    Direction(Direction),
+    Class(Option<ClassId>),
+    Station(StationId),
+    Flow(FlowId),
+}
+
+/// What a packet is served as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Service {
+    /// Its virtual length.
+    pub(crate) bits: u64,
+    /// C_i of its station.
+    pub(crate) capacity: BitRate,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    share: Share,
+    /// Of a queue: its station (the first one, where several share it); what was served from it lately, in virtual bits
+    /// and in time at C_i; the connections that use it; the bytes it holds.
+    station: StationId,
+    served_bits: u64,
+    served_time: Span,
+    users: u32,
+    bytes: Bytes,
+    last_held: Instant,
+    in_recent: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Queues<P> {
+    levels: Vec<Level>,
+    limit: Limit,
+    hsfq: Hsfq<Held<P>>,
+    /// By node number.
+    nodes: Vec<Option<Node>>,
+    children: BTreeMap<(Share, NodeId), NodeId>,
+    /// Queues that may be active.
+    recent: Vec<NodeId>,
+}
+
+impl Node {
+    fn note_service(&mut self, service: Service) {
+        self.served_bits += service.bits;
+        self.served_time += service.capacity.time_for_bits(service.bits);
+    }
+
+    /// C of the mixture that was served lately. What was served earlier counts for less each time.
+    fn mixture_capacity(&mut self, stations: &Stations) -> BitRate {
+        match BitRate::from_bits_over(self.served_bits, self.served_time) {
+            BitRate::ZERO => stations.get(self.station).capacity,
+            capacity => {
+                (self.served_bits, self.served_time) = (self.served_bits / 2, self.served_time / 2);
+                capacity
+            }
+        }
+    }
+}
+
+impl<P> Queues<P> {
+    pub(crate) fn new(levels: &[Level], limit: Limit) -> Self {
+        Self {
+            levels: levels.to_vec(),
+            limit,
+            hsfq: Hsfq::new(),
+            nodes: Vec::new(),
+            children: BTreeMap::new(),
+            recent: Vec::new(),
+        }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.hsfq.len()
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.hsfq.is_empty()
+    }
+
+    /// The queue for a connection, made if need be. To be paired with [`Self::detach`].
+    pub(crate) fn attach(&mut self, id: FlowId, flow: &Flow, station: &Station) -> NodeId {
+        let mut at = NodeId::ROOT;
+        for i in 0..self.levels.len() {
+            let (share, weight) = share_of(&self.levels[i], id, flow, station);
+            at = match self.children.get(&(share, at)) {
+                Some(&child) => child,
+                None => self.add(at, share, weight, flow.station),
+            };
+        }
+        self.node(at).users += 1;
+        at
+    }
+
+    fn add(&mut self, parent: NodeId, share: Share, weight: u64, station: StationId) -> NodeId {
+        let id = self.hsfq.add(parent, weight);
+        if self.nodes.len() <= id.index() {
+            self.nodes.resize(id.index() + 1, None);
+        }
+        let node = Node {
+            share,
+            station,
+            served_bits: 0,
+            served_time: Span::ZERO,
+            users: 0,
+            bytes: Bytes::ZERO,
+            last_held: Instant::ZERO,
+            in_recent: false,
+        };
+        self.nodes[id.index()] = Some(node);
+        self.children.insert((share, parent), id);
+        id
+    }
+
+    /// A connection does not use its queue any more, and holds nothing in it.
+    pub(crate) fn detach(&mut self, leaf: NodeId) {
+        self.node(leaf).users -= 1;
+        if self.node(leaf).users > 0 {
+            return;
+        }
+        if self.node(leaf).in_recent {
+            self.recent.retain(|&recent| recent != leaf);
+        }
+        let mut id = leaf;
+        while let Some(parent) = self.hsfq.parent(id).filter(|_| !self.hsfq.has_children(id)) {
+            self.hsfq.remove(id);
+            let node = self.nodes[id.index()].take().expect("a node of the tree is known here");
+            self.children.remove(&(node.share, parent));
+            id = parent;
+        }
+    }
+
+    /// Takes out what a connection holds in a queue, in its order.
+    pub(crate) fn take(&mut self, leaf: NodeId, id: FlowId) -> VecDeque<Held<P>> {
+        let taken = self.hsfq.take(leaf, |held| held.flow == id);
+        let node = self.node(leaf);
+        node.bytes = node.bytes - taken.iter().map(|held| held.ip_len).sum();
+        taken
+    }
+
+    /// Appends a packet to its connection's queue, whatever the limit says.
+    pub(crate) fn push(&mut self, leaf: NodeId, held: Held<P>, now: Instant) {
+        let node = self.node(leaf);
+        node.bytes += held.ip_len;
+        node.last_held = now;
+        if !core::mem::replace(&mut node.in_recent, true) {
+            self.recent.push(leaf);
+        }
+        self.hsfq.enqueue(leaf, held);
+    }
+
+    /// Whether this packet can be held. Takes at most one packet out to that end; ask again then.
+    ///
+    /// Data are dropped at the tail. Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
+    /// nothing is lost, and the sender hears the news sooner.
+    pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>) -> Room<P> {
+        let queue = self.hsfq.queue(leaf);
+        let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
+        if self.limit.admits(queue.len(), bytes, held.ip_len) {
+            return Room::Enough;
+        }
+        let superseded = |head: &&Held<P>| head.flow == held.flow && supersedes(&held.tcp, &head.tcp);
+        if queue.front().filter(superseded).is_none() {
+            return Room::None(DropReason::QueueFull);
+        }
+        let head = self.hsfq.drop_head(leaf).expect("the head was just seen");
+        let node = self.node(leaf);
+        node.bytes = node.bytes - head.ip_len;
+        Room::Made(head, DropReason::AckSuperseded)
+    }
+
+    /// Takes the packet whose turn it is; `service` tells what it is served as.
+    pub(crate) fn pop(&mut self, now: Instant, service: impl FnOnce(&Held<P>) -> Service) -> Option<Held<P>> {
+        let mut served = None;
+        let (leaf, held) = self.hsfq.dequeue(|held| served.insert(service(held)).bits)?;
+        let node = self.node(leaf);
+        served.into_iter().for_each(|service| node.note_service(service));
+        node.bytes = node.bytes - held.ip_len;
+        node.last_held = now;
+        Some(held)
+    }
+
+    /// The packet last released has left the server.
+    pub(crate) fn end_service(&mut self) {
+        self.hsfq.end_service();
+    }
+
+    /// The station's rate or weight has changed.
+    pub(crate) fn update_station(&mut self, id: StationId, station: &Station) {
+        let Some(level) = self.levels.iter().find(|level| matches!(level, Level::Station { .. })) else { return };
+        let weight = station_weight(level, station);
+        let first = (Share::Station(id), NodeId::ROOT);
+        for (_, &node) in self.children.range(first..).take_while(|((share, _), _)| *share == first.0) {
+            self.hsfq.set_weight(node, weight);
+        }
+    }
+
+    /// C* of the queues active in the last while (equation 1, applied to each node of the tree): `None` if there are
+    /// none.
+    pub(crate) fn capacity(&mut self, stations: &Stations, now: Instant) -> Option<BitRate> {
+        // What is below a station is all its own: the station's node stands for it.
+        let is_station = |level: &Level| matches!(level, Level::Station { .. });
+        let depth = self.levels.iter().position(is_station).map_or(self.levels.len(), |index| index + 1);
+        let of_one_station = self.levels.iter().any(|level| is_station(level) || *level == Level::Flow);
+        let (nodes, hsfq) = (&mut self.nodes, &self.hsfq);
+        let mut layer: BTreeMap<NodeId, BitRate> = BTreeMap::new();
+        self.recent.retain(|&leaf| {
+            let node = nodes[leaf.index()].as_mut().expect("queues that go are taken out");
+            let active = !hsfq.queue(leaf).is_empty() || now.saturating_since(node.last_held) < ACTIVE;
+            node.in_recent = active;
+            if active {
+                // A queue of one station has that station's C_i at once when its rate changes; others have what they
+                // serve.
+                let capacity =
+                    if of_one_station { stations.get(node.station).capacity } else { node.mixture_capacity(stations) };
+                let top = (depth..self.levels.len()).fold(leaf, |id, _| hsfq.parent(id).unwrap_or(id));
+                layer.insert(top, capacity);
+            }
+            active
+        });
+        for _ in 0..depth {
+            let mut above: BTreeMap<NodeId, Vec<(u64, BitRate)>> = BTreeMap::new();
+            for (id, capacity) in layer {
+                let parent = self.hsfq.parent(id).expect("the root is above all layers");
+                above.entry(parent).or_default().push((self.hsfq.weight(id), capacity));
+            }
+            layer = above.into_iter().map(|(id, parts)| (id, mixed_capacity(&parts))).collect();
+        }
+        layer.get(&NodeId::ROOT).copied()
+    }
+
+    pub(crate) fn report(&self, stations: &Stations, flows: &Flows) -> Vec<QueueReport> {
+        let held = |&&id: &&NodeId| !self.hsfq.queue(id).is_empty();
+        self.children.values().filter(held).map(|&id| self.report_queue(id, stations, flows)).collect()
+    }
+
+    fn report_queue(&self, id: NodeId, stations: &Stations, flows: &Flows) -> QueueReport {
+        let node = |id: NodeId| self.nodes.get(id.index()).and_then(Option::as_ref);
+        let packets = u32::try_from(self.hsfq.queue(id).len()).unwrap_or(u32::MAX);
+        let bytes = node(id).map_or(Bytes::ZERO, |node| node.bytes);
+        let mut report = QueueReport { direction: None, class: None, station: None, flow: None, packets, bytes };
+        let mut at = Some(id);
+        while let Some(id) = at {
+            match node(id).map(|node| node.share) {
+                Some(Share::Direction(direction)) => report.direction = Some(direction),
+                Some(Share::Class(class)) => report.class = class,
+                Some(Share::Station(station)) => report.station = Some(stations.get(station).mac),
+                Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.1),
+                None => {}
+            }
+            at = self.hsfq.parent(id);
+        }
+        report
+    }
+
+    fn node(&mut self, id: NodeId) -> &mut Node {
+        self.nodes[id.index()].as_mut().expect("a node of the tree is known here")
+    }
+}
+
+/// Whether a queue has room.
+#[derive(Clone, Debug)]
+pub(crate) enum Room<P> {
+    /// It has.
+    Enough,
+    /// This one was taken out, which may be enough or not.
+    Made(Held<P>, DropReason),
+    /// It has not.
+    None(DropReason),
+}
+
+fn share_of(level: &Level, id: FlowId, flow: &Flow, station: &Station) -> (Share, u64) {
+    match level {
+        Level::Direction { up, down } => {
+            let weight = if flow.direction == Direction::Up { up } else { down };
+            (Share::Direction(flow.direction), u64::from(*weight))
+        }
+        Level::Class { weights, other } => {
+            let found = weights.iter().find(|(class, _)| Some(*class) == station.class());
+            (Share::Class(found.map(|(class, _)| *class)), u64::from(found.map_or(*other, |(_, weight)| *weight)))
+        }
+        Level::Station { .. } => (Share::Station(flow.station), station_weight(level, station)),
+        Level::Flow => (Share::Flow(id), 1),
+    }
+}
+
+/// C_i counts in kb/s: fine enough, and the product with any weight keeps within 64 bits.
+fn station_weight(level: &Level, station: &Station) -> u64 {
+    match level {
+        Level::Station { time_fair: true } => station.weight() * (station.capacity.as_bps() / 1_000).max(1),
+        _ => station.weight(),
+    }
+}

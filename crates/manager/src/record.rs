@@ -1,0 +1,303 @@
+//! Recording and replay: every input of a manager to bytes, and bytes back to decisions.
+//!
+//! A [`Recorder`] is told what the manager is told and yields bytes for the driver to store; a [`DecisionLog`] is told
+//! what the manager decides. [`replay`] runs a new manager on a recording and yields the log of its decisions, which
+//! is the same to the byte: the proof that whoever recorded ran the same code, and the way to study what it did.
+//!
+//! Packets are named by numbers that the driver gives. A recording begins with a header and the configuration, so that
+//! it needs nothing else. Both ends drain all decisions after each input. A recording cut short is replayed as far as
+//! it goes, and the error tells where.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use evenair_packet::codec::{self, CodecError, Reader, Write};
+use evenair_packet::{PacketMeta, Port};
+use evenair_units::Instant;
+
+use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
+use crate::{Command, Config, DropReason, Event, Manager, Mode, Observation, Output};
+
+/// First bytes of a recording: what it is, and the version of its format.
+const MAGIC: [u8; 8] = *b"evenair\x01";
+
+const TAG_PACKET: u8 = 1;
+const TAG_TIMEOUT: u8 = 2;
+const TAG_INSERT: u8 = 3;
+const TAG_BYPASS: u8 = 4;
+const TAG_RECONFIGURE: u8 = 5;
+const TAG_STATION_RATE: u8 = 6;
+const TAG_STATION_GONE: u8 = 7;
+
+const TAG_RELEASE: u8 = 1;
+const TAG_DROP: u8 = 2;
+const TAG_EVENT: u8 = 3;
+
+/// Turns the inputs of a manager into bytes.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    out: Vec<u8>,
+}
+
+/// One recorded input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// [`Manager::handle_packet`] with the packet of this number.
+    Packet(u64, PacketMeta),
+    /// [`Manager::handle_timeout`].
+    Timeout,
+    /// [`Manager::handle_command`].
+    Command(Command),
+    /// [`Manager::handle_observation`].
+    Observation(Observation),
+}
+
+/// Reads a recording.
+#[derive(Clone, Debug)]
+pub struct Player<'a> {
+    reader: Reader<'a>,
+    bytes: &'a [u8],
+    config: Config,
+    start: Instant,
+}
+
+/// Why a recording cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// It is not a recording, or one of another version.
+    NotARecording,
+    /// Its bytes have no meaning from this offset on.
+    Broken {
+        /// Offset of the input that cannot be read.
+        at: usize,
+        /// What is wrong with it.
+        error: CodecError,
+    },
+}
+
+/// What a manager decided, as bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DecisionLog {
+    bytes: Vec<u8>,
+}
+
+impl Recorder {
+    /// Begins a recording of a manager made with this configuration at this instant.
+    pub fn new(config: &Config, now: Instant) -> Self {
+        let mut out = MAGIC.to_vec();
+        out.put_u64(now.as_nanos());
+        encode_config(config, &mut out);
+        Self { out }
+    }
+
+    /// The manager is given the packet of this number.
+    pub fn packet(&mut self, now: Instant, number: u64, meta: &PacketMeta) {
+        self.input(now, TAG_PACKET);
+        self.out.put_u64(number);
+        codec::encode(meta, &mut self.out);
+    }
+
+    /// The manager is called at its deadline.
+    pub fn timeout(&mut self, now: Instant) {
+        self.input(now, TAG_TIMEOUT);
+    }
+
+    /// The manager is given a command.
+    pub fn command(&mut self, now: Instant, command: &Command) {
+        match command {
+            Command::Insert => self.input(now, TAG_INSERT),
+            Command::Bypass => self.input(now, TAG_BYPASS),
+            Command::Reconfigure(config) => {
+                self.input(now, TAG_RECONFIGURE);
+                encode_config(config, &mut self.out);
+            }
+        }
+    }
+
+    /// The manager is given an observation.
+    pub fn observation(&mut self, now: Instant, observation: &Observation) {
+        match observation {
+            Observation::StationRate { mac, rate } => {
+                self.input(now, TAG_STATION_RATE);
+                self.out.put(&mac.0);
+                put_rate(*rate, &mut self.out);
+            }
+            Observation::StationGone { mac } => {
+                self.input(now, TAG_STATION_GONE);
+                self.out.put(&mac.0);
+            }
+        }
+    }
+
+    /// The bytes since the last call, to be stored behind the earlier ones.
+    pub fn take(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.out)
+    }
+
+    fn input(&mut self, now: Instant, tag: u8) {
+        self.out.put_u8(tag);
+        self.out.put_u64(now.as_nanos());
+    }
+}
+
+impl<'a> Player<'a> {
+    /// Begins to read a recording.
+    ///
+    /// # Errors
+    /// If it does not begin as one.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, ReplayError> {
+        let mut reader = Reader::new(bytes);
+        if reader.take(MAGIC.len()) != Ok(&MAGIC) {
+            return Err(ReplayError::NotARecording);
+        }
+        let mut header = || Ok((Instant::from_nanos(reader.u64()?), decode_config(&mut reader)?));
+        let (start, config) = header().map_err(|error| ReplayError::Broken { at: MAGIC.len(), error })?;
+        Ok(Self { reader, bytes, config, start })
+    }
+
+    /// What the recorded manager was made with.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// When the recorded manager was made.
+    pub const fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// The next input; `None` at the end.
+    ///
+    /// # Errors
+    /// If the bytes from here on have no meaning.
+    pub fn next_input(&mut self) -> Result<Option<(Instant, Input)>, ReplayError> {
+        if self.reader.is_empty() {
+            return Ok(None);
+        }
+        let at = self.reader.consumed();
+        self.read().map(Some).map_err(|error| ReplayError::Broken { at, error })
+    }
+
+    fn read(&mut self) -> Result<(Instant, Input), CodecError> {
+        let tag = self.reader.u8()?;
+        let now = Instant::from_nanos(self.reader.u64()?);
+        let input = match tag {
+            TAG_PACKET => {
+                let number = self.reader.u64()?;
+                let (meta, len) = codec::decode(&self.bytes[self.reader.consumed()..])?;
+                self.reader.take(len)?;
+                Input::Packet(number, meta)
+            }
+            TAG_TIMEOUT => Input::Timeout,
+            TAG_INSERT => Input::Command(Command::Insert),
+            TAG_BYPASS => Input::Command(Command::Bypass),
+            TAG_RECONFIGURE => Input::Command(Command::Reconfigure(decode_config(&mut self.reader)?)),
+            TAG_STATION_RATE => {
+                let mac = self.reader.mac()?;
+                Input::Observation(Observation::StationRate { mac, rate: read_rate(&mut self.reader)? })
+            }
+            TAG_STATION_GONE => Input::Observation(Observation::StationGone { mac: self.reader.mac()? }),
+            unknown => return Err(CodecError::Tag(unknown)),
+        };
+        Ok((now, input))
+    }
+}
+
+/// Runs a new manager on a recording, and gives its decisions and how the recording ended.
+///
+/// # Errors
+/// If the recording does not even begin as one; how it goes on is told beside the decisions made until then.
+pub fn replay(bytes: &[u8]) -> Result<(DecisionLog, Result<(), ReplayError>), ReplayError> {
+    let mut player = Player::new(bytes)?;
+    let mut manager = Manager::<u64>::new(player.config().clone(), player.start());
+    let mut log = DecisionLog::default();
+    loop {
+        let (now, input) = match player.next_input() {
+            Ok(Some(next)) => next,
+            Ok(None) => return Ok((log, Ok(()))),
+            Err(error) => return Ok((log, Err(error))),
+        };
+        match input {
+            Input::Packet(number, meta) => manager.handle_packet(now, number, &meta),
+            Input::Timeout => manager.handle_timeout(now),
+            Input::Command(command) => manager.handle_command(now, command),
+            Input::Observation(observation) => manager.handle_observation(now, observation),
+        }
+        while let Some(output) = manager.poll_output() {
+            log.decision(now, &output, |number| *number);
+        }
+    }
+}
+
+impl DecisionLog {
+    /// A decision that came out after the input of this instant; `number` tells a packet's number.
+    pub fn decision<P>(&mut self, now: Instant, output: &Output<P>, number: impl FnOnce(&P) -> u64) {
+        self.bytes.put_u64(now.as_nanos());
+        match output {
+            Output::Release { packet, port, edits } => {
+                self.bytes.put_u8(TAG_RELEASE);
+                self.bytes.put_u64(number(packet));
+                self.bytes.put_u8((*port == Port::Wlan).into());
+                self.bytes.put_option(edits.dscp, Write::put_u8);
+            }
+            Output::Drop { packet, reason } => {
+                self.bytes.put_u8(TAG_DROP);
+                self.bytes.put_u64(number(packet));
+                self.bytes.put_u8(match reason {
+                    DropReason::QueueFull => 0,
+                    DropReason::AckSuperseded => 1,
+                });
+            }
+            Output::Event(event) => {
+                self.bytes.put_u8(TAG_EVENT);
+                put_event(event, &mut self.bytes);
+            }
+        }
+    }
+
+    /// The log.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The log in 64 bits (FNV-1a): to tell logs apart, not to protect them.
+    pub fn digest(&self) -> u64 {
+        let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+}
+
+fn put_event(event: &Event, out: &mut Vec<u8>) {
+    match event {
+        Event::ModeChanged(mode) => {
+            out.put_u8(0);
+            out.put_u8(match mode {
+                Mode::Bypassed => 0,
+                Mode::Inserted => 1,
+                Mode::Draining => 2,
+            });
+        }
+        // Which configuration was refused is in the recording; why follows from it.
+        Event::ConfigRefused(_) => out.put_u8(1),
+        Event::ObservationRefused(_) => out.put_u8(2),
+        Event::StationLearned(mac) => {
+            out.put_u8(3);
+            out.put(&mac.0);
+        }
+        Event::RateChanged { service_rate, capacity } => {
+            out.put_u8(4);
+            out.put_u64(service_rate.as_bps());
+            out.put_u64(capacity.as_bps());
+        }
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotARecording => f.write_str("not a recording of this version"),
+            Self::Broken { at, error } => write!(f, "the recording is broken at byte {at}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for ReplayError {}

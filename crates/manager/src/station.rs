@@ -1,0 +1,156 @@
+//! Stations: who they are, at which rate they are reached, and what they may claim.
+//!
+//! A station is a MAC address on the WLAN side. It is known from the configuration, or learned from frames; what
+//! somebody has observed of it goes before what is configured.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use evenair_packet::MacAddr;
+use evenair_units::{BitRate, Instant, Span};
+use evenair_wifi::PhyRate;
+
+use crate::cost::Medium;
+use crate::{ClassId, Config, StationConfig, StationReport};
+
+/// More stations than this are not learned: one contention domain has a few hundred at most, and a scan of made-up
+/// addresses must not fill the memory.
+const MAX_STATIONS: usize = 4096;
+/// A learned station without connections is forgotten after this long.
+const STATION_IDLE: Span = Span::from_secs(300);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StationId(u32);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Station {
+    pub(crate) mac: MacAddr,
+    configured: Option<StationConfig>,
+    observed: Option<PhyRate>,
+    pub(crate) rate: PhyRate,
+    /// C_i.
+    pub(crate) capacity: BitRate,
+    /// Connections that refer to it.
+    pub(crate) flows: u32,
+    last_seen: Instant,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Stations {
+    default_rate: PhyRate,
+    by_mac: BTreeMap<MacAddr, StationId>,
+    slots: Vec<Option<Station>>,
+}
+
+impl Station {
+    pub(crate) fn weight(&self) -> u64 {
+        self.configured.as_ref().map_or(1, |c| u64::from(c.weight))
+    }
+
+    pub(crate) fn class(&self) -> Option<ClassId> {
+        self.configured.as_ref()?.class
+    }
+
+    fn update(&mut self, default_rate: PhyRate, medium: &Medium) {
+        self.rate = self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(default_rate);
+        self.capacity = medium.capacity(self.rate);
+    }
+}
+
+impl Stations {
+    pub(crate) fn new(config: &Config, medium: &Medium, now: Instant) -> Self {
+        let mut this = Self { default_rate: config.default_rate, by_mac: BTreeMap::new(), slots: Vec::new() };
+        this.reconfigure(config, medium, now);
+        this
+    }
+
+    /// Takes over another configuration; what was learned and observed stays as far as the PHY has the rate.
+    pub(crate) fn reconfigure(&mut self, config: &Config, medium: &Medium, now: Instant) {
+        self.default_rate = config.default_rate;
+        let known = config.phy.standard().rates();
+        for station in self.slots.iter_mut().flatten() {
+            station.configured = None;
+            station.observed = station.observed.filter(|rate| known.contains(rate));
+            station.update(config.default_rate, medium);
+        }
+        for configured in &config.stations {
+            let id = self.by_mac.get(&configured.mac).copied();
+            let id = id.unwrap_or_else(|| self.insert(configured.mac, medium, now));
+            let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");
+            station.configured = Some(configured.clone());
+            station.update(config.default_rate, medium);
+        }
+    }
+
+    pub(crate) fn get(&self, id: StationId) -> &Station {
+        self.slots[id.0 as usize].as_ref().expect("a station that is referred to is there")
+    }
+
+    pub(crate) fn get_mut(&mut self, id: StationId) -> &mut Station {
+        self.slots[id.0 as usize].as_mut().expect("a station that is referred to is there")
+    }
+
+    /// The station with this address, learned if need be. `None` if there are too many. True: it is new.
+    pub(crate) fn seen(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
+        if let Some(&id) = self.by_mac.get(&mac) {
+            self.get_mut(id).last_seen = now;
+            return Some((id, false));
+        }
+        (self.by_mac.len() < MAX_STATIONS).then(|| (self.insert(mac, medium, now), true))
+    }
+
+    fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
+        let rate = self.default_rate;
+        let capacity = medium.capacity(rate);
+        let station = Station { mac, configured: None, observed: None, rate, capacity, flows: 0, last_seen: now };
+        let vacant = self.slots.iter().position(Option::is_none);
+        let index = vacant.unwrap_or(self.slots.len());
+        if vacant.is_none() {
+            self.slots.push(None);
+        }
+        self.slots[index] = Some(station);
+        let id = StationId(u32::try_from(index).expect("fewer than 2^32 stations"));
+        self.by_mac.insert(mac, id);
+        id
+    }
+
+    /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
+    /// one now.
+    pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, medium: &Medium) -> Option<StationId> {
+        let &id = self.by_mac.get(&mac)?;
+        let default_rate = self.default_rate;
+        let station = self.get_mut(id);
+        let before = station.rate;
+        station.observed = rate;
+        station.update(default_rate, medium);
+        (station.rate != before).then_some(id)
+    }
+
+    /// Forgets learned stations that nothing refers to and that were not seen for long.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        for slot in &mut self.slots {
+            let idle = slot.take_if(|station| {
+                let unused = station.configured.is_none() && station.flows == 0;
+                unused && now.saturating_since(station.last_seen) >= STATION_IDLE
+            });
+            if let Some(station) = idle {
+                self.by_mac.remove(&station.mac);
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {
+        self.by_mac.values().map(|&id| self.get(id))
+    }
+
+    pub(crate) fn report(&self) -> Vec<StationReport> {
+        let report = |station: &Station| StationReport {
+            mac: station.mac,
+            rate: station.rate,
+            capacity: station.capacity,
+            weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
+            learned: station.configured.is_none(),
+        };
+        self.iter().map(report).collect()
+    }
+}

@@ -1,0 +1,358 @@
+//! What one TCP packet makes the WLAN carry.
+//!
+//! A packet that the box releases toward the WLAN stands for more than its own bits (virtual length): DATA will be
+//! acknowledged, by `1/d` of an ACK each; an ACK lets the station send as many new bytes as it newly acknowledges. The
+//! same sum covers packets that are both, and SYN and FIN. In the other direction it is told from what arrives what has
+//! crossed the WLAN: the packet itself, and the DATA that it acknowledges.
+//!
+//! Both are counted at the moment a packet passes the box, so that what a dropped ACK would have released is charged to
+//! the next one. A duplicate ACK tells that a segment has left the network, and so releases one (RFC 5681, 3.2); the
+//! cumulative ACK that ends the recovery is not charged for these again.
+//!
+//! d, the segment size, the header's and the ACK's length are learned for each connection.
+//! What is not here: round-trip times, windows, loss recovery. Headers are believed, within the bounds given below.
+
+use evenair_packet::{TcpFlags, TcpMeta};
+use evenair_units::Bytes;
+
+use crate::cost::{Load, Packets};
+
+/// d at first, in thousandths: a receiver acknowledges at least every second full segment (RFC 1122, 4.2.3.2).
+const INITIAL_RATIO_MILLI: u32 = 2_000;
+/// A receiver behind receive offload acknowledges some tens of segments at once; more is a hole that was filled.
+const MAX_RATIO_MILLI: u32 = 64_000;
+/// A weight of 1/16 for a new sample follows a change of d within some tens of ACKs.
+const RATIO_SHIFT: u32 = 4;
+/// DATA in a 1500-byte packet with timestamps; until the first is seen, and the most that is taken for one segment
+/// when no MSS option was seen. A larger packet is several segments that an offload has joined.
+const USUAL_SEGMENT: u64 = 1_448;
+/// IPv4 and TCP headers with timestamps, until seen.
+const USUAL_HEADER: u64 = 52;
+/// One packet is charged for at most this many released segments. An ACK covers more only where a hole was filled,
+/// whose segments have crossed before; and nobody is to stop the server by forging one.
+const MAX_RELEASED_MILLI: u64 = 64_000;
+
+/// One connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tcp {
+    wlan: Side,
+    wire: Side,
+}
+
+/// What one end has sent past the box.
+#[derive(Clone, Debug)]
+struct Side {
+    /// Sequence number behind the furthest byte.
+    sent: Option<u32>,
+    /// Furthest acknowledgment.
+    acked: Option<u32>,
+    window: u16,
+    /// Bytes that its duplicate ACKs have released ahead of the cumulative one.
+    ahead: u64,
+    /// Its MSS option: the largest segment it receives.
+    mss: Option<u16>,
+    /// Mean bytes of DATA in its segments, in 1/16 byte; none seen yet: `None`.
+    segment_16: Option<u64>,
+    /// IP and TCP header of its latest DATA packet.
+    header: u64,
+    /// Its latest pure ACK, at IP level.
+    pure_ack: Bytes,
+    /// Segments that each of its ACKs covers, in 1/16 thousandths.
+    ratio_16: u32,
+}
+
+impl Default for Side {
+    fn default() -> Self {
+        Self {
+            sent: None,
+            acked: None,
+            window: 0,
+            ahead: 0,
+            mss: None,
+            segment_16: None,
+            header: USUAL_HEADER,
+            pure_ack: Bytes(USUAL_HEADER),
+            ratio_16: INITIAL_RATIO_MILLI << RATIO_SHIFT,
+        }
+    }
+}
+
+impl Tcp {
+    /// A packet is released toward the WLAN: the load it puts there.
+    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
+        self.restart_on_syn(tcp);
+        let [own, released] = pass(&mut self.wire, &self.wlan, tcp, ip_len);
+        let opens_or_closes = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
+        let ack_milli = match tcp.payload {
+            _ if opens_or_closes => 1_000,
+            Bytes(0) => 0,
+            Bytes(_) => own.milli * 1_000 / u64::from(self.wlan.ratio_milli()),
+        };
+        Load([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released])
+    }
+
+    /// A packet came from the WLAN: what has thereby been seen to cross.
+    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
+        self.restart_on_syn(tcp);
+        let [own, acknowledged] = pass(&mut self.wlan, &self.wire, tcp, ip_len);
+        Load([own, acknowledged, Packets::default()])
+    }
+
+    /// Segments toward the WLAN that each ACK from there covers, in thousandths.
+    pub(crate) fn download_ratio_milli(&self) -> u32 {
+        self.wlan.ratio_milli()
+    }
+
+    /// Segments from the WLAN that each ACK toward it covers, in thousandths.
+    pub(crate) fn upload_ratio_milli(&self) -> u32 {
+        self.wire.ratio_milli()
+    }
+
+    /// A SYN without ACK begins another connection between the same ports.
+    fn restart_on_syn(&mut self, tcp: &TcpMeta) {
+        if tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK) {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Side {
+    fn ratio_milli(&self) -> u32 {
+        self.ratio_16 >> RATIO_SHIFT
+    }
+
+    fn segment(&self) -> u64 {
+        self.segment_16.map_or(USUAL_SEGMENT, |mean| (mean >> RATIO_SHIFT).max(1))
+    }
+
+    /// `bytes` of its DATA as packets.
+    fn packets(&self, bytes: u64) -> Packets {
+        let ip_len = Bytes(self.segment() + self.header);
+        Packets { milli: (bytes * 1_000 / self.segment()).min(MAX_RELEASED_MILLI), ip_len }
+    }
+
+    /// Takes note of a packet of its own, and gives it back as the segments it consists of on the WLAN.
+    fn note_sent(&mut self, tcp: &TcpMeta, ip_len: Bytes, limit: u64) -> Packets {
+        self.mss = tcp.mss.or(self.mss);
+        let end = tcp.seq_end();
+        if self.sent.is_none_or(|sent| after(end, sent)) {
+            self.sent = Some(end);
+        }
+        let payload = tcp.payload.0;
+        if payload == 0 {
+            return Packets::one(ip_len);
+        }
+        self.header = ip_len.0.saturating_sub(payload);
+        let segments = payload.div_ceil(limit);
+        let sample = (payload / segments) << RATIO_SHIFT;
+        let mean = self.segment_16.unwrap_or(sample);
+        self.segment_16 = Some(mean - (mean >> RATIO_SHIFT) + (sample >> RATIO_SHIFT));
+        Packets { milli: segments * 1_000, ip_len: Bytes(payload / segments + self.header) }
+    }
+
+    /// Takes note of an acknowledgment of its own; how many bytes that `peer` has sent past the box it newly covers,
+    /// or stands for.
+    fn note_ack(&mut self, peer: &Self, tcp: &TcpMeta, ip_len: Bytes) -> u64 {
+        if !tcp.flags.contains(TcpFlags::ACK) {
+            return 0;
+        }
+        let same_window = core::mem::replace(&mut self.window, tcp.window) == tcp.window;
+        if tcp.is_pure_ack() {
+            self.pure_ack = ip_len;
+        }
+        let Some(acked) = self.acked.replace(tcp.ack) else { return 0 };
+        let outstanding = peer.sent.map_or(0, |sent| forward(acked, sent));
+        if tcp.ack == acked {
+            let duplicate = tcp.is_pure_ack() && outstanding > self.ahead && (tcp.sack || same_window);
+            let released = if duplicate { peer.segment().min(outstanding - self.ahead) } else { 0 };
+            self.ahead += released;
+            return released;
+        }
+        if after(acked, tcp.ack) {
+            // An old one: the furthest stands.
+            self.acked = Some(acked);
+            return 0;
+        }
+        let covered = forward(acked, tcp.ack).min(outstanding);
+        let released = covered.saturating_sub(self.ahead);
+        self.ahead -= covered - released;
+        if tcp.is_pure_ack() && covered >= peer.segment() {
+            self.note_ratio(covered * 1_000 / peer.segment());
+        }
+        released
+    }
+
+    fn note_ratio(&mut self, sample_milli: u64) {
+        let sample = sample_milli.clamp(1_000, u64::from(MAX_RATIO_MILLI)) as u32;
+        self.ratio_16 = self.ratio_16 - (self.ratio_16 >> RATIO_SHIFT) + sample;
+    }
+}
+
+/// `sender`'s packet passes the box: the packet as it is on the WLAN, and the packets of `peer` that it newly covers.
+fn pass(sender: &mut Side, peer: &Side, tcp: &TcpMeta, ip_len: Bytes) -> [Packets; 2] {
+    let limit = peer.mss.map_or(USUAL_SEGMENT + 12, u64::from).max(1);
+    let own = sender.note_sent(tcp, ip_len, limit);
+    let covered = sender.note_ack(peer, tcp, ip_len);
+    [own, peer.packets(covered)]
+}
+
+/// Whether sequence number `a` is behind (further than) `b`, modulo 2^32 (RFC 9293, 3.4).
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+/// Bytes from `from` forward to `to`; zero where `to` is the earlier one.
+fn forward(from: u32, to: u32) -> u64 {
+    if after(to, from) { u64::from(to.wrapping_sub(from)) } else { 0 }
+}
+
+/// Whether a later acknowledgment number makes an earlier one superfluous.
+pub(crate) fn supersedes(later: &TcpMeta, earlier: &TcpMeta) -> bool {
+    later.is_pure_ack() && earlier.is_pure_ack() && after(later.ack, earlier.ack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenair_packet::TcpFlags;
+
+    const DATA: Bytes = Bytes(1500);
+    const ACK: Bytes = Bytes(52);
+
+    fn segment(seq: u32, ack: u32, payload: u64) -> TcpMeta {
+        TcpMeta {
+            src_port: 1,
+            dst_port: 2,
+            seq,
+            ack,
+            flags: TcpFlags::ACK,
+            window: 500,
+            payload: Bytes(payload),
+            window_scale: None,
+            mss: None,
+            sack: false,
+        }
+    }
+
+    fn data(seq: u32) -> TcpMeta {
+        segment(seq, 1, 1448)
+    }
+
+    /// A pure ACK, for `segments` segments after `base`.
+    fn ack(base: u32, segments: u32) -> TcpMeta {
+        segment(1, base.wrapping_add(segments * 1448), 0)
+    }
+
+    /// A connection whose station has sent `segments` segments from `base` on, nothing acknowledged yet.
+    fn upload(base: u32, segments: u32) -> Tcp {
+        let mut tcp = Tcp::default();
+        tcp.note_release(&ack(base, 0), ACK);
+        (0..segments).for_each(|k| _ = tcp.note_arrival(&data(base.wrapping_add(k * 1448)), DATA));
+        tcp
+    }
+
+    fn released(tcp: &mut Tcp, meta: &TcpMeta) -> u64 {
+        tcp.note_release(meta, ACK).0[2].milli
+    }
+
+    #[test]
+    fn data_stand_for_themselves_and_a_part_of_an_ack() {
+        let load = Tcp::default().note_release(&data(1), DATA);
+        assert_eq!(load.bits(), 1500 * 8 + 52 * 8 / 2);
+    }
+
+    #[test]
+    fn an_ack_stands_for_the_data_it_releases() {
+        for base in [1, u32::MAX - 2000] {
+            let mut tcp = upload(base, 10);
+            assert_eq!(tcp.note_release(&ack(base, 2), ACK).bits(), 52 * 8 + 2 * 1500 * 8, "from {base}");
+            assert_eq!(released(&mut tcp, &ack(base, 5)), 3_000);
+            assert_eq!(released(&mut tcp, &ack(base, 4)), 0, "an old one");
+            assert_eq!(released(&mut tcp, &ack(base, 6)), 1_000);
+        }
+    }
+
+    #[test]
+    fn what_a_dropped_ack_would_have_released_is_charged_to_the_next() {
+        let mut tcp = upload(1, 10);
+        // The ACK for two segments never gets here.
+        assert_eq!(released(&mut tcp, &ack(1, 4)), 4_000);
+    }
+
+    #[test]
+    fn duplicate_acks_release_a_segment_each_and_are_not_charged_twice() {
+        let mut tcp = upload(1, 10);
+        assert_eq!(released(&mut tcp, &ack(1, 2)), 2_000);
+        for _ in 0..3 {
+            assert_eq!(released(&mut tcp, &ack(1, 2)), 1_000);
+        }
+        assert_eq!(released(&mut tcp, &ack(1, 10)), 8_000 - 3_000);
+        assert_eq!(released(&mut tcp, &ack(1, 10)), 0, "nothing is outstanding");
+    }
+
+    #[test]
+    fn a_window_update_is_no_duplicate_unless_it_has_sack_blocks() {
+        let mut tcp = upload(1, 10);
+        released(&mut tcp, &ack(1, 2));
+        let update = TcpMeta { window: 900, ..ack(1, 2) };
+        assert_eq!(released(&mut tcp, &update), 0);
+        assert_eq!(released(&mut tcp, &TcpMeta { window: 901, sack: true, ..update }), 1_000);
+    }
+
+    #[test]
+    fn nobody_is_charged_for_what_was_never_sent() {
+        let mut tcp = upload(1, 4);
+        assert_eq!(released(&mut tcp, &segment(1, 1 + (1 << 30), 0)), 4_000);
+        let mut busy = upload(1, 500);
+        assert_eq!(released(&mut busy, &ack(1, 500)), MAX_RELEASED_MILLI);
+    }
+
+    #[test]
+    fn packets_that_are_both_stand_for_both() {
+        let mut tcp = upload(1, 2);
+        let both = segment(1, 1 + 2 * 1448, 100);
+        assert_eq!(tcp.note_release(&both, Bytes(152)).bits(), 152 * 8 + 52 * 8 / 2 + 2 * 1500 * 8);
+    }
+
+    #[test]
+    fn opening_and_closing_ask_for_an_answer() {
+        let with = |flags| TcpMeta { flags, ..segment(1, 0, 0) };
+        let mut tcp = upload(1, 2);
+        assert_eq!(tcp.note_release(&with(TcpFlags::RST), ACK).bits(), 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::FIN), ACK).bits(), 2 * 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::SYN), ACK).bits(), 2 * 52 * 8);
+        // The SYN began a new connection: nothing of the old one is acknowledged any more.
+        assert_eq!(released(&mut tcp, &ack(1, 2)), 0);
+    }
+
+    #[test]
+    fn d_is_learned_in_both_directions() {
+        let mut up = upload(1, 400);
+        (1..=100).for_each(|k| _ = released(&mut up, &ack(1, 4 * k)));
+        assert!(up.upload_ratio_milli().abs_diff(4_000) < 40, "{}", up.upload_ratio_milli());
+
+        let mut down = Tcp::default();
+        (0..400).for_each(|k| _ = down.note_release(&data(1 + k * 1448), DATA));
+        (0..=400).for_each(|k| _ = down.note_arrival(&ack(1, k), ACK));
+        assert!(down.download_ratio_milli().abs_diff(1_000) < 20, "{}", down.download_ratio_milli());
+        let load = down.note_release(&data(1 + 400 * 1448), DATA);
+        assert!(load.bits().abs_diff((1500 + 52) * 8) < 16, "now an ACK for each segment");
+    }
+
+    #[test]
+    fn acks_from_the_wlan_tell_what_has_crossed() {
+        let mut tcp = Tcp::default();
+        tcp.note_arrival(&ack(1, 0), ACK);
+        (0..4).for_each(|k| _ = tcp.note_release(&data(1 + k * 1448), DATA));
+        assert_eq!(tcp.note_arrival(&ack(1, 2), ACK).bits(), (52 + 2 * 1500) * 8);
+        assert_eq!(tcp.note_arrival(&ack(1, 9), ACK).bits(), (52 + 2 * 1500) * 8, "no more than was released");
+    }
+
+    #[test]
+    fn joined_segments_are_counted_apart() {
+        let mut tcp = Tcp::default();
+        let load = tcp.note_release(&segment(1, 1, 10 * 1448), Bytes(10 * 1448 + 52));
+        assert_eq!(load.0[0], Packets { milli: 10_000, ip_len: DATA });
+        assert_eq!(load.0[1].milli, 5_000);
+    }
+}

@@ -1,0 +1,234 @@
+//! Whatever comes in: every packet goes out once, in the order of its flow, or is accounted for.
+
+use std::collections::BTreeMap;
+
+use evenair_manager::{
+    Charge, ClassId, Command, Config, Controller, Counters, DropReason, Level, Manager, Mode, Observation, Output,
+    Policy,
+};
+use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Transport};
+use evenair_units::{BitRate, Bytes, Instant, Limit, Rng, Span, Streams};
+use proptest::prelude::*;
+
+use crate::world::{config, mac, packet, rate};
+
+const RATES: [u64; 4] = [1_000, 2_000, 5_500, 11_000];
+
+/// A session of random inputs, the same for the same seed.
+pub struct Session {
+    rng: Rng,
+    pub now: Instant,
+    next_number: u64,
+}
+
+pub enum Step {
+    Packet(u64, Box<PacketMeta>),
+    Timeout,
+    Command(Box<Command>),
+    Observation(Observation),
+}
+
+impl Session {
+    pub fn new(seed: u64) -> Self {
+        Self { rng: Streams::new(seed).stream("session"), now: Instant::ZERO, next_number: 0 }
+    }
+
+    pub fn config(&mut self) -> Config {
+        let mut levels = vec![
+            Level::Direction { up: 1 + self.rng.below(5) as u32, down: 1 },
+            Level::Class { weights: vec![(ClassId(0), 3), (ClassId(1), 1)], other: 2 },
+            Level::Station { time_fair: self.rng.below(2) == 0 },
+            Level::Flow,
+        ];
+        for i in (1..levels.len()).rev() {
+            levels.swap(i, self.rng.below(i as u64 + 1) as usize);
+        }
+        levels.truncate(1 + self.rng.below(4) as usize);
+        if !levels.iter().any(|level| matches!(level, Level::Station { .. } | Level::Flow)) {
+            levels.push(Level::Flow);
+        }
+        let limits = [Limit::Packets(1), Limit::Packets(20), Limit::Bytes(Bytes(9_000)), Limit::Unlimited];
+        let controllers = [Controller::default(), Controller::Fixed(BitRate::from_kbps(3_000))];
+        let rates: Vec<_> = (0..4).map(|_| rate(RATES[self.rng.below(4) as usize])).collect();
+        let mut config = Config {
+            policy: Policy { levels },
+            charge: if self.rng.below(2) == 0 { Charge::Airtime } else { Charge::Bits },
+            controller: controllers[self.rng.below(2) as usize],
+            queue_limit: limits[self.rng.below(4) as usize],
+            drain_limit: Span::from_millis(1 + self.rng.below(300)),
+            ..config(&rates)
+        };
+        config.stations[1].class = Some(ClassId(1));
+        config.stations[2].class = Some(ClassId(7));
+        config
+    }
+
+    /// The next step, with the time moved on.
+    pub fn step(&mut self) -> Step {
+        self.now += Span::from_nanos(self.rng.below(3_000_000));
+        match self.rng.below(1000) {
+            0 => self.now += Span::from_secs(self.rng.below(200)),
+            1..20 => return Step::Command(Box::new(self.command())),
+            20..40 => return Step::Observation(self.observation()),
+            40..300 => return Step::Timeout,
+            _ => {}
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        Step::Packet(number, Box::new(self.packet()))
+    }
+
+    fn command(&mut self) -> Command {
+        match self.rng.below(10) {
+            0..6 => Command::Insert,
+            6..9 => Command::Bypass,
+            _ => {
+                let mut config = self.config();
+                if self.rng.below(3) == 0 {
+                    config.stations[0].weight = 0;
+                }
+                Command::Reconfigure(config)
+            }
+        }
+    }
+
+    fn observation(&mut self) -> Observation {
+        let mac = mac(self.rng.below(8) as usize);
+        match self.rng.below(3) {
+            0 => Observation::StationGone { mac },
+            _ => Observation::StationRate { mac, rate: rate(RATES[self.rng.below(4) as usize]) },
+        }
+    }
+
+    /// Mostly plausible TCP, with anything mixed in.
+    fn packet(&mut self) -> PacketMeta {
+        let station = self.rng.below(6) as usize;
+        let ingress = if self.rng.below(3) == 0 { Port::Wlan } else { Port::Wire };
+        let flags = [TcpFlags::ACK, TcpFlags::ACK, TcpFlags::ACK, TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST];
+        let flags =
+            flags[self.rng.below(6) as usize].with(if self.rng.below(4) > 0 { TcpFlags::ACK } else { TcpFlags(0) });
+        let near = (self.now.as_nanos() / 1_000_000) as u32;
+        let wild = self.rng.below(50) == 0;
+        let number =
+            |rng: &mut Rng| if wild { rng.next_u64() as u32 } else { near.wrapping_add(rng.below(30_000) as u32) };
+        let sequence = (number(&mut self.rng), number(&mut self.rng));
+        let sizes = [0, 0, 1, 536, 1448, 1448, 60_000];
+        let payload = sizes[self.rng.below(7) as usize];
+        let mut meta = packet(ingress, station, self.rng.below(4) as u16, flags, sequence, payload);
+        match self.rng.below(40) {
+            0 => meta.dst = MacAddr::BROADCAST,
+            1 => meta.src = MacAddr([1, 0, 0, 0, 0, 0]),
+            2 => meta.ip = None,
+            3 => meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: 53, dst_port: 53 },
+            4 => meta.ip.as_mut().unwrap().transport = Transport::Other,
+            5 => meta.vlan = Some(self.rng.below(3) as u16),
+            // The connection's station has another address now.
+            6 => (meta.src, meta.dst) = (mac(7), mac(7)),
+            _ => {}
+        }
+        meta
+    }
+}
+
+pub fn apply(manager: &mut Manager<u64>, now: Instant, step: &Step) {
+    match step {
+        Step::Packet(number, meta) => manager.handle_packet(now, *number, meta),
+        Step::Timeout => manager.handle_timeout(now),
+        Step::Command(command) => manager.handle_command(now, (**command).clone()),
+        Step::Observation(observation) => manager.handle_observation(now, *observation),
+    }
+}
+
+/// What is known of the packets that went in.
+#[derive(Default)]
+struct Ledger {
+    inside: BTreeMap<u64, PacketMeta>,
+    /// Number of the packet of each flow and direction that was released last.
+    latest: BTreeMap<(Port, Option<u16>, FlowKey), u64>,
+    released: u64,
+    dropped: BTreeMap<DropReason, u64>,
+}
+
+impl Ledger {
+    fn note(&mut self, output: Output<u64>) -> Result<(), TestCaseError> {
+        match output {
+            Output::Release { packet, port, .. } => {
+                let meta = self.inside.remove(&packet);
+                prop_assert!(meta.is_some(), "packet {} went out that was not in", packet);
+                let meta = meta.unwrap();
+                prop_assert_eq!(port, meta.ingress.opposite());
+                self.released += 1;
+                if let Some((key, _)) = meta.ip.as_ref().and_then(FlowKey::of)
+                    && meta.tcp().is_some()
+                    && !meta.dst.is_multicast()
+                    && !meta.src.is_multicast()
+                {
+                    let latest = self.latest.insert((port, meta.vlan, key), packet);
+                    prop_assert!(latest < Some(packet), "{:?} passed {:?}", packet, latest);
+                }
+            }
+            Output::Drop { packet, reason } => {
+                prop_assert!(self.inside.remove(&packet).is_some());
+                *self.dropped.entry(reason).or_default() += 1;
+            }
+            Output::Event(_) => {}
+        }
+        Ok(())
+    }
+
+    fn agrees(&self, counters: Counters, received: u64) -> Result<(), TestCaseError> {
+        let dropped = |reason| self.dropped.get(&reason).copied().unwrap_or(0);
+        prop_assert_eq!(counters.received, received);
+        prop_assert_eq!(counters.received, counters.released + counters.dropped() + counters.held);
+        prop_assert_eq!(counters.held, self.inside.len() as u64);
+        prop_assert_eq!(counters.released, self.released);
+        prop_assert_eq!(counters.dropped_queue_full, dropped(DropReason::QueueFull));
+        prop_assert_eq!(counters.dropped_ack_superseded, dropped(DropReason::AckSuperseded));
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn nothing_is_lost_doubled_or_overtaken(seed: u64) {
+        let mut session = Session::new(seed);
+        let mut manager = Manager::new(session.config(), session.now);
+        let mut ledger = Ledger::default();
+        let mut received = 0;
+        for _ in 0..3000 {
+            let step = session.step();
+            if let Step::Packet(number, meta) = &step {
+                ledger.inside.insert(*number, (**meta).clone());
+                received += 1;
+            }
+            apply(&mut manager, session.now, &step);
+            while let Some(output) = manager.poll_output() {
+                ledger.note(output)?;
+            }
+            ledger.agrees(manager.counters(), received)?;
+            let (deadline, _) = manager.poll_deadline().unwrap();
+            prop_assert!(deadline <= session.now + Span::from_secs(1), "there is always a tick ahead");
+        }
+        let report = manager.report(session.now);
+        prop_assert_eq!(report.queues.iter().map(|q| u64::from(q.packets)).sum::<u64>(), report.counters.held);
+        prop_assert_eq!(report.flows.iter().map(|f| u64::from(f.backlog_packets)).sum::<u64>(), report.counters.held);
+
+        // Bypass empties it within the drain limit.
+        manager.handle_command(session.now, Command::Insert);
+        manager.handle_command(session.now, Command::Bypass);
+        while let Some((deadline, _)) = manager.poll_deadline()
+            && manager.counters().held > 0
+        {
+            prop_assert!(deadline.saturating_since(session.now) <= Span::from_millis(300));
+            manager.handle_timeout(deadline);
+        }
+        while let Some(output) = manager.poll_output() {
+            ledger.note(output)?;
+        }
+        ledger.agrees(manager.counters(), received)?;
+        prop_assert!(ledger.inside.is_empty());
+        prop_assert_eq!(manager.report(session.now).mode, Mode::Bypassed);
+    }
+}

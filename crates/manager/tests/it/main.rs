@@ -1,0 +1,8 @@
+//! The manager as a whole, in virtual time.
+
+mod air;
+mod behaviour;
+mod closed_loop;
+mod conservation;
+mod replay;
+mod world;

@@ -1,0 +1,54 @@
+//! Sources that always have a frame to send, and what the medium makes of them.
+
+use evenair_medium::{Event, Medium, MediumConfig, Mpdu, NodeId, To};
+use evenair_units::{Bytes, Instant, Span, Streams};
+use evenair_wifi::PhyRate;
+
+use crate::unlimited;
+
+/// What saturated stations did.
+pub(crate) struct Saturation {
+    /// Frames of each station delivered per second.
+    pub(crate) frames_per_s: Vec<f64>,
+    /// Accesses that collided.
+    pub(crate) p: f64,
+}
+
+impl Saturation {
+    /// Mb/s of all stations together, where each frame counts `bytes`.
+    pub(crate) fn mbps(&self, bytes: u64) -> f64 {
+        self.frames_per_s.iter().sum::<f64>() * Bytes(bytes).bits() as f64 / 1e6
+    }
+}
+
+/// One station for each of `rates`, which sends packets of `msdu` to a common receiver for `seconds`.
+pub(crate) fn saturate(config: MediumConfig, seed: u64, msdu: Bytes, rates: &[PhyRate], seconds: u64) -> Saturation {
+    let mut medium = Medium::new(config, &Streams::new(seed));
+    let receiver = medium.add_node(unlimited());
+    let stations: Vec<NodeId> = rates.iter().map(|_| medium.add_node(unlimited())).collect();
+    let frame = |rate| Mpdu { to: To::Node(receiver), msdu, rate, frame: () };
+    for (&station, &rate) in stations.iter().zip(rates) {
+        // More than can be sent in a millisecond: each frame that leaves is made up for once a millisecond.
+        (0..16).for_each(|_| medium.handle_frame(Instant::ZERO, station, frame(rate)));
+    }
+    for ms in 1..=seconds * 1_000 {
+        let now = Instant::ZERO + Span::from_millis(ms);
+        medium.handle_timeout(now);
+        while let Some(Event::Delivered { from, .. } | Event::Dropped { from, .. }) = medium.poll_event() {
+            medium.handle_frame(now, from, frame(rates[from.0 as usize - 1]));
+        }
+    }
+    let counters: Vec<_> = stations.iter().map(|&station| medium.counters(station)).collect();
+    let collisions: u64 = counters.iter().map(|c| c.collisions).sum();
+    let attempts: u64 = counters.iter().map(|c| c.attempts).sum();
+    Saturation {
+        frames_per_s: counters.iter().map(|c| c.successes as f64 / seconds as f64).collect(),
+        p: collisions as f64 / attempts as f64,
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_near(what: &str, ours: f64, oracle: f64, within: f64) {
+    let error = ours / oracle - 1.0;
+    assert!(error.abs() <= within, "{what}: {ours:.4} against {oracle:.4}, {:+.3} %", error * 100.0);
+}

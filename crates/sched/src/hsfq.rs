@@ -1,0 +1,154 @@
+//! Start-time fair queueing with queues, flat (every queue a child of the root) or hierarchical.
+//!
+//! Fair over any interval, whatever the server's rate does: for two children of one node that are backlogged all the
+//! time, `|W_i/phi_i - W_j/phi_j| <= l_i/phi_i + l_j/phi_j` with their largest lengths l (theorem 1 of the source in
+//! `tags`). Work conserving. The order inside a queue is never changed. Each operation takes O(depth * log n).
+//!
+//! A length is whatever the server's time is measured in; it is asked for when the item is served.
+//! There is no limit and no dropping here: the owner may take heads and tails away.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::NodeId;
+use crate::tags::Tags;
+
+/// A tree of shares with queues of `T` at its leaves.
+#[derive(Clone, Debug)]
+pub struct Hsfq<T> {
+    tags: Tags,
+    /// By node; inner nodes have empty ones, which take no memory.
+    queues: Vec<VecDeque<T>>,
+    len: usize,
+}
+
+impl<T> Default for Hsfq<T> {
+    fn default() -> Self {
+        Self { tags: Tags::new(), queues: Vec::new(), len: 0 }
+    }
+}
+
+impl<T> Hsfq<T> {
+    /// Only a root.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a child to `parent`. It is a queue until it gets children itself.
+    ///
+    /// # Panics
+    /// If the weight is zero, or `parent` is a queue that holds something.
+    pub fn add(&mut self, parent: NodeId, weight: u64) -> NodeId {
+        let id = self.tags.add(parent, weight);
+        if self.queues.len() <= id.index() {
+            self.queues.resize_with(id.index() + 1, VecDeque::new);
+        }
+        id
+    }
+
+    /// Removes a node that is empty and has no children. Its identifier may be given to another one.
+    ///
+    /// # Panics
+    /// If it is the root, holds something, or has children.
+    pub fn remove(&mut self, node: NodeId) {
+        self.tags.remove(node);
+        self.queues[node.index()] = VecDeque::new();
+    }
+
+    /// The node above; `None` for the root.
+    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+        self.tags.parent(node)
+    }
+
+    /// Whether anything is below it.
+    pub fn has_children(&self, node: NodeId) -> bool {
+        self.tags.has_children(node)
+    }
+
+    /// A node's weight.
+    pub fn weight(&self, node: NodeId) -> u64 {
+        self.tags.weight(node)
+    }
+
+    /// Changes a node's weight, from the next item served.
+    ///
+    /// # Panics
+    /// If the weight is zero.
+    pub fn set_weight(&mut self, node: NodeId, weight: u64) {
+        self.tags.set_weight(node, weight);
+    }
+
+    /// Appends to a queue.
+    ///
+    /// # Panics
+    /// If the node has children, or is the root.
+    pub fn enqueue(&mut self, leaf: NodeId, item: T) {
+        assert!(leaf != NodeId::ROOT && !self.tags.has_children(leaf), "only leaves are queues");
+        self.len += 1;
+        self.queues[leaf.index()].push_back(item);
+        if self.queues[leaf.index()].len() == 1 {
+            self.tags.activate(leaf);
+        }
+    }
+
+    /// The queue whose turn it is, and its head.
+    pub fn peek(&self) -> Option<(NodeId, &T)> {
+        let leaf = self.tags.next()?;
+        self.queues[leaf.index()].front().map(|head| (leaf, head))
+    }
+
+    /// Takes the head whose turn it is into service; `length` tells its length. Whatever was in service has ended it.
+    pub fn dequeue(&mut self, length: impl FnOnce(&T) -> u64) -> Option<(NodeId, T)> {
+        let leaf = self.tags.next()?;
+        let queue = &mut self.queues[leaf.index()];
+        let head = queue.pop_front().expect("a queue whose turn it is holds something");
+        let more = !queue.is_empty();
+        self.len -= 1;
+        self.tags.serve(leaf, length(&head), more);
+        Some((leaf, head))
+    }
+
+    /// The item last dequeued has left the server, and none follows it now. [`Self::dequeue`] implies it.
+    pub fn end_service(&mut self) {
+        self.tags.end_service();
+    }
+
+    /// Takes the head of a queue away, unserved and uncharged.
+    pub fn drop_head(&mut self, leaf: NodeId) -> Option<T> {
+        let queue = &mut self.queues[leaf.index()];
+        let head = queue.pop_front()?;
+        self.len -= 1;
+        if queue.is_empty() {
+            self.tags.deactivate(leaf);
+        }
+        Some(head)
+    }
+
+    /// Takes those items out of a queue that `wanted` names, in their order, unserved and uncharged. Looks at all of it.
+    pub fn take(&mut self, leaf: NodeId, mut wanted: impl FnMut(&T) -> bool) -> VecDeque<T> {
+        let queue = core::mem::take(&mut self.queues[leaf.index()]);
+        let was_backlogged = !queue.is_empty();
+        let (taken, left): (VecDeque<T>, VecDeque<T>) = queue.into_iter().partition(|item| wanted(item));
+        self.len -= taken.len();
+        if was_backlogged && left.is_empty() {
+            self.tags.deactivate(leaf);
+        }
+        self.queues[leaf.index()] = left;
+        taken
+    }
+
+    /// What a queue holds, head first.
+    pub fn queue(&self, leaf: NodeId) -> &VecDeque<T> {
+        &self.queues[leaf.index()]
+    }
+
+    /// Items in all queues.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Nothing is held.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}

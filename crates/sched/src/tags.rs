@@ -1,0 +1,228 @@
+//! The arithmetic of start-time fair queueing over a tree: start tags, finish tags and virtual times, no packets.
+//!
+//! Each inner node is a server of its own that shares what it gets among its children:
+//!
+//! ```text
+//! S = max(F_prev of the child, V(arrival));  F = S + l / phi;  serve in the order of S
+//! V = S of what is in service; when the busy period ends, the largest F so far
+//! ```
+//!
+//! Tags are fixed-point integers of 128 bits. A packet's tags are made when it becomes the head of its queue, not when
+//! it arrives. That is the same: behind a head with start tag S >= V, F_prev >= V holds for all that follow. But it
+//! lets a queue drop its head, a weight change, and a length be found out only when the packet is served.
+//!
+//! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing: A Scheduling Algorithm for Integrated Services Packet
+//! Switching Networks", IEEE/ACM ToN 5(5), 1997, for the tags and for the tree (section on link sharing).
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// Binary places of a tag. With 56 of them a length of one over a weight of 2^32 still keeps 24 binary digits, and at
+/// weight one a tag has room for 2^72 units of length: more than ten thousand years at 10 Gb/s.
+const FRACTION_BITS: u32 = 56;
+
+/// A virtual time or tag.
+type Tag = u128;
+
+/// A node of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+/// The tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Tags {
+    nodes: Vec<Node>,
+    vacant: Vec<NodeId>,
+    /// Inner node whose child is in service; its ancestors are in service too.
+    in_service: Option<NodeId>,
+    /// Counts insertions into `ready` sets, so that equal tags are served in turn.
+    turn: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    parent: NodeId,
+    weight: u64,
+    children: u32,
+    /// Of this node as a child.
+    start: Tag,
+    finish: Tag,
+    turn: u64,
+    backlogged: bool,
+    /// Of this node as a server.
+    virtual_time: Tag,
+    largest_finish: Tag,
+    ready: BTreeSet<(Tag, u64, NodeId)>,
+}
+
+impl NodeId {
+    /// The root of every tree.
+    pub const ROOT: Self = Self(0);
+
+    /// A small number, for tables: the numbers of nodes that have gone are used again.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Node {
+    const fn new(parent: NodeId, weight: u64) -> Self {
+        Self {
+            parent,
+            weight,
+            children: 0,
+            start: 0,
+            finish: 0,
+            turn: 0,
+            backlogged: false,
+            virtual_time: 0,
+            largest_finish: 0,
+            ready: BTreeSet::new(),
+        }
+    }
+}
+
+impl Tags {
+    pub(crate) fn new() -> Self {
+        Self { nodes: [Node::new(NodeId::ROOT, 1)].into(), vacant: Vec::new(), in_service: None, turn: 0 }
+    }
+
+    pub(crate) fn add(&mut self, parent: NodeId, weight: u64) -> NodeId {
+        assert!(weight > 0, "a weight of zero would never be served");
+        assert!(!self.node(parent).backlogged || self.node(parent).children > 0, "a backlogged queue gets no children");
+        self.node_mut(parent).children += 1;
+        let node = Node::new(parent, weight);
+        if let Some(id) = self.vacant.pop() {
+            self.nodes[id.index()] = node;
+            return id;
+        }
+        let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
+        self.nodes.push(node);
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: NodeId) {
+        let node = self.node(id);
+        assert!(
+            id != NodeId::ROOT && node.children == 0 && !node.backlogged,
+            "only an idle node without children goes"
+        );
+        let parent = node.parent;
+        self.node_mut(parent).children -= 1;
+        if self.in_service == Some(id) {
+            self.in_service = Some(parent);
+        }
+        self.vacant.push(id);
+    }
+
+    pub(crate) fn parent(&self, id: NodeId) -> Option<NodeId> {
+        (id != NodeId::ROOT).then(|| self.node(id).parent)
+    }
+
+    pub(crate) fn has_children(&self, id: NodeId) -> bool {
+        self.node(id).children > 0
+    }
+
+    pub(crate) fn weight(&self, id: NodeId) -> u64 {
+        self.node(id).weight
+    }
+
+    /// Takes effect from the next packet served.
+    pub(crate) fn set_weight(&mut self, id: NodeId, weight: u64) {
+        assert!(weight > 0, "a weight of zero would never be served");
+        self.node_mut(id).weight = weight;
+    }
+
+    /// A leaf that was empty has something to serve.
+    pub(crate) fn activate(&mut self, leaf: NodeId) {
+        let mut id = leaf;
+        while id != NodeId::ROOT && !self.node(id).backlogged {
+            let parent = self.node(id).parent;
+            let start = self.node(id).finish.max(self.node(parent).virtual_time);
+            self.make_ready(id, start);
+            id = parent;
+        }
+    }
+
+    /// A leaf lost all it had, unserved.
+    pub(crate) fn deactivate(&mut self, leaf: NodeId) {
+        let mut id = leaf;
+        while id != NodeId::ROOT && self.node(id).ready.is_empty() {
+            self.make_unready(id);
+            id = self.node(id).parent;
+            self.end_busy_period(id);
+        }
+    }
+
+    /// The leaf to be served next.
+    pub(crate) fn next(&self) -> Option<NodeId> {
+        let (_, _, mut id) = *self.node(NodeId::ROOT).ready.first()?;
+        while let Some(&(_, _, child)) = self.node(id).ready.first() {
+            id = child;
+        }
+        Some(id)
+    }
+
+    /// Begins the service of `length` from `leaf`, which [`Self::next`] named; `more`: it has still something after.
+    pub(crate) fn serve(&mut self, leaf: NodeId, length: u64, more: bool) {
+        self.end_service();
+        self.in_service = Some(self.node(leaf).parent);
+        let (mut id, mut more) = (leaf, more);
+        while id != NodeId::ROOT {
+            self.make_unready(id);
+            let node = self.node_mut(id);
+            let (parent, start) = (node.parent, node.start);
+            let finish = start + (u128::from(length) << FRACTION_BITS) / u128::from(node.weight);
+            node.finish = finish;
+            if more {
+                // F >= V, so that the next head's start tag is F.
+                self.make_ready(id, finish);
+            }
+            let server = self.node_mut(parent);
+            server.virtual_time = start;
+            server.largest_finish = server.largest_finish.max(finish);
+            more = !server.ready.is_empty();
+            id = parent;
+        }
+    }
+
+    /// What was served last has left the server.
+    pub(crate) fn end_service(&mut self) {
+        let mut at = self.in_service.take();
+        while let Some(id) = at {
+            self.end_busy_period(id);
+            at = self.parent(id);
+        }
+    }
+
+    fn end_busy_period(&mut self, id: NodeId) {
+        let node = self.node_mut(id);
+        if node.ready.is_empty() {
+            node.virtual_time = node.largest_finish;
+        }
+    }
+
+    fn make_ready(&mut self, id: NodeId, start: Tag) {
+        self.turn += 1;
+        let turn = self.turn;
+        let node = self.node_mut(id);
+        (node.start, node.turn, node.backlogged) = (start, turn, true);
+        let parent = node.parent;
+        self.node_mut(parent).ready.insert((start, turn, id));
+    }
+
+    fn make_unready(&mut self, id: NodeId) {
+        let node = self.node_mut(id);
+        node.backlogged = false;
+        let (parent, key) = (node.parent, (node.start, node.turn, id));
+        assert!(self.node_mut(parent).ready.remove(&key), "a node that is served or emptied was ready");
+    }
+
+    fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.index()]
+    }
+}

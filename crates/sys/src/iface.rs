@@ -1,0 +1,205 @@
+//! What the kernel knows of a network interface: one RTM_GETLINK request per question (rtnetlink(7)).
+//!
+//! rtnetlink instead of `/sys/class/net`, because sysfs shows the namespace that mounted it, not the caller's. It
+//! only reads, but for [`set_receive_merging`], which is an ethtool request; making interfaces is left to `ip(8)`.
+#![allow(unsafe_code)]
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::error::OsError;
+
+/// An interface in the calling thread's network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub index: u32,
+    /// Largest packet above the Ethernet header, in bytes.
+    pub mtu: u32,
+    /// Its MAC address; zeros where it has none of six bytes.
+    pub address: [u8; 6],
+    /// Whether it is administratively up.
+    pub up: bool,
+    /// Number of the bridge (or other master) of which it is a port.
+    pub master: Option<u32>,
+    /// The bridge's `group_fwd_mask`, where this is a bridge: which of the addresses 01:80:c2:00:00:0x it forwards.
+    pub bridge_group_forward: Option<u16>,
+}
+
+/// Looks up the interface called `name`.
+///
+/// # Errors
+/// `ENODEV` where there is none of this name in the calling thread's namespace.
+pub fn find(name: &str) -> Result<Interface, OsError> {
+    let call = || format!("look up the interface {name:?} (RTM_GETLINK)");
+    if name.is_empty() || name.len() >= libc::IF_NAMESIZE {
+        return Err(OsError::new(call(), libc::ENODEV));
+    }
+    // SAFETY: takes no pointer.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
+    if fd < 0 {
+        return Err(OsError::last("socket(AF_NETLINK)"));
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let request = get_link(name);
+    // SAFETY: the pointer and the length are those of a live vector.
+    if unsafe { libc::send(fd.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) } < 0 {
+        return Err(OsError::last(call()));
+    }
+    let mut answer = vec![0u8; 32 * 1024];
+    // SAFETY: the pointer and the length are those of a live, exclusively borrowed vector.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
+    let Ok(n) = usize::try_from(n) else { return Err(OsError::last(call())) };
+    parse_answer(name, &answer[..n]).map_err(|errno| OsError::new(call(), errno))
+}
+
+const HEADER: usize = 16; // struct nlmsghdr
+const IFINFO: usize = 16; // struct ifinfomsg
+
+/// struct nlmsghdr, struct ifinfomsg, attribute IFLA_IFNAME.
+fn get_link(name: &str) -> Vec<u8> {
+    let attribute_len = 4 + name.len() + 1;
+    let total = HEADER + IFINFO + attribute_len.next_multiple_of(4);
+    let mut out = Vec::with_capacity(total);
+    out.extend((total as u32).to_ne_bytes());
+    out.extend(libc::RTM_GETLINK.to_ne_bytes());
+    out.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    out.resize(HEADER + IFINFO, 0);
+    out.extend((attribute_len as u16).to_ne_bytes());
+    out.extend(libc::IFLA_IFNAME.to_ne_bytes());
+    out.extend(name.as_bytes());
+    out.resize(total, 0);
+    out
+}
+
+fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
+    let kind = u16_at(answer, 4).ok_or(libc::EPROTO)?;
+    if i32::from(kind) == libc::NLMSG_ERROR {
+        return Err(u32_at(answer, HEADER).map_or(libc::EPROTO, |e| -(e as i32)));
+    }
+    let (Some(index), Some(flags)) = (u32_at(answer, HEADER + 4), u32_at(answer, HEADER + 8)) else {
+        return Err(libc::EPROTO);
+    };
+    let mut found = Interface {
+        name: name.to_owned(),
+        index,
+        mtu: 0,
+        address: [0; 6],
+        up: flags & libc::IFF_UP as u32 != 0,
+        master: None,
+        bridge_group_forward: None,
+    };
+    for (kind, value) in attributes(&answer[HEADER + IFINFO..]) {
+        match kind {
+            libc::IFLA_MTU => found.mtu = u32_at(value, 0).ok_or(libc::EPROTO)?,
+            libc::IFLA_MASTER => found.master = u32_at(value, 0),
+            libc::IFLA_ADDRESS => found.address = value.try_into().unwrap_or_default(),
+            libc::IFLA_LINKINFO => found.bridge_group_forward = group_forward(value),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// IFLA_INFO_KIND must say "bridge"; IFLA_INFO_DATA then carries IFLA_BR_GROUP_FWD_MASK (linux/if_link.h).
+fn group_forward(link_info: &[u8]) -> Option<u16> {
+    const IFLA_BR_GROUP_FWD_MASK: u16 = 9;
+    let is_bridge = attributes(link_info)
+        .any(|(kind, value)| kind == libc::IFLA_INFO_KIND && value.strip_suffix(&[0]).unwrap_or(value) == b"bridge");
+    let (_, data) = attributes(link_info).find(|(kind, _)| is_bridge && *kind == libc::IFLA_INFO_DATA)?;
+    attributes(data).find(|(kind, _)| *kind == IFLA_BR_GROUP_FWD_MASK).and_then(|(_, value)| u16_at(value, 0))
+}
+
+/// The attributes (struct rtattr and its value) of a message; stops at the first that does not fit.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = usize::from(u16_at(rest, 0)?);
+        let kind = u16_at(rest, 2)? & !(libc::NLA_F_NESTED as u16 | libc::NLA_F_NET_BYTEORDER as u16);
+        let value = rest.get(4..len)?;
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Turns the merging of received TCP segments into super-packets (generic receive offload) on or off, and says what
+/// it was. A box that schedules packets must see them as they will go over the air.
+///
+/// # Errors
+/// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`, `EOPNOTSUPP`.
+pub fn set_receive_merging(name: &str, on: bool) -> Result<bool, OsError> {
+    const ETHTOOL_GGRO: u32 = 0x2b;
+    const ETHTOOL_SGRO: u32 = 0x2c;
+    let was = ethtool(name, ETHTOOL_GGRO, 0)? != 0;
+    if was != on {
+        ethtool(name, ETHTOOL_SGRO, u32::from(on))?;
+    }
+    Ok(was)
+}
+
+fn ethtool(name: &str, command: u32, value: u32) -> Result<u32, OsError> {
+    #[repr(C)]
+    struct EthtoolValue {
+        command: u32,
+        data: u32,
+    }
+    let call = || format!("ioctl(SIOCETHTOOL, {command:#x}) on {name}");
+    if name.len() >= libc::IF_NAMESIZE {
+        return Err(OsError::new(call(), libc::ENODEV));
+    }
+    // SAFETY: takes no pointer.
+    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(OsError::last("socket(AF_INET)"));
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut argument = EthtoolValue { command, data: value };
+    // SAFETY: ifreq is plain data for which all zero bytes is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut argument).cast();
+    // SAFETY: SIOCETHTOOL reads the ifreq and, through it, reads and writes one ethtool_value; both outlive the call.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) } {
+        0 => Ok(argument.data),
+        _ => Err(OsError::last(call())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_found_and_is_no_bridge() {
+        let lo = find("lo").expect("every namespace has a loopback interface");
+        assert_eq!((lo.index, lo.master, lo.bridge_group_forward), (1, None, None));
+        assert_eq!(lo.mtu, 65_536);
+    }
+
+    #[test]
+    fn a_missing_interface_is_named() {
+        let error = find("no-such-dev0").expect_err("there is none");
+        assert_eq!(error.errno(), libc::ENODEV);
+        assert!(error.to_string().contains("\"no-such-dev0\""), "{error}");
+        assert_eq!(find("a-name-of-sixteen").expect_err("too long").errno(), libc::ENODEV);
+    }
+
+    #[test]
+    fn attributes_end_at_the_first_that_is_cut() {
+        let bytes = [8, 0, 4, 0, 1, 2, 3, 4, 5, 0, 9, 0, 7, 0, 0, 0, 200, 0, 1, 0];
+        let found: Vec<_> = attributes(&bytes).collect();
+        assert_eq!(found, [(4, &[1u8, 2, 3, 4][..]), (9, &[7u8][..])]);
+    }
+}

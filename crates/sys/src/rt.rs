@@ -1,0 +1,376 @@
+//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for "a descriptor is ready or it is
+//! time" with an error of microseconds.
+//!
+//! Waiting sleeps until shortly before the deadline and polls the rest: a sleep alone is late by tens of
+//! microseconds (wake-up from idle), and polling all the time would run into the kernel's limit for real-time threads
+//! (sched_rt_runtime_us: 950 ms a second) and starve what shares the core.
+//!
+//! [`RunDelay`] tells how long the thread was runnable without running. That is what makes the age of an event
+//! measurable: a thread that slept on a descriptor became runnable at the moment of the event.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use crate::error::OsError;
+
+/// Nanoseconds of `CLOCK_MONOTONIC`: the same in all processes of the machine.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of the calling thread in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec. These clocks exist on every Linux, so that the call cannot fail.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Which of the wishes of [`make_real_time`] the kernel granted. None is needed to work, all are for punctuality.
+#[derive(Clone, Debug)]
+pub struct RealTime {
+    /// SCHED_FIFO.
+    pub fifo: Result<(), OsError>,
+    /// The core to which the thread is pinned.
+    pub core: Result<usize, OsError>,
+    /// Memory locked, each page once it is touched.
+    pub locked: Result<(), OsError>,
+}
+
+/// Makes the calling thread a real-time thread: SCHED_FIFO at `priority` (1..=99), pinned to the last core that is
+/// allowed to it, timer slack 1 ns, and the process's memory locked.
+pub fn make_real_time(priority: i32) -> RealTime {
+    RealTime { core: pin_to_last_core(), fifo: set_fifo(priority), locked: lock_memory() }
+}
+
+/// Lets the calling thread's timers fire as late as 1 ns after their time, instead of the 50 us by which the kernel
+/// otherwise gathers wake-ups (PR_SET_TIMERSLACK). Real-time threads have no slack anyhow.
+pub fn remove_timer_slack() {
+    // SAFETY: prctl with these arguments takes no pointer, and cannot fail.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// Prefers the calling thread over ordinary ones: nice value -15, of -20 to 19 (setpriority(2); in Linux the value is a
+/// thread's own).
+///
+/// # Errors
+/// `EACCES` without `CAP_SYS_NICE`.
+pub fn prefer_this_thread() -> Result<(), OsError> {
+    // SAFETY: takes no pointer; 0 is the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) } {
+        0 => Ok(()),
+        _ => Err(OsError::last("setpriority (needs CAP_SYS_NICE)")),
+    }
+}
+
+fn set_fifo(priority: i32) -> Result<(), OsError> {
+    // SAFETY: prctl with these arguments takes no pointer. It matters only where SCHED_FIFO (slack 0) is refused.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let parameters = libc::sched_param { sched_priority: priority };
+    // Children do not inherit the policy.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the kernel reads one sched_param; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(OsError::last("sched_setscheduler(SCHED_FIFO)")),
+    }
+}
+
+fn pin_to_last_core() -> Result<usize, OsError> {
+    // SAFETY: cpu_set_t is plain data for which all zero bytes is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: the kernel writes at most `size` bytes into `set`.
+    if unsafe { libc::sched_getaffinity(0, size, &raw mut set) } != 0 {
+        return Err(OsError::last("sched_getaffinity"));
+    }
+    // SAFETY: the index is below CPU_SETSIZE, the number of bits of the set.
+    let allowed = |core: &usize| unsafe { libc::CPU_ISSET(*core, &set) };
+    let last = (0..libc::CPU_SETSIZE as usize).rev().find(allowed);
+    let last = last.ok_or_else(|| OsError::new("sched_getaffinity (empty set)", libc::EINVAL))?;
+    // SAFETY: as above for the two macros' functions; the kernel reads `size` bytes of `set`.
+    let rc = unsafe {
+        libc::CPU_ZERO(&mut set);
+        libc::CPU_SET(last, &mut set);
+        libc::sched_setaffinity(0, size, &raw const set)
+    };
+    if rc == 0 { Ok(last) } else { Err(OsError::last("sched_setaffinity")) }
+}
+
+fn lock_memory() -> Result<(), OsError> {
+    // ONFAULT: the stacks of helper threads are large and mostly untouched.
+    // SAFETY: mlockall takes no pointer.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } {
+        0 => Ok(()),
+        _ => Err(OsError::last("mlockall")),
+    }
+}
+
+/// Undoes the memory lock of [`make_real_time`].
+pub fn unlock_memory() {
+    // SAFETY: munlockall takes nothing; it cannot fail on Linux.
+    unsafe { libc::munlockall() };
+}
+
+/// A set of descriptors of which the ready ones can be waited for (epoll(7), level-triggered).
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+    events: Vec<libc::epoll_event>,
+}
+
+impl Epoll {
+    /// A set that reports at most `at_once` ready descriptors per wait.
+    ///
+    /// # Errors
+    /// At the limit of descriptors.
+    pub fn new(at_once: usize) -> Result<Self, OsError> {
+        // SAFETY: takes no pointer.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(OsError::last("epoll_create1"));
+        }
+        // SAFETY: a new descriptor that nobody else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; at_once.max(1)] })
+    }
+
+    /// Reports `token` when `fd` is readable.
+    ///
+    /// # Errors
+    /// `EPERM` for what cannot be waited for, `EEXIST` for what is in the set already.
+    pub fn add(&self, fd: impl AsFd, token: u64) -> Result<(), OsError> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+        let (epoll, fd) = (self.fd.as_raw_fd(), fd.as_fd().as_raw_fd());
+        // SAFETY: the kernel reads one epoll_event.
+        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) } {
+            0 => Ok(()),
+            _ => Err(OsError::last("epoll_ctl(EPOLL_CTL_ADD)")),
+        }
+    }
+
+    /// Takes `fd` out of the set.
+    ///
+    /// # Errors
+    /// `ENOENT` where it is not in it.
+    pub fn remove(&self, fd: impl AsFd) -> Result<(), OsError> {
+        let (epoll, fd) = (self.fd.as_raw_fd(), fd.as_fd().as_raw_fd());
+        // SAFETY: EPOLL_CTL_DEL ignores the event pointer, which may be null.
+        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(OsError::last("epoll_ctl(EPOLL_CTL_DEL)")),
+        }
+    }
+
+    /// Waits until a descriptor is ready or `timeout` has passed (`None`: for ever), and returns the tokens of the
+    /// ready ones. A signal ends the wait early with none.
+    ///
+    /// # Errors
+    /// `ENOSYS` on kernels before 5.11, which cannot wait for nanoseconds.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<impl Iterator<Item = u64> + '_, OsError> {
+        let time = timeout.map(|t| libc::timespec {
+            tv_sec: t.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(t.subsec_nanos()),
+        });
+        let time_pointer = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the kernel writes at most `events.len()` events into `events` and reads one timespec or none.
+        let n = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.fd.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len() as libc::c_int,
+                time_pointer,
+                std::ptr::null::<libc::sigset_t>(),
+                0usize,
+            )
+        };
+        let ready = match usize::try_from(n) {
+            Ok(n) => n,
+            Err(_) => {
+                let error = OsError::last("epoll_pwait2");
+                if error.errno() != libc::EINTR {
+                    return Err(error);
+                }
+                0
+            }
+        };
+        Ok(self.events[..ready].iter().map(|event| event.u64))
+    }
+}
+
+/// A counter that wakes an [`Epoll`] (eventfd(2)), so that another thread can get a sleeping one's attention.
+#[derive(Debug)]
+pub struct Waker {
+    fd: OwnedFd,
+}
+
+impl Waker {
+    /// A waker that has not been used.
+    ///
+    /// # Errors
+    /// At the limit of descriptors.
+    pub fn new() -> Result<Self, OsError> {
+        // SAFETY: takes no pointer.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(OsError::last("eventfd"));
+        }
+        // SAFETY: a new descriptor that nobody else owns.
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// Makes the descriptor ready.
+    pub fn wake(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: eight bytes of a live array. It fails only when the counter is full: then it is ready anyhow.
+        unsafe { libc::write(self.fd.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    /// Makes it not ready again.
+    pub fn clear(&self) {
+        let mut count = [0u8; 8];
+        // SAFETY: eight bytes of a live array. It fails only when the counter is zero, which is what is wanted.
+        unsafe { libc::read(self.fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// How long the calling thread has been runnable without running, since its start (`/proc/thread-self/schedstat`).
+#[derive(Debug)]
+pub struct RunDelay {
+    file: File,
+}
+
+impl RunDelay {
+    /// For the calling thread. `None` where the kernel does not count it (no `CONFIG_SCHED_INFO`).
+    pub fn of_this_thread() -> Option<Self> {
+        let delay = Self { file: File::open("/proc/thread-self/schedstat").ok()? };
+        // A kernel that does not count writes "0 0 0".
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        (!text.starts_with("0 0 0")).then_some(delay)
+    }
+
+    /// The totals so far.
+    ///
+    /// # Errors
+    /// Where the kernel's answer cannot be read.
+    pub fn totals(&self) -> Result<Scheduled, OsError> {
+        let mut text = [0u8; 64];
+        let n =
+            self.file.read_at(&mut text, 0).map_err(|e| OsError::from_io("read /proc/thread-self/schedstat", &e))?;
+        // Three numbers: time run, time waited, times run.
+        let mut numbers = text[..n]
+            .split(|byte| !byte.is_ascii_digit())
+            .map(|digits| digits.iter().fold(0, |sum, &digit| sum * 10 + u64::from(digit - b'0')));
+        let (_, delay_ns, times) = (numbers.next(), numbers.next(), numbers.next());
+        Ok(Scheduled { delay_ns: delay_ns.unwrap_or(0), times: times.unwrap_or(0) })
+    }
+}
+
+/// What the scheduler has done with a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// For how long it was runnable without running, in nanoseconds.
+    pub delay_ns: u64,
+    /// How often it was put on a core: after each sleep, and after each time it was pushed aside.
+    pub times: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_without_events_takes_its_time() {
+        let mut epoll = Epoll::new(4).expect("a descriptor is free");
+        let start = Instant::now();
+        assert_eq!(epoll.wait(Some(Duration::from_millis(3))).expect("waits").count(), 0);
+        assert!(start.elapsed() >= Duration::from_millis(3));
+    }
+
+    #[test]
+    fn a_waker_ends_a_wait_until_it_is_cleared() {
+        let mut epoll = Epoll::new(4).expect("a descriptor is free");
+        let waker = Waker::new().expect("a descriptor is free");
+        epoll.add(&waker, 7).expect("can be waited for");
+        waker.wake();
+        waker.wake();
+        assert_eq!(epoll.wait(None).expect("waits").collect::<Vec<_>>(), [7]);
+        waker.clear();
+        assert_eq!(epoll.wait(Some(Duration::ZERO)).expect("waits").count(), 0);
+        waker.wake();
+        epoll.remove(&waker).expect("is in the set");
+        assert_eq!(epoll.wait(Some(Duration::ZERO)).expect("waits").count(), 0);
+    }
+
+    #[test]
+    fn a_sleep_is_counted() {
+        let Some(delay) = RunDelay::of_this_thread() else {
+            eprintln!("skipped: this kernel does not count run delay");
+            return;
+        };
+        let before = delay.totals().expect("readable");
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(delay.totals().expect("readable").times > before.times);
+    }
+
+    #[test]
+    fn run_delay_grows_when_threads_share_a_core() {
+        let Some(_) = RunDelay::of_this_thread() else {
+            eprintln!("skipped: this kernel does not count run delay");
+            return;
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let grown = std::thread::scope(|scope| {
+            for _ in 0..2 * cores {
+                scope.spawn(|| {
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            let delay = RunDelay::of_this_thread().expect("as above");
+            let before = delay.totals().expect("readable");
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(300) {}
+            let after = delay.totals().expect("readable");
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            after.delay_ns - before.delay_ns
+        });
+        assert!(grown > 1_000_000, "{grown} ns in 300 ms beside two threads a core");
+    }
+
+    #[test]
+    fn real_time_is_granted_or_says_which_call_was_refused() {
+        let granted = std::thread::spawn(|| make_real_time(10)).join().expect("no panic");
+        unlock_memory();
+        for refused in [granted.fifo.err(), granted.core.err(), granted.locked.err()].into_iter().flatten() {
+            eprintln!("not granted here: {refused}");
+            assert!(matches!(refused.errno(), libc::EPERM | libc::ENOMEM | libc::EINVAL), "{refused}");
+        }
+    }
+
+    #[test]
+    fn the_clocks_go_forward() {
+        let (time, cpu) = (monotonic_ns(), thread_cpu_ns());
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(monotonic_ns() - time >= 20_000_000);
+        assert!(thread_cpu_ns() - cpu < 20_000_000, "sleeping costs no CPU time");
+    }
+}

@@ -1,0 +1,111 @@
+//! Bulk TCP by iperf3 (<https://software.es.net/iperf/>), for those who want to see a tool they know.
+//!
+//! iperf3 talks over a control connection beside its data connection. The control connection must not cross the radio,
+//! where it would wait in the queues under test; see the `management` module for how the two are told apart.
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use evenair_sys::process::tie;
+
+use super::state::{App, Times, sleep_until};
+
+/// A client's choices.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) local: IpAddr,
+    pub(super) server: SocketAddr,
+    pub(super) data_port: u16,
+    pub(super) reverse: bool,
+    pub(super) bytes: Option<u64>,
+    pub(super) congestion_control: Option<String>,
+}
+
+/// Starts a server. Dies with the calling thread, which has to stay.
+pub(super) fn serve(listen: SocketAddr) -> Result<Child, String> {
+    let mut command = Command::new("iperf3");
+    command.args(["--server", "--bind", &listen.ip().to_string(), "--port", &listen.port().to_string()]);
+    spawn(&mut command)
+}
+
+/// Notes when a server ends before its application.
+pub(super) fn watch(app: &App, mut server: Child) {
+    if let Some(_ended) = wait(app, &mut server) {
+        app.note(format!("the iperf3 server ended: {}", last_words(&mut server)));
+    }
+}
+
+pub(super) fn run_client(app: &Arc<App>, client: &Client, times: Times) {
+    sleep_until(times.start_ns);
+    while !app.is_stopped() {
+        let seconds = times.stop_ns.saturating_sub(evenair_sys::rt::monotonic_ns()).div_ceil(1_000_000_000).max(1);
+        let mut command = command(client, seconds);
+        let mut child = match spawn(&mut command) {
+            Ok(child) => child,
+            Err(error) => return app.note(error),
+        };
+        match wait(app, &mut child) {
+            Some(true) | None => return,
+            Some(false) => app.note(format!("iperf3 failed: {}; trying again", last_words(&mut child))),
+        }
+        thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn command(client: &Client, seconds: u64) -> Command {
+    let mut command = Command::new("iperf3");
+    command.args(["--client", &client.server.ip().to_string(), "--port", &client.server.port().to_string()]);
+    command.args(["--bind", &client.local.to_string(), "--cport", &client.data_port.to_string()]);
+    match client.bytes {
+        Some(bytes) => command.args(["--bytes", &bytes.to_string()]),
+        None => command.args(["--time", &seconds.to_string()]),
+    };
+    if client.reverse {
+        command.arg("--reverse");
+    }
+    if let Some(name) = &client.congestion_control {
+        command.args(["--congestion", name]);
+    }
+    command
+}
+
+fn spawn(command: &mut Command) -> Result<Child, String> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    tie(command, None).spawn().map_err(|e| format!("start iperf3: {e}"))
+}
+
+/// Whether it succeeded; `None` where the application stopped first.
+fn wait(app: &App, child: &mut Child) -> Option<bool> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status.success()),
+            Ok(None) if app.is_stopped() => {
+                // Both fail only where it has just ended by itself.
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+            Ok(None) => thread::sleep(Duration::from_millis(50)),
+            Err(_) => return Some(false),
+        }
+    }
+}
+
+/// What it wrote; iperf3 puts some of its errors on standard output.
+fn last_words(child: &mut Child) -> String {
+    let mut text = String::new();
+    for pipe in [child.stderr.take().map(read_all), child.stdout.take().map(read_all)].into_iter().flatten() {
+        text.push_str(&pipe);
+    }
+    text.lines().filter(|line| line.contains("error")).collect::<Vec<_>>().join("; ")
+}
+
+fn read_all(mut pipe: impl std::io::Read) -> String {
+    let mut text = String::new();
+    // What could be read is what there is to show.
+    let _ = pipe.read_to_string(&mut text);
+    text
+}

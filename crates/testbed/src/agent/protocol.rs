@@ -1,0 +1,231 @@
+//! What the testbed and the agent of a host say to each other: one JSON object a line, over pipes.
+//!
+//! Pipes and not sockets, because the hosts have no network but the one under test. All instants are nanoseconds of
+//! the machine's monotonic clock, which all processes share.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+/// From the testbed to an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    /// One part of an application. Servers listen before they answer [`Report::Prepared`]; nothing moves yet.
+    Prepare(Part),
+    /// The run begins.
+    Begin {
+        /// Its start.
+        origin_ns: u64,
+        /// Samples are taken at multiples of this after the start.
+        interval_ns: u64,
+    },
+}
+
+/// One host's part of an application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// The application's number in the scenario.
+    pub app: usize,
+    /// After the start of the run.
+    pub start_ns: u64,
+    /// After the start of the run.
+    pub stop_ns: u64,
+    /// What to do.
+    pub task: Task,
+}
+
+/// What one host does for an application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum Task {
+    /// Accepts TCP connections and sends or discards.
+    BulkServer {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// What it does with a connection.
+        transfer: Transfer,
+    },
+    /// Opens one TCP connection, again and again until one stands, and sends or discards.
+    BulkClient {
+        /// The server.
+        server: SocketAddr,
+        /// What it does with the connection.
+        transfer: Transfer,
+    },
+    /// Sends datagrams at a constant rate.
+    UdpSender {
+        /// Where from.
+        local: SocketAddr,
+        /// Where to.
+        remote: SocketAddr,
+        /// Payload bits per second.
+        rate_bps: u64,
+        /// Payload of each.
+        payload_bytes: usize,
+    },
+    /// Counts datagrams.
+    UdpReceiver {
+        /// Where it listens.
+        local: SocketAddr,
+    },
+    /// Sends datagrams back.
+    EchoServer {
+        /// Where it listens.
+        listen: SocketAddr,
+    },
+    /// Sends a small datagram at regular times and measures when it comes back.
+    Pinger {
+        /// The echo server.
+        server: SocketAddr,
+        /// Time between two.
+        interval_ns: u64,
+    },
+    /// Serves objects of any size: `GET /SIZE`.
+    WebServer {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// Congestion control of its answers.
+        congestion_control: String,
+    },
+    /// Reads pages.
+    WebReader {
+        /// The server.
+        server: SocketAddr,
+        /// Fewest and most further objects of a page.
+        objects: (u32, u32),
+        /// Tail exponent, mean and cap of the objects' sizes.
+        size: (f64, u64, u64),
+        /// Pause after a page.
+        think_ns: u64,
+        /// Seed of its draws.
+        seed: u64,
+    },
+    /// Runs `iperf3 --server`.
+    Iperf3Server {
+        /// Where it listens.
+        listen: SocketAddr,
+    },
+    /// Runs `iperf3 --client`.
+    Iperf3Client {
+        /// Where from.
+        local: IpAddr,
+        /// The server.
+        server: SocketAddr,
+        /// Client port of the data connection, which is how routing tells it from the control connection.
+        data_port: u16,
+        /// The server sends.
+        reverse: bool,
+        /// How much to send; until stopped where absent.
+        bytes: Option<u64>,
+        /// Congestion control of the sender, where it is not the host's.
+        congestion_control: Option<String>,
+    },
+}
+
+/// Which way a bulk connection is used by the one who has this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "transfer", rename_all = "snake_case")]
+pub enum Transfer {
+    /// It sends.
+    Send {
+        /// How much; until stopped where absent.
+        bytes: Option<u64>,
+        /// Congestion control, where it is not the host's.
+        congestion_control: Option<String>,
+    },
+    /// It reads and discards.
+    Receive,
+}
+
+/// From an agent to the testbed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum Report {
+    /// The part is ready.
+    Prepared {
+        /// The application.
+        app: usize,
+    },
+    /// Counts of one application at the end of an interval.
+    Sample {
+        /// The application.
+        app: usize,
+        /// Number of the interval, from zero.
+        index: u64,
+        /// Bytes received since the start.
+        received_bytes: u64,
+        /// The connection, on the host that sends.
+        tcp: Option<TcpSample>,
+    },
+    /// An echo came back.
+    Echo {
+        /// The application.
+        app: usize,
+        /// How long it took.
+        rtt_us: u64,
+    },
+    /// A page was read.
+    Page {
+        /// The application.
+        app: usize,
+        /// When it began.
+        began_ns: u64,
+        /// How long it took.
+        took_us: u64,
+        /// Objects, the main one included.
+        objects: u32,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// Something worth a line in the log, such as a connection that could not be made.
+    Note {
+        /// The application.
+        app: usize,
+        /// What happened.
+        text: String,
+    },
+    /// A part cannot be done at all.
+    Failed {
+        /// The application.
+        app: usize,
+        /// Why.
+        error: String,
+    },
+}
+
+/// The sending side of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpSample {
+    /// Congestion window.
+    pub cwnd_segments: u32,
+    /// Smoothed round-trip time.
+    pub srtt_us: u32,
+    /// Segments retransmitted since the connection began.
+    pub retransmits: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_a_line_of_json() {
+        let part = Part {
+            app: 3,
+            start_ns: 1,
+            stop_ns: u64::MAX,
+            task: Task::BulkClient {
+                server: "[fdea::1]:20003".parse().expect("an address"),
+                transfer: Transfer::Send { bytes: None, congestion_control: Some("reno".into()) },
+            },
+        };
+        let request = Request::Prepare(part);
+        let line = serde_json::to_string(&request).expect("serialises");
+        assert!(!line.contains('\n'));
+        assert_eq!(serde_json::from_str::<Request>(&line).expect("parses"), request);
+        let report = Report::Sample { app: 3, index: 7, received_bytes: 1 << 60, tcp: Some(TcpSample::default()) };
+        let line = serde_json::to_string(&report).expect("serialises");
+        assert_eq!(serde_json::from_str::<Report>(&line).expect("parses"), report);
+    }
+}

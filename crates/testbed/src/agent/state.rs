@@ -1,0 +1,141 @@
+//! One application's state inside an agent, shared by its threads and the sampler.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use evenair_sys::rt::monotonic_ns;
+use evenair_sys::tcp;
+
+use super::protocol::{Report, TcpSample};
+
+/// Writes reports, one line each, whole.
+#[derive(Debug, Default)]
+pub(super) struct Reporter;
+
+impl Reporter {
+    pub(super) fn send(&self, report: &Report) {
+        let mut line = serde_json::to_string(report).expect("reports are plain data");
+        line.push('\n');
+        let mut out = std::io::stdout().lock();
+        if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+            // Nobody listens: the testbed has gone.
+            std::process::exit(1);
+        }
+    }
+}
+
+/// The run as the agent knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) start_ns: u64,
+    pub(super) stop_ns: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) number: usize,
+    pub(super) received: AtomicU64,
+    stopped: AtomicBool,
+    /// The connections, to be sampled (the first) and to be cut at the end.
+    connections: Mutex<Vec<(TcpStream, Role)>>,
+    reporter: Arc<Reporter>,
+}
+
+/// What a connection is to its application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The application sends data on it.
+    Sender,
+    /// The application only reads from it.
+    Receiver,
+}
+
+impl App {
+    pub(super) fn new(number: usize, reporter: Arc<Reporter>) -> Self {
+        let (received, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { number, received, stopped, connections: Mutex::new(Vec::new()), reporter }
+    }
+
+    pub(super) fn report(&self, report: &Report) {
+        self.reporter.send(report);
+    }
+
+    pub(super) fn note(&self, text: String) {
+        self.report(&Report::Note { app: self.number, text });
+    }
+
+    pub(super) fn count_received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Takes note of a connection: closing it will reset the peer, and the end of the application cuts it. An error
+    /// where the application has ended already.
+    pub(super) fn adopt(&self, stream: &TcpStream, role: Role) -> std::io::Result<()> {
+        tcp::reset_on_close(stream)?;
+        let copy = stream.try_clone()?;
+        let mut connections = self.connections();
+        if self.is_stopped() {
+            return Err(std::io::ErrorKind::ConnectionAborted.into());
+        }
+        connections.push((copy, role));
+        Ok(())
+    }
+
+    /// Forgets a connection that has ended.
+    pub(super) fn release(&self, stream: &TcpStream) {
+        let port = |s: &TcpStream| (s.local_addr().ok(), s.peer_addr().ok());
+        let ended = port(stream);
+        self.connections().retain(|(held, _)| port(held) != ended);
+    }
+
+    /// Ends the application: its threads find their connections cut.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        for (stream, _) in self.connections().drain(..) {
+            // An error means that the peer has cut it first.
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    /// The state of its first sending connection.
+    pub(super) fn sample(&self) -> Option<TcpSample> {
+        let connections = self.connections();
+        let (stream, _) = connections.iter().find(|(_, role)| *role == Role::Sender)?;
+        let state = tcp::state(stream).ok()?;
+        Some(TcpSample { cwnd_segments: state.cwnd_segments, srtt_us: state.srtt_us, retransmits: state.retransmits })
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Vec<(TcpStream, Role)>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sleeps until the monotonic clock shows `at_ns`.
+pub(super) fn sleep_until(at_ns: u64) {
+    while let Some(left) = at_ns.checked_sub(monotonic_ns()).filter(|&left| left > 0) {
+        thread::sleep(Duration::from_nanos(left));
+    }
+}
+
+/// Connects, trying again each second, until the application stops. The kernel's own patience with an unanswered
+/// connection attempt (two minutes) comes first.
+pub(super) fn connect(app: &App, server: std::net::SocketAddr, role: Role) -> Option<TcpStream> {
+    while !app.is_stopped() {
+        let attempt = TcpStream::connect(server).and_then(|stream| app.adopt(&stream, role).map(|()| stream));
+        match attempt {
+            Ok(stream) => return Some(stream),
+            Err(_) if app.is_stopped() => break,
+            Err(error) => app.note(format!("no connection to {server}: {error}; trying again")),
+        }
+        thread::sleep(Duration::from_secs(1));
+    }
+    None
+}

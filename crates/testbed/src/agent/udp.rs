@@ -1,0 +1,93 @@
+//! Datagrams: constant rate, and echo.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use evenair_sys::rt::monotonic_ns;
+
+use super::protocol::Report;
+use super::state::{App, Times, sleep_until};
+
+/// How often a blocked receiver looks whether it is to stop.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// A sender that fell behind by more than this gives the time up instead of sending a long burst.
+const MOST_BEHIND_NS: u64 = 50_000_000;
+/// Size of an echo's payload: 64 bytes with its headers, as ping(8) has it.
+const ECHO_BYTES: usize = 36;
+
+pub(super) fn bind(address: SocketAddr) -> Result<UdpSocket, String> {
+    let socket = UdpSocket::bind(address).map_err(|e| format!("bind {address}: {e}"))?;
+    socket.set_read_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
+    Ok(socket)
+}
+
+pub(super) fn send(app: &App, socket: &UdpSocket, to: SocketAddr, rate_bps: u64, payload: usize, times: Times) {
+    sleep_until(times.start_ns);
+    let datagram = vec![0x5a; payload];
+    let spacing_ns = (payload as u64 * 8 * 1_000_000_000).div_ceil(rate_bps.max(1)).max(1);
+    let mut next = monotonic_ns();
+    while !app.is_stopped() {
+        sleep_until(next);
+        let now = monotonic_ns();
+        next = next.max(now.saturating_sub(MOST_BEHIND_NS));
+        while next <= now && !app.is_stopped() {
+            // A full queue or an ICMP error loses the datagram, which is what datagrams are for.
+            let _ = socket.send_to(&datagram, to);
+            next += spacing_ns;
+        }
+    }
+}
+
+pub(super) fn receive(app: &App, socket: &UdpSocket) {
+    let mut buffer = [0; 65_536];
+    while !app.is_stopped() {
+        if let Ok((n, _)) = socket.recv_from(&mut buffer) {
+            app.count_received(n);
+        }
+    }
+}
+
+pub(super) fn echo(app: &App, socket: &UdpSocket) {
+    let mut buffer = [0; 65_536];
+    while !app.is_stopped() {
+        if let Ok((n, from)) = socket.recv_from(&mut buffer) {
+            let _ = socket.send_to(&buffer[..n], from);
+        }
+    }
+}
+
+pub(super) fn ping(app: &Arc<App>, server: SocketAddr, interval_ns: u64, times: Times) {
+    sleep_until(times.start_ns);
+    let any: SocketAddr = if server.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
+    let socket = match bind(any) {
+        Ok(socket) => Arc::new(socket),
+        Err(error) => return app.note(error),
+    };
+    let listener = { (Arc::clone(app), Arc::clone(&socket)) };
+    thread::spawn(move || hear_echoes(&listener.0, &listener.1));
+    let mut next = times.start_ns;
+    while !app.is_stopped() {
+        let mut datagram = [0; ECHO_BYTES];
+        datagram[..8].copy_from_slice(&monotonic_ns().to_be_bytes());
+        if let Err(error) = socket.send_to(&datagram, server)
+            && error.kind() != ErrorKind::WouldBlock
+        {
+            app.note(format!("no echo request: {error}"));
+        }
+        next += interval_ns;
+        sleep_until(next);
+    }
+}
+
+fn hear_echoes(app: &App, socket: &UdpSocket) {
+    let mut buffer = [0; ECHO_BYTES];
+    while !app.is_stopped() {
+        let Ok((ECHO_BYTES, _)) = socket.recv_from(&mut buffer) else { continue };
+        let sent_ns = u64::from_be_bytes(*buffer.first_chunk().expect("it is longer"));
+        let rtt_us = monotonic_ns().saturating_sub(sent_ns) / 1000;
+        app.report(&Report::Echo { app: app.number, rtt_us });
+    }
+}

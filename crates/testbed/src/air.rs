@@ -1,0 +1,290 @@
+//! The access point and its stations on the simulated medium, in event time: Ethernet frames in, Ethernet frames out.
+//!
+//! What crosses the air is the IP packet; the medium adds what 802.11 adds. The access point bridges: a frame from a
+//! station goes to the wired side, to another station through the access point's own queue, or, to a group address, to
+//! both (a group frame is sent once at the lowest basic rate to all). A frame toward a station that is not associated
+//! is dropped and counted, as an access point does.
+//!
+//! Not here: power save, association frames, encryption overhead.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use evenair_medium::{DropReason, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To, Totals};
+use evenair_packet::MacAddr;
+use evenair_scenario::{AfterCollision, Radio};
+use evenair_units::{Airtime, Bytes, Instant, Limit, Streams};
+use evenair_wifi::PhyRate;
+
+use crate::switch::{HEADER_BYTES, addresses};
+
+/// The air of one access point.
+#[derive(Debug)]
+pub struct Air {
+    medium: Medium<Vec<u8>>,
+    access_point: NodeId,
+    station_buffer: Limit,
+    stations: Vec<Station>,
+    by_mac: BTreeMap<MacAddr, usize>,
+    by_node: BTreeMap<NodeId, usize>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+struct Station {
+    mac: MacAddr,
+    rate: PhyRate,
+    /// Present while associated.
+    node: Option<NodeId>,
+}
+
+/// What comes out of the air.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A frame reached a station.
+    ToStation {
+        /// When its last bit arrived.
+        at: Instant,
+        /// The station's number.
+        station: usize,
+        /// Ethernet frame.
+        frame: Vec<u8>,
+    },
+    /// A group frame reached all stations.
+    ToAllStations {
+        /// When its last bit arrived.
+        at: Instant,
+        /// The station from which it came, which ignores it.
+        except: Option<usize>,
+        /// Ethernet frame.
+        frame: Vec<u8>,
+    },
+    /// A frame reached the access point and goes on to the wired side.
+    ToWire {
+        /// When its last bit arrived.
+        at: Instant,
+        /// The station that sent it.
+        station: usize,
+        /// Ethernet frame.
+        frame: Vec<u8>,
+    },
+    /// A frame was lost.
+    Lost {
+        /// Where.
+        place: Place,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Where a frame was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// At the access point.
+    AccessPoint,
+    /// At a station, by its number.
+    Station(usize),
+}
+
+/// Why a frame was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// By the medium.
+    Medium(DropReason),
+    /// Its destination is no station here, or one that is not associated, or its sender is not associated.
+    NotAssociated,
+    /// Shorter than an Ethernet header.
+    Malformed,
+}
+
+impl Air {
+    /// An access point with stations `(mac, rate)`, numbered in this order, all associated.
+    pub fn new(radio: &Radio, stations: &[(MacAddr, PhyRate)], streams: &Streams) -> Self {
+        let mut medium = Medium::new(medium_config(radio), streams);
+        let access_point = medium.add_node(node_config(radio.ap_buffer));
+        let mut air = Self {
+            medium,
+            access_point,
+            station_buffer: radio.station_buffer,
+            stations: stations.iter().map(|&(mac, rate)| Station { mac, rate, node: None }).collect(),
+            by_mac: stations.iter().enumerate().map(|(index, &(mac, _))| (mac, index)).collect(),
+            by_node: BTreeMap::new(),
+            outputs: VecDeque::new(),
+        };
+        (0..stations.len()).for_each(|station| air.join(station));
+        air
+    }
+
+    /// Associates a station; nothing happens if it is.
+    pub fn join(&mut self, station: usize) {
+        if self.stations[station].node.is_none() {
+            let node = self.medium.add_node(node_config(self.station_buffer));
+            self.stations[station].node = Some(node);
+            self.by_node.insert(node, station);
+        }
+    }
+
+    /// A station goes away with what it holds; nothing happens if it is away.
+    pub fn leave(&mut self, now: Instant, station: usize) {
+        if let Some(node) = self.stations[station].node.take() {
+            self.medium.remove_node(now, node);
+            self.drain(now);
+            self.by_node.remove(&node);
+        }
+    }
+
+    /// The frames to and from a station that are queued from now on are sent at this rate.
+    pub fn set_rate(&mut self, station: usize, rate: PhyRate) {
+        self.stations[station].rate = rate;
+    }
+
+    /// A station sends a frame.
+    pub fn handle_station_frame(&mut self, now: Instant, station: usize, frame: Vec<u8>) {
+        let Station { rate, node, .. } = self.stations[station];
+        match node {
+            None => self.lose(Place::Station(station), Reason::NotAssociated),
+            Some(_) if frame.len() < HEADER_BYTES => self.lose(Place::Station(station), Reason::Malformed),
+            Some(node) => self.enqueue(now, node, To::Node(self.access_point), rate, frame),
+        }
+    }
+
+    /// A frame comes to the access point from the wired side.
+    pub fn handle_wired_frame(&mut self, now: Instant, frame: Vec<u8>) {
+        match addresses(&frame) {
+            None => self.lose(Place::AccessPoint, Reason::Malformed),
+            Some((destination, _)) => self.send_down(now, destination, frame),
+        }
+    }
+
+    /// Lets the medium do all that is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.medium.handle_timeout(now);
+        self.drain(now);
+    }
+
+    /// The next thing that came out.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When the medium wants [`Self::handle_timeout`].
+    pub fn poll_deadline(&self) -> Option<Instant> {
+        self.medium.poll_deadline()
+    }
+
+    /// What the access point's queue holds.
+    pub fn access_point_queue(&self) -> QueueState {
+        self.medium.queue(self.access_point)
+    }
+
+    /// What the medium was used for.
+    pub fn totals(&self, now: Instant) -> Totals {
+        self.medium.totals(now)
+    }
+
+    /// Airtime of the access point's accesses so far.
+    pub fn access_point_airtime(&self) -> Airtime {
+        self.medium.counters(self.access_point).airtime
+    }
+
+    /// Airtime of a station's accesses since it joined; none while it is away.
+    pub fn station_airtime(&self, station: usize) -> Airtime {
+        self.stations[station].node.map_or(Airtime::ZERO, |node| self.medium.counters(node).airtime)
+    }
+
+    fn send_down(&mut self, now: Instant, destination: MacAddr, frame: Vec<u8>) {
+        if destination.is_multicast() {
+            // The medium sends broadcasts at the lowest basic rate whatever rate is given.
+            let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
+            return self.enqueue(now, self.access_point, To::Broadcast, rate, frame);
+        }
+        let station = self.by_mac.get(&destination).map(|&index| &self.stations[index]);
+        match station.and_then(|station| Some((station.node?, station.rate))) {
+            Some((node, rate)) => self.enqueue(now, self.access_point, To::Node(node), rate, frame),
+            None => self.lose(Place::AccessPoint, Reason::NotAssociated),
+        }
+    }
+
+    fn enqueue(&mut self, now: Instant, from: NodeId, to: To, rate: PhyRate, frame: Vec<u8>) {
+        let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
+        self.medium.handle_frame(now, from, Mpdu { to, msdu, rate, frame });
+        self.drain(now);
+    }
+
+    /// Turns the medium's events into outputs. The access point's forwarding between stations puts new frames into the
+    /// medium, whose events (a full buffer) come out in the same loop.
+    fn drain(&mut self, now: Instant) {
+        while let Some(event) = self.medium.poll_event() {
+            match event {
+                Event::Delivered { at, from, to, frame, .. } => self.deliver(now, at, from, to, frame),
+                Event::Dropped { from, reason, .. } => {
+                    let place = self.by_node.get(&from).map_or(Place::AccessPoint, |&index| Place::Station(index));
+                    self.lose(place, Reason::Medium(reason));
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, at: Instant, from: NodeId, to: To, frame: Vec<u8>) {
+        let sender = self.by_node.get(&from).copied();
+        match (sender, to) {
+            (Some(station), _) => self.forward_from(now, at, station, frame),
+            (None, To::Node(node)) => match self.by_node.get(&node) {
+                Some(&station) => self.outputs.push_back(Output::ToStation { at, station, frame }),
+                None => self.lose(Place::AccessPoint, Reason::NotAssociated),
+            },
+            (None, To::Broadcast) => {
+                let source = addresses(&frame).map(|(_, source)| source);
+                let except = source.and_then(|source| self.by_mac.get(&source).copied());
+                self.outputs.push_back(Output::ToAllStations { at, except, frame });
+            }
+        }
+    }
+
+    fn forward_from(&mut self, now: Instant, at: Instant, station: usize, frame: Vec<u8>) {
+        let (destination, _) = addresses(&frame).expect("short frames were refused at the station");
+        if destination.is_multicast() {
+            self.send_down(now, destination, frame.clone());
+        } else if self.by_mac.contains_key(&destination) {
+            return self.send_down(now, destination, frame);
+        }
+        self.outputs.push_back(Output::ToWire { at, station, frame });
+    }
+
+    fn lose(&mut self, place: Place, reason: Reason) {
+        self.outputs.push_back(Output::Lost { place, reason });
+    }
+
+    /// How many stations there are, associated or not.
+    pub fn stations(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// Number of the station with this address.
+    pub fn station_of(&self, mac: MacAddr) -> Option<usize> {
+        self.by_mac.get(&mac).copied()
+    }
+
+    /// Address of a station.
+    pub fn mac_of(&self, station: usize) -> MacAddr {
+        self.stations[station].mac
+    }
+}
+
+/// The medium of a scenario's radio.
+pub(crate) fn medium_config(radio: &Radio) -> MediumConfig {
+    MediumConfig {
+        phy: radio.phy.clone(),
+        rts_threshold: radio.rts_threshold,
+        short_retry_limit: radio.short_retry_limit,
+        long_retry_limit: radio.long_retry_limit,
+        after_collision: match radio.after_collision {
+            AfterCollision::Eifs => evenair_medium::AfterCollision::Eifs,
+            AfterCollision::Difs => evenair_medium::AfterCollision::Difs,
+        },
+    }
+}
+
+/// A node with this buffer.
+pub(crate) fn node_config(buffer: Limit) -> NodeConfig {
+    NodeConfig { buffer }
+}

@@ -1,0 +1,166 @@
+//! Everything that a run tells, put in order by interval.
+//!
+//! Three sources speak of the same intervals: the radio's snapshots (what crossed the air), the agents' samples (what
+//! applications received, how the senders' TCP stands) and the box's status. All use the same boundaries, multiples of
+//! the scenario's interval after the start.
+
+use evenair_scenario::results::{EventRecord, PageRecord};
+use evenair_scenario::{AppKind, Scenario};
+use evenair_units::Span;
+
+use crate::agent::protocol::{Report, TcpSample};
+use crate::lateness::Histogram;
+use crate::meter::AppCount;
+use crate::middlebox::Status;
+use crate::preflight::uses_iperf3;
+use crate::radio::Snapshot;
+
+/// What is known of one interval.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// One per application: what crossed the air in it.
+    pub apps: Vec<AppCount>,
+    /// Bytes over the WLAN hop that belong to no application.
+    pub other_bytes: u64,
+    /// Time average of the access point's queue.
+    pub queue_mean_packets: f64,
+    /// The box, at the end of the interval.
+    pub middlebox: Option<Status>,
+}
+
+/// One application's samples.
+#[derive(Clone, Debug, Default)]
+pub struct AppSamples {
+    /// Bytes received since the start, at the end of each interval.
+    pub received_bytes: Vec<Option<u64>>,
+    /// The sender's connection at the end of each interval.
+    pub tcp: Vec<Option<TcpSample>>,
+    /// Round-trip times of echoes.
+    pub echoes: Histogram,
+}
+
+/// A run's tale so far.
+#[derive(Debug)]
+pub struct Collected {
+    /// One per interval that has passed.
+    pub intervals: Vec<Interval>,
+    /// One per application.
+    pub samples: Vec<AppSamples>,
+    /// What happened.
+    pub events: Vec<EventRecord>,
+    /// Pages read.
+    pub pages: Vec<PageRecord>,
+    /// The last snapshot of the radio: totals and punctuality.
+    pub last: Option<Snapshot>,
+    /// The last that was heard of the box.
+    pub last_status: Option<Status>,
+    origin_ns: u64,
+}
+
+impl Collected {
+    /// Of a run that begins when the monotonic clock shows `origin_ns`.
+    pub fn new(scenario: &Scenario, origin_ns: u64) -> Self {
+        Self {
+            intervals: Vec::new(),
+            samples: vec![AppSamples::default(); scenario.apps.len()],
+            events: Vec::new(),
+            pages: Vec::new(),
+            last: None,
+            last_status: None,
+            origin_ns,
+        }
+    }
+
+    /// The radio finished an interval.
+    pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+        let zero = vec![AppCount::default(); snapshot.apps.len()];
+        let before = self.last.as_ref().map_or(&zero, |last| &last.apps);
+        let apps = snapshot.apps.iter().zip(before).map(|(now, before)| difference(now, before)).collect();
+        let other_before = self.last.as_ref().map_or(0, |last| last.other_bytes);
+        self.intervals.push(Interval {
+            apps,
+            other_bytes: snapshot.other_bytes - other_before,
+            queue_mean_packets: snapshot.queue_mean_packets,
+            middlebox: None,
+        });
+        self.last = Some(snapshot);
+    }
+
+    /// The box answered for an interval.
+    pub fn add_status(&mut self, index: usize, status: Status) {
+        if let Some(interval) = self.intervals.get_mut(index) {
+            interval.middlebox = Some(status.clone());
+        }
+        self.last_status = Some(status);
+    }
+
+    /// An agent spoke.
+    pub fn add_report(&mut self, scenario: &Scenario, report: Report) {
+        match report {
+            Report::Sample { app, index, received_bytes, tcp } => {
+                let samples = &mut self.samples[app];
+                let index = index as usize;
+                // Both ends of an application send samples; only one of them receives.
+                *at(&mut samples.received_bytes, index).get_or_insert(0) += received_bytes;
+                if let Some(tcp) = tcp.filter(|_| matches!(scenario.apps[app].kind, AppKind::Bulk { .. })) {
+                    *at(&mut samples.tcp, index) = Some(tcp);
+                }
+            }
+            Report::Echo { app, rtt_us } => self.samples[app].echoes.record(Span::from_micros(rtt_us)),
+            Report::Page { app, began_ns, took_us, objects, bytes } => self.pages.push(PageRecord {
+                app: scenario.apps[app].name.clone(),
+                at_s: Span::from_nanos(began_ns.saturating_sub(self.origin_ns)).as_secs_f64(),
+                took_s: Span::from_micros(took_us).as_secs_f64(),
+                objects,
+                bytes,
+            }),
+            Report::Note { app, text } => {
+                tracing::info!(app = scenario.apps[app].name, "{text}");
+                let at = Span::from_nanos(evenair_sys::rt::monotonic_ns().saturating_sub(self.origin_ns));
+                self.add_event(at, "note", format!("{}: {text}", scenario.apps[app].name));
+            }
+            Report::Prepared { .. } | Report::Failed { .. } => {}
+        }
+    }
+
+    /// Something happened.
+    pub fn add_event(&mut self, at: Span, what: &str, detail: String) {
+        self.events.push(EventRecord { at_s: at.as_secs_f64(), what: what.to_owned(), detail });
+    }
+
+    /// Bytes that application `app` received in interval `index`: from its own account, or, where it gives none, from
+    /// what TCP acknowledged over the air.
+    pub fn goodput_bytes(&self, scenario: &Scenario, app: usize, index: usize) -> u64 {
+        if uses_iperf3(&scenario.apps[app]) {
+            return self.intervals.get(index).map_or(0, |interval| interval.apps[app].goodput_bytes);
+        }
+        let received = &self.samples[app].received_bytes;
+        let up_to = |end: usize| received.iter().take(end).rev().find_map(|bytes| *bytes).unwrap_or(0);
+        up_to(index + 1).saturating_sub(up_to(index))
+    }
+
+    /// Segments that the sender of application `app` retransmitted in interval `index`.
+    pub fn retransmits(&self, app: usize, index: usize) -> u64 {
+        let total = |index: usize| self.samples[app].tcp.get(index).copied().flatten().map(|tcp| tcp.retransmits);
+        let Some(now) = total(index) else { return 0 };
+        let before = index.checked_sub(1).and_then(total).unwrap_or(0);
+        // A new connection counts from zero again.
+        u64::from(now.checked_sub(before).unwrap_or(now))
+    }
+}
+
+fn at<T: Default + Clone>(values: &mut Vec<T>, index: usize) -> &mut T {
+    if values.len() <= index {
+        values.resize(index + 1, T::default());
+    }
+    &mut values[index]
+}
+
+fn difference(now: &AppCount, before: &AppCount) -> AppCount {
+    AppCount {
+        ip_bytes: now.ip_bytes - before.ip_bytes,
+        data_packets: now.data_packets - before.data_packets,
+        ack_packets: now.ack_packets - before.ack_packets,
+        goodput_bytes: now.goodput_bytes - before.goodput_bytes,
+    }
+}

@@ -1,0 +1,336 @@
+//! The real-time loop: simulated air and wires between TAP devices.
+//!
+//! Simulated time is the monotonic clock. The loop sleeps until the model's next deadline or until a device is
+//! readable, lets the model do what is due *at its own simulated instants*, and hands frames over as soon as it can.
+//! Devices are read eagerly, so that the queues in which frames wait are the model's and never the kernel's. Nothing
+//! in the loop blocks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use evenair_medium::Totals;
+use evenair_packet::MacAddr;
+use evenair_scenario::{Direction, Place, Scenario};
+use evenair_sys::rt::{Waker, thread_cpu_ns};
+use evenair_sys::tap::Tap;
+use evenair_units::{Instant, Span, Streams};
+use evenair_wifi::PhyRate;
+
+use crate::air::{self, Air, Output};
+use crate::error::TestbedError;
+use crate::lateness::Record;
+use crate::meter::Meter;
+use crate::plan;
+use crate::radio::{Command, Snapshot};
+use crate::topology::{self, Port};
+use crate::waiter::{Clock, Ready, Waiter};
+use crate::wire::{self, Wire};
+
+/// Frames read from one device before the others have their turn.
+const BATCH: usize = 64;
+/// A TAP device gives at most MTU + 18 bytes.
+const FRAME_MAX: usize = 2048;
+
+pub(crate) struct Engine {
+    clock: Clock,
+    waiter: Waiter,
+    taps: Vec<(Port, Tap)>,
+    by_port: BTreeMap<Port, usize>,
+    air: Air,
+    wire: Wire,
+    waker: Arc<Waker>,
+    inbox: Receiver<Command>,
+    outbox: Sender<Snapshot>,
+    blank_meter: Meter,
+    counts: Counts,
+    schedule: Option<Schedule>,
+}
+
+/// What is counted since the start of measuring.
+struct Counts {
+    meter: Meter,
+    record: Record,
+    air_losses: BTreeMap<(air::Place, air::Reason), u64>,
+    refused_by_device: u64,
+    /// Packets times nanoseconds in the access point's queue, since the last snapshot.
+    queue_area: u128,
+    queue_since: Instant,
+    queue_packets: usize,
+    medium_base: Totals,
+    cpu_base_ns: u64,
+    wire_base: BTreeMap<wire::Port, u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Schedule {
+    start: Instant,
+    interval: Span,
+    next: u64,
+}
+
+impl Schedule {
+    fn due(&self) -> Instant {
+        self.start + self.interval * self.next
+    }
+}
+
+impl Engine {
+    /// For the calling thread, which is the one that runs the loop.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        clock: Clock,
+        taps: Vec<(Port, Tap)>,
+        waker: Arc<Waker>,
+        inbox: Receiver<Command>,
+        outbox: Sender<Snapshot>,
+    ) -> Result<Self, TestbedError> {
+        let waiter = Waiter::new(clock, taps.iter().map(|(_, tap)| tap), &waker)?;
+        let station_hosts = topology::stations(scenario);
+        let number_of = |host: usize| station_hosts.iter().position(|&h| h == host).unwrap_or(usize::MAX);
+        let meter = Meter::new(scenario, number_of);
+        let air = Air::new(&scenario.radio, &stations(scenario), &Streams::new(scenario.seed));
+        Ok(Self {
+            clock,
+            waiter,
+            by_port: taps.iter().enumerate().map(|(index, &(port, _))| (port, index)).collect(),
+            taps,
+            wire: wired_side(scenario),
+            counts: Counts::new(meter.clone(), &air, &BTreeMap::new(), clock.now()),
+            blank_meter: meter,
+            air,
+            waker,
+            inbox,
+            outbox,
+            schedule: None,
+        })
+    }
+
+    /// Runs until told to stop.
+    pub(crate) fn run(mut self) -> Result<(), TestbedError> {
+        let mut ready = Ready::default();
+        loop {
+            self.advance(self.clock.now());
+            self.waiter.wait(self.deadline(), &mut ready)?;
+            if ready.woken && self.obey() {
+                return Ok(());
+            }
+            for &device in &ready.devices {
+                self.read(device)?;
+            }
+        }
+    }
+
+    fn model_deadline(&self) -> Option<Instant> {
+        earlier(self.air.poll_deadline(), self.wire.poll_deadline())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        earlier(self.model_deadline(), self.schedule.map(|schedule| schedule.due()))
+    }
+
+    /// Lets the model do all that is due, and hands over what comes out of it.
+    fn advance(&mut self, now: Instant) {
+        while let Some(due) = self.schedule.filter(|schedule| schedule.due() <= now) {
+            self.advance_model(due.due().max(self.counts.queue_since));
+            self.tick(now);
+        }
+        self.advance_model(now);
+    }
+
+    fn advance_model(&mut self, now: Instant) {
+        let Some(due) = self.model_deadline().filter(|&due| due <= now) else { return };
+        let idle_before = self.air.totals(due.max(self.counts.queue_since)).idle;
+        self.air.handle_timeout(now);
+        self.counts.record.idle_for_late += self.air.totals(now).idle.saturating_sub(idle_before);
+        self.hand_over(now);
+    }
+
+    fn hand_over(&mut self, now: Instant) {
+        loop {
+            if let Some(output) = self.air.poll_output() {
+                self.hand_over_air(output);
+            } else if let Some(delivery) = self.wire.poll_frame(now) {
+                self.write(Port::Wire(delivery.port), delivery.at, &delivery.frame);
+            } else {
+                break;
+            }
+        }
+        self.note_queue(now);
+    }
+
+    fn hand_over_air(&mut self, output: Output) {
+        match output {
+            Output::ToStation { at, station, frame } => {
+                self.write(Port::Station(station), at, &frame);
+                self.counts.meter.count(station, Direction::Down, &frame);
+            }
+            Output::ToAllStations { at, except, frame } => {
+                for station in (0..self.air.stations()).filter(|&station| Some(station) != except) {
+                    self.write(Port::Station(station), at, &frame);
+                }
+            }
+            Output::ToWire { at, station, frame } => {
+                self.write(Port::AccessPoint, at, &frame);
+                self.counts.meter.count(station, Direction::Up, &frame);
+            }
+            Output::Lost { place, reason } => {
+                *self.counts.air_losses.entry((place, reason)).or_default() += 1;
+            }
+        }
+    }
+
+    /// Hands a frame, which arrived at `at` in simulated time, to a machine.
+    fn write(&mut self, port: Port, at: Instant, frame: &[u8]) {
+        let tap = &self.taps[self.by_port[&port]].1;
+        self.counts.record.lateness.record(self.clock.now().saturating_since(at));
+        // An interface that its owner took down, or a kernel out of memory: the frame is lost as on a real one.
+        self.counts.refused_by_device += u64::from(tap.write(frame).is_err());
+    }
+
+    fn read(&mut self, device: usize) -> Result<(), TestbedError> {
+        let mut buffer = [0; FRAME_MAX];
+        for _ in 0..BATCH {
+            let now = self.clock.now();
+            let Some(n) = self.taps[device].1.read(&mut buffer)? else {
+                self.waiter.note_empty(device, now);
+                return Ok(());
+            };
+            self.counts.record.ingress_lag.record(self.waiter.lag(device, now));
+            // The model must have done what was due before something new comes in.
+            self.advance(now);
+            self.take_in(now, device, buffer[..n].to_vec());
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, now: Instant, device: usize, frame: Vec<u8>) {
+        match self.taps[device].0 {
+            Port::Station(station) => self.air.handle_station_frame(now, station, frame),
+            Port::AccessPoint => self.air.handle_wired_frame(now, frame),
+            Port::Wire(port) => self.wire.handle_frame(now, port, frame),
+        }
+        self.hand_over(now);
+    }
+
+    /// Does as told; true when told to stop.
+    fn obey(&mut self) -> bool {
+        self.waker.clear();
+        while let Ok(command) = self.inbox.try_recv() {
+            let now = self.clock.now();
+            self.advance(now);
+            match command {
+                Command::Measure { start, interval } => self.measure_from(now, start, interval),
+                Command::Join(station) => self.air.join(station),
+                Command::Leave(station) => self.air.leave(now, station),
+                Command::Rate(station, rate) => self.air.set_rate(station, rate),
+                Command::Stop => return true,
+            }
+            self.hand_over(now);
+        }
+        false
+    }
+
+    fn measure_from(&mut self, now: Instant, start: Instant, interval: Span) {
+        // Number zero is the start itself: it clears the counts.
+        self.schedule = Some(Schedule { start: start.max(now), interval, next: 0 });
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let Some(schedule) = &mut self.schedule else { return };
+        let due = schedule.due();
+        let number = schedule.next;
+        schedule.next += 1;
+        if number == 0 {
+            self.counts = Counts::new(self.blank_meter.clone(), &self.air, self.wire.drops(), now);
+            return;
+        }
+        let snapshot = self.snapshot(number - 1, due, now);
+        // Nobody listens any more: the run is being taken down.
+        let _ = self.outbox.send(snapshot);
+    }
+
+    fn snapshot(&mut self, index: u64, at: Instant, now: Instant) -> Snapshot {
+        self.note_queue(now);
+        let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
+        let area = std::mem::take(&mut self.counts.queue_area);
+        let counts = &self.counts;
+        Snapshot {
+            index,
+            at,
+            apps: counts.meter.counts(),
+            other_bytes: counts.meter.other_bytes(),
+            queue: self.air.access_point_queue(),
+            queue_mean_packets: area as f64 / interval.as_nanos() as f64,
+            medium: since(self.air.totals(now), counts.medium_base),
+            access_point_airtime: self.air.access_point_airtime(),
+            station_airtime: (0..self.air.stations()).map(|station| self.air.station_airtime(station)).collect(),
+            lateness: counts.record.clone(),
+            air_losses: counts.air_losses.clone(),
+            wire_losses: less(self.wire.drops(), &counts.wire_base),
+            refused_by_device: counts.refused_by_device,
+            cpu: Span::from_nanos(thread_cpu_ns() - counts.cpu_base_ns),
+        }
+    }
+
+    fn note_queue(&mut self, now: Instant) {
+        let counts = &mut self.counts;
+        let passed = now.saturating_since(counts.queue_since).as_nanos();
+        counts.queue_area += u128::from(passed) * counts.queue_packets as u128;
+        counts.queue_since = counts.queue_since.max(now);
+        counts.queue_packets = self.air.access_point_queue().packets;
+    }
+}
+
+impl Counts {
+    fn new(meter: Meter, air: &Air, wire_base: &BTreeMap<wire::Port, u64>, now: Instant) -> Self {
+        Self {
+            meter,
+            record: Record::default(),
+            air_losses: BTreeMap::new(),
+            refused_by_device: 0,
+            queue_area: 0,
+            queue_since: now,
+            queue_packets: air.access_point_queue().packets,
+            medium_base: air.totals(now),
+            cpu_base_ns: thread_cpu_ns(),
+            wire_base: wire_base.clone(),
+        }
+    }
+}
+
+fn wired_side(scenario: &Scenario) -> Wire {
+    let at = |place: Place| -> Vec<usize> {
+        (0..scenario.hosts.len()).filter(|&index| scenario.hosts[index].place == place).collect()
+    };
+    Wire::new(&scenario.lan, &at(Place::Lan), scenario.wan.as_ref(), &at(Place::Wan))
+}
+
+fn stations(scenario: &Scenario) -> Vec<(MacAddr, PhyRate)> {
+    let station = |(index, host): (usize, &evenair_scenario::Host)| match host.place {
+        Place::Station { rate, .. } => Some((plan::host(scenario, index).mac, rate)),
+        Place::Lan | Place::Wan => None,
+    };
+    scenario.hosts.iter().enumerate().filter_map(station).collect()
+}
+
+fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
+    }
+}
+
+fn since(now: Totals, base: Totals) -> Totals {
+    Totals {
+        busy: now.busy.saturating_sub(base.busy),
+        contending: now.contending.saturating_sub(base.contending),
+        idle: now.idle.saturating_sub(base.idle),
+        transmissions: now.transmissions - base.transmissions,
+        collisions: now.collisions - base.collisions,
+    }
+}
+
+fn less(now: &BTreeMap<wire::Port, u64>, base: &BTreeMap<wire::Port, u64>) -> BTreeMap<wire::Port, u64> {
+    now.iter().map(|(&port, &n)| (port, n - base.get(&port).copied().unwrap_or(0))).collect()
+}

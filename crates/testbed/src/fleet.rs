@@ -1,0 +1,224 @@
+//! The agents of all hosts: started in their namespaces, told what to do, listened to, and never left behind.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use evenair_scenario::Scenario;
+use evenair_sys::process::tie;
+
+use crate::agent::protocol::{Report, Request};
+use crate::error::TestbedError;
+use crate::tasks;
+use crate::topology::Topology;
+
+/// An agent that has not prepared a part after this long never will.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(10);
+/// So much of the end of a child's standard error is kept.
+const LAST_WORDS_BYTES: usize = 4096;
+
+/// The agents. Dropping them ends them.
+#[derive(Debug)]
+pub struct Fleet {
+    agents: Vec<Agent>,
+    heard: Receiver<(usize, Heard)>,
+}
+
+/// What comes from an agent.
+#[derive(Debug)]
+enum Heard {
+    Report(Report),
+    /// It closed its output: it has ended, or is about to.
+    Closed,
+}
+
+#[derive(Debug)]
+struct Agent {
+    host: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    last_words: LastWords,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Fleet {
+    /// Starts one agent in each host that has something to do, and has it prepare. The agents are tied to the calling
+    /// thread: they die when it ends.
+    ///
+    /// # Errors
+    /// Where an agent cannot be started or cannot prepare.
+    pub fn start(scenario: &Scenario, topology: &Topology, program: &Path) -> Result<Self, TestbedError> {
+        let parts = tasks::parts(scenario);
+        let (speak, heard) = channel();
+        let mut fleet = Self { agents: Vec::new(), heard };
+        let mut hosts: Vec<_> = parts.iter().map(|&(host, _)| host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        for &host in &hosts {
+            let machine = &topology.hosts[host];
+            let agent = Agent::start(&machine.name, machine.netns.as_fd(), program, fleet.agents.len(), speak.clone())?;
+            fleet.agents.push(agent);
+        }
+        let count = parts.len();
+        for (host, part) in parts {
+            let agent = hosts.binary_search(&host).expect("collected above");
+            fleet.agents[agent].tell(&Request::Prepare(part))?;
+        }
+        fleet.await_prepared(count)?;
+        Ok(fleet)
+    }
+
+    /// The run begins.
+    ///
+    /// # Errors
+    /// Where an agent has gone.
+    pub fn begin(&mut self, origin_ns: u64, interval_ns: u64) -> Result<(), TestbedError> {
+        self.agents.iter_mut().try_for_each(|agent| agent.tell(&Request::Begin { origin_ns, interval_ns }))
+    }
+
+    /// The next report, waited for no longer than `timeout`.
+    ///
+    /// # Errors
+    /// Where an agent has ended or cannot do its part.
+    pub fn hear(&mut self, timeout: Duration) -> Result<Option<Report>, TestbedError> {
+        match self.heard.recv_timeout(timeout) {
+            Ok((agent, Heard::Report(Report::Failed { app, error }))) => Err(TestbedError::Protocol {
+                who: format!("the agent of {}", self.agents[agent].host),
+                what: format!("cannot do its part of application {app}: {error}"),
+            }),
+            Ok((_, Heard::Report(report))) => Ok(Some(report)),
+            Ok((agent, Heard::Closed)) => Err(self.agents[agent].obituary()),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                // No agent at all: a scenario without applications.
+                thread::sleep(timeout);
+                Ok(None)
+            }
+        }
+    }
+
+    fn await_prepared(&mut self, mut count: usize) -> Result<(), TestbedError> {
+        let deadline = Instant::now() + PREPARE_TIMEOUT;
+        while count > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.hear(left)? {
+                Some(Report::Prepared { .. }) => count -= 1,
+                Some(_) => {}
+                None => {
+                    let what = format!("{count} parts are not ready after {PREPARE_TIMEOUT:?}");
+                    return Err(TestbedError::Protocol { who: "the hosts' agents".to_owned(), what });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Agent {
+    fn start(
+        host: &str,
+        netns: std::os::fd::BorrowedFd<'_>,
+        program: &Path,
+        index: usize,
+        speak: Sender<(usize, Heard)>,
+    ) -> Result<Self, TestbedError> {
+        let mut command = Command::new(program);
+        command.arg("agent").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = tie(&mut command, Some(netns)).spawn();
+        let who = || format!("start the agent of {host} ({} agent)", program.display());
+        let mut child = started.map_err(|source| TestbedError::Child { who: who(), source })?;
+        let last_words = LastWords::of(child.stderr.take().expect("piped"));
+        let stdout = child.stdout.take().expect("piped");
+        let stdin = child.stdin.take();
+        let listener = thread::spawn(move || listen(index, stdout, &speak));
+        Ok(Self { host: host.to_owned(), child, stdin, last_words, listener: Some(listener) })
+    }
+
+    fn tell(&mut self, request: &Request) -> Result<(), TestbedError> {
+        let mut line = serde_json::to_string(request).expect("requests are plain data");
+        line.push('\n');
+        let stdin = self.stdin.as_mut().expect("taken only when dropped");
+        if stdin.write_all(line.as_bytes()).is_ok() { Ok(()) } else { Err(self.obituary()) }
+    }
+
+    fn obituary(&mut self) -> TestbedError {
+        child_died(format!("the agent of {}", self.host), &mut self.child, &self.last_words)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // The end of its input ends it; SIGKILL makes sure. Errors mean that it has ended already.
+        drop(self.stdin.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+    }
+}
+
+fn listen(index: usize, stdout: impl Read, speak: &Sender<(usize, Heard)>) {
+    for line in BufReader::new(stdout).lines() {
+        let Ok(line) = line else { break };
+        let heard = match serde_json::from_str(&line) {
+            Ok(report) => Heard::Report(report),
+            Err(error) => {
+                let error = format!("not a report: {line}: {error}");
+                Heard::Report(Report::Failed { app: usize::MAX, error })
+            }
+        };
+        if speak.send((index, heard)).is_err() {
+            return;
+        }
+    }
+    // Nobody listens: the fleet is being dropped.
+    let _ = speak.send((index, Heard::Closed));
+}
+
+/// The error for a child that ended. Waits for it a moment: its output closes before it is gone.
+pub(crate) fn child_died(who: String, child: &mut Child, last_words: &LastWords) -> TestbedError {
+    let mut status = "still running, but it closed its output".to_owned();
+    for _ in 0..50 {
+        if let Ok(Some(ended)) = child.try_wait() {
+            status = ended.to_string();
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    TestbedError::ChildDied { who, status, stderr: last_words.text() }
+}
+
+/// The end of what a child wrote to standard error.
+#[derive(Clone, Debug)]
+pub(crate) struct LastWords {
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+impl LastWords {
+    /// Reads `stderr` on a thread of its own until it is closed.
+    pub(crate) fn of(mut stderr: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&bytes);
+        thread::spawn(move || {
+            let mut buffer = [0; 1024];
+            while let Ok(n @ 1..) = stderr.read(&mut buffer) {
+                let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&buffer[..n]);
+                let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
+                kept.drain(..excess);
+            }
+        });
+        Self { bytes }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}

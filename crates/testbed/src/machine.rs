@@ -1,0 +1,109 @@
+//! One machine of the testbed: a network namespace with its TAP devices, brought up.
+//!
+//! Addresses and routes are set by one `ip -batch` run inside the namespace, kernel variables through `/proc/sys`.
+//! The namespace and the devices vanish with the [`Machine`], at the latest with this process.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use evenair_sys::netns::{self, Netns};
+use evenair_sys::tap::Tap;
+
+use crate::error::TestbedError;
+
+/// What a machine is to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// For messages.
+    pub name: String,
+    /// Names of its TAP devices.
+    pub taps: Vec<String>,
+    /// Kernel variables, set before the devices are made so that these inherit the defaults.
+    pub sysctls: Vec<(String, String)>,
+    /// Name of the congestion control that programs without a choice of their own get, where the kernel permits: a
+    /// namespace other than the first may only have those that the administrator opened to all users. The agent
+    /// chooses for each socket, which is permitted.
+    pub congestion_control: Option<String>,
+    /// Commands for `ip -batch`, run when the devices are there.
+    pub commands: Vec<String>,
+}
+
+/// A machine that is up.
+#[derive(Debug)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Its network namespace.
+    pub netns: Netns,
+    /// Its TAP devices, in the order of the plan. Taken out by whoever runs the loop.
+    pub taps: Vec<Tap>,
+}
+
+impl Machine {
+    /// Makes the machine.
+    ///
+    /// # Errors
+    /// Where the kernel or `ip` refuses; the message says what to do.
+    pub fn build(plan: &Plan) -> Result<Self, TestbedError> {
+        let netns = Netns::new().map_err(TestbedError::from_namespace)?;
+        let taps = netns.run(|| set_up(plan))??;
+        Ok(Self { name: plan.name.clone(), netns, taps })
+    }
+
+    /// Makes all machines at once; building is mostly waiting for the kernel.
+    ///
+    /// # Errors
+    /// The first error; machines that did come up are gone again.
+    pub fn build_all(plans: &[Plan]) -> Result<Vec<Self>, TestbedError> {
+        std::thread::scope(|scope| {
+            let builders: Vec<_> = plans.iter().map(|plan| scope.spawn(|| Self::build(plan))).collect();
+            let built: Vec<_> = builders
+                .into_iter()
+                .map(|builder| builder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect();
+            built.into_iter().collect()
+        })
+    }
+}
+
+/// Whether this kernel has IPv6.
+pub fn has_ipv6() -> bool {
+    Path::new("/proc/sys/net/ipv6").is_dir()
+}
+
+fn set_up(plan: &Plan) -> Result<Vec<Tap>, TestbedError> {
+    for (name, value) in &plan.sysctls {
+        netns::set_sysctl(name, value)?;
+    }
+    if let Some(name) = &plan.congestion_control
+        && let Err(error) = netns::set_sysctl("net/ipv4/tcp_congestion_control", name)
+    {
+        tracing::debug!(machine = plan.name, %error, "the namespace keeps its default congestion control");
+    }
+    let make = |name: &String| Tap::create(name).map_err(|error| TestbedError::from_tap(name, error));
+    let taps = plan.taps.iter().map(make).collect::<Result<_, _>>()?;
+    run_ip(&plan.name, &plan.commands)?;
+    Ok(taps)
+}
+
+/// Runs the commands through `ip -batch` in the calling thread's namespace.
+///
+/// # Errors
+/// What `ip` wrote, which names the line.
+pub fn run_ip(machine: &str, commands: &[String]) -> Result<(), TestbedError> {
+    let failed = |source| TestbedError::Child { who: "ip".to_owned(), source };
+    let mut ip = Command::new("ip");
+    ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = ip.spawn().map_err(failed)?;
+    let mut input = child.stdin.take().expect("piped");
+    // A write error means that it ended early; its standard error says why.
+    let _ = input.write_all((commands.join("\n") + "\n").as_bytes());
+    drop(input);
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(TestbedError::Configure { machine: machine.to_owned(), stderr })
+}

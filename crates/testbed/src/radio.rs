@@ -1,0 +1,197 @@
+//! The radio as a thread: what the rest of the testbed sees of the real-time loop.
+//!
+//! The loop owns the medium, the links and all TAP devices. Commands go in and snapshots come out through channels
+//! that never make the loop wait.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use evenair_medium::{QueueState, Totals};
+use evenair_scenario::Scenario;
+use evenair_sys::rt::{RealTime, Waker};
+use evenair_sys::tap::Tap;
+use evenair_units::{Airtime, Instant, Span};
+use evenair_wifi::PhyRate;
+
+use crate::air;
+use crate::engine::Engine;
+use crate::error::TestbedError;
+use crate::lateness::Record;
+use crate::meter::AppCount;
+use crate::topology::Port;
+use crate::waiter::Clock;
+use crate::wire;
+
+/// Priority among real-time threads: above the kernel's threaded interrupts would be 50 and more; below leaves them
+/// their turn.
+const PRIORITY: i32 = 40;
+
+/// A running radio. Dropping it stops the loop and closes the TAP devices.
+#[derive(Debug)]
+pub struct Radio {
+    clock: Clock,
+    commands: Sender<Command>,
+    waker: Arc<Waker>,
+    snapshots: Receiver<Snapshot>,
+    granted: RealTime,
+    thread: Option<JoinHandle<Result<(), TestbedError>>>,
+}
+
+/// What the loop can be told.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    /// From `start` on, count afresh, and send a snapshot at the end of each interval.
+    Measure { start: Instant, interval: Span },
+    /// A station associates.
+    Join(usize),
+    /// A station goes.
+    Leave(usize),
+    /// A station's PHY rate changes.
+    Rate(usize, PhyRate),
+    /// The loop ends.
+    Stop,
+}
+
+/// Everything the loop counts, at the end of an interval. Counts run since the start of measuring.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Number of the interval, from zero.
+    pub index: u64,
+    /// When it ended.
+    pub at: Instant,
+    /// One per application.
+    pub apps: Vec<AppCount>,
+    /// IP-level bytes over the WLAN hop that belong to no application.
+    pub other_bytes: u64,
+    /// The access point's queue now.
+    pub queue: QueueState,
+    /// Time average of the access point's queue over the interval, in packets.
+    pub queue_mean_packets: f64,
+    /// What the medium was used for since the start of measuring.
+    pub medium: Totals,
+    /// Airtime of the access point's own accesses.
+    pub access_point_airtime: Airtime,
+    /// Airtime of each station's accesses.
+    pub station_airtime: Vec<Airtime>,
+    /// Punctuality since the start of measuring.
+    pub lateness: Record,
+    /// Frames lost on the air side.
+    pub air_losses: BTreeMap<(air::Place, air::Reason), u64>,
+    /// Frames lost at the wired side's buffers.
+    pub wire_losses: BTreeMap<wire::Port, u64>,
+    /// Frames that a TAP device did not take.
+    pub refused_by_device: u64,
+    /// CPU time of the loop's thread.
+    pub cpu: Span,
+}
+
+impl Radio {
+    /// Starts the loop on a thread of its own.
+    ///
+    /// # Errors
+    /// Where the thread or its descriptors cannot be had.
+    pub fn start(scenario: &Scenario, taps: Vec<(Port, Tap)>) -> Result<Self, TestbedError> {
+        let clock = Clock::start();
+        let waker = Arc::new(Waker::new()?);
+        let (commands, inbox) = channel();
+        let (outbox, snapshots) = channel();
+        let (granted_to, granted) = channel();
+        let scenario = scenario.clone();
+        let own_waker = Arc::clone(&waker);
+        let body = move || {
+            let real_time = evenair_sys::rt::make_real_time(PRIORITY);
+            let engine = Engine::new(&scenario, clock, taps, own_waker, inbox, outbox)?;
+            // The receiver waits for exactly this.
+            let _ = granted_to.send(real_time);
+            let result = engine.run();
+            evenair_sys::rt::unlock_memory();
+            result
+        };
+        let thread = std::thread::Builder::new()
+            .name("radio".into())
+            .spawn(body)
+            .map_err(|source| TestbedError::Child { who: "the radio's thread".to_owned(), source })?;
+        match granted.recv() {
+            Ok(granted) => Ok(Self { clock, commands, waker, snapshots, granted, thread: Some(thread) }),
+            Err(_) => Err(join(thread).err().unwrap_or_else(ended)),
+        }
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Which real-time privileges the kernel granted.
+    pub fn granted(&self) -> &RealTime {
+        &self.granted
+    }
+
+    /// Counts afresh from `start` on, with a snapshot each `interval`.
+    pub fn measure(&self, start: Instant, interval: Span) {
+        self.send(Command::Measure { start, interval });
+    }
+
+    /// Associates a station, by its number among the stations.
+    pub fn join_station(&self, station: usize) {
+        self.send(Command::Join(station));
+    }
+
+    /// Takes a station away.
+    pub fn leave_station(&self, station: usize) {
+        self.send(Command::Leave(station));
+    }
+
+    /// Sets a station's PHY rate.
+    pub fn set_rate(&self, station: usize, rate: PhyRate) {
+        self.send(Command::Rate(station, rate));
+    }
+
+    /// The snapshots that are there.
+    pub fn snapshots(&self) -> impl Iterator<Item = Snapshot> + '_ {
+        self.snapshots.try_iter()
+    }
+
+    /// Ends the loop.
+    ///
+    /// # Errors
+    /// With which the loop had ended before.
+    ///
+    /// # Panics
+    /// If the loop panicked.
+    pub fn stop(mut self) -> Result<(), TestbedError> {
+        self.send(Command::Stop);
+        self.thread.take().map_or(Ok(()), join)
+    }
+
+    /// Whether the loop still runs.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    fn send(&self, command: Command) {
+        // A loop that has ended says why when it is joined.
+        let _ = self.commands.send(command);
+        self.waker.wake();
+    }
+}
+
+impl Drop for Radio {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.send(Command::Stop);
+            // Dropping is for the ways out on which an error is reported already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn join(thread: JoinHandle<Result<(), TestbedError>>) -> Result<(), TestbedError> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn ended() -> TestbedError {
+    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended at once".to_owned() }
+}

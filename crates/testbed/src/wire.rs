@@ -1,0 +1,189 @@
+//! The wired side in event time: a LAN switch, and the Internet link with a switch behind it.
+//!
+//! Each port of the LAN switch has a link of the scenario's rate, one-way delay and buffer on its way *out* of the
+//! switch, so that a frame crosses exactly one such link whichever way it goes, and the port toward the access point is
+//! shared by all that comes from the wire. The way in is immediate: hosts hand over as fast as they can.
+//!
+//! The Internet link joins the router to a switch of the hosts beyond it, with a link for each direction; between those
+//! hosts frames pass at once.
+//!
+//! Sizes are what a link really carries: on the LAN the frame and the 24 bytes that Ethernet spends on it (preamble 8,
+//! FCS 4, inter-frame gap 12), on the Internet link the IP packet alone.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use evenair_link::{Link, LinkConfig};
+use evenair_scenario::{LinkSpec, WanSpec};
+use evenair_units::{Bytes, Instant};
+
+use crate::switch::{Forward, HEADER_BYTES, Switch, addresses};
+
+/// Preamble and start delimiter (8), frame check sequence (4), gap (12): IEEE 802.3 clauses 3.1.1, 4.4.2.
+const ETHERNET_OVERHEAD: u64 = 24;
+
+/// A socket in the wall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Port {
+    /// LAN: toward the box and the access point.
+    Box,
+    /// LAN: a host, by its number in the scenario.
+    LanHost(usize),
+    /// LAN: the router.
+    RouterLan,
+    /// The router's end of the Internet link.
+    RouterWan,
+    /// Beyond the Internet link: a host, by its number in the scenario.
+    WanHost(usize),
+}
+
+/// The wired side.
+#[derive(Debug)]
+pub struct Wire {
+    lan: Switch<Port>,
+    wan: Switch<Port>,
+    /// One on the way out of each LAN port, and the Internet link's directions: down out of [`Port::RouterWan`], up
+    /// as that of all WAN hosts together.
+    links: BTreeMap<Port, Link<(Port, Vec<u8>)>>,
+    up: Option<Link<Vec<u8>>>,
+    wan_hosts: Vec<usize>,
+    direct: VecDeque<Delivery>,
+    drops: BTreeMap<Port, u64>,
+}
+
+/// A frame that arrived at a port.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// When its last bit arrived.
+    pub at: Instant,
+    /// Where.
+    pub port: Port,
+    /// Ethernet frame.
+    pub frame: Vec<u8>,
+}
+
+impl Wire {
+    /// A wired side with these hosts; `wan` brings the router and the hosts beyond it.
+    pub fn new(lan: &LinkSpec, lan_hosts: &[usize], wan: Option<&WanSpec>, wan_hosts: &[usize]) -> Self {
+        let mut ports = vec![Port::Box];
+        ports.extend(lan_hosts.iter().map(|&host| Port::LanHost(host)));
+        ports.extend(wan.map(|_| Port::RouterLan));
+        let mut links: BTreeMap<_, _> = ports.into_iter().map(|port| (port, Link::new(config(lan)))).collect();
+        links.extend(wan.map(|wan| (Port::RouterWan, Link::new(config(&wan.down)))));
+        Self {
+            lan: Switch::new(),
+            wan: Switch::new(),
+            links,
+            up: wan.map(|wan| Link::new(config(&wan.up))),
+            wan_hosts: wan_hosts.to_vec(),
+            direct: VecDeque::new(),
+            drops: BTreeMap::new(),
+        }
+    }
+
+    /// What is plugged in at `port` sends a frame. One without an Ethernet header is dropped.
+    pub fn handle_frame(&mut self, now: Instant, port: Port, frame: Vec<u8>) {
+        match port {
+            Port::Box | Port::LanHost(_) | Port::RouterLan => self.switch_lan(now, port, frame),
+            Port::RouterWan => {
+                let size = Bytes(frame.len().saturating_sub(HEADER_BYTES) as u64);
+                let up = self.up.as_mut().expect("there is a router only with an Internet link");
+                up.handle_frame(now, size, frame);
+                while up.poll_drop().is_some() {
+                    *self.drops.entry(Port::RouterWan).or_default() += 1;
+                }
+            }
+            Port::WanHost(_) => self.switch_wan(now, now, port, frame),
+        }
+    }
+
+    /// The next frame that has arrived by `now`.
+    pub fn poll_frame(&mut self, now: Instant) -> Option<Delivery> {
+        if let Some(up) = &mut self.up {
+            while let Some((at, frame)) = up.poll_frame(now) {
+                Self::fan_out(&mut self.wan, &self.wan_hosts, at, Port::RouterWan, frame, &mut self.direct);
+            }
+        }
+        if let Some(delivery) = self.direct.pop_front() {
+            return Some(delivery);
+        }
+        self.links.values_mut().find_map(|link| {
+            let (at, (port, frame)) = link.poll_frame(now)?;
+            Some(Delivery { at, port, frame })
+        })
+    }
+
+    /// When the next frame arrives.
+    pub fn poll_deadline(&self) -> Option<Instant> {
+        let up = self.up.as_ref().and_then(Link::poll_deadline);
+        let direct = self.direct.front().map(|delivery| delivery.at);
+        self.links.values().filter_map(Link::poll_deadline).chain(up).chain(direct).min()
+    }
+
+    /// Frames dropped on the way out of each port since the start; [`Port::WanHost`] never, and [`Port::RouterWan`]
+    /// for both directions of the Internet link.
+    pub fn drops(&self) -> &BTreeMap<Port, u64> {
+        &self.drops
+    }
+
+    fn switch_lan(&mut self, now: Instant, port: Port, frame: Vec<u8>) {
+        let Some((destination, source)) = addresses(&frame) else {
+            *self.drops.entry(port).or_default() += 1;
+            return;
+        };
+        match self.lan.forward(source, destination, port) {
+            Forward::Filter => {}
+            Forward::To(out) => self.send(now, out, frame),
+            Forward::Flood => {
+                let others: Vec<_> =
+                    self.links.keys().copied().filter(|&out| out != port && out != Port::RouterWan).collect();
+                others.into_iter().for_each(|out| self.send(now, out, frame.clone()));
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant, out: Port, frame: Vec<u8>) {
+        let size = match out {
+            Port::RouterWan => frame.len().saturating_sub(HEADER_BYTES) as u64,
+            _ => frame.len() as u64 + ETHERNET_OVERHEAD,
+        };
+        let link = self.links.get_mut(&out).expect("the switch knows only ports that sent, which have links");
+        link.handle_frame(now, Bytes(size), (out, frame));
+        while link.poll_drop().is_some() {
+            *self.drops.entry(out).or_default() += 1;
+        }
+    }
+
+    fn switch_wan(&mut self, now: Instant, at: Instant, port: Port, frame: Vec<u8>) {
+        let mut out = VecDeque::new();
+        Self::fan_out(&mut self.wan, &self.wan_hosts, at, port, frame, &mut out);
+        for delivery in out {
+            match delivery.port {
+                Port::RouterWan => self.send(now, Port::RouterWan, delivery.frame),
+                _ => self.direct.push_back(delivery),
+            }
+        }
+    }
+
+    fn fan_out(
+        switch: &mut Switch<Port>,
+        hosts: &[usize],
+        at: Instant,
+        from: Port,
+        frame: Vec<u8>,
+        to: &mut VecDeque<Delivery>,
+    ) {
+        let Some((destination, source)) = addresses(&frame) else { return };
+        match switch.forward(source, destination, from) {
+            Forward::Filter => {}
+            Forward::To(port) => to.push_back(Delivery { at, port, frame }),
+            Forward::Flood => {
+                let all = hosts.iter().map(|&host| Port::WanHost(host)).chain([Port::RouterWan]);
+                to.extend(all.filter(|&port| port != from).map(|port| Delivery { at, port, frame: frame.clone() }));
+            }
+        }
+    }
+}
+
+fn config(spec: &LinkSpec) -> LinkConfig {
+    LinkConfig { rate: spec.rate, delay: spec.delay, buffer: spec.buffer }
+}
