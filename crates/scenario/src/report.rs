@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::plots;
 use crate::plots::canvas::escape;
-use crate::results::summary::{echo_rows, flow_rows, page_rows, phase_rows, published_rows};
+use crate::results::summary::{echo_rows, flow_rows, numeric_columns, page_rows, phase_rows, published_rows};
 use crate::results::{RunResult, in_words};
 use crate::{Published, Quantity};
 
@@ -137,10 +137,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 }
 
 fn table(rows: &[Vec<String>], out: &mut String) {
-    let is_number = |cell: &str| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c));
-    let numbers: Vec<_> = (0..rows[0].len())
-        .map(|column| rows[1..].iter().filter_map(|row| row.get(column)).all(|cell| is_number(cell)))
-        .collect();
+    let numbers = numeric_columns(rows);
     out.push_str("<div class=\"wide\"><table>\n");
     for (i, cells) in rows.iter().enumerate() {
         let tag = if i == 0 { "th" } else { "td" };
