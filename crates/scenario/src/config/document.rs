@@ -99,11 +99,6 @@ impl Set {
 }
 
 impl Document {
-    /// The file's name as it was given.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
     /// Nothing, or the error that lists all problems.
     ///
     /// # Errors
