@@ -263,17 +263,30 @@ impl RunDelay {
         (!text.starts_with("0 0 0")).then_some(delay)
     }
 
-    /// The total in nanoseconds.
+    /// The totals so far.
     ///
     /// # Errors
     /// Where the kernel's answer cannot be read.
-    pub fn total_ns(&self) -> Result<u64, OsError> {
+    pub fn totals(&self) -> Result<Scheduled, OsError> {
         let mut text = [0u8; 64];
         let n =
             self.file.read_at(&mut text, 0).map_err(|e| OsError::from_io("read /proc/thread-self/schedstat", &e))?;
-        let second = text[..n].split(|&byte| byte == b' ').nth(1).unwrap_or_default();
-        Ok(second.iter().fold(0, |sum, &digit| sum * 10 + u64::from(digit.wrapping_sub(b'0'))))
+        // Three numbers: time run, time waited, times run.
+        let mut numbers = text[..n]
+            .split(|byte| !byte.is_ascii_digit())
+            .map(|digits| digits.iter().fold(0, |sum, &digit| sum * 10 + u64::from(digit - b'0')));
+        let (_, delay_ns, times) = (numbers.next(), numbers.next(), numbers.next());
+        Ok(Scheduled { delay_ns: delay_ns.unwrap_or(0), times: times.unwrap_or(0) })
     }
+}
+
+/// What the scheduler has done with a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// For how long it was runnable without running, in nanoseconds.
+    pub delay_ns: u64,
+    /// How often it was put on a core: after each sleep, and after each time it was pushed aside.
+    pub times: u64,
 }
 
 #[cfg(test)]
@@ -306,6 +319,17 @@ mod tests {
     }
 
     #[test]
+    fn a_sleep_is_counted() {
+        let Some(delay) = RunDelay::of_this_thread() else {
+            eprintln!("skipped: this kernel does not count run delay");
+            return;
+        };
+        let before = delay.totals().expect("readable");
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(delay.totals().expect("readable").times > before.times);
+    }
+
+    #[test]
     fn run_delay_grows_when_threads_share_a_core() {
         let Some(_) = RunDelay::of_this_thread() else {
             eprintln!("skipped: this kernel does not count run delay");
@@ -322,12 +346,12 @@ mod tests {
                 });
             }
             let delay = RunDelay::of_this_thread().expect("as above");
-            let before = delay.total_ns().expect("readable");
+            let before = delay.totals().expect("readable");
             let start = Instant::now();
             while start.elapsed() < Duration::from_millis(300) {}
-            let after = delay.total_ns().expect("readable");
+            let after = delay.totals().expect("readable");
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            after - before
+            after.delay_ns - before.delay_ns
         });
         assert!(grown > 1_000_000, "{grown} ns in 300 ms beside two threads a core");
     }

@@ -99,18 +99,8 @@ pub enum Reason {
 impl Air {
     /// An access point with stations `(mac, rate)`, numbered in this order, all associated.
     pub fn new(radio: &Radio, stations: &[(MacAddr, PhyRate)], streams: &Streams) -> Self {
-        let config = MediumConfig {
-            phy: radio.phy.clone(),
-            rts_threshold: radio.rts_threshold,
-            short_retry_limit: radio.short_retry_limit,
-            long_retry_limit: radio.long_retry_limit,
-            after_collision: match radio.after_collision {
-                AfterCollision::Eifs => evenair_medium::AfterCollision::Eifs,
-                AfterCollision::Difs => evenair_medium::AfterCollision::Difs,
-            },
-        };
-        let mut medium = Medium::new(config, streams);
-        let access_point = medium.add_node(NodeConfig { buffer: radio.ap_buffer });
+        let mut medium = Medium::new(medium_config(radio), streams);
+        let access_point = medium.add_node(node_config(radio.ap_buffer));
         let mut air = Self {
             medium,
             access_point,
@@ -127,7 +117,7 @@ impl Air {
     /// Associates a station; nothing happens if it is.
     pub fn join(&mut self, station: usize) {
         if self.stations[station].node.is_none() {
-            let node = self.medium.add_node(NodeConfig { buffer: self.station_buffer });
+            let node = self.medium.add_node(node_config(self.station_buffer));
             self.stations[station].node = Some(node);
             self.by_node.insert(node, station);
         }
@@ -278,4 +268,23 @@ impl Air {
     pub fn mac_of(&self, station: usize) -> MacAddr {
         self.stations[station].mac
     }
+}
+
+/// The medium of a scenario's radio.
+pub(crate) fn medium_config(radio: &Radio) -> MediumConfig {
+    MediumConfig {
+        phy: radio.phy.clone(),
+        rts_threshold: radio.rts_threshold,
+        short_retry_limit: radio.short_retry_limit,
+        long_retry_limit: radio.long_retry_limit,
+        after_collision: match radio.after_collision {
+            AfterCollision::Eifs => evenair_medium::AfterCollision::Eifs,
+            AfterCollision::Difs => evenair_medium::AfterCollision::Difs,
+        },
+    }
+}
+
+/// A node with this buffer.
+pub(crate) fn node_config(buffer: Limit) -> NodeConfig {
+    NodeConfig { buffer }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use evenair_scenario::Scenario;
 use evenair_sys::process::tie;
 
-use crate::agent::protocol::{Part, Report, Request};
+use crate::agent::protocol::{Report, Request};
 use crate::error::TestbedError;
 use crate::tasks;
 use crate::topology::Topology;

@@ -17,15 +17,21 @@
 
 pub mod agent;
 pub mod air;
+pub mod collect;
 mod engine;
 pub mod error;
 pub mod fleet;
 pub mod lateness;
 pub mod machine;
+pub mod management;
 pub mod meter;
+pub mod middlebox;
 pub mod plan;
 pub mod preflight;
 pub mod radio;
+pub mod reference;
+pub mod results;
+mod run;
 pub mod rundir;
 pub mod switch;
 pub mod tasks;
@@ -34,3 +40,4 @@ pub mod waiter;
 pub mod wire;
 
 pub use error::TestbedError;
+pub use run::{TestbedOptions, run};

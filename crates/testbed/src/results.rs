@@ -110,8 +110,9 @@ fn phase_result(scenario: &Scenario, collected: &Collected, phase: &Phase) -> Ph
     let numbers = intervals_of(phase, scenario.measure.interval, collected.intervals.len());
     let intervals = &collected.intervals[numbers.clone()];
     let seconds = (scenario.measure.interval * intervals.len() as u64).as_secs_f64();
-    let mut flows: Vec<_> =
-        (0..scenario.apps.len()).map(|app| flow_result(scenario, collected, phase, app, numbers.clone(), seconds)).collect();
+    let mut flows: Vec<_> = (0..scenario.apps.len())
+        .map(|app| flow_result(scenario, collected, phase, app, numbers.clone(), seconds))
+        .collect();
     let total_ip_mbps: f64 = flows.iter().map(|flow| flow.ip_mbps).sum();
     flows.iter_mut().for_each(|flow| flow.share = share(flow.ip_mbps, total_ip_mbps));
     let of_direction = |direction| flows.iter().filter(|f| f.direction == direction).map(|f| f.ip_mbps).sum();
@@ -126,10 +127,7 @@ fn phase_result(scenario: &Scenario, collected: &Collected, phase: &Phase) -> Ph
         capacity_cstar_mbps: capacity(scenario, phase, intervals),
         service_rate_mbps: mean(&rates),
         stations: station_results(scenario, &flows, total_ip_mbps),
-        directions: Directions {
-            up_ip_mbps: of_direction(Direction::Up),
-            down_ip_mbps: of_direction(Direction::Down),
-        },
+        directions: Directions { up_ip_mbps: of_direction(Direction::Up), down_ip_mbps: of_direction(Direction::Down) },
         jain_flows: jain(flows.iter().map(|flow| flow.ip_mbps)),
         ap_queue_mean_packets: queues().sum::<f64>() / intervals.len().max(1) as f64,
         ap_queue_max_packets: queues().fold(0.0, f64::max),
@@ -374,11 +372,8 @@ mod tests {
     #[test]
     fn phases_cover_whole_intervals_that_were_run() {
         let second = Span::from_secs(1);
-        let phase = |from_ms, to_ms| Phase {
-            name: "p".into(),
-            from: Span::from_millis(from_ms),
-            to: Span::from_millis(to_ms),
-        };
+        let phase =
+            |from_ms, to_ms| Phase { name: "p".into(), from: Span::from_millis(from_ms), to: Span::from_millis(to_ms) };
         assert_eq!(intervals_of(&phase(1000, 4000), second, 10), 1..4);
         assert_eq!(intervals_of(&phase(1400, 3600), second, 10), 1..4);
         assert_eq!(intervals_of(&phase(1000, 4000), second, 2), 1..2);

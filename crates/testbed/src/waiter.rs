@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use evenair_sys::error::OsError;
-use evenair_sys::rt::{Epoll, RunDelay, Waker, monotonic_ns};
+use evenair_sys::rt::{Epoll, RunDelay, Scheduled, Waker, monotonic_ns};
 use evenair_sys::tap::Tap;
 use evenair_units::{Instant, Span};
 
@@ -44,8 +44,8 @@ pub struct Waiter {
     clock: Clock,
     epoll: Epoll,
     run_delay: Option<RunDelay>,
-    /// Totals of the run delay counter at the last look.
-    delay_ns: u64,
+    /// The scheduler's counts at the last look.
+    scheduled: Scheduled,
     devices: Vec<Device>,
     polls: u64,
     polled_at: Instant,
@@ -91,7 +91,7 @@ impl Waiter {
             clock,
             epoll,
             run_delay: RunDelay::of_this_thread(),
-            delay_ns: 0,
+            scheduled: Scheduled::default(),
             devices,
             polls: 0,
             polled_at: now,
@@ -151,12 +151,13 @@ impl Waiter {
     }
 
     /// When the thread became runnable again, if it slept: now less what the scheduler kept it waiting. If devices were
-    /// ready before the sleep began it did not sleep, the counter stands still, and nothing is known.
+    /// ready before the sleep began it did not sleep, it was not put on a core anew, and nothing is known.
     fn end_of_sleep(&mut self) -> Result<Option<Instant>, OsError> {
         let Some(counter) = &self.run_delay else { return Ok(None) };
         let now = self.clock.now();
-        let total = counter.total_ns()?;
-        let waited = total - std::mem::replace(&mut self.delay_ns, total);
-        Ok((waited > 0).then(|| now.saturating_sub(Span::from_nanos(waited)).max(self.polled_at)))
+        let totals = counter.totals()?;
+        let before = std::mem::replace(&mut self.scheduled, totals);
+        let waited = Span::from_nanos(totals.delay_ns - before.delay_ns);
+        Ok((totals.times > before.times).then(|| now.saturating_sub(waited).max(self.polled_at)))
     }
 }

@@ -5,11 +5,18 @@ mod common;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use evenair_scenario::{Host, LinkSpec, Place, WanSpec};
 use evenair_testbed::plan;
 use evenair_testbed::radio::Radio;
 use evenair_testbed::topology::Topology;
-use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_units::Span;
+
+/// A scenario has at least one application; these tests send by themselves.
+const PING: &str = r#"
+    [[ping]]
+    name = "ping"
+    stations = ["sta"]
+    server = "server"
+"#;
 
 /// Round trips of `n` datagrams of 36 bytes from host `from` to host `to`, in microseconds.
 fn round_trips(topology: &Topology, from: usize, to: &str, server_at: usize, n: usize) -> Vec<u64> {
@@ -50,7 +57,7 @@ fn ping_crosses_the_radio_in_the_time_that_frames_take() {
     if !common::machine_allows() {
         return;
     }
-    let scenario = common::scenario(2);
+    let scenario = common::scenario(2, PING);
     let start = Instant::now();
     let mut topology = Topology::build(&scenario).expect("comes up");
     eprintln!("{} machines up in {:?}", scenario.hosts.len() + 1, start.elapsed());
@@ -80,14 +87,15 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
     if !common::machine_allows() {
         return;
     }
-    let mut scenario = common::scenario(1);
-    scenario.hosts.push(Host { name: "far".into(), place: Place::Wan });
-    let way = LinkSpec {
-        rate: Some(BitRate::from_mbps(8)),
-        delay: Span::from_millis(20),
-        buffer: Limit::Bytes(Bytes(150_000)),
-    };
-    scenario.wan = Some(WanSpec { down: way.clone(), up: way });
+    let far = r#"
+        [[server]]
+        name = "far"
+        at = "wan"
+        [wan]
+        down = { rate = "8 Mb/s", delay = "20 ms", buffer = "150 kB" }
+        up = { rate = "8 Mb/s", delay = "20 ms", buffer = "150 kB" }
+    "#;
+    let scenario = common::scenario(1, &format!("{far}{PING}"));
     let mut topology = Topology::build(&scenario).expect("comes up");
     let radio = Radio::start(&scenario, topology.take_taps(&scenario)).expect("starts");
     let far = plan::host(&scenario, 2);
@@ -104,7 +112,7 @@ fn an_idle_testbed_does_not_use_the_processor() {
     if !common::machine_allows() {
         return;
     }
-    let scenario = common::scenario(12);
+    let scenario = common::scenario(12, PING);
     let mut topology = Topology::build(&scenario).expect("comes up");
     let radio = Radio::start(&scenario, topology.take_taps(&scenario)).expect("starts");
     radio.measure(radio.clock().now(), Span::from_millis(500));

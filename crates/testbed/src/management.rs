@@ -1,0 +1,99 @@
+//! A network beside the one under test, for tools that talk over a connection of their own: iperf3's control.
+//!
+//! A bridge in a namespace of its own, with a veth pair to each host that runs iperf3. It carries nothing but what the
+//! rules below send there, and has no addresses: both connections of iperf3 use the same two addresses, those of the
+//! hosts' ordinary interfaces, and the ports decide the way.
+//!
+//! | on | packets | go |
+//! |---|---|---|
+//! | client | to the server port, from the data port | over the radio (table main) |
+//! | client | to the server port, from any other port | over this network |
+//! | server | from the server port, to the data port | over the radio |
+//! | server | from the server port, to any other port | over this network |
+//!
+//! iperf3 numbers its data connections from the client port that it is given (`--cport`).
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use evenair_scenario::Scenario;
+use evenair_sys::netns::{self, Netns};
+
+use crate::error::TestbedError;
+use crate::machine::{Machine, run_ip};
+use crate::plan;
+use crate::preflight::uses_iperf3;
+use crate::topology::Topology;
+
+/// Interface of a host into this network.
+const INTERFACE: &str = "mgmt0";
+/// Routing table of what goes this way.
+const TABLE: u32 = 77;
+
+/// The network, for as long as this lives.
+#[derive(Debug)]
+pub struct Management {
+    _netns: Netns,
+}
+
+/// Builds the network where the scenario needs it.
+///
+/// # Errors
+/// Where the kernel or `ip` refuses.
+pub fn build(scenario: &Scenario, topology: &Topology) -> Result<Option<Management>, TestbedError> {
+    let apps: Vec<_> = (0..scenario.apps.len()).filter(|&index| uses_iperf3(&scenario.apps[index])).collect();
+    if apps.is_empty() {
+        return Ok(None);
+    }
+    let mut hosts: Vec<_> =
+        apps.iter().flat_map(|&index| [scenario.apps[index].station, scenario.apps[index].peer]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let netns = Netns::new().map_err(TestbedError::from_namespace)?;
+    netns.run(|| run_ip("the management network", &bridge(topology, &hosts)))??;
+    for &host in &hosts {
+        let machine = &topology.hosts[host];
+        machine.netns.run(|| set_up_host(scenario, machine, &apps, host))??;
+    }
+    Ok(Some(Management { _netns: netns }))
+}
+
+fn bridge(topology: &Topology, hosts: &[usize]) -> Vec<String> {
+    let mut commands = vec!["link add mgmt type bridge stp_state 0 forward_delay 0 mcast_snooping 0 up".to_owned()];
+    for &host in hosts {
+        let fd = topology.hosts[host].netns.as_fd().as_raw_fd();
+        let theirs = format!("/proc/{}/fd/{fd}", std::process::id());
+        commands.push(format!("link add port{host} type veth peer name {INTERFACE} netns {theirs}"));
+        commands.push(format!("link set port{host} master mgmt up"));
+    }
+    commands.push("link set mgmt up".to_owned());
+    commands
+}
+
+fn set_up_host(scenario: &Scenario, machine: &Machine, apps: &[usize], host: usize) -> Result<(), TestbedError> {
+    // Answers may come in by the other interface than the one by which the routes would answer.
+    for scope in ["all", INTERFACE] {
+        netns::set_sysctl(&format!("net/ipv4/conf/{scope}/rp_filter"), "0")?;
+    }
+    let mut commands = vec![format!("link set {INTERFACE} up")];
+    for &index in apps {
+        let app = &scenario.apps[index];
+        let (own, peer) = match host {
+            _ if app.station == host => (app.station, app.peer),
+            _ if app.peer == host => (app.peer, app.station),
+            _ => continue,
+        };
+        let [own, peer] = [own, peer].map(|host| plan::app_address(scenario, app, host));
+        let (server, data) = (plan::server_port(index), plan::client_port(index));
+        let family = if own.is_ipv4() { "" } else { "-6 " };
+        let (control, over_radio) = if app.station == host {
+            (format!("dport {server}"), format!("sport {data} dport {server}"))
+        } else {
+            (format!("sport {server}"), format!("sport {server} dport {data}"))
+        };
+        let prefix = if peer.is_ipv4() { 32 } else { 128 };
+        commands.push(format!("{family}route replace {peer}/{prefix} dev {INTERFACE} src {own} table {TABLE}"));
+        commands.push(format!("{family}rule add pref 100 ipproto tcp {over_radio} lookup main"));
+        commands.push(format!("{family}rule add pref 200 ipproto tcp {control} lookup {TABLE}"));
+    }
+    run_ip(&machine.name, &commands)
+}

@@ -1,0 +1,309 @@
+//! The box program between the access point and the wire: the one that is deployed, started in its namespace on a
+//! configuration made from the scenario, and told by its control socket what the scenario's events say.
+//!
+//! The box answers "bypass" only when its queues have drained, so that commands and questions have a connection and a
+//! thread each. What is said is one JSON object a line, as its documentation has it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_packet::MacAddr;
+use evenair_scenario::{ManagerSpec, PhySpec, Place, Scenario};
+use evenair_sys::process::{signal, tie};
+use evenair_units::BitRate;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::TestbedError;
+use crate::fleet::{LastWords, child_died};
+use crate::machine::Machine;
+use crate::plan;
+use crate::rundir::RunDir;
+use crate::topology::{BOX_BRIDGE, BOX_WIRE_PORT, BOX_WLAN_PORT};
+
+/// A box that does not answer after this long will not.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// For an answer to a command; draining the queues takes the manager's limit, a second unless the scenario says more.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A box that is told to end may put its things in order for this long.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A running box program. Dropping it ends it.
+#[derive(Debug)]
+pub struct Middlebox {
+    child: Child,
+    last_words: LastWords,
+    commands: Sender<Value>,
+    questions: Sender<usize>,
+    answers: Receiver<Answer>,
+}
+
+/// What the box said.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Its state, asked for at the end of an interval.
+    Status(usize, Box<Status>),
+    /// A command was done.
+    Done(String),
+    /// A command was refused, or the box does not answer.
+    Failed(String),
+}
+
+/// What the testbed wants to know of a box; it says more.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// "bypassed", "inserted" or "draining".
+    pub mode: String,
+    /// Service rate C.
+    pub service_rate_mbps: f64,
+    /// Capacity C* by the formula, of the stations that the box sees active.
+    pub capacity_mbps: f64,
+    /// What became of every packet.
+    pub packets: Packets,
+}
+
+/// The box's account of packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Packets {
+    /// Handed to the manager.
+    pub received: u64,
+    /// Released by it.
+    pub released: u64,
+    /// Dropped by it because a queue was full.
+    pub dropped_queue_full: u64,
+    /// Dropped by it because a later ACK says the same.
+    pub dropped_ack_superseded: u64,
+    /// In its queues.
+    pub held: u64,
+    /// The sums are right.
+    pub conserved: bool,
+}
+
+impl Status {
+    /// The service rate, while the box manages.
+    pub fn managing_rate_mbps(&self) -> Option<f64> {
+        (self.mode != "bypassed").then_some(self.service_rate_mbps)
+    }
+}
+
+#[derive(Serialize)]
+struct ConfigFile<'a> {
+    ports: BTreeMap<&'static str, &'static str>,
+    control: BTreeMap<&'static str, &'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<BTreeMap<&'static str, &'a Path>>,
+    radio: &'a PhySpec,
+    manager: ManagerSpec,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    station: Vec<StationEntry>,
+}
+
+#[derive(Serialize)]
+struct StationEntry {
+    mac: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<String>,
+    weight: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+}
+
+/// The configuration file of the box for a scenario.
+pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) -> String {
+    let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
+        Place::Station { rate, weight, class } => Some(StationEntry {
+            mac: plan::host(scenario, index).mac.to_string(),
+            rate: scenario.manager.knows_rates().then(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64())),
+            weight,
+            class: class.map(|class| scenario.manager.class[usize::from(class.0)].name.to_string()),
+        }),
+        Place::Lan | Place::Wan => None,
+    });
+    let file = ConfigFile {
+        ports: BTreeMap::from([("wlan", BOX_WLAN_PORT), ("wire", BOX_WIRE_PORT), ("bridge", BOX_BRIDGE)]),
+        control: BTreeMap::from([("socket", socket)]),
+        record: record.map(|path| BTreeMap::from([("file", path)])),
+        radio: &scenario.radio.phy_spec,
+        // What the box is told is decided here; it does not know the words.
+        manager: ManagerSpec { know_stations: None, know_rates: None, ..scenario.manager.clone() },
+        station: if scenario.manager.knows_stations() { stations.collect() } else { Vec::new() },
+    };
+    toml::to_string(&file).expect("the forms are made to be written back")
+}
+
+impl Middlebox {
+    /// Starts the box in `machine` by `command` with the path of its configuration appended, and waits until it
+    /// answers. It is tied to the calling thread.
+    ///
+    /// # Errors
+    /// Where it cannot be started or does not come up.
+    pub fn start(
+        scenario: &Scenario,
+        machine: &Machine,
+        run: &RunDir,
+        command: &[String],
+        record: Option<&Path>,
+    ) -> Result<Self, TestbedError> {
+        let socket = run.path().join("box.sock");
+        let config = run.write("box.toml", &config_file(scenario, &socket, record))?;
+        let (program, arguments) = command.split_first().ok_or_else(|| failed("its command is empty"))?;
+        let mut start = Command::new(program);
+        start.args(arguments).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let started = tie(&mut start, Some(machine.netns.as_fd())).spawn();
+        let mut child = started.map_err(|source| TestbedError::Child { who: format!("start {program}"), source })?;
+        let last_words = LastWords::of(child.stderr.take().expect("piped"));
+        let connections = await_socket(&socket, &mut child, &last_words)
+            .and_then(|first| Ok((first, connect(&socket).map_err(|e| failed(&e.to_string()))?)));
+        let (commands, questions, answers) = match connections {
+            Ok((for_commands, for_questions)) => talk(for_commands, for_questions),
+            Err(error) => {
+                // It is of no use any more; errors mean that it has ended already.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
+        };
+        Ok(Self { child, last_words, commands, questions, answers })
+    }
+
+    /// Starts to manage.
+    pub fn insert(&self) {
+        self.tell(json!({"command": "insert"}));
+    }
+
+    /// Drains and stops to manage.
+    pub fn bypass(&self) {
+        self.tell(json!({"command": "bypass"}));
+    }
+
+    /// Tells a station's PHY rate; without one: it has gone.
+    pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
+        let mut command = json!({"command": "observe", "mac": mac.to_string()});
+        if let Some(rate) = rate {
+            command["rate_mbps"] = rate.as_mbps_f64().into();
+        }
+        self.tell(command);
+    }
+
+    /// Asks for the state at the end of interval `index`.
+    pub fn ask(&self, index: usize) {
+        // A box that no longer listens has said so through `answers`.
+        let _ = self.questions.send(index);
+    }
+
+    /// What it has said since.
+    pub fn answers(&self) -> impl Iterator<Item = Answer> + '_ {
+        self.answers.try_iter()
+    }
+
+    /// An error if it has ended.
+    ///
+    /// # Errors
+    /// Its last words.
+    pub fn check_alive(&mut self) -> Result<(), TestbedError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            _ => Err(child_died("the box".to_owned(), &mut self.child, &self.last_words)),
+        }
+    }
+
+    fn tell(&self, command: Value) {
+        let _ = self.commands.send(command);
+    }
+}
+
+impl Drop for Middlebox {
+    fn drop(&mut self) {
+        // Errors in here mean that it has ended already.
+        let _ = signal(self.child.id(), libc::SIGTERM);
+        let deadline = Instant::now() + END_TIMEOUT;
+        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn failed(what: &str) -> TestbedError {
+    TestbedError::Protocol { who: "the box".to_owned(), what: what.to_owned() }
+}
+
+fn connect(socket: &PathBuf) -> std::io::Result<UnixStream> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    Ok(stream)
+}
+
+fn await_socket(socket: &PathBuf, child: &mut Child, last_words: &LastWords) -> Result<UnixStream, TestbedError> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        match connect(socket) {
+            Ok(stream) => return Ok(stream),
+            Err(_) if !matches!(child.try_wait(), Ok(None)) => {
+                return Err(child_died("the box".to_owned(), child, last_words));
+            }
+            Err(error) if Instant::now() > deadline => {
+                return Err(failed(&format!("does not open its control socket: {error}")));
+            }
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Starts the two threads that talk; they end when the channels do.
+fn talk(for_commands: UnixStream, for_questions: UnixStream) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
+    let (commands, commands_out) = channel::<Value>();
+    let (questions, questions_out) = channel::<usize>();
+    let (answer, answers) = channel();
+    let answer_command = answer.clone();
+    thread::spawn(move || {
+        let mut stream = BufReader::new(for_commands);
+        for command in commands_out {
+            let name = command["command"].as_str().unwrap_or_default().to_owned();
+            let said = match exchange(&mut stream, &command) {
+                Ok(_) => Answer::Done(name),
+                Err(error) => Answer::Failed(format!("{name}: {error}")),
+            };
+            if answer_command.send(said).is_err() {
+                return;
+            }
+        }
+    });
+    thread::spawn(move || {
+        let mut stream = BufReader::new(for_questions);
+        for index in questions_out {
+            let status = exchange(&mut stream, &json!({"command": "status"})).and_then(|mut answer| {
+                serde_json::from_value(answer["status"].take()).map_err(|error| error.to_string())
+            });
+            let said = match status {
+                Ok(status) => Answer::Status(index, Box::new(status)),
+                Err(error) => Answer::Failed(format!("status: {error}")),
+            };
+            if answer.send(said).is_err() {
+                return;
+            }
+        }
+    });
+    (commands, questions, answers)
+}
+
+fn exchange(stream: &mut BufReader<UnixStream>, request: &Value) -> Result<Value, String> {
+    writeln!(stream.get_mut(), "{request}").map_err(|e| e.to_string())?;
+    let mut line = String::new();
+    stream.read_line(&mut line).map_err(|e| e.to_string())?;
+    let answer: Value = serde_json::from_str(&line).map_err(|e| format!("answered {line:?}: {e}"))?;
+    match answer["ok"].as_bool() {
+        Some(true) => Ok(answer),
+        _ => Err(answer["error"].as_str().unwrap_or("refused without a reason").to_owned()),
+    }
+}

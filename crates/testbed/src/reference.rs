@@ -1,0 +1,48 @@
+//! The radio without the clock: saturated stations in pure event time, to set beside a run in real time.
+//!
+//! If the testbed is faithful, datagram senders that always have something to send get through it what they get
+//! through the same medium when nothing but the model decides how long things take.
+
+use evenair_medium::{Event, Medium, Mpdu, NodeId, To};
+use evenair_scenario::Radio;
+use evenair_units::{BitRate, Bytes, Instant, Limit, Span, Streams};
+use evenair_wifi::PhyRate;
+
+use crate::air::{medium_config, node_config};
+
+/// IP-level bits that `stations` stations, which always have an IP packet of `ip` bytes to send to the access point at
+/// `rate`, get through the medium per second of `length`.
+pub fn saturated_uplink(
+    radio: &Radio,
+    stations: usize,
+    rate: PhyRate,
+    ip: Bytes,
+    length: Span,
+    streams: &Streams,
+) -> BitRate {
+    let mut medium: Medium<()> = Medium::new(medium_config(radio), streams);
+    let access_point = medium.add_node(node_config(Limit::Unlimited));
+    let mpdu = || Mpdu { to: To::Node(access_point), msdu: ip, rate, frame: () };
+    let senders: Vec<NodeId> = (0..stations).map(|_| medium.add_node(node_config(Limit::Packets(2)))).collect();
+    // Two each: one in service, one waiting, so that no sender ever runs dry.
+    for &sender in senders.iter().chain(&senders) {
+        medium.handle_frame(Instant::ZERO, sender, mpdu());
+    }
+    let end = Instant::ZERO + length;
+    let mut bits = 0;
+    while let Some(now) = medium.poll_deadline().filter(|&at| at <= end) {
+        medium.handle_timeout(now);
+        let mut again = Vec::new();
+        while let Some(event) = medium.poll_event() {
+            match event {
+                Event::Delivered { from, msdu, .. } => {
+                    bits += msdu.bits();
+                    again.push(from);
+                }
+                Event::Dropped { from, .. } => again.push(from),
+            }
+        }
+        again.into_iter().for_each(|from| medium.handle_frame(now, from, mpdu()));
+    }
+    BitRate::from_bits_over(bits, length)
+}

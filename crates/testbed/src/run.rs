@@ -1,0 +1,268 @@
+//! One run from beginning to end.
+//!
+//! Whatever way it ends (done, error, panic, cancelled), everything that was started is gone when [`run`] returns:
+//! each part cleans up when it is dropped, in the reverse order of its coming.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use evenair_scenario::results::{Progress, RunResult};
+use evenair_scenario::{Action, Event, Scenario};
+use evenair_sys::rt::monotonic_ns;
+use evenair_units::{Instant, Span};
+
+use crate::collect::Collected;
+use crate::error::TestbedError;
+use crate::fleet::Fleet;
+use crate::management;
+use crate::middlebox::{Answer, Middlebox};
+use crate::plan;
+use crate::preflight;
+use crate::radio::Radio;
+use crate::results;
+use crate::rundir::RunDir;
+use crate::topology::Topology;
+
+/// From the last preparation to the start of the run: for the agents to start their threads.
+const LEAD: Span = Span::from_millis(300);
+/// How long the last samples of the agents are waited for.
+const LAST_SAMPLES: Duration = Duration::from_millis(300);
+/// How often the run looks at everything.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct TestbedOptions {
+    /// The program that is the hosts' agent when run with the one argument `agent` (see [`crate::agent::main`]).
+    pub program: PathBuf,
+    /// The box program and its arguments; the path of a configuration file is appended.
+    pub box_command: Vec<String>,
+    /// Start the box program even where no event of the scenario needs it.
+    pub always_box: bool,
+    /// Where the box records its inputs.
+    pub record: Option<PathBuf>,
+    /// Set to true from outside (Ctrl-C) to end the run early, with a clean machine and what was measured so far.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl TestbedOptions {
+    /// With one program for everything: `PROGRAM agent` and `PROGRAM run --config FILE`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        let program = program.into();
+        let box_command = vec![program.display().to_string(), "run".to_owned(), "--config".to_owned()];
+        Self { program, box_command, always_box: false, record: None, cancel: Arc::default() }
+    }
+}
+
+/// Runs a scenario in real time; `progress` is called at the end of each interval.
+///
+/// Call it from a thread that stays for the whole run: the child processes are tied to it.
+///
+/// # Errors
+/// Where this machine cannot run it, or something that was started failed. A run that was too late or was cancelled is
+/// no error: its result says that it is not valid, and why.
+pub fn run(
+    scenario: &Scenario,
+    options: &TestbedOptions,
+    mut progress: impl FnMut(&Progress),
+) -> Result<RunResult, TestbedError> {
+    preflight::check(scenario)?;
+    let directory = RunDir::create()?;
+    let mut topology = Topology::build(scenario)?;
+    let management = management::build(scenario, &topology)?;
+    for machine in topology.hosts.iter().chain([&topology.middle]).chain(&topology.router) {
+        use std::os::fd::AsFd;
+        directory.write_host(&machine.name, machine.netns.as_fd())?;
+    }
+    let radio = Radio::start(scenario, topology.take_taps(scenario))?;
+    let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
+    let middlebox = (needs_box || options.always_box)
+        .then(|| {
+            let command = &options.box_command;
+            Middlebox::start(scenario, &topology.middle, &directory, command, options.record.as_deref())
+        })
+        .transpose()?;
+    let fleet = Fleet::start(scenario, &topology, &options.program)?;
+    let stations = topology.stations.clone();
+    let mut session = Session::begin(scenario, radio, fleet, middlebox, stations)?;
+    let finished = session.go_through(options, &mut progress)?;
+    let result = session.finish(finished);
+    drop(management);
+    result
+}
+
+/// A run that has begun.
+struct Session<'a> {
+    scenario: &'a Scenario,
+    radio: Radio,
+    fleet: Fleet,
+    middlebox: Option<Middlebox>,
+    /// Host numbers of the stations.
+    stations: Vec<usize>,
+    collected: Collected,
+    origin: Instant,
+    faults: Vec<String>,
+    next_event: usize,
+}
+
+impl<'a> Session<'a> {
+    fn begin(
+        scenario: &'a Scenario,
+        radio: Radio,
+        mut fleet: Fleet,
+        middlebox: Option<Middlebox>,
+        stations: Vec<usize>,
+    ) -> Result<Self, TestbedError> {
+        for (number, &host) in stations.iter().enumerate() {
+            if !scenario.is_present(host, Span::ZERO) {
+                radio.leave_station(number);
+            }
+        }
+        let origin_ns = monotonic_ns() + LEAD.as_nanos();
+        let origin = radio.clock().instant(origin_ns);
+        radio.measure(origin, scenario.measure.interval);
+        fleet.begin(origin_ns, scenario.measure.interval.as_nanos())?;
+        let collected = Collected::new(scenario, origin_ns);
+        Ok(Self { scenario, radio, fleet, middlebox, stations, collected, origin, faults: Vec::new(), next_event: 0 })
+    }
+
+    /// Until the scenario's end or until cancelled; the time that has passed.
+    fn go_through(
+        &mut self,
+        options: &TestbedOptions,
+        progress: &mut impl FnMut(&Progress),
+    ) -> Result<Span, TestbedError> {
+        let whole = (self.scenario.duration / self.scenario.measure.interval) as usize;
+        loop {
+            self.glance(progress)?;
+            let passed = self.radio.clock().now().saturating_since(self.origin);
+            if options.cancel.load(Ordering::Relaxed) {
+                self.faults.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
+                return Ok(passed);
+            }
+            // The last interval ends with the run; its snapshot comes a moment later.
+            if passed >= self.scenario.duration && self.collected.intervals.len() >= whole {
+                return Ok(self.scenario.duration);
+            }
+        }
+    }
+
+    /// One look at everything.
+    fn glance(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<(), TestbedError> {
+        let wait = self.until_next_event().min(GLANCE);
+        if let Some(report) = self.fleet.hear(wait)? {
+            self.collected.add_report(self.scenario, report);
+        }
+        self.do_due_events();
+        self.listen_to_box()?;
+        let snapshots: Vec<_> = self.radio.snapshots().collect();
+        for snapshot in snapshots {
+            if let Some(middlebox) = &self.middlebox {
+                middlebox.ask(snapshot.index as usize);
+            }
+            self.collected.add_snapshot(snapshot);
+            progress(&results::progress(self.scenario, &self.collected));
+        }
+        if self.radio.is_running() { Ok(()) } else { Err(radio_ended()) }
+    }
+
+    fn until_next_event(&self) -> Duration {
+        let passed = self.radio.clock().now().saturating_since(self.origin);
+        let next = self.scenario.events.get(self.next_event);
+        next.map_or(Duration::MAX, |event| Duration::from_nanos(event.at.saturating_sub(passed).as_nanos()))
+    }
+
+    fn do_due_events(&mut self) {
+        let scenario = self.scenario;
+        while let Some(event) = scenario.events.get(self.next_event) {
+            if self.origin + event.at > self.radio.clock().now() {
+                return;
+            }
+            self.next_event += 1;
+            self.do_event(event);
+        }
+    }
+
+    fn do_event(&mut self, event: &Event) {
+        let number = |host: usize| self.stations.iter().position(|&h| h == host).expect("events name stations");
+        let name = |host: usize| self.scenario.hosts[host].name.clone();
+        let (what, detail) = match event.action {
+            Action::Insert => {
+                self.middlebox.iter().for_each(Middlebox::insert);
+                ("insert", String::new())
+            }
+            Action::Bypass => {
+                self.middlebox.iter().for_each(Middlebox::bypass);
+                ("bypass", String::new())
+            }
+            Action::Join(host) => {
+                self.radio.join_station(number(host));
+                ("join", name(host))
+            }
+            Action::Leave(host) => {
+                self.radio.leave_station(number(host));
+                if self.scenario.manager.knows_stations() {
+                    let mac = plan::host(self.scenario, host).mac;
+                    self.middlebox.iter().for_each(|middlebox| middlebox.observe(mac, None));
+                }
+                ("leave", name(host))
+            }
+            Action::Rate(host, rate) => {
+                self.radio.set_rate(number(host), rate);
+                if self.scenario.manager.knows_rates() {
+                    let mac = plan::host(self.scenario, host).mac;
+                    self.middlebox.iter().for_each(|middlebox| middlebox.observe(mac, Some(rate.bit_rate())));
+                }
+                ("rate", format!("{} {}", name(host), rate.bit_rate()))
+            }
+        };
+        self.collected.add_event(event.at, what, detail);
+    }
+
+    fn listen_to_box(&mut self) -> Result<(), TestbedError> {
+        let Some(middlebox) = &mut self.middlebox else { return Ok(()) };
+        let answers: Vec<_> = middlebox.answers().collect();
+        for answer in answers {
+            let now = self.radio.clock().now().saturating_since(self.origin);
+            match answer {
+                Answer::Status(index, status) => self.collected.add_status(index, *status),
+                Answer::Done(command) => match command.as_str() {
+                    "insert" => self.collected.add_event(now, "inserted", String::new()),
+                    "bypass" => self.collected.add_event(now, "bypassed", String::new()),
+                    _ => {}
+                },
+                Answer::Failed(why) => {
+                    middlebox.check_alive()?;
+                    self.faults.push(format!("the box refused or did not answer: {why}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the last samples, takes everything down in order and reports.
+    fn finish(mut self, length: Span) -> Result<RunResult, TestbedError> {
+        let deadline = std::time::Instant::now() + LAST_SAMPLES;
+        while std::time::Instant::now() < deadline {
+            if let Some(report) = self.fleet.hear(GLANCE)? {
+                self.collected.add_report(self.scenario, report);
+            }
+            self.listen_to_box()?;
+        }
+        if let Some(status) = &self.collected.last_status
+            && !status.packets.conserved
+        {
+            self.faults.push("the box's account of packets does not add up".to_owned());
+        }
+        drop(self.fleet);
+        drop(self.middlebox);
+        self.radio.stop()?;
+        Ok(results::report(self.scenario, &self.collected, length, self.faults))
+    }
+}
+
+fn radio_ended() -> TestbedError {
+    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended in the middle of the run".to_owned() }
+}
