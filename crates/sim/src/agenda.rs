@@ -26,8 +26,6 @@ pub(crate) enum Task {
     Stop(u32),
     /// The next event of the scenario.
     Event,
-    /// The end of an interval of measurement.
-    Tick,
 }
 
 /// An end of a connection: the station opens it, the server accepts it.

@@ -96,20 +96,21 @@ impl<'a> World<'a> {
         if let Some(event) = scenario.events.first() {
             self.agenda.enter(Instant::ZERO + event.at, Task::Event);
         }
-        self.agenda.enter(Instant::ZERO + scenario.measure.interval, Task::Tick);
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.settle(&mut self.agenda);
         }
     }
 
-    /// Runs to the end of the next interval; `None` where the run ends before.
+    /// Runs to the end of the next interval; `None` where the run ends before. What happens at the very end of an
+    /// interval belongs to the next one.
     pub(crate) fn run_interval(&mut self) -> Option<Progress> {
         let end = Instant::ZERO + self.scenario.duration;
+        let tick = Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1);
         loop {
             let (air, agenda) = (self.air.medium.poll_deadline().unwrap_or(Instant::MAX), self.agenda.next());
-            if air.min(agenda) > end {
-                self.now = end;
-                return None;
+            if air.min(agenda) >= tick.min(end) {
+                self.now = tick.min(end);
+                return (tick <= end).then(|| self.tick());
             }
             if air <= agenda {
                 self.now = air;
@@ -119,9 +120,6 @@ impl<'a> World<'a> {
             }
             self.now = agenda;
             let task = self.agenda.pop().expect("it has an entry");
-            if task == Task::Tick {
-                return Some(self.tick());
-            }
             self.perform(task);
             self.drain_air();
         }
@@ -145,14 +143,12 @@ impl<'a> World<'a> {
             Task::Start(app) => self.start_app(app),
             Task::Stop(app) => self.stop_app(app),
             Task::Event => self.do_event(),
-            Task::Tick => unreachable!("the loop keeps it to itself"),
         }
     }
 
     fn tick(&mut self) -> Progress {
         self.ticks += 1;
         let at = self.scenario.measure.interval * self.ticks;
-        self.agenda.enter(Instant::ZERO + at + self.scenario.measure.interval, Task::Tick);
         let (queue_packets, queue_area) = self.air.take_queue(self.now);
         let mode = self.middlebox.as_ref().map_or(Mode::Bypassed, Middlebox::mode);
         let managing = self.middlebox.as_ref().filter(|_| mode != Mode::Bypassed);
