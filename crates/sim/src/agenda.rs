@@ -1,4 +1,4 @@
-//! What is to happen next, in the order of time and, at one instant, of being entered.
+//! What is to happen next beside the medium and the wires, in the order of time and, at one instant, of being entered.
 //!
 //! Alarms move more often than they ring: TCP puts its timeout off with every acknowledgment. So an alarm that moves to
 //! a later instant stays in the heap where it is; when its entry comes up, its owner looks whether anything is due and
@@ -12,8 +12,6 @@ use evenair_units::Instant;
 /// Who is to be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// A frame arrives at the far end of a wired port.
-    Wire(u32),
     /// A TCP endpoint's timer.
     Tcp { connection: u32, side: Side },
     /// An application's own timer.

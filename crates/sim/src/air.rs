@@ -5,7 +5,7 @@
 //! dropped, as an access point does.
 
 use evenair_medium::{Counters, DropReason, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To, Totals};
-use evenair_scenario::{AfterCollision, Place, Radio, Scenario};
+use evenair_scenario::{AfterCollision, AppKind, Direction, Place, Radio, Scenario};
 use evenair_units::{Airtime, Bytes, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
 
@@ -46,8 +46,8 @@ struct Station {
     node: Option<NodeId>,
     /// Medium time of its accesses before it left.
     airtime: Airtime,
-    /// Datagram senders that found the buffer full.
-    blocked: Vec<u32>,
+    /// The one application that uses the buffer, where it is one that sends datagrams.
+    sole_sender: Option<u32>,
 }
 
 /// Time average of the access point's queue.
@@ -74,9 +74,13 @@ impl Air {
         let mut medium = Medium::new(medium_config(radio), streams);
         let access_point = medium.add_node(NodeConfig { buffer: radio.ap_buffer });
         let station = |(host, spec): (usize, &evenair_scenario::Host)| match spec.place {
-            Place::Station { rate, .. } => {
-                Some(Station { host, rate, node: None, airtime: Airtime::ZERO, blocked: Vec::new() })
-            }
+            Place::Station { rate, .. } => Some(Station {
+                host,
+                rate,
+                node: None,
+                airtime: Airtime::ZERO,
+                sole_sender: sole_sender(scenario, host),
+            }),
             Place::Lan | Place::Wan => None,
         };
         let stations: Vec<_> = scenario.hosts.iter().enumerate().filter_map(station).collect();
@@ -113,7 +117,7 @@ impl Air {
         let station = &mut self.stations[station];
         if let Some(node) = station.node.take() {
             self.medium.remove_node(now, node);
-            station.airtime.0 = station.airtime.0 + self.medium.counters(node).airtime.0;
+            station.airtime.0 += self.medium.counters(node).airtime.0;
         }
     }
 
@@ -152,25 +156,27 @@ impl Air {
         Ok(())
     }
 
-    /// Whether the station's buffer would take a packet. One that is not associated has none that could be full.
-    pub(crate) fn has_room(&self, station: usize, msdu: Bytes) -> bool {
+    /// Whether the station's buffer would have taken a packet before one of `left` bytes left it. One that is not
+    /// associated has none that could be full.
+    pub(crate) fn had_room(&self, station: usize, msdu: Bytes, left: Option<Bytes>) -> bool {
         let Some(node) = self.stations[station].node else { return true };
         let queue = self.medium.queue(node);
-        self.station_buffer.admits(queue.packets, queue.bytes, msdu)
+        let (packets, bytes) = left.map_or((0, Bytes::ZERO), |bytes| (1, bytes));
+        self.station_buffer.admits(queue.packets + packets, queue.bytes + bytes, msdu)
+    }
+
+    /// Whether the station has nothing to send, or nowhere to send it.
+    pub(crate) fn is_empty(&self, station: usize) -> bool {
+        self.stations[station].node.is_none_or(|node| self.medium.queue(node).packets == 0)
     }
 
     pub(crate) fn sender(&self, node: NodeId) -> Sender {
         if node == self.access_point { Sender::AccessPoint } else { Sender::Station(self.owner[node.0 as usize]) }
     }
 
-    /// A datagram sender waits for room in the station's buffer.
-    pub(crate) fn block(&mut self, station: usize, app: u32) {
-        self.stations[station].blocked.push(app);
-    }
-
-    /// There may be room in the station's buffer: one of those who wait for it.
-    pub(crate) fn unblock(&mut self, station: usize) -> Option<u32> {
-        self.stations[station].blocked.pop()
+    /// The application that alone uses the station's buffer, where it is one that sends datagrams.
+    pub(crate) fn sole_sender(&self, station: usize) -> Option<u32> {
+        self.stations[station].sole_sender
     }
 
     pub(crate) fn note_queue(&mut self, now: Instant) {
@@ -200,7 +206,7 @@ impl Air {
         }
     }
 
-    /// Datagrams that were never made because the buffer was full all the time.
+    /// Datagrams that were never made because the buffer was full when they were due.
     pub(crate) fn lose_unmade(&mut self, station: usize, datagrams: u64) {
         self.losses[station].buffer_full += datagrams;
     }
@@ -237,6 +243,14 @@ impl Air {
         });
         [(None, of(self.access_point).airtime)].into_iter().chain(stations)
     }
+}
+
+/// The application of `host`, where it is the only one and sends datagrams up.
+fn sole_sender(scenario: &Scenario, host: usize) -> Option<u32> {
+    let mut own = scenario.apps.iter().enumerate().filter(|(_, app)| app.station == host);
+    let (number, app) = own.next()?;
+    let floods = matches!(app.kind, AppKind::Udp { .. }) && app.direction == Direction::Up;
+    (floods && own.next().is_none()).then_some(number as u32)
 }
 
 fn medium_config(radio: &Radio) -> MediumConfig {

@@ -4,9 +4,11 @@
 //! whichever way the data flow; an attempt to connect that timed out is made again after a second. At its end an
 //! application cuts its connections: one reset goes out, and both ends are gone.
 //!
-//! A datagram sender whose station's buffer is full sleeps until the buffer has room again; what it would have sent
-//! meanwhile is counted as lost, which it would have been. Its first datagram comes at a random instant of the first
-//! interval, because senders in step would collide for ever.
+//! A datagram sender that has its station's buffer for itself sleeps while there is something in the buffer. Whenever a
+//! frame leaves the buffer, it makes up for what was due meanwhile: what there was room for goes in, the rest is counted
+//! as lost. On the air that is the same, since only the frame at the head of a queue matters there, and it spares
+//! saturated senders most of their work. A sender's first datagram comes at a random instant of the first interval,
+//! because senders in step would collide for ever.
 
 use evenair_scenario::results::EchoResult;
 use evenair_scenario::results::stats::percentile;
@@ -49,7 +51,7 @@ pub(crate) struct App {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Bulk { bytes: Option<Bytes>, connection: Option<u32>, established: bool },
-    Datagrams { payload: Bytes, gap: Span, next: Instant },
+    Datagrams { payload: Bytes, gap: Span, next: Instant, sleeps: bool },
     Web(Box<Reader>),
     Ping { interval: Span, rtts_ms: Vec<f64> },
 }
@@ -93,6 +95,14 @@ impl App {
         }
     }
 
+    /// Size of its datagrams at IP level.
+    fn datagram_len(&self) -> Bytes {
+        match self.kind {
+            Kind::Datagrams { payload, .. } => self.ip_header + UDP_HEADER + payload,
+            _ => Bytes::ZERO,
+        }
+    }
+
     /// How the sender of a bulk transfer stands.
     pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
         let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
@@ -125,7 +135,7 @@ impl Kind {
             AppKind::Udp { rate, payload } => {
                 let gap = rate.time_for(payload).max(Span::from_nanos(1));
                 let phase = streams.numbered("datagram phase", number).below(gap.as_nanos());
-                Self::Datagrams { payload, gap, next: Instant::from_nanos(phase) }
+                Self::Datagrams { payload, gap, next: Instant::from_nanos(phase), sleeps: false }
             }
             AppKind::Web { objects, size, think } => {
                 Self::Web(Box::new(Reader::new(objects, size, think, streams.numbered("web", number))))
@@ -151,6 +161,8 @@ impl World<'_> {
     }
 
     pub(crate) fn stop_app(&mut self, number: u32) {
+        let station = self.apps[number as usize].station;
+        self.catch_up(station, None);
         let app = &mut self.apps[number as usize];
         app.runs = false;
         match &mut app.kind {
@@ -171,7 +183,7 @@ impl World<'_> {
         }
         match app.kind {
             Kind::Bulk { .. } => self.open_bulk(number),
-            Kind::Datagrams { payload, gap, .. } => self.send_datagram(number, payload, gap),
+            Kind::Datagrams { .. } => self.send_due_datagram(number),
             Kind::Web(_) => self.begin_page(number),
             Kind::Ping { interval, .. } => {
                 let sent = self.now;
@@ -256,35 +268,47 @@ impl World<'_> {
 
 /// Datagrams and echoes.
 impl World<'_> {
-    fn send_datagram(&mut self, number: u32, payload: Bytes, gap: Span) {
+    fn send_due_datagram(&mut self, number: u32) {
+        self.send_datagram(number);
         let app = &mut self.apps[number as usize];
-        let (way, len, station) = (app.data, app.ip_header + UDP_HEADER + payload, app.station);
-        let due = self.now + gap;
-        if let Kind::Datagrams { next, .. } = &mut app.kind {
-            *next = due;
-        }
-        if way == Direction::Up && !self.air.has_room(station, len) {
-            self.air.lose_unmade(station, 1);
-            self.air.block(station, number);
-            return;
-        }
-        self.send(Packet { app: number, way, len, body: Body::Datagram });
-        self.agenda.enter(due, Task::App(number));
-    }
-
-    /// A frame has left a station's buffer: datagram senders that wait for room go on.
-    pub(crate) fn unblock(&mut self, station: usize) {
-        while let Some(number) = self.air.unblock(station) {
-            let app = &mut self.apps[number as usize];
-            let Kind::Datagrams { gap, next, .. } = &mut app.kind else { continue };
-            if !app.runs {
-                continue;
-            }
-            let late = self.now.saturating_since(*next).as_nanos().div_ceil(gap.as_nanos());
-            *next += *gap * late;
-            self.air.lose_unmade(station, late);
+        let Kind::Datagrams { gap, next, sleeps, .. } = &mut app.kind else { return };
+        *next = self.now + *gap;
+        *sleeps = self.air.sole_sender(app.station) == Some(number) && !self.air.is_empty(app.station);
+        if !*sleeps {
             self.agenda.enter(*next, Task::App(number));
         }
+    }
+
+    /// A frame of `left` bytes has left a station's buffer, or the station's only application ends: what a sleeping
+    /// sender has missed.
+    pub(crate) fn catch_up(&mut self, station: usize, left: Option<Bytes>) {
+        let Some(number) = self.air.sole_sender(station) else { return };
+        let app = &self.apps[number as usize];
+        let (runs, len) = (app.runs, app.datagram_len());
+        let Kind::Datagrams { gap, mut next, sleeps: true, .. } = app.kind else { return };
+        while runs && next < self.now {
+            if !self.air.had_room(station, len, left) {
+                let missed = self.now.saturating_since(next).as_nanos().div_ceil(gap.as_nanos());
+                self.air.lose_unmade(station, missed);
+                next += gap * missed;
+                break;
+            }
+            self.send_datagram(number);
+            next += gap;
+        }
+        let wakes = self.air.is_empty(station);
+        if wakes {
+            self.agenda.enter(next, Task::App(number));
+        }
+        if let Kind::Datagrams { next: due, sleeps, .. } = &mut self.apps[number as usize].kind {
+            (*due, *sleeps) = (next, !wakes);
+        }
+    }
+
+    fn send_datagram(&mut self, number: u32) {
+        let app = &self.apps[number as usize];
+        let (way, len) = (app.data, app.datagram_len());
+        self.send(Packet { app: number, way, len, body: Body::Datagram });
     }
 
     pub(crate) fn receive_datagram(&mut self, packet: &Packet) {

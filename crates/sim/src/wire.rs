@@ -47,6 +47,11 @@ struct Port {
 #[derive(Debug)]
 pub(crate) struct Wire {
     ports: Vec<Port>,
+    /// When the next packet arrives behind each port; [`Instant::MAX`] where none is under way. Every packet changes
+    /// one of these and ports are few, so that looking at all of them is quicker than a heap.
+    arrivals: Vec<Instant>,
+    /// The least of `arrivals`.
+    next: Instant,
 }
 
 /// Number of a port.
@@ -63,7 +68,7 @@ impl Wire {
             ports.push(Port::new(Leads::UpInternet, &wan.up, Bytes::ZERO));
             ports.push(Port::new(Leads::DownInternet, &wan.down, Bytes::ZERO));
         }
-        Self { ports }
+        Self { arrivals: vec![Instant::MAX; ports.len()], ports, next: Instant::MAX }
     }
 
     /// The first port on the way between the stations and the server that is host `server`.
@@ -93,39 +98,47 @@ impl Wire {
         self.ports.iter().position(|port| port.leads == leads).expect("a checked scenario has every place") as u32
     }
 
-    pub(crate) fn leads(&self, port: u32) -> Leads {
-        self.ports[port as usize].leads
-    }
-
     /// A packet of `len` bytes of IP comes to a port. Gives it back where the buffer is full.
     pub(crate) fn send(&mut self, now: Instant, port: u32, len: Bytes, packet: PacketId) -> Option<PacketId> {
-        let port = &mut self.ports[port as usize];
-        port.link.handle_frame(now, len + port.overhead, packet);
-        let dropped = port.link.poll_drop();
-        port.drops += u64::from(dropped.is_some());
-        port.held += usize::from(dropped.is_none());
-        dropped
+        let Port { link, overhead, drops, held, .. } = &mut self.ports[port as usize];
+        link.handle_frame(now, len + *overhead, packet);
+        let dropped = link.poll_drop();
+        if dropped.is_some() {
+            *drops += 1;
+            return dropped;
+        }
+        *held += 1;
+        if *held == 1 {
+            let at = link.poll_deadline().expect("there is a packet on it");
+            self.arrivals[port as usize] = at;
+            self.next = self.next.min(at);
+        }
+        None
     }
 
-    /// The next packet that has arrived behind a port.
-    pub(crate) fn arrival(&mut self, now: Instant, port: u32) -> Option<PacketId> {
-        let port = &mut self.ports[port as usize];
-        let (_, packet) = port.link.poll_frame(now)?;
-        port.held -= 1;
-        Some(packet)
+    /// The next packet that has arrived by `now`, and where the port led that it went through; those behind the port
+    /// of the lowest number first.
+    pub(crate) fn arrival(&mut self, now: Instant) -> Option<(Leads, PacketId)> {
+        if self.next > now {
+            return None;
+        }
+        let place = self.arrivals.iter().position(|&at| at <= now).expect("`next` is the least of them");
+        let Port { leads, link, held, .. } = &mut self.ports[place];
+        let (_, packet) = link.poll_frame(now).expect("it is due");
+        *held -= 1;
+        self.arrivals[place] = link.poll_deadline().unwrap_or(Instant::MAX);
+        self.next = self.arrivals.iter().copied().min().unwrap_or(Instant::MAX);
+        Some((*leads, packet))
     }
 
-    pub(crate) fn deadline(&self, port: u32) -> Option<Instant> {
-        self.ports[port as usize].link.poll_deadline()
+    /// When the next packet arrives anywhere; [`Instant::MAX`] where none is under way.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.next
     }
 
     /// Packets on all links and in front of them.
     pub(crate) fn held(&self) -> usize {
         self.ports.iter().map(|port| port.held).sum()
-    }
-
-    pub(crate) fn ports(&self) -> usize {
-        self.ports.len()
     }
 
     /// Packets dropped at each port, by where it leads.

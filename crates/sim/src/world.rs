@@ -5,9 +5,8 @@
 //!                                               `------- router - Internet link - server
 //! ```
 //!
-//! One thing happens at a time: the medium's next step, or the next entry of the agenda (a packet arrives behind a wire,
-//! a TCP timer, an application, the box, an event of the scenario). At one instant the medium comes first, then entries
-//! in their order. What a step causes at once (an acknowledgment, a release of the box) is carried out before the next
+//! One thing happens at a time: the medium's next step, a packet's arrival behind a wire, or the next entry of the
+//! agenda (a TCP timer, an application, the box, an event of the scenario). At one instant they come in this order. What a step causes at once (an acknowledgment, a release of the box) is carried out before the next
 //! step. Nothing here depends on a clock, on addresses in memory, or on anything but the scenario and its seed.
 
 use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
@@ -18,7 +17,7 @@ use evenair_scenario::{Action, Direction, Scenario};
 use evenair_units::{Bytes, Instant, Span, Streams};
 
 use crate::SimError;
-use crate::agenda::{Agenda, Alarm, Side, Task};
+use crate::agenda::{Agenda, Side, Task};
 use crate::air::{Air, Loss, Sender};
 use crate::apps::App;
 use crate::connections::{Connections, way_from};
@@ -35,7 +34,6 @@ pub(crate) struct World<'a> {
     pub(crate) pool: Pool,
     pub(crate) air: Air,
     pub(crate) wire: Wire,
-    wire_alarms: Vec<Alarm>,
     pub(crate) middlebox: Option<Middlebox>,
     pub(crate) connections: Connections,
     pub(crate) apps: Vec<App>,
@@ -65,7 +63,6 @@ impl<'a> World<'a> {
             now: Instant::ZERO,
             agenda: Agenda::default(),
             pool: Pool::default(),
-            wire_alarms: vec![Alarm::OFF; wire.ports()],
             middlebox: needs_box.then(|| Middlebox::new(scenario)).transpose()?,
             connections: Connections::default(),
             apps: App::all(scenario, tcp, &air, &wire, &streams)?,
@@ -107,27 +104,28 @@ impl<'a> World<'a> {
         let end = Instant::ZERO + self.scenario.duration;
         let tick = Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1);
         loop {
-            let (air, agenda) = (self.air.medium.poll_deadline().unwrap_or(Instant::MAX), self.agenda.next());
-            if air.min(agenda) >= tick.min(end) {
+            let air = self.air.medium.poll_deadline().unwrap_or(Instant::MAX);
+            let (wire, agenda) = (self.wire.deadline(), self.agenda.next());
+            let next = air.min(wire).min(agenda);
+            if next >= tick.min(end) {
                 self.now = tick.min(end);
                 return (tick <= end).then(|| self.tick());
             }
-            if air <= agenda {
-                self.now = air;
-                self.air.medium.handle_timeout(air);
-                self.drain_air();
-                continue;
+            self.now = next;
+            if air == next {
+                self.air.medium.handle_timeout(next);
+            } else if wire == next {
+                self.take_from_wire();
+            } else {
+                let task = self.agenda.pop().expect("it has an entry");
+                self.perform(task);
             }
-            self.now = agenda;
-            let task = self.agenda.pop().expect("it has an entry");
-            self.perform(task);
             self.drain_air();
         }
     }
 
     fn perform(&mut self, task: Task) {
         match task {
-            Task::Wire(port) => self.arrive_behind(port),
             Task::Tcp { connection, side } => {
                 if self.connections.ring(&mut self.agenda, self.now, connection, side) {
                     self.pump(connection, side);
@@ -205,28 +203,19 @@ impl World<'_> {
         if let Some(dropped) = self.wire.send(self.now, port, len, id) {
             self.lose(dropped);
         }
-        let alarm = &mut self.wire_alarms[port as usize];
-        self.agenda.arm(alarm, self.wire.deadline(port), Task::Wire(port));
     }
 
-    fn arrive_behind(&mut self, port: u32) {
-        if !self.wire_alarms[port as usize].rings(self.now) {
-            return;
-        }
-        let leads = self.wire.leads(port);
-        while let Some(id) = self.wire.arrival(self.now, port) {
-            match leads {
-                Leads::ToAccessPoint => self.enter_box(id),
-                Leads::ToServer(_) | Leads::UpInternet => self.arrive(id, Side::Server),
-                Leads::ToRouter | Leads::DownInternet => {
-                    let next = self.wire.next_port(leads).unwrap_or(TO_ACCESS_POINT);
-                    let len = self.pool.get(id).len;
-                    self.send_wire(next, len, id);
-                }
+    fn take_from_wire(&mut self) {
+        let Some((leads, id)) = self.wire.arrival(self.now) else { return };
+        match leads {
+            Leads::ToAccessPoint => self.enter_box(id),
+            Leads::ToServer(_) | Leads::UpInternet => self.arrive(id, Side::Server),
+            Leads::ToRouter | Leads::DownInternet => {
+                let next = self.wire.next_port(leads).unwrap_or(TO_ACCESS_POINT);
+                let len = self.pool.get(id).len;
+                self.send_wire(next, len, id);
             }
         }
-        let alarm = &mut self.wire_alarms[port as usize];
-        self.agenda.arm(alarm, self.wire.deadline(port), Task::Wire(port));
     }
 
     /// A packet comes to where the box is, from either side.
@@ -280,7 +269,7 @@ impl World<'_> {
     fn drain_air(&mut self) {
         while let Some(event) = self.air.medium.poll_event() {
             match event {
-                AirEvent::Delivered { from, frame, .. } => {
+                AirEvent::Delivered { from, msdu, frame, .. } => {
                     self.meter.count(self.pool.get(frame));
                     match self.air.sender(from) {
                         Sender::AccessPoint => {
@@ -288,17 +277,19 @@ impl World<'_> {
                             self.arrive(frame, Side::Station);
                         }
                         Sender::Station(station) => {
-                            self.unblock(station);
+                            self.catch_up(station, Some(msdu));
                             self.enter_box(frame);
                         }
                     }
                 }
-                AirEvent::Dropped { from, reason, frame, .. } => {
+                AirEvent::Dropped { from, msdu, reason, frame, .. } => {
                     let sender = self.air.sender(from);
                     self.lose_on_air(sender, Loss::Medium(reason), frame);
                     match sender {
                         Sender::AccessPoint => self.air.note_queue(self.now),
-                        Sender::Station(station) if reason != DropReason::BufferFull => self.unblock(station),
+                        Sender::Station(station) if reason != DropReason::BufferFull => {
+                            self.catch_up(station, Some(msdu))
+                        }
                         Sender::Station(_) => {}
                     }
                 }

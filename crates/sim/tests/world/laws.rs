@@ -236,6 +236,31 @@ fn a_flood_is_delivered_or_counted_as_lost() {
     assert!((1_000..1_000 + 20).contains(&buffered), "{delivered} delivered, {lost} lost, {buffered} missing");
 }
 
+/// A sender that has the buffer for itself sleeps, one that shares it does not: on the air nobody can tell.
+#[test]
+fn sleeping_senders_change_nothing() {
+    let flood = |rate: &str, more: &str| {
+        let udp = format!(
+            "[[udp]]\nname = \"u\"\nstations = [\"sta\"]\nserver = \"near\"\ndirection = \"up\"\nrate = \"{rate}\"\n\
+             stop = \"18 s\"\n"
+        );
+        let events = "[[event]]\nat = \"5 s\"\ndo = \"leave\"\nstations = [\"sta\"]\n\
+                      [[event]]\nat = \"6 s\"\ndo = \"join\"\nstations = [\"sta\"]\n";
+        let noise = "[[udp]]\nname = \"v\"\nstations = [\"other\"]\nserver = \"near\"\ndirection = \"up\"\nrate = \"1 Mb/s\"\n\
+                     [[station]]\nname = \"other\"\nrate = \"2 Mb/s\"\n";
+        let text = alone(&format!("{udp}{noise}{more}{events}"));
+        let result = simulate(&text.replace("standard =", "station_buffer = \"5 packets\"\nstandard ="));
+        (result.series.flows[0].data_packets.clone(), result.series.flows[1].data_packets.clone())
+    };
+    // The ping makes the buffer a shared one, and never sends.
+    let ping = "[[ping]]\nname = \"p\"\nstations = [\"sta\"]\nserver = \"near\"\nstart = \"19999 ms\"\n";
+    for rate in ["20 Mb/s", "3 Mb/s", "1 Mb/s"] {
+        let (sleeping, awake) = (flood(rate, ""), flood(rate, ping));
+        assert_eq!(sleeping, awake, "at {rate}");
+        assert!(sleeping.0[10] > 100 && sleeping.0[5] == 0, "at {rate}: {:?}", sleeping.0);
+    }
+}
+
 #[test]
 fn a_bulk_transfer_fills_the_internet_link() {
     let bulk = "[[bulk]]\nname = \"b\"\nstations = [\"sta\"]\nserver = \"far\"\ndirection = \"up\"\nstart = \"1 s\"\n\
