@@ -267,6 +267,7 @@ fn box_counters(status: &Status) -> BoxCounters {
         dropped: vec![
             drop("queue full", packets.dropped_queue_full),
             drop("ack superseded", packets.dropped_ack_superseded),
+            drop("sender ahead", packets.dropped_sender_ahead),
         ],
         held: packets.held,
     }
