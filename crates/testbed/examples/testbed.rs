@@ -1,5 +1,5 @@
 //! The testbed on the command line: `testbed scenario FILE [RESULT.json]`; and what it starts itself: `testbed agent` in
-//! the hosts, `testbed run --config FILE` as the box.
+//! the hosts, `testbed run --config FILE` as the box. `testbed exec HOST COMMAND...` looks into a host of a running one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +14,10 @@ fn main() -> anyhow::Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["agent"] => agent::main().map_err(anyhow::Error::msg),
         ["run", "--config", file] => run_box(Path::new(file)),
+        ["exec", host, .., _] => {
+            let status = evenair_testbed::exec(None, host, &arguments[2..])?;
+            std::process::exit(status.code().unwrap_or(1))
+        }
         ["scenario", file] => run(file, None),
         ["scenario", file, result] => run(file, Some(result)),
         _ => bail!("usage: testbed scenario FILE [RESULT.json]"),

@@ -9,6 +9,11 @@ use evenair_testbed::TestbedOptions;
 /// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and
 /// what `rest` says in the words of the scenario format.
 pub fn scenario(stations: usize, rest: &str) -> Scenario {
+    Scenario::parse(&text(stations, rest), "test.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same as a file's text.
+pub fn text(stations: usize, rest: &str) -> String {
     let head = format!(
         r#"
             version = 1
@@ -28,7 +33,7 @@ pub fn scenario(stations: usize, rest: &str) -> Scenario {
             name = "server"
         "#
     );
-    Scenario::parse(&(head + rest), "test.toml").unwrap_or_else(|error| panic!("{error}"))
+    head + rest
 }
 
 /// The example program, which cargo builds with the tests and which is the hosts' agent.
