@@ -3,6 +3,8 @@
 //! A round takes a batch from each ring, lets the manager's clock catch up, carries out the decisions and sends. It
 //! never waits; [`crate::run`] does the waiting.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
 use evenair_packet::Port as Side;
@@ -16,6 +18,7 @@ use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot};
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool};
 use crate::port::{self, Port};
+use crate::recording::Recording;
 use crate::switch::{Carrier, Switch};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
@@ -32,6 +35,9 @@ pub struct Engine {
     wire: Port,
     switch: Switch,
     pacing: Pacing,
+    recording: Option<Recording>,
+    /// Why the manager refused what it was last told.
+    refused: Option<String>,
     started: Instant,
 }
 
@@ -50,6 +56,8 @@ impl Engine {
             Port::open(side, interface, config.ring_frames, |ring| Ok(hold.attach(ring)?))
         };
         let (wlan, wire) = (open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?);
+        let record = |path: &PathBuf| Recording::start(path, &config.manager, now);
+        let recording = config.record.as_ref().map(record).transpose()?;
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
         let engine = Self {
             manager: Manager::new(config.manager.clone(), now),
@@ -59,6 +67,8 @@ impl Engine {
             wire,
             switch: Switch::new(hold),
             pacing: Pacing::default(),
+            recording,
+            refused: None,
             started: now,
         };
         engine.wlan.start()?;
@@ -82,8 +92,14 @@ impl Engine {
     }
 
     /// Starts or stops to manage, or changes how.
-    pub fn command(&mut self, now: Instant, command: Command) {
+    ///
+    /// # Errors
+    /// Why the manager refused.
+    pub fn command(&mut self, now: Instant, command: Command) -> Result<(), String> {
         let insert = command == Command::Insert;
+        if let Some(recording) = &mut self.recording {
+            recording.command(now, &command);
+        }
         self.manager.handle_command(now, command);
         self.carry_out(now);
         // A command that changes nothing has no event.
@@ -91,12 +107,20 @@ impl Engine {
         if insert && self.carrier() != Carrier::Box {
             self.switch.take(now);
         }
+        self.refused.take().map_or(Ok(()), Err)
     }
 
     /// Tells the manager what was seen of a station.
-    pub fn observe(&mut self, now: Instant, observation: Observation) {
+    ///
+    /// # Errors
+    /// Why the manager refused.
+    pub fn observe(&mut self, now: Instant, observation: Observation) -> Result<(), String> {
+        if let Some(recording) = &mut self.recording {
+            recording.observation(now, &observation);
+        }
         self.manager.handle_observation(now, observation);
         self.carry_out(now);
+        self.refused.take().map_or(Ok(()), Err)
     }
 
     /// One round. Returns whether it was a full one, so that another should follow at once.
@@ -106,14 +130,22 @@ impl Engine {
     pub fn round(&mut self, now: Instant) -> Result<bool> {
         let mut more = false;
         for port in [&mut self.wlan, &mut self.wire] {
-            let manager = &mut self.manager;
-            let taken = port.receive(BATCH, &mut self.pool, |id, meta| manager.handle_packet(now, id, meta));
+            let (manager, recording) = (&mut self.manager, &mut self.recording);
+            let taken = port.receive(BATCH, &mut self.pool, |id, meta| {
+                if let Some(recording) = recording {
+                    recording.packet(now, &id, meta);
+                }
+                manager.handle_packet(now, id, meta);
+            });
             more |= taken == BATCH;
         }
         if let Some((deadline, _)) = self.manager.poll_deadline()
             && let Some(late) = now.checked_since(deadline)
         {
             self.pacing.add(late);
+            if let Some(recording) = &mut self.recording {
+                recording.timeout(now);
+            }
             self.manager.handle_timeout(now);
         }
         self.carry_out(now);
@@ -126,6 +158,9 @@ impl Engine {
     /// Carries out what the manager has decided.
     fn carry_out(&mut self, now: Instant) {
         while let Some(output) = self.manager.poll_output() {
+            if let Some(recording) = &mut self.recording {
+                recording.decision(now, &output);
+            }
             match output {
                 Output::Release { packet, port, edits } => {
                     edits.apply(self.pool.get_mut(&packet));
@@ -146,8 +181,10 @@ impl Engine {
                 info!("mode: {}", crate::control::mode_word(mode));
                 self.mode = mode;
             }
-            Event::ConfigRefused(error) => warn!("a configuration was refused: {error:?}; the old one stays"),
-            Event::ObservationRefused(observation) => warn!("an observation was refused: {observation:?}"),
+            Event::ConfigRefused(error) => self.refused = Some(format!("{error}; the old configuration stays")),
+            Event::ObservationRefused(observation) => {
+                self.refused = Some(format!("the manager does not take this observation: {observation:?}"));
+            }
             Event::StationLearned(mac) => info!("station {mac} seen at {}", now.saturating_since(self.started)),
             Event::RateChanged { .. } => {}
         }
@@ -196,6 +233,13 @@ impl Engine {
         self.wire.check()
     }
 
+    /// Ends the recording, where there is one.
+    pub fn finish_recording(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.finish();
+        }
+    }
+
     /// The state now.
     ///
     /// # Errors
@@ -217,7 +261,7 @@ impl Engine {
             pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
             hold: HoldStatus { lapses: self.switch.lapses() },
             pacing: self.pacing.status(),
-            recording: None,
+            recording: self.recording.as_ref().map(Recording::status),
         })
     }
 }

@@ -10,8 +10,10 @@ mod engine;
 mod pacing;
 mod pool;
 mod port;
+mod recording;
 mod run;
 mod switch;
 
-pub use config::BoxConfig;
+pub use config::{BoxConfig, BoxFile};
+pub use recording::{Replay, replay};
 pub use run::run;

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use evenair_manager::{Command, Mode, Observation};
+use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
 use evenair_units::{BitRate, Instant, Span};
@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Request, Server, Status};
+use crate::control::{Answer, Asked, Server, Status, Wish};
 use crate::engine::Engine;
 use crate::switch::Carrier;
 
@@ -46,7 +46,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     rt::remove_timer_slack();
     let engine = Engine::open(&config, now())?;
     let server = match &config.control {
-        Some(path) => Some(Server::start(path, sender, Arc::clone(&waker))?),
+        Some(path) => Some(Server::start(path, &config, sender, Arc::clone(&waker))?),
         None => None,
     };
     let mut live = Live { engine, config, inbox, waker, signals, waiting: Vec::new(), ending: None, last: None };
@@ -86,7 +86,7 @@ impl Live {
         let [wlan, wire] = self.engine.ports();
         info!("between {} (WLAN) and {} (wired side)", wlan.name(), wire.name());
         if self.config.inserted {
-            self.engine.command(now(), Command::Insert);
+            self.engine.command(now(), Command::Insert).map_err(anyhow::Error::msg)?;
         }
         let mut full = false;
         loop {
@@ -124,15 +124,15 @@ impl Live {
         if self.ending.is_none() {
             let time = now();
             self.ending = Some(time);
-            self.engine.command(time, Command::Bypass);
+            // Cannot be refused.
+            let _ = self.engine.command(time, Command::Bypass);
         }
     }
 
     /// Answers those who wait for the bridge, once it carries the traffic. Returns whether the box is to end now.
     fn settled(&mut self) -> Result<bool> {
-        if self.engine.mode() != Mode::Bypassed && self.ending.is_none() {
-            // Inserted again meanwhile.
-            for reply in self.waiting.drain(..).filter(|_| self.engine.mode() == Mode::Inserted) {
+        if self.engine.mode() == Mode::Inserted {
+            for reply in self.waiting.drain(..) {
                 let _ = reply.send(Answer::Refused("the box was inserted again before it was bypassed".into()));
             }
         }
@@ -151,6 +151,7 @@ impl Live {
     }
 
     fn finish(&mut self) -> Result<Status> {
+        self.engine.finish_recording();
         let snapshot = self.engine.snapshot(now())?;
         if let Some(reply) = self.last.take() {
             let copy = self.engine.snapshot(now())?;
@@ -178,26 +179,24 @@ impl Live {
     }
 
     fn obey(&mut self) -> Result<()> {
-        while let Ok(Asked { request, reply }) = self.inbox.try_recv() {
-            let answer = match request {
+        while let Ok(Asked { wish, reply }) = self.inbox.try_recv() {
+            let answer = match wish {
                 _ if self.ending.is_some() => Answer::Refused("the box is ending".into()),
-                Request::Insert => {
-                    self.engine.command(now(), Command::Insert);
-                    Answer::Done
-                }
-                Request::Bypass => {
-                    self.engine.command(now(), Command::Bypass);
+                Wish::Insert => done(self.engine.command(now(), Command::Insert)),
+                Wish::Bypass => {
+                    // Cannot be refused; answered when it is done.
+                    let _ = self.engine.command(now(), Command::Bypass);
                     self.waiting.push(reply);
                     continue;
                 }
-                Request::Shutdown => {
+                Wish::Shutdown => {
                     self.last = Some(reply);
                     self.end();
                     continue;
                 }
-                Request::Status => Answer::Status(Box::new(self.engine.snapshot(now())?)),
-                Request::Observe { mac, rate_mbps } => self.observe(&mac, rate_mbps),
-                Request::Reconfigure { .. } => Answer::Refused("not yet".into()),
+                Wish::Status => Answer::Status(Box::new(self.engine.snapshot(now())?)),
+                Wish::Observe(mac, rate) => done(self.observe(mac, rate)),
+                Wish::Reconfigure(config) => done(self.reconfigure(*config)),
             };
             // Who has hung up needs no answer.
             let _ = reply.send(answer);
@@ -205,26 +204,27 @@ impl Live {
         Ok(())
     }
 
-    fn observe(&mut self, mac: &str, rate_mbps: Option<f64>) -> Answer {
-        let Ok(mac) = mac.parse::<MacAddr>() else {
-            return Answer::Refused(format!("mac: {mac:?} is not a MAC address such as \"02:00:00:00:00:01\""));
-        };
-        let Some(rate_mbps) = rate_mbps else {
-            self.engine.observe(now(), Observation::StationGone { mac });
-            return Answer::Done;
-        };
+    fn observe(&mut self, mac: MacAddr, rate: Option<BitRate>) -> Result<(), String> {
+        let Some(rate) = rate else { return self.engine.observe(now(), Observation::StationGone { mac }) };
         let standard = self.config.manager.phy.standard();
-        // Rates are multiples of 100 kb/s.
-        let rate = BitRate::from_kbps((rate_mbps * 10.0).round() as u64 * 100);
-        match standard.rate(rate) {
-            Some(rate) => {
-                self.engine.observe(now(), Observation::StationRate { mac, rate });
-                Answer::Done
-            }
-            None => {
-                let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
-                Answer::Refused(format!("rate_mbps: {standard} has {}, not {rate_mbps}", rates.join(", ")))
-            }
-        }
+        let Some(rate) = standard.rate(rate) else {
+            let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
+            return Err(format!("rate_mbps: {standard} has {}, not {}", rates.join(", "), rate.as_mbps_f64()));
+        };
+        self.engine.observe(now(), Observation::StationRate { mac, rate })
+    }
+
+    fn reconfigure(&mut self, config: Config) -> Result<(), String> {
+        self.engine.command(now(), Command::Reconfigure(config.clone()))?;
+        self.config.manager = config;
+        info!("a new configuration is in force");
+        Ok(())
+    }
+}
+
+fn done(result: Result<(), String>) -> Answer {
+    match result {
+        Ok(()) => Answer::Done,
+        Err(why) => Answer::Refused(why),
     }
 }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
-pub(crate) use server::{Answer, Asked, Server};
+pub(crate) use server::{Answer, Asked, Server, Wish};
 pub use status::{
     FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, StationStatus, Status,
 };

@@ -11,10 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use evenair_manager::Config;
+use evenair_packet::MacAddr;
 use evenair_sys::rt::Waker;
+use evenair_units::BitRate;
 use tracing::debug;
 
 use super::{Request, Response, Snapshot};
+use crate::config::BoxConfig;
 
 /// Longest line a client may send, in bytes.
 const MAX_LINE: u64 = 64 * 1024;
@@ -25,8 +29,19 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// A request on its way to the loop.
 pub(crate) struct Asked {
-    pub(crate) request: Request,
+    pub(crate) wish: Wish,
     pub(crate) reply: mpsc::Sender<Answer>,
+}
+
+/// What is asked for, as far as it could be checked outside the loop.
+pub(crate) enum Wish {
+    Insert,
+    Bypass,
+    Status,
+    /// A station's PHY rate; none: it has left.
+    Observe(MacAddr, Option<BitRate>),
+    Reconfigure(Box<Config>),
+    Shutdown,
 }
 
 /// The loop's answer, not yet JSON.
@@ -42,12 +57,28 @@ pub(crate) struct Server {
     busy: Arc<AtomicUsize>,
 }
 
+/// What each client's thread works with.
+#[derive(Clone)]
+struct Desk {
+    /// What the box was started with.
+    config: Arc<BoxConfig>,
+    inbox: mpsc::Sender<Asked>,
+    waker: Arc<Waker>,
+    /// Requests being answered.
+    busy: Arc<AtomicUsize>,
+}
+
 impl Server {
     /// Listens at `path`. A socket left over by a dead box is replaced.
     ///
     /// # Errors
     /// A living box answers there already, or the path cannot be made.
-    pub(crate) fn start(path: &Path, loop_inbox: mpsc::Sender<Asked>, waker: Arc<Waker>) -> Result<Self> {
+    pub(crate) fn start(
+        path: &Path,
+        config: &BoxConfig,
+        inbox: mpsc::Sender<Asked>,
+        waker: Arc<Waker>,
+    ) -> Result<Self> {
         let describe = || format!("[control] socket = {:?}", path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
@@ -61,7 +92,7 @@ impl Server {
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
         let busy = Arc::new(AtomicUsize::new(0));
         let clients = Arc::new(AtomicUsize::new(0));
-        let for_clients = Arc::clone(&busy);
+        let desk = Desk { config: Arc::new(config.clone()), inbox, waker, busy: Arc::clone(&busy) };
         let accept = move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { continue };
@@ -69,10 +100,9 @@ impl Server {
                     continue;
                 }
                 clients.fetch_add(1, Ordering::Relaxed);
-                let (inbox, waker, busy) = (loop_inbox.clone(), Arc::clone(&waker), Arc::clone(&for_clients));
-                let clients = Arc::clone(&clients);
+                let (desk, clients) = (desk.clone(), Arc::clone(&clients));
                 thread::spawn(move || {
-                    if let Err(error) = serve(&client, &inbox, &waker, &busy) {
+                    if let Err(error) = serve(&client, &desk) {
                         debug!("control client: {error}");
                     }
                     clients.fetch_sub(1, Ordering::Relaxed);
@@ -96,7 +126,7 @@ impl Drop for Server {
 }
 
 /// Answers a client until it hangs up.
-fn serve(client: &UnixStream, inbox: &mpsc::Sender<Asked>, waker: &Waker, busy: &AtomicUsize) -> io::Result<()> {
+fn serve(client: &UnixStream, desk: &Desk) -> io::Result<()> {
     let mut lines = BufReader::new(client);
     let mut line = String::new();
     loop {
@@ -104,30 +134,97 @@ fn serve(client: &UnixStream, inbox: &mpsc::Sender<Asked>, waker: &Waker, busy: 
         if (&mut lines).take(MAX_LINE).read_line(&mut line)? == 0 {
             return Ok(());
         }
-        busy.fetch_add(1, Ordering::AcqRel);
-        let mut answer = serde_json::to_vec(&answer(&line, inbox, waker)).map_err(io::Error::other)?;
+        desk.busy.fetch_add(1, Ordering::AcqRel);
+        let mut answer = serde_json::to_vec(&answer(&line, desk)).map_err(io::Error::other)?;
         answer.push(b'\n');
         let written = (&mut &*client).write_all(&answer);
-        busy.fetch_sub(1, Ordering::AcqRel);
+        desk.busy.fetch_sub(1, Ordering::AcqRel);
         written?;
     }
 }
 
-fn answer(line: &str, inbox: &mpsc::Sender<Asked>, waker: &Waker) -> Response {
+fn answer(line: &str, desk: &Desk) -> Response {
     let refused = |error: String| Response { ok: false, error: Some(error), status: None };
-    let request = match serde_json::from_str(line) {
-        Ok(request) => request,
-        Err(error) => return refused(format!("not a request: {error}")),
+    let request = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"));
+    let wish = match request.and_then(|request| check(request, &desk.config)) {
+        Ok(wish) => wish,
+        Err(error) => return refused(error),
     };
     let (reply, replies) = mpsc::channel();
-    if inbox.send(Asked { request, reply }).is_err() {
+    if desk.inbox.send(Asked { wish, reply }).is_err() {
         return refused("the box is ending".into());
     }
-    waker.wake();
+    desk.waker.wake();
     match replies.recv() {
         Ok(Answer::Done) => Response { ok: true, error: None, status: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())) },
         Err(_) => refused("the box ended before it was done".into()),
+    }
+}
+
+/// Checks a request, and reads the file that it may name.
+fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
+    Ok(match request {
+        Request::Insert => Wish::Insert,
+        Request::Bypass => Wish::Bypass,
+        Request::Status => Wish::Status,
+        Request::Shutdown => Wish::Shutdown,
+        Request::Observe { mac, rate_mbps } => {
+            let not_a_mac = |_| format!("mac: {mac:?} is not a MAC address such as \"02:00:00:00:00:01\"");
+            // PHY rates are multiples of 100 kb/s.
+            let rate = rate_mbps.map(|rate| BitRate::from_kbps((rate * 10.0).round() as u64 * 100));
+            Wish::Observe(mac.parse().map_err(not_a_mac)?, rate)
+        }
+        Request::Reconfigure { file } => {
+            let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
+            let new = BoxConfig::load(&path).map_err(|error| error.to_string())?;
+            let changed = [
+                ("ports.wlan", new.wlan != config.wlan),
+                ("ports.wire", new.wire != config.wire),
+                ("ports.bridge", new.bridge != config.bridge),
+            ];
+            if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
+                return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
+            }
+            Wish::Reconfigure(Box::new(new.manager))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+
+    const FILE: &str = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n";
+
+    fn reconfigure(text: &str) -> Result<Wish, String> {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(&file, text).expect("writable");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        check(Request::Reconfigure { file: Some(file.path().to_owned()) }, &config)
+    }
+
+    #[test]
+    fn a_reconfiguration_is_checked_before_the_loop_hears_of_it() {
+        assert!(
+            matches!(reconfigure(FILE), Ok(Wish::Reconfigure(config)) if config.phy.standard() == Standard::Dot11g)
+        );
+        let error = reconfigure(&FILE.replace("802.11g", "802.11z")).err().expect("refused");
+        assert!(error.contains(":5:12: radio.standard"), "{error}");
+        let error = reconfigure(&FILE.replace("\"b\"", "\"c\"")).err().expect("refused");
+        assert!(error.contains("ports.wire cannot change"), "{error}");
+    }
+
+    #[test]
+    fn an_observation_needs_a_mac_address() {
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        let observe = |mac: &str, rate_mbps| check(Request::Observe { mac: mac.into(), rate_mbps }, &config);
+        assert!(
+            matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::Observe(_, Some(r))) if r.as_bps() == 5_500_000)
+        );
+        assert!(observe("02:00", None).err().expect("refused").contains("\"02:00\" is not a MAC address"));
     }
 }

@@ -126,9 +126,7 @@ pub struct RecordingStatus {
     pub file: String,
     /// Bytes recorded.
     pub bytes: u64,
-    /// Decisions recorded.
-    pub decisions: u64,
-    /// Digest of the decisions; a replay of the file must come to the same.
+    /// Length and digest of the manager's decisions; a replay of the file must come to the same.
     pub digest: String,
     /// Why it stopped, where it did. The traffic went on.
     pub stopped: Option<String>,

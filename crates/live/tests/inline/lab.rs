@@ -69,7 +69,7 @@ impl Lab {
     }
 
     fn lay_cables(&self) {
-        for ns in [&self.source, &self.middle, &self.sink] {
+        for ns in [&self.source, &self.sink] {
             // Hosts would send router solicitations and the like into the counted traffic.
             ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
         }
@@ -150,6 +150,9 @@ pub fn be_the_box() {
             ("socket", path) => config.control = Some(path.into()),
             ("inserted", value) => config.inserted = value == "true",
             ("record", path) => config.record = Some(path.into()),
+            ("file", path) => {
+                config = BoxConfig { control: config.control, ..BoxConfig::load(path.as_ref()).expect("good") }
+            }
             (key, _) => panic!("no parameter {key}"),
         }
     }

@@ -1,0 +1,303 @@
+//! Recording of everything the manager is told, and its replay.
+//!
+//! The packet loop only appends to memory; a thread of its own writes it to the file. When the disk is full, or too
+//! slow to keep up, the recording stops and the traffic goes on. At the end the digest of the manager's decisions is
+//! written beside the recording (`FILE.digest`), and [`replay`] tells whether it came to the same.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result};
+use evenair_manager::record::{self, DecisionLog, Recorder};
+use evenair_manager::{Command, Config, Observation, Output};
+use evenair_packet::PacketMeta;
+use evenair_units::Instant;
+use tracing::{error, info};
+
+use crate::control::RecordingStatus;
+use crate::pool::FrameId;
+
+/// Inputs that are handed to the writer at once: some tens of kilobytes.
+const CHUNK_INPUTS: u32 = 256;
+/// Chunks that may wait for the disk: about 8 MB.
+const CHUNKS_WAITING: usize = 256;
+
+/// A recording in progress.
+pub struct Recording {
+    path: PathBuf,
+    recorder: Recorder,
+    inputs: u32,
+    bytes: u64,
+    decisions: Digest,
+    writer: Option<Writer>,
+    stopped: Option<String>,
+}
+
+struct Writer {
+    chunks: SyncSender<Vec<u8>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+/// Digest of a decision log that is not kept: the same as [`DecisionLog::digest`] of the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digest {
+    hash: u64,
+    bytes: u64,
+}
+
+impl Digest {
+    /// FNV-1a's offset basis.
+    const EMPTY: Self = Self { hash: 0xcbf2_9ce4_8422_2325, bytes: 0 };
+
+    fn add(&mut self, log: &DecisionLog) {
+        let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.hash = log.as_bytes().iter().fold(self.hash, step);
+        self.bytes += log.as_bytes().len() as u64;
+    }
+}
+
+impl Recording {
+    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn start(path: &Path, config: &Config, now: Instant) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("[record] file = {:?}", path.display()))?;
+        let (chunks, inbox) = mpsc::sync_channel(CHUNKS_WAITING);
+        let write = move || write_all(file, &inbox);
+        let thread =
+            thread::Builder::new().name("recording".into()).spawn(write).context("start the recording thread")?;
+        Ok(Self {
+            path: path.to_owned(),
+            recorder: Recorder::new(config, now),
+            inputs: 0,
+            bytes: 0,
+            decisions: Digest::EMPTY,
+            writer: Some(Writer { chunks, thread }),
+            stopped: None,
+        })
+    }
+
+    /// The manager is given a packet.
+    pub fn packet(&mut self, now: Instant, id: &FrameId, meta: &PacketMeta) {
+        self.input(|recorder| recorder.packet(now, id.number().into(), meta));
+    }
+
+    /// The manager is called at its deadline.
+    pub fn timeout(&mut self, now: Instant) {
+        self.input(|recorder| recorder.timeout(now));
+    }
+
+    /// The manager is given a command.
+    pub fn command(&mut self, now: Instant, command: &Command) {
+        self.input(|recorder| recorder.command(now, command));
+    }
+
+    /// The manager is given an observation.
+    pub fn observation(&mut self, now: Instant, observation: &Observation) {
+        self.input(|recorder| recorder.observation(now, observation));
+    }
+
+    /// The manager has decided.
+    pub fn decision(&mut self, now: Instant, output: &Output<FrameId>) {
+        if self.writer.is_some() {
+            let mut log = DecisionLog::default();
+            log.decision(now, output, |id| id.number().into());
+            self.decisions.add(&log);
+        }
+    }
+
+    fn input(&mut self, record: impl FnOnce(&mut Recorder)) {
+        if self.writer.is_none() {
+            return;
+        }
+        record(&mut self.recorder);
+        self.inputs += 1;
+        if self.inputs == CHUNK_INPUTS {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let Some(writer) = &self.writer else { return };
+        self.inputs = 0;
+        let chunk = self.recorder.take();
+        self.bytes += chunk.len() as u64;
+        match writer.chunks.try_send(chunk) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => self.stop("the disk is too slow".into()),
+            Err(TrySendError::Disconnected(_)) => {
+                let writer = self.writer.take().expect("it was there");
+                let why = join(writer).err().map_or_else(|| "the writer ended".into(), |error| error.to_string());
+                self.stop(why);
+            }
+        }
+    }
+
+    fn stop(&mut self, why: String) {
+        error!("recording to {} stopped: {why}; the traffic goes on", self.path.display());
+        self.writer = None;
+        self.stopped = Some(why);
+    }
+
+    /// Writes what is left, and the digest beside it. Waits for the disk.
+    pub fn finish(&mut self) {
+        self.hand_over();
+        let Some(writer) = self.writer.take() else { return };
+        let digest = digest_path(&self.path);
+        let written = join(writer).and_then(|()| fs::write(&digest, format!("{}\n", self.digest())));
+        match written {
+            Ok(()) => info!("recorded {} bytes to {}; decisions {}", self.bytes, self.path.display(), self.digest()),
+            Err(error) => self.stop(error.to_string()),
+        }
+    }
+
+    fn digest(&self) -> String {
+        digest_text(self.decisions.hash, self.decisions.bytes)
+    }
+
+    /// For the status.
+    pub fn status(&self) -> RecordingStatus {
+        RecordingStatus {
+            file: self.path.display().to_string(),
+            bytes: self.bytes,
+            digest: self.digest(),
+            stopped: self.stopped.clone(),
+        }
+    }
+}
+
+/// Ends a writer and tells how it went.
+fn join(Writer { chunks, thread }: Writer) -> io::Result<()> {
+    drop(chunks);
+    thread.join().expect("the writer does not panic")
+}
+
+fn write_all(mut file: File, inbox: &mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+    for chunk in inbox {
+        file.write_all(&chunk)?;
+    }
+    file.sync_data()
+}
+
+/// Length and hash of a decision log, as text.
+fn digest_text(hash: u64, bytes: u64) -> String {
+    format!("{bytes}-{hash:016x}")
+}
+
+fn digest_path(recording: &Path) -> PathBuf {
+    let mut path = recording.as_os_str().to_owned();
+    path.push(".digest");
+    path.into()
+}
+
+/// What a replay came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Length and digest of the decisions, as a box reports them of its recording.
+    pub digest: String,
+    /// What the box wrote down as its own when it ended; `None` where it did not end in order.
+    pub recorded: Option<String>,
+    /// Where and why the recording ends before its end, where it does (the box was killed, the disk was full).
+    pub cut: Option<String>,
+}
+
+impl Replay {
+    /// The replayed manager decided as the recorded one did, to the byte.
+    pub fn is_identical(&self) -> bool {
+        self.cut.is_none() && self.recorded.as_ref() == Some(&self.digest)
+    }
+}
+
+/// Runs a new manager on the recording at `path`.
+///
+/// # Errors
+/// The file cannot be read, or is no recording.
+pub fn replay(path: &Path) -> Result<Replay> {
+    let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let (log, end) = record::replay(&bytes).with_context(|| format!("replay {}", path.display()))?;
+    Ok(Replay {
+        digest: digest_text(log.digest(), log.as_bytes().len() as u64),
+        recorded: fs::read_to_string(digest_path(path)).ok().map(|text| text.trim().to_owned()),
+        cut: end.err().map(|error| error.to_string()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_manager::Manager;
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+    use crate::pool::{Pool, Put};
+
+    fn config() -> Config {
+        Config::new(Phy::default_for(Standard::Dot11g))
+    }
+
+    /// Feeds a manager and a recording with the same things.
+    fn record_some(path: &Path, packets: u64) -> Recording {
+        let mut recording = Recording::start(path, &config(), Instant::ZERO).expect("the file can be made");
+        let mut manager = Manager::new(config(), Instant::ZERO);
+        let mut pool = Pool::new(4, 64);
+        recording.command(Instant::ZERO, &Command::Insert);
+        manager.handle_command(Instant::ZERO, Command::Insert);
+        for n in 0..packets {
+            let now = Instant::from_nanos(1_000 * n);
+            let Put::Stored(id) = pool.put(|to| Some(to.len())) else { panic!("there is room") };
+            let meta = evenair_packet::parse(evenair_packet::Port::Wire, pool.get(&id));
+            recording.packet(now, &id, &meta);
+            manager.handle_packet(now, id, &meta);
+            while let Some(output) = manager.poll_output() {
+                recording.decision(now, &output);
+                if let Output::Release { packet, .. } | Output::Drop { packet, .. } = output {
+                    pool.free(packet);
+                }
+            }
+        }
+        recording
+    }
+
+    #[test]
+    fn a_replay_decides_the_same() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run");
+        let mut recording = record_some(&path, 1000);
+        recording.finish();
+        let replay = replay(&path).expect("a recording");
+        assert_eq!(recording.status().digest, replay.digest);
+        assert!(replay.is_identical(), "{replay:?}");
+        assert_ne!(replay.digest, digest_text(Digest::EMPTY.hash, 0), "it decided something");
+        assert_eq!(fs::metadata(&path).expect("written").len(), recording.status().bytes);
+    }
+
+    #[test]
+    fn a_changed_recording_is_found_out() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run");
+        record_some(&path, 10).finish();
+        let mut bytes = fs::read(&path).expect("written");
+        bytes.truncate(bytes.len() - 3);
+        fs::write(&path, &bytes).expect("writable");
+        let cut = replay(&path).expect("it begins well");
+        assert!(cut.cut.is_some() && !cut.is_identical(), "{cut:?}");
+    }
+
+    #[test]
+    fn a_full_disk_stops_the_recording_only() {
+        // /dev/full takes nothing, as a full disk does.
+        let mut recording = record_some(Path::new("/dev/full"), 2000);
+        recording.finish();
+        let why = recording.status().stopped.expect("stopped");
+        assert!(why.contains("No space left"), "{why}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_is_named() {
+        let error = Recording::start(Path::new("/no/such/dir/run"), &config(), Instant::ZERO).err().expect("refused");
+        assert!(format!("{error:#}").contains("[record] file = \"/no/such/dir/run\""), "{error:#}");
+    }
+}

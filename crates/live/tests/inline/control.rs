@@ -1,0 +1,88 @@
+//! Talking to a box, and what it says when something is wrong.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
+use evenair_live::BoxConfig;
+use evenair_live::control::ClientError;
+use evenair_manager::Config;
+use evenair_packet::MacAddr;
+use evenair_units::BitRate;
+use evenair_wifi::{Phy, Standard};
+
+use crate::lab::{Lab, SOURCE, ip};
+
+fn config() -> BoxConfig {
+    let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
+    config.bridge = Some("br0".into());
+    config
+}
+
+fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> String {
+    match answer {
+        Err(ClientError::Refused(why)) => why,
+        other => panic!("not a refusal: {other:?}"),
+    }
+}
+
+/// What a box says that cannot start.
+fn start_error(lab: &Lab, config: BoxConfig) -> String {
+    let error = lab.middle.run(|| evenair_live::run(config)).expect("entered").expect_err("cannot start");
+    format!("{error:#}")
+}
+
+#[test]
+fn a_box_that_cannot_start_says_why() {
+    let Some(lab) = Lab::new() else { return };
+    let missing = start_error(&lab, BoxConfig { wlan: "eth7".into(), ..config() });
+    assert!(missing.contains("[ports] wlan = \"eth7\"") && missing.contains("No such device"), "{missing}");
+    let no_bridge = start_error(&lab, BoxConfig { bridge: Some("br7".into()), ..config() });
+    assert!(no_bridge.contains("[ports] bridge = \"br7\""), "{no_bridge}");
+    let not_a_bridge = start_error(&lab, BoxConfig { bridge: Some("wl0".into()), ..config() });
+    assert!(not_a_bridge.contains("not a bridge"), "{not_a_bridge}");
+    ip(&lab.middle, "link set wl0 nomaster");
+    let outside = start_error(&lab, config());
+    assert!(outside.contains("run: ip link set wl0 master br0"), "{outside}");
+    ip(&lab.middle, "link set wi0 mtu 1400");
+    let unequal = start_error(&lab, BoxConfig { bridge: None, ..config() });
+    assert!(unequal.contains("MTU 1500") && unequal.contains("MTU 1400"), "{unequal}");
+    ip(&lab.middle, "link set wl0 down");
+    assert!(start_error(&lab, BoxConfig { bridge: None, ..config() }).contains("run: ip link set wl0 up"));
+}
+
+#[test]
+fn two_boxes_do_not_share_a_socket() {
+    let Some(lab) = Lab::new() else { return };
+    let _running = lab.start_box("");
+    let error = start_error(&lab, BoxConfig { control: Some(lab.file("box.sock")), ..config() });
+    assert!(error.contains("another box answers there already"), "{error}");
+}
+
+#[test]
+fn a_wrong_request_or_file_changes_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let file = lab.file("box.toml");
+    let good = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11b\"\n";
+    fs::write(&file, good).expect("writable");
+    let running = lab.start_box(&format!("file={}", file.display()));
+    let mut client = running.client();
+
+    let wrong_rate = refusal(client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(54)));
+    assert_eq!(wrong_rate, "rate_mbps: 802.11b has 1, 2, 5.5, 11, not 54");
+    client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(11)).expect("a rate of 802.11b");
+
+    fs::write(&file, good.replace("802.11b", "802.11x")).expect("writable");
+    let bad = refusal(client.reconfigure(None));
+    assert!(bad.contains("box.toml:6:12: radio.standard"), "{bad}");
+    client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(11)).expect("still 802.11b");
+    fs::write(&file, good.replace("802.11b", "802.11g")).expect("writable");
+    client.reconfigure(None).expect("a good file");
+    client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(54)).expect("now 802.11g");
+
+    let mut raw = BufReader::new(UnixStream::connect(lab.file("box.sock")).expect("it listens"));
+    raw.get_mut().write_all(b"{\"command\":\"explode\"}\n{\"command\":\"status\"}\n").expect("taken");
+    let mut lines = raw.lines().map(|line| line.expect("an answer"));
+    assert!(lines.next().expect("one").contains("unknown variant `explode`"));
+    assert!(lines.next().expect("two").contains("\"mode\":\"bypassed\""));
+}

@@ -1,0 +1,12 @@
+//! The box between real interfaces. Needs root and Linux 6.6; skipped, with the reason printed, without.
+
+mod control;
+mod lab;
+mod switching;
+mod traffic;
+
+/// The box itself, when this program is started by the lab.
+#[test]
+fn be_the_box() {
+    lab::be_the_box();
+}
