@@ -12,9 +12,11 @@ pub mod config;
 mod manager_spec;
 mod raw;
 pub mod results;
+mod schema;
 mod types;
 mod words;
 
 pub use config::ConfigError as ScenarioError;
 pub use manager_spec::{ClassSpec, ControllerKind, Fairness, LevelKind, ManagerSpec, PhySpec};
+pub use schema::schema;
 pub use types::*;

@@ -175,8 +175,7 @@ impl PhySpec {
         let preamble = self.preamble.get_or(Preamble::Long, problems)?;
         if preamble == Preamble::Short && standard != Standard::Dot11b {
             let what = format!("{standard} has no short preamble");
-            problems.add(self.preamble.place(), what, "\"long\", or leave the key out");
-            return None;
+            problems.add(self.preamble.place(), what, "\"long\"");
         }
         let basic = match &self.basic_rates {
             Some(list) => {
@@ -188,8 +187,7 @@ impl PhySpec {
             None if standard == Standard::Dot11b => standard.rates()[..2].to_vec(),
             None => standard.mandatory_rates().to_vec(),
         };
-        let phy = Phy::new(standard, preamble, &basic).expect("rates and preamble were checked against the standard");
-        Some((phy, threshold?))
+        Some((Phy::new(standard, preamble, &basic).ok()?, threshold?))
     }
 }
 
@@ -259,7 +257,7 @@ impl ManagerSpec {
             ControllerKind::Published => {
                 if let Some(rate) = &self.service_rate {
                     let what = "the published controller finds its own service rate";
-                    problems.add(rate.span(), what, "leave the key out, or controller = \"fixed\"");
+                    problems.add(rate.span(), what, "only with controller = \"fixed\"");
                 }
                 self.published(problems)
             }
@@ -267,7 +265,7 @@ impl ManagerSpec {
                 let (step, interval) = (self.step.place(), self.interval.place());
                 for span in [interval, step, self.tolerance.place(), self.start.place()] {
                     if !span.is_empty() {
-                        problems.add(span, "the fixed controller does not use this", "leave the key out");
+                        problems.add(span, "the fixed controller does not use this", "only without this key");
                     }
                 }
                 let Some(rate) = &self.service_rate else {

@@ -79,9 +79,10 @@ impl Checker<'_> {
         let ip = raw.ip.get_or(IpVersion::V4, problems).unwrap_or(IpVersion::V4);
         let total = stations.len() as u32 * per_station;
         let times = self.times(raw, total, problems);
-        let (Some(name), Some(peer), Some((start, stagger, stop))) = (name(raw.name, problems), server, times) else {
-            return;
-        };
+        let Some(name) = name(raw.name, problems) else { return };
+        // Stand-ins: what refers to this application by name is to be judged as if all else were right.
+        let peer = server.unwrap_or(0);
+        let (start, stagger, stop) = times.unwrap_or_default();
         if self.apps.list.len() + total as usize > MAX_APPS {
             problems.add(raw.name.span(), "with these there are too many applications", format!("up to {MAX_APPS}"));
             return;

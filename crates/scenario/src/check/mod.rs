@@ -93,7 +93,7 @@ fn scenario(raw: &ScenarioRaw, problems: &mut Problems) -> Scenario {
     let wan = raw.wan.as_ref();
 
     Scenario {
-        title: raw.title.get_or(name.clone(), problems).unwrap_or_default(),
+        title: title(raw, &name, problems),
         name,
         description: raw.description.get_or(String::new(), problems).unwrap_or_default(),
         seed: raw.seed.get_or(1, problems).unwrap_or(1),
@@ -109,6 +109,12 @@ fn scenario(raw: &ScenarioRaw, problems: &mut Problems) -> Scenario {
         tcp: tcp(&raw.tcp, problems),
         published,
     }
+}
+
+/// A line for headings.
+fn title(raw: &ScenarioRaw, name: &str, problems: &mut Problems) -> String {
+    let is_line = |title: &String| title.chars().count() <= 200 && !title.contains(char::is_control);
+    raw.title.get_or_if(name.to_owned(), problems, is_line, "one line of up to 200 characters").unwrap_or_default()
 }
 
 /// A name that can be part of a file's name.

@@ -38,11 +38,15 @@ pub(super) fn events(
 fn actions(raw: &EventRaw, hosts: &Hosts, standard: Option<Standard>, problems: &mut Problems) -> Vec<Action> {
     let Some(what) = raw.action.get(problems) else { return Vec::new() };
     if let Some(rate) = raw.rate.as_ref().filter(|_| what != Do::Rate) {
-        problems.add(rate.span(), format!("{} has no rate", raw.action), "leave the key out");
+        problems.add(rate.span(), format!("{} has no rate", raw.action), "only without this key");
     }
     if let Do::Insert | Do::Bypass = what {
         if let Some(first) = raw.stations.as_ref().and_then(|list| list.items().first()) {
-            problems.add(first.span(), format!("{} is about the box, not stations", raw.action), "leave the key out");
+            problems.add(
+                first.span(),
+                format!("{} is about the box, not stations", raw.action),
+                "only without this key",
+            );
         }
         return vec![if what == Do::Insert { Action::Insert } else { Action::Bypass }];
     }
@@ -146,7 +150,7 @@ fn one_published(
     };
     let what = raw.what.get(problems)?;
     if let Some(of) = raw.of.as_ref().filter(|_| !matches!(what, What::App | What::Station)) {
-        problems.add(of.span(), format!("{} is not of one host", raw.what), "leave the key out");
+        problems.add(of.span(), format!("{} is not of one host", raw.what), "only without this key");
     }
     let of = |problems: &mut Problems| {
         let Some(of) = &raw.of else {
@@ -181,7 +185,7 @@ fn value(raw: &PublishedRaw, what: What, problems: &mut Problems) -> Option<(Opt
     };
     match (what, written.get(problems)?) {
         (What::Finding, _) => {
-            problems.add(written.span(), "a finding is in words", "leave the key out");
+            problems.add(written.span(), "a finding is in words", "only without this key");
             None
         }
         (What::JainFlows, Measured::Number(value)) if (0.0..=1.0).contains(&value) => {

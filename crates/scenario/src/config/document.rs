@@ -1,6 +1,7 @@
 //! From text to the raw form, and from a place in the text to what its author sees there.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use schemars::{JsonSchema, SchemaGenerator};
@@ -123,7 +124,7 @@ impl Document {
             let place = format!("--set {}={}", set.key, set.value);
             return Located { place, key: String::new(), what, allowed, source_line: None };
         }
-        if span.is_empty() {
+        if span.end == 0 {
             let key = String::new();
             return Located { place: self.file.clone(), key, what, allowed, source_line: None };
         }
@@ -148,7 +149,7 @@ impl Document {
         self.places
             .iter()
             .filter(|(place, _)| place.start <= span.start && span.end <= place.end)
-            .min_by_key(|(place, _)| place.len())
+            .min_by_key(|(place, path)| (place.len(), Reverse(path.len())))
             .map_or_else(String::new, |(_, path)| path.clone())
     }
 }

@@ -70,7 +70,9 @@ impl<T: FromWritten> Written<T> {
         if accept(&value) {
             return Some(value);
         }
-        problems.add(self.span(), format!("{} is out of range", self.scalar), allowed);
+        let is_number = !matches!(&self.scalar, Scalar::Text(text) if !text.starts_with(|c: char| c.is_ascii_digit()));
+        let what = if is_number { "is out of range" } else { "does not fit" };
+        problems.add(self.span(), format!("{} {what}", self.scalar), allowed);
         None
     }
 }
