@@ -10,6 +10,7 @@
 //! itself happens on a link.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 

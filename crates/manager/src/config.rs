@@ -37,7 +37,7 @@ pub struct Config {
 /// the nodes of the last level are the queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Levels in any order, each kind at most once, with [`Level::Station`] or [`Level::Flow`] among them.
+    /// Levels in any order, each kind at most once, at least one.
     pub levels: Vec<Level>,
 }
 
@@ -121,8 +121,6 @@ pub enum ConfigError {
     LevelTwice,
     /// A weight is zero: its bearer would never be served.
     ZeroWeight,
-    /// No level tells stations apart: a queue shared by stations of different rates has no capacity of its own.
-    SharedQueue,
     /// A class has two weights.
     ClassTwice(ClassId),
     /// Two stations have one address.
@@ -231,8 +229,7 @@ impl Policy {
             }
             level.check()?;
         }
-        let tells_stations_apart = |level: &Level| matches!(level, Level::Station { .. } | Level::Flow);
-        if self.levels.iter().any(tells_stations_apart) { Ok(()) } else { Err(ConfigError::SharedQueue) }
+        Ok(())
     }
 }
 
@@ -278,7 +275,6 @@ impl fmt::Display for ConfigError {
             Self::NoLevel => f.write_str("the policy has no level: at least one is needed, for instance `flow`"),
             Self::LevelTwice => f.write_str("the policy names a kind of level twice"),
             Self::ZeroWeight => f.write_str("a weight is zero: weights are 1 or more"),
-            Self::SharedQueue => f.write_str("the policy needs a level `station` or `flow`"),
             Self::ClassTwice(class) => write!(f, "class {} has two weights", class.0),
             Self::StationTwice(mac) => write!(f, "station {mac} is given twice"),
             Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
@@ -293,3 +289,57 @@ impl fmt::Display for ConfigError {
 }
 
 impl core::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenair_wifi::{Standard, adwiser_80211b};
+
+    /// What is wrong with a good configuration after this change.
+    fn error(change: impl FnOnce(&mut Config)) -> Option<ConfigError> {
+        let mut config = Config::new(adwiser_80211b());
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        config.stations.push(StationConfig { mac, rate: config.default_rate, weight: 1, class: None });
+        change(&mut config);
+        config.check().err()
+    }
+
+    #[test]
+    fn each_mistake_is_found() {
+        let published = |interval, delta, tolerance_permille, start_permille| {
+            let (interval, delta) = (Span::from_secs(interval), BitRate::from_mbps(delta));
+            Controller::Published { interval, delta, tolerance_permille, start_permille }
+        };
+        let levels = |levels: &[Level]| Policy { levels: levels.to_vec() };
+        let class = |weights: &[(ClassId, u32)], other| Level::Class { weights: weights.to_vec(), other };
+        let (one, ofdm) = (ClassId(1), Standard::Dot11a.rates()[0]);
+
+        assert_eq!(error(|_| {}), None);
+        assert_eq!(error(|c| c.policy = levels(&[])), Some(ConfigError::NoLevel));
+        assert_eq!(error(|c| c.policy = levels(&[Level::Flow, Level::Flow])), Some(ConfigError::LevelTwice));
+        let zero = Some(ConfigError::ZeroWeight);
+        assert_eq!(error(|c| c.policy = levels(&[Level::Direction { up: 0, down: 1 }])), zero);
+        assert_eq!(error(|c| c.policy = levels(&[class(&[], 0)])), zero);
+        assert_eq!(error(|c| c.policy = levels(&[class(&[(one, 0)], 1)])), zero);
+        assert_eq!(error(|c| c.stations[0].weight = 0), zero);
+        assert_eq!(
+            error(|c| c.policy = levels(&[class(&[(one, 1), (one, 2)], 1)])),
+            Some(ConfigError::ClassTwice(one))
+        );
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        assert_eq!(error(|c| c.stations.push(c.stations[0].clone())), Some(ConfigError::StationTwice(mac)));
+        let group = Some(ConfigError::GroupAddress(MacAddr::BROADCAST));
+        assert_eq!(error(|c| c.stations[0].mac = MacAddr::BROADCAST), group);
+        assert_eq!(error(|c| c.stations[0].rate = ofdm), Some(ConfigError::UnknownRate(ofdm)));
+        assert_eq!(error(|c| c.default_rate = ofdm), Some(ConfigError::UnknownRate(ofdm)));
+        assert_eq!(error(|c| c.controller = Controller::Fixed(BitRate::ZERO)), Some(ConfigError::ZeroRate));
+        assert_eq!(error(|c| c.controller = published(1, 0, 0, 900)), Some(ConfigError::ZeroRate));
+        assert_eq!(error(|c| c.controller = published(0, 1, 0, 900)), Some(ConfigError::ZeroSpan));
+        assert_eq!(error(|c| c.controller = published(1, 1, 1000, 900)), Some(ConfigError::Tolerance(1000)));
+        assert_eq!(error(|c| c.controller = published(1, 1, 0, 0)), Some(ConfigError::Start(0)));
+        assert_eq!(error(|c| c.controller = published(1, 1, 0, 1001)), Some(ConfigError::Start(1001)));
+        assert_eq!(error(|c| c.drain_limit = Span::ZERO), Some(ConfigError::ZeroSpan));
+        assert_eq!(error(|c| c.queue_limit = Limit::Packets(0)), Some(ConfigError::QueueLimit));
+        assert_eq!(error(|c| c.queue_limit = Limit::Bytes(Bytes(1499))), Some(ConfigError::QueueLimit));
+    }
+}

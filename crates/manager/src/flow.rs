@@ -20,7 +20,7 @@ const MAX_FLOWS: usize = 1 << 17;
 /// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
 const FLOW_IDLE: Span = Span::from_secs(120);
 /// At most this many are forgotten at once, so that no tick takes long.
-const EXPIRED_AT_ONCE: usize = 4096;
+const EXPIRED_AT_ONCE: usize = 1024;
 /// Volumes are halved when one reaches this, so that a connection that turns round is noticed.
 const VOLUME_MEMORY: u64 = 1 << 20;
 /// It has turned round when the other volume is this many times as large: a connection that sends as much either way
@@ -37,7 +37,10 @@ pub(crate) struct FlowId(u32);
 pub(crate) struct Flow {
     pub(crate) key: Key,
     pub(crate) station: StationId,
+    /// The direction by which it is queued.
     pub(crate) direction: Direction,
+    /// The direction that its packets speak for.
+    pub(crate) leaning: Direction,
     pub(crate) tcp: Tcp,
     /// Its queue.
     pub(crate) leaf: Option<NodeId>,
@@ -71,10 +74,12 @@ struct Slot {
 impl Flow {
     /// A connection whose first seen packet is `tcp`.
     pub(crate) fn new(key: Key, station: StationId, ingress: Port, tcp: &TcpMeta) -> Self {
+        let guess = first_guess(ingress, tcp);
         Self {
             key,
             station,
-            direction: first_guess(ingress, tcp),
+            direction: guess,
+            leaning: guess,
             tcp: Tcp::default(),
             leaf: None,
             held: 0,
@@ -86,25 +91,25 @@ impl Flow {
         }
     }
 
-    /// Takes note of where data come from. The direction follows the larger volume.
-    pub(crate) fn note_volume(&mut self, ingress: Port, payload: Bytes) {
+    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection.
+    pub(crate) fn note_packet(&mut self, ingress: Port, tcp: &TcpMeta) {
+        if tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK) {
+            (self.up_volume, self.down_volume) = (0, 0);
+            self.leaning = first_guess(ingress, tcp);
+        }
         match ingress {
-            Port::Wlan => self.up_volume += payload.0,
-            Port::Wire => self.down_volume += payload.0,
+            Port::Wlan => self.up_volume += tcp.payload.0,
+            Port::Wire => self.down_volume += tcp.payload.0,
         }
         if self.up_volume.max(self.down_volume) >= VOLUME_MEMORY {
             self.up_volume /= 2;
             self.down_volume /= 2;
         }
-    }
-
-    /// The direction that the volumes speak for.
-    pub(crate) fn leaning(&self) -> Direction {
-        match self.direction {
+        self.leaning = match self.leaning {
             Direction::Up if self.down_volume > self.up_volume * TURN_FACTOR => Direction::Down,
             Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
             stays => stays,
-        }
+        };
     }
 
     /// Segments of its data for each ACK, in thousandths.

@@ -16,6 +16,7 @@
 //! What is not here: packet bytes, clocks, wireless telemetry (it comes in as [`Observation`]), the Internet link.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -9,7 +9,7 @@ use evenair_wifi::mixed_capacity;
 
 use crate::cost::{Load, Medium, Packets};
 use crate::flow::{Flow, FlowId, Flows};
-use crate::queues::{Held, Queues, Room};
+use crate::queues::{Held, Queues, Room, Service};
 use crate::rate::ServiceRate;
 use crate::server::Server;
 use crate::station::{StationId, Stations};
@@ -133,7 +133,12 @@ impl<P> Manager<P> {
         Some(deadline)
     }
 
-    /// The state now.
+    /// The mode.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The state now. Takes time in proportion to the number of connections.
     pub fn report(&self, _now: Instant) -> Report {
         Report {
             mode: self.mode,
@@ -213,7 +218,7 @@ impl<P> Manager<P> {
             self.counters.untracked += 1;
             return None;
         };
-        self.flows.get_mut(id).note_volume(meta.ingress, tcp.payload);
+        self.flows.get_mut(id).note_packet(meta.ingress, tcp);
         self.settle(now, id, station);
         Some(id)
     }
@@ -239,7 +244,7 @@ impl<P> Manager<P> {
     /// packets must not pass each other.
     fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
-        let (station, direction) = (station.unwrap_or(flow.station), flow.leaning());
+        let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
         if (flow.station, flow.direction) == (station, direction) {
             return;
         }
@@ -352,14 +357,14 @@ impl<P> Manager<P> {
     }
 
     fn pop(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
-        let flows = &mut self.flows;
+        let (flows, stations) = (&mut self.flows, &self.stations);
         let mut load = Load::default();
         let held = self.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
             flow.held -= 1;
             flow.released += held.ip_len;
             load = flow.tcp.note_release(&held.tcp, held.ip_len);
-            load.bits()
+            Service { bits: load.bits(), capacity: stations.get(flow.station).capacity }
         })?;
         Some((held, load))
     }
@@ -444,7 +449,8 @@ impl<P> Manager<P> {
         for id in self.flows.ids() {
             self.flows.get_mut(id).leaf = None;
         }
-        while let Some(held) = old.pop(now, |held| held.ip_len.bits()) {
+        let capacity = self.rate.capacity();
+        while let Some(held) = old.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {
             let leaf = self.leaf(held.flow);
             self.queues.push(leaf, held, now);
         }

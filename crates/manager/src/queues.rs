@@ -39,11 +39,23 @@ enum Share {
     Flow(FlowId),
 }
 
+/// What a packet is served as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Service {
+    /// Its virtual length.
+    pub(crate) bits: u64,
+    /// C_i of its station.
+    pub(crate) capacity: BitRate,
+}
+
 #[derive(Clone, Debug)]
 struct Node {
     share: Share,
-    /// Of a queue: its station, the connections that use it, the bytes it holds.
+    /// Of a queue: its station (the first one, where several share it); what was served from it lately, in virtual bits
+    /// and in time at C_i; the connections that use it; the bytes it holds.
     station: StationId,
+    served_bits: u64,
+    served_time: Span,
     users: u32,
     bytes: Bytes,
     last_held: Instant,
@@ -60,6 +72,24 @@ pub(crate) struct Queues<P> {
     children: BTreeMap<(Share, NodeId), NodeId>,
     /// Queues that may be active.
     recent: Vec<NodeId>,
+}
+
+impl Node {
+    fn note_service(&mut self, service: Service) {
+        self.served_bits += service.bits;
+        self.served_time += service.capacity.time_for_bits(service.bits);
+    }
+
+    /// C of the mixture that was served lately. What was served earlier counts for less each time.
+    fn mixture_capacity(&mut self, stations: &Stations) -> BitRate {
+        match BitRate::from_bits_over(self.served_bits, self.served_time) {
+            BitRate::ZERO => stations.get(self.station).capacity,
+            capacity => {
+                (self.served_bits, self.served_time) = (self.served_bits / 2, self.served_time / 2);
+                capacity
+            }
+        }
+    }
 }
 
 impl<P> Queues<P> {
@@ -101,9 +131,17 @@ impl<P> Queues<P> {
         if self.nodes.len() <= id.index() {
             self.nodes.resize(id.index() + 1, None);
         }
-        let last_held = Instant::ZERO;
-        self.nodes[id.index()] =
-            Some(Node { share, station, users: 0, bytes: Bytes::ZERO, last_held, in_recent: false });
+        let node = Node {
+            share,
+            station,
+            served_bits: 0,
+            served_time: Span::ZERO,
+            users: 0,
+            bytes: Bytes::ZERO,
+            last_held: Instant::ZERO,
+            in_recent: false,
+        };
+        self.nodes[id.index()] = Some(node);
         self.children.insert((share, parent), id);
         id
     }
@@ -165,10 +203,12 @@ impl<P> Queues<P> {
         Room::Made(head, DropReason::AckSuperseded)
     }
 
-    /// Takes the packet whose turn it is; `bits` tells its virtual length.
-    pub(crate) fn pop(&mut self, now: Instant, bits: impl FnOnce(&Held<P>) -> u64) -> Option<Held<P>> {
-        let (leaf, held) = self.hsfq.dequeue(bits)?;
+    /// Takes the packet whose turn it is; `service` tells what it is served as.
+    pub(crate) fn pop(&mut self, now: Instant, service: impl FnOnce(&Held<P>) -> Service) -> Option<Held<P>> {
+        let mut served = None;
+        let (leaf, held) = self.hsfq.dequeue(|held| served.insert(service(held)).bits)?;
         let node = self.node(leaf);
+        served.into_iter().for_each(|service| node.note_service(service));
         node.bytes = node.bytes - held.ip_len;
         node.last_held = now;
         Some(held)
@@ -192,6 +232,10 @@ impl<P> Queues<P> {
     /// C* of the queues active in the last while (equation 1, applied to each node of the tree): `None` if there are
     /// none.
     pub(crate) fn capacity(&mut self, stations: &Stations, now: Instant) -> Option<BitRate> {
+        // What is below a station is all its own: the station's node stands for it.
+        let is_station = |level: &Level| matches!(level, Level::Station { .. });
+        let depth = self.levels.iter().position(is_station).map_or(self.levels.len(), |index| index + 1);
+        let of_one_station = self.levels.iter().any(|level| is_station(level) || *level == Level::Flow);
         let (nodes, hsfq) = (&mut self.nodes, &self.hsfq);
         let mut layer: BTreeMap<NodeId, BitRate> = BTreeMap::new();
         self.recent.retain(|&leaf| {
@@ -199,14 +243,19 @@ impl<P> Queues<P> {
             let active = !hsfq.queue(leaf).is_empty() || now.saturating_since(node.last_held) < ACTIVE;
             node.in_recent = active;
             if active {
-                layer.insert(leaf, stations.get(node.station).capacity);
+                // A queue of one station has that station's C_i at once when its rate changes; others have what they
+                // serve.
+                let capacity =
+                    if of_one_station { stations.get(node.station).capacity } else { node.mixture_capacity(stations) };
+                let top = (depth..self.levels.len()).fold(leaf, |id, _| hsfq.parent(id).unwrap_or(id));
+                layer.insert(top, capacity);
             }
             active
         });
-        for _ in 0..self.levels.len() {
+        for _ in 0..depth {
             let mut above: BTreeMap<NodeId, Vec<(u64, BitRate)>> = BTreeMap::new();
             for (id, capacity) in layer {
-                let parent = self.hsfq.parent(id).expect("all queues are equally deep");
+                let parent = self.hsfq.parent(id).expect("the root is above all layers");
                 above.entry(parent).or_default().push((self.hsfq.weight(id), capacity));
             }
             layer = above.into_iter().map(|(id, parts)| (id, mixed_capacity(&parts))).collect();

@@ -210,3 +210,149 @@ fn forward(from: u32, to: u32) -> u64 {
 pub(crate) fn supersedes(later: &TcpMeta, earlier: &TcpMeta) -> bool {
     later.is_pure_ack() && earlier.is_pure_ack() && after(later.ack, earlier.ack)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenair_packet::TcpFlags;
+
+    const DATA: Bytes = Bytes(1500);
+    const ACK: Bytes = Bytes(52);
+
+    fn segment(seq: u32, ack: u32, payload: u64) -> TcpMeta {
+        TcpMeta {
+            src_port: 1,
+            dst_port: 2,
+            seq,
+            ack,
+            flags: TcpFlags::ACK,
+            window: 500,
+            payload: Bytes(payload),
+            window_scale: None,
+            mss: None,
+            sack: false,
+        }
+    }
+
+    fn data(seq: u32) -> TcpMeta {
+        segment(seq, 1, 1448)
+    }
+
+    /// A pure ACK, for `segments` segments after `base`.
+    fn ack(base: u32, segments: u32) -> TcpMeta {
+        segment(1, base.wrapping_add(segments * 1448), 0)
+    }
+
+    /// A connection whose station has sent `segments` segments from `base` on, nothing acknowledged yet.
+    fn upload(base: u32, segments: u32) -> Tcp {
+        let mut tcp = Tcp::default();
+        tcp.note_release(&ack(base, 0), ACK);
+        (0..segments).for_each(|k| _ = tcp.note_arrival(&data(base.wrapping_add(k * 1448)), DATA));
+        tcp
+    }
+
+    fn released(tcp: &mut Tcp, meta: &TcpMeta) -> u64 {
+        tcp.note_release(meta, ACK).0[2].milli
+    }
+
+    #[test]
+    fn data_stand_for_themselves_and_a_part_of_an_ack() {
+        let load = Tcp::default().note_release(&data(1), DATA);
+        assert_eq!(load.bits(), 1500 * 8 + 52 * 8 / 2);
+    }
+
+    #[test]
+    fn an_ack_stands_for_the_data_it_releases() {
+        for base in [1, u32::MAX - 2000] {
+            let mut tcp = upload(base, 10);
+            assert_eq!(tcp.note_release(&ack(base, 2), ACK).bits(), 52 * 8 + 2 * 1500 * 8, "from {base}");
+            assert_eq!(released(&mut tcp, &ack(base, 5)), 3_000);
+            assert_eq!(released(&mut tcp, &ack(base, 4)), 0, "an old one");
+            assert_eq!(released(&mut tcp, &ack(base, 6)), 1_000);
+        }
+    }
+
+    #[test]
+    fn what_a_dropped_ack_would_have_released_is_charged_to_the_next() {
+        let mut tcp = upload(1, 10);
+        // The ACK for two segments never gets here.
+        assert_eq!(released(&mut tcp, &ack(1, 4)), 4_000);
+    }
+
+    #[test]
+    fn duplicate_acks_release_a_segment_each_and_are_not_charged_twice() {
+        let mut tcp = upload(1, 10);
+        assert_eq!(released(&mut tcp, &ack(1, 2)), 2_000);
+        for _ in 0..3 {
+            assert_eq!(released(&mut tcp, &ack(1, 2)), 1_000);
+        }
+        assert_eq!(released(&mut tcp, &ack(1, 10)), 8_000 - 3_000);
+        assert_eq!(released(&mut tcp, &ack(1, 10)), 0, "nothing is outstanding");
+    }
+
+    #[test]
+    fn a_window_update_is_no_duplicate_unless_it_has_sack_blocks() {
+        let mut tcp = upload(1, 10);
+        released(&mut tcp, &ack(1, 2));
+        let update = TcpMeta { window: 900, ..ack(1, 2) };
+        assert_eq!(released(&mut tcp, &update), 0);
+        assert_eq!(released(&mut tcp, &TcpMeta { window: 901, sack: true, ..update }), 1_000);
+    }
+
+    #[test]
+    fn nobody_is_charged_for_what_was_never_sent() {
+        let mut tcp = upload(1, 4);
+        assert_eq!(released(&mut tcp, &segment(1, 1 + (1 << 30), 0)), 4_000);
+        let mut busy = upload(1, 500);
+        assert_eq!(released(&mut busy, &ack(1, 500)), MAX_RELEASED_MILLI);
+    }
+
+    #[test]
+    fn packets_that_are_both_stand_for_both() {
+        let mut tcp = upload(1, 2);
+        let both = segment(1, 1 + 2 * 1448, 100);
+        assert_eq!(tcp.note_release(&both, Bytes(152)).bits(), 152 * 8 + 52 * 8 / 2 + 2 * 1500 * 8);
+    }
+
+    #[test]
+    fn opening_and_closing_ask_for_an_answer() {
+        let with = |flags| TcpMeta { flags, ..segment(1, 0, 0) };
+        let mut tcp = upload(1, 2);
+        assert_eq!(tcp.note_release(&with(TcpFlags::RST), ACK).bits(), 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::FIN), ACK).bits(), 2 * 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::SYN), ACK).bits(), 2 * 52 * 8);
+        // The SYN began a new connection: nothing of the old one is acknowledged any more.
+        assert_eq!(released(&mut tcp, &ack(1, 2)), 0);
+    }
+
+    #[test]
+    fn d_is_learned_in_both_directions() {
+        let mut up = upload(1, 400);
+        (1..=100).for_each(|k| _ = released(&mut up, &ack(1, 4 * k)));
+        assert!(up.upload_ratio_milli().abs_diff(4_000) < 40, "{}", up.upload_ratio_milli());
+
+        let mut down = Tcp::default();
+        (0..400).for_each(|k| _ = down.note_release(&data(1 + k * 1448), DATA));
+        (0..=400).for_each(|k| _ = down.note_arrival(&ack(1, k), ACK));
+        assert!(down.download_ratio_milli().abs_diff(1_000) < 20, "{}", down.download_ratio_milli());
+        let load = down.note_release(&data(1 + 400 * 1448), DATA);
+        assert!(load.bits().abs_diff((1500 + 52) * 8) < 16, "now an ACK for each segment");
+    }
+
+    #[test]
+    fn acks_from_the_wlan_tell_what_has_crossed() {
+        let mut tcp = Tcp::default();
+        tcp.note_arrival(&ack(1, 0), ACK);
+        (0..4).for_each(|k| _ = tcp.note_release(&data(1 + k * 1448), DATA));
+        assert_eq!(tcp.note_arrival(&ack(1, 2), ACK).bits(), (52 + 2 * 1500) * 8);
+        assert_eq!(tcp.note_arrival(&ack(1, 9), ACK).bits(), (52 + 2 * 1500) * 8, "no more than was released");
+    }
+
+    #[test]
+    fn joined_segments_are_counted_apart() {
+        let mut tcp = Tcp::default();
+        let load = tcp.note_release(&segment(1, 1, 10 * 1448), Bytes(10 * 1448 + 52));
+        assert_eq!(load.0[0], Packets { milli: 10_000, ip_len: DATA });
+        assert_eq!(load.0[1].milli, 5_000);
+    }
+}

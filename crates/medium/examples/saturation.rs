@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release -p evenair-medium --example saturation -- [stations] [simulated seconds]`
 
+// A benchmark is a driver: it has a clock and arguments.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
 use std::time;
 
 use evenair_medium::{AfterCollision, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};

@@ -21,6 +21,7 @@
 //! (they are handed in as probabilities), management frames.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -7,6 +7,7 @@
 //! Nothing here keeps state between packets, and nothing here looks into payloads.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -5,6 +5,7 @@
 //! A discipline decides order only. It has no clock and no rate: whoever drives it says when the server is free.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -5,6 +5,7 @@
 //! all three. Conversions that could lose precision say how they round.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 mod limit;
 mod rate;

@@ -60,6 +60,7 @@ impl BitRate {
     }
 
     /// In megabits per second, for reports and closed forms only.
+    #[allow(clippy::float_arithmetic)] // For reports and closed forms.
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }

@@ -75,6 +75,7 @@ impl Rng {
     }
 
     /// A number in `[0, 1)` with 53 random bits.
+    #[allow(clippy::float_arithmetic)] // For models in floating point; decisions use `below` and `chance`.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }

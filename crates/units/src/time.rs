@@ -94,11 +94,13 @@ impl Span {
     }
 
     /// In seconds, for reports and closed forms only.
+    #[allow(clippy::float_arithmetic)] // For reports and closed forms.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// From seconds given as a number, rounded to the nearest nanosecond; negative and not-a-number give zero.
+    #[allow(clippy::float_arithmetic)] // For reports and closed forms.
     pub fn from_secs_f64(s: f64) -> Self {
         // The cast saturates, and maps NaN to 0.
         Self((s * 1e9 + 0.5) as u64)

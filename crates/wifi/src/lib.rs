@@ -10,7 +10,9 @@
 //! 802.11g against 802.11b stations, propagation and errors.
 
 #![no_std]
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+#[allow(clippy::float_arithmetic)] // A closed form, never in the path of a packet.
 pub mod bianchi;
 mod capacity;
 mod phy;

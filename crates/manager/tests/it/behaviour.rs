@@ -1,0 +1,332 @@
+//! What the manager does with particular packets, commands and observations.
+
+use evenair_manager::{
+    Command, Config, Controller, Direction, DropReason, Event, Level, Manager, Mode, Observation, Output, Policy,
+    Reason,
+};
+use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags, Transport};
+use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+use evenair_wifi::{Standard, mixed_capacity};
+
+use crate::world::{SEGMENT, config, mac, packet, rate};
+
+const START: Instant = Instant::ZERO;
+
+/// Two stations at 11 Mb/s, inserted, at a fixed rate.
+fn inserted(change: impl FnOnce(&mut Config)) -> Manager<u64> {
+    let mut config = Config { controller: Controller::Fixed(BitRate::from_mbps(4)), ..config(&[rate(11_000); 2]) };
+    change(&mut config);
+    let mut manager = Manager::new(config, START);
+    manager.handle_command(START, Command::Insert);
+    drain(&mut manager);
+    manager
+}
+
+fn drain(manager: &mut Manager<u64>) -> Vec<Output<u64>> {
+    core::iter::from_fn(|| manager.poll_output()).collect()
+}
+
+fn released(outputs: &[Output<u64>]) -> Vec<u64> {
+    let packet = |output: &Output<u64>| match output {
+        Output::Release { packet, .. } => Some(*packet),
+        _ => None,
+    };
+    outputs.iter().filter_map(packet).collect()
+}
+
+fn dropped(outputs: &[Output<u64>]) -> Vec<(u64, DropReason)> {
+    let packet = |output: &Output<u64>| match output {
+        Output::Drop { packet, reason } => Some((*packet, *reason)),
+        _ => None,
+    };
+    outputs.iter().filter_map(packet).collect()
+}
+
+fn data(flow: u16, seq: u32) -> PacketMeta {
+    packet(Port::Wire, 0, flow, TcpFlags::ACK, (seq, 1), SEGMENT)
+}
+
+fn ack(flow: u16, segments: u32) -> PacketMeta {
+    packet(Port::Wire, 0, flow, TcpFlags::ACK, (1, 1 + segments * SEGMENT as u32), 0)
+}
+
+fn udp(ingress: Port, dst: MacAddr) -> PacketMeta {
+    let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), 1400);
+    meta.dst = dst;
+    meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: 1, dst_port: 2 };
+    meta
+}
+
+/// When everything held has been released, calling the manager at its deadlines.
+fn time_to_empty(manager: &mut Manager<u64>, mut now: Instant) -> Instant {
+    while manager.counters().held > 0 {
+        (now, _) = manager.poll_deadline().unwrap();
+        manager.handle_timeout(now);
+    }
+    now
+}
+
+#[test]
+fn bypassed_passes_everything_at_once_and_learns() {
+    let mut manager = Manager::new(config(&[rate(11_000)]), START);
+    for number in 0..10 {
+        manager.handle_packet(START, number, &data(0, number as u32 * SEGMENT as u32));
+    }
+    assert_eq!(released(&drain(&mut manager)), (0..10).collect::<Vec<_>>());
+    let report = manager.report(START);
+    assert_eq!((report.mode, report.counters.held, report.flows.len()), (Mode::Bypassed, 0, 1));
+    assert_eq!((report.flows[0].direction, report.flows[0].released), (Direction::Down, Bytes(15_000)));
+}
+
+#[test]
+fn holds_tcp_toward_the_wlan_and_nothing_else() {
+    let mut manager = inserted(|_| {});
+    manager.handle_packet(START, 0, &data(0, 1));
+    manager.handle_packet(START, 1, &data(0, 1449));
+    manager.handle_packet(START, 2, &udp(Port::Wire, mac(0)));
+    manager.handle_packet(START, 3, &udp(Port::Wlan, MacAddr::BROADCAST));
+    manager.handle_packet(START, 4, &packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), 0));
+    let mut fragment = data(0, 1);
+    let ip = fragment.ip.as_mut().unwrap();
+    (ip.fragment, ip.transport) = (true, Transport::Other);
+    manager.handle_packet(START, 5, &fragment);
+    assert_eq!(released(&drain(&mut manager)), [0, 2, 3, 4, 5]);
+    assert_eq!(manager.counters().held, 1);
+    assert_eq!(manager.poll_deadline().unwrap().1, Reason::Release);
+}
+
+#[test]
+fn waits_for_virtual_length_over_service_rate() {
+    let mut manager = inserted(|config| config.charge = evenair_manager::Charge::Bits);
+    manager.handle_packet(START, 0, &data(0, 1));
+    manager.handle_packet(START, 1, &data(0, 1449));
+    // 1500 bytes and half an ACK of 52 bytes, at 4 Mb/s.
+    assert_eq!(manager.poll_deadline(), Some((START + Span::from_micros(3_052), Reason::Release)));
+}
+
+#[test]
+fn other_traffic_delays_tcp_by_what_it_takes_of_the_medium() {
+    let emptied = |other: &[PacketMeta]| {
+        let mut manager = inserted(|_| {});
+        (0..100).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
+        other.iter().for_each(|meta| manager.handle_packet(START, 1000, meta));
+        time_to_empty(&mut manager, START) - START
+    };
+    let alone = emptied(&[]);
+    let unicast = emptied(&vec![udp(Port::Wire, mac(0)); 10]) - alone;
+    let broadcast = emptied(&vec![udp(Port::Wire, MacAddr::BROADCAST); 10]) - alone;
+    let from_station = emptied(&vec![udp(Port::Wlan, MacAddr([2, 0, 0, 0, 9, 9])); 10]) - alone;
+    assert_eq!(unicast, from_station);
+    assert!(unicast > Span::from_millis(15) && unicast < Span::from_millis(40), "{unicast}");
+    assert!(broadcast > unicast * 2, "{broadcast} at the lowest basic rate against {unicast}");
+    let flood = emptied(&vec![udp(Port::Wire, mac(0)); 10_000]) - alone;
+    assert!(flood <= Span::from_millis(100), "a flood leaves TCP something: {flood}");
+}
+
+#[test]
+fn the_same_addresses_in_two_vlans_are_two_connections() {
+    let mut manager = inserted(|_| {});
+    for (number, vlan) in [None, Some(1), Some(2), Some(1)].into_iter().enumerate() {
+        manager.handle_packet(START, number as u64, &PacketMeta { vlan, ..data(0, 1) });
+    }
+    let flows = manager.report(START).flows;
+    assert_eq!(flows.iter().map(|flow| flow.vlan).collect::<Vec<_>>(), [None, Some(1), Some(2)]);
+}
+
+#[test]
+fn a_full_queue_drops_data_at_the_tail() {
+    let mut manager = inserted(|config| config.queue_limit = Limit::Packets(3));
+    // The first is released at once.
+    (0..6).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
+    let outputs = drain(&mut manager);
+    assert_eq!(dropped(&outputs), [(4, DropReason::QueueFull), (5, DropReason::QueueFull)]);
+    manager.handle_packet(START, 6, &data(1, 1));
+    assert!(dropped(&drain(&mut manager)).is_empty(), "the limit is each queue's own");
+    assert_eq!(manager.report(START).flows[0].dropped, 2);
+}
+
+#[test]
+fn a_full_queue_of_acks_drops_the_superseded_head() {
+    let mut manager = inserted(|config| config.queue_limit = Limit::Packets(3));
+    (0..6).for_each(|k| manager.handle_packet(START, u64::from(k), &ack(0, 2 * k)));
+    let outputs = drain(&mut manager);
+    assert_eq!(released(&outputs), [0]);
+    assert_eq!(dropped(&outputs), [(1, DropReason::AckSuperseded), (2, DropReason::AckSuperseded)]);
+    // A duplicate supersedes the older ones, but nothing supersedes a duplicate of the newest.
+    (6..8).for_each(|k| manager.handle_packet(START, k, &ack(0, 10)));
+    assert_eq!(dropped(&drain(&mut manager)), [(3, DropReason::AckSuperseded), (4, DropReason::AckSuperseded)]);
+    manager.handle_packet(START, 8, &ack(0, 10));
+    assert_eq!(dropped(&drain(&mut manager)), [(8, DropReason::QueueFull)]);
+}
+
+#[test]
+fn direction_follows_the_data() {
+    let mut manager = inserted(|_| {});
+    let direction = |manager: &Manager<u64>| manager.report(START).flows[0].direction;
+    // The station calls: until data tell, who was called is expected to send.
+    manager.handle_packet(START, 0, &packet(Port::Wlan, 0, 0, TcpFlags::SYN, (0, 0), 0));
+    assert_eq!(direction(&manager), Direction::Down);
+    manager.handle_packet(START, 1, &packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), SEGMENT));
+    assert_eq!(direction(&manager), Direction::Up);
+    // It turns round while it holds packets: they move along, in order.
+    (0..8).for_each(|k| manager.handle_packet(START, 2 + k, &data(0, 1 + k as u32 * SEGMENT as u32)));
+    assert_eq!(direction(&manager), Direction::Down);
+    let queues = manager.report(START).queues;
+    assert_eq!(queues.len(), 1);
+    assert_eq!((queues[0].direction, queues[0].packets), (Some(Direction::Down), 7));
+    time_to_empty(&mut manager, START);
+    let order = released(&drain(&mut manager));
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+#[test]
+fn another_connection_between_the_same_ports_starts_afresh() {
+    let mut manager = inserted(|_| {});
+    let upload = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), SEGMENT);
+    (0..100).for_each(|number| manager.handle_packet(START, number, &upload));
+    assert_eq!(manager.report(START).flows[0].direction, Direction::Up);
+    manager.handle_packet(START, 100, &packet(Port::Wlan, 0, 0, TcpFlags::SYN, (7, 0), 0));
+    manager.handle_packet(START, 101, &data(0, 1));
+    assert_eq!(manager.report(START).flows[0].direction, Direction::Down);
+}
+
+#[test]
+fn a_connection_taken_up_in_the_middle_is_understood() {
+    for (meta, expected) in [
+        (data(0, 9), Direction::Down),
+        (ack(0, 9), Direction::Up),
+        (packet(Port::Wlan, 0, 0, TcpFlags::ACK, (9, 9), SEGMENT), Direction::Up),
+        (packet(Port::Wlan, 0, 0, TcpFlags::ACK, (9, 9), 0), Direction::Down),
+        (packet(Port::Wire, 0, 0, TcpFlags::SYN.with(TcpFlags::ACK), (9, 9), 0), Direction::Down),
+        (packet(Port::Wire, 0, 0, TcpFlags::SYN, (9, 9), 0), Direction::Up),
+    ] {
+        let mut manager = inserted(|_| {});
+        manager.handle_packet(START, 0, &meta);
+        assert_eq!(manager.report(START).flows[0].direction, expected, "{meta:?}");
+    }
+}
+
+#[test]
+fn observed_rates_change_weights_and_capacity_at_once() {
+    let mut manager = inserted(|_| {});
+    for (station, number) in [(0, 0), (0, 1), (1, 2), (1, 3)] {
+        manager.handle_packet(START, number, &packet(Port::Wire, station, 0, TcpFlags::ACK, (1, 1), SEGMENT));
+    }
+    drain(&mut manager);
+    manager.handle_observation(START, Observation::StationRate { mac: mac(1), rate: rate(1_000) });
+    let report = manager.report(START);
+    let [fast, slow] = [report.stations[0].capacity, report.stations[1].capacity];
+    assert!(slow < fast);
+    let expected = mixed_capacity(&[(fast.as_bps(), fast), (slow.as_bps(), slow)]);
+    assert!(report.capacity.as_bps().abs_diff(expected.as_bps()) < 1_000, "{} for {expected}", report.capacity);
+    let told = drain(&mut manager);
+    assert!(told.iter().any(|output| matches!(output, Output::Event(Event::RateChanged { .. }))));
+
+    manager.handle_observation(START, Observation::StationGone { mac: mac(1) });
+    assert_eq!(manager.report(START).capacity, fast, "back to the configured rate");
+}
+
+#[test]
+fn wrong_observations_and_configurations_are_refused() {
+    let mut manager = inserted(|_| {});
+    let ofdm = Standard::Dot11a.rate(BitRate::from_mbps(54)).unwrap();
+    for (mac, rate) in [(mac(0), ofdm), (MacAddr::BROADCAST, rate(1_000))] {
+        let observation = Observation::StationRate { mac, rate };
+        manager.handle_observation(START, observation);
+        assert_eq!(drain(&mut manager), [Output::Event(Event::ObservationRefused(observation))]);
+    }
+    let before = manager.report(START);
+    let wrong = Config { policy: Policy { levels: vec![] }, ..config(&[]) };
+    let error = wrong.check().unwrap_err();
+    manager.handle_command(START, Command::Reconfigure(wrong));
+    assert_eq!(drain(&mut manager), [Output::Event(Event::ConfigRefused(error))]);
+    assert_eq!(manager.report(START), before);
+}
+
+#[test]
+fn stations_are_learned_and_forgotten() {
+    let mut manager = inserted(|_| {});
+    let stranger = packet(Port::Wlan, 77, 0, TcpFlags::ACK, (1, 1), 0);
+    manager.handle_packet(START, 0, &stranger);
+    assert!(drain(&mut manager).contains(&Output::Event(Event::StationLearned(mac(77)))));
+    assert!(manager.report(START).stations.iter().any(|s| s.mac == mac(77) && s.learned));
+    // Its connection goes first, then the station itself; configured ones stay.
+    for second in 1..400 {
+        manager.handle_timeout(START + Span::from_secs(second));
+    }
+    let report = manager.report(START + Span::from_secs(400));
+    assert_eq!((report.flows.len(), report.stations.len()), (0, 2));
+}
+
+#[test]
+fn reconfiguring_keeps_what_is_held_and_its_order() {
+    let mut manager = inserted(|_| {});
+    let mut number = 0;
+    for k in 0..50 {
+        for flow in 0..3 {
+            manager.handle_packet(START, number, &data(flow, 1 + k * SEGMENT as u32));
+            number += 1;
+        }
+    }
+    let mut order = released(&drain(&mut manager));
+    let held = manager.counters().held;
+    let levels = vec![Level::Station { time_fair: false }];
+    let config = Config { policy: Policy { levels }, queue_limit: Limit::Packets(1), ..config(&[rate(11_000); 2]) };
+    manager.handle_command(START, Command::Reconfigure(config));
+    assert_eq!(manager.counters().held, held);
+    assert_eq!(manager.report(START).queues.len(), 1);
+    time_to_empty(&mut manager, START);
+    order.extend(released(&drain(&mut manager)));
+    assert_eq!(order.len(), 150);
+    for flow in 0..3 {
+        assert!(order.iter().filter(|n| *n % 3 == flow).is_sorted());
+    }
+}
+
+#[test]
+fn an_empty_box_is_bypassed_at_once_and_inserting_twice_is_nothing() {
+    let mut manager = inserted(|_| {});
+    manager.handle_command(START, Command::Insert);
+    assert_eq!(drain(&mut manager), []);
+    manager.handle_command(START, Command::Bypass);
+    assert_eq!(drain(&mut manager), [Output::Event(Event::ModeChanged(Mode::Bypassed))]);
+    manager.handle_command(START, Command::Bypass);
+    assert_eq!(drain(&mut manager), []);
+}
+
+#[test]
+fn inserting_while_draining_goes_on_with_what_is_held() {
+    let mut manager = inserted(|_| {});
+    (0..10).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
+    manager.handle_command(START, Command::Bypass);
+    manager.handle_packet(START, 10, &data(0, 1 + 10 * SEGMENT as u32));
+    assert_eq!((manager.mode(), manager.counters().held), (Mode::Draining, 10));
+    manager.handle_command(START, Command::Insert);
+    assert_eq!((manager.mode(), manager.counters().held), (Mode::Inserted, 10));
+    time_to_empty(&mut manager, START);
+    assert_eq!(released(&drain(&mut manager)), (0..11).collect::<Vec<_>>());
+    assert_eq!(manager.mode(), Mode::Inserted);
+}
+
+#[test]
+fn a_hundred_thousand_connections_are_tracked_and_the_table_is_bounded() {
+    let mut manager = inserted(|_| {});
+    let connection = |n: u32| {
+        let mut meta = data(0, 1);
+        meta.ip.as_mut().unwrap().src = std::net::IpAddr::from(n.to_be_bytes());
+        meta
+    };
+    (0..100_000).for_each(|n| manager.handle_packet(START, u64::from(n), &connection(n)));
+    assert_eq!(manager.report(START).flows.len(), 100_000);
+    assert_eq!(manager.counters().held, 99_999);
+    // All hold something, so that nothing can be evicted: what does not fit passes untracked.
+    (100_000..150_000).for_each(|n| manager.handle_packet(START, u64::from(n), &connection(n)));
+    let counters = manager.counters();
+    assert_eq!(counters.untracked + counters.held, 149_999);
+    assert_eq!(counters.received, counters.released + counters.held);
+    // Emptied, the table makes room.
+    manager.handle_command(START, Command::Bypass);
+    manager.handle_timeout(START + Span::from_secs(1));
+    manager.handle_packet(START + Span::from_secs(1), 0, &connection(200_000));
+    assert_eq!(manager.counters().untracked, counters.untracked);
+}
