@@ -41,6 +41,14 @@ pub struct Engine {
     started: Instant,
 }
 
+/// What a round found.
+pub struct Round {
+    /// Packets taken out of the rings.
+    pub taken: usize,
+    /// A ring had a whole batch, and maybe more: another round should follow at once.
+    pub full: bool,
+}
+
 impl Engine {
     /// Opens the ports and puts the hold in place, not in force.
     ///
@@ -123,12 +131,12 @@ impl Engine {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// One round. Returns whether it was a full one, so that another should follow at once.
+    /// One round.
     ///
     /// # Errors
-    /// An interface has gone.
-    pub fn round(&mut self, now: Instant) -> Result<bool> {
-        let mut more = false;
+    /// A refused system call.
+    pub fn round(&mut self, now: Instant) -> Result<Round> {
+        let mut round = Round { taken: 0, full: false };
         for port in [&mut self.wlan, &mut self.wire] {
             let (manager, recording) = (&mut self.manager, &mut self.recording);
             let taken = port.receive(BATCH, &mut self.pool, |id, meta| {
@@ -137,7 +145,8 @@ impl Engine {
                 }
                 manager.handle_packet(now, id, meta);
             });
-            more |= taken == BATCH;
+            round.taken += taken;
+            round.full |= taken == BATCH;
         }
         if let Some((deadline, _)) = self.manager.poll_deadline()
             && let Some(late) = now.checked_since(deadline)
@@ -152,7 +161,7 @@ impl Engine {
         self.wlan.flush(&mut self.pool);
         self.wire.flush(&mut self.pool);
         self.hand_over(now)?;
-        Ok(more)
+        Ok(round)
     }
 
     /// Carries out what the manager has decided.

@@ -28,7 +28,8 @@ impl Pool {
     /// Room for `frames` frames of at most `frame_len` bytes.
     pub fn new(frames: u32, frame_len: usize) -> Self {
         Self {
-            bytes: vec![0; frames as usize * frame_len],
+            // Not zeros, which the allocator would only promise: the pages are to be there before packets come.
+            bytes: vec![0xff; frames as usize * frame_len],
             frame_len,
             lengths: vec![0; frames as usize],
             // The last one freed is the next one taken: it is likely still in the cache.

@@ -24,6 +24,36 @@ pub struct Port {
     sender: Sender,
     queue: VecDeque<FrameId>,
     counters: PortCounters,
+    _merging: NoMerging,
+}
+
+/// Keeps the kernel from merging received segments into super-packets: they must be scheduled one by one. An orderly
+/// end leaves the interface as it was.
+#[derive(Debug)]
+struct NoMerging {
+    restore: Option<String>,
+}
+
+impl NoMerging {
+    fn of(name: &str) -> Self {
+        let was = iface::set_receive_merging(name, false);
+        match &was {
+            Ok(true) => info!("{name}: generic receive offload is off as long as the box runs"),
+            Ok(false) => {}
+            Err(error) => warn!("{error}: super-packets may arrive, and the long ones are lost"),
+        }
+        Self { restore: matches!(was, Ok(true)).then(|| name.to_owned()) }
+    }
+}
+
+impl Drop for NoMerging {
+    fn drop(&mut self) {
+        if let Some(name) = &self.restore
+            && let Err(error) = iface::set_receive_merging(name, true)
+        {
+            warn!("{error}: generic receive offload stays off");
+        }
+    }
 }
 
 /// What happened at a port.
@@ -117,17 +147,12 @@ impl Port {
         ring_frames: u32,
         attach: impl FnOnce(&Ring) -> Result<PortId>,
     ) -> Result<Self> {
-        match iface::set_receive_merging(&interface.name, false) {
-            Ok(true) => {
-                info!("{}: turned generic receive offload off: packets must be scheduled one by one", interface.name)
-            }
-            Ok(false) => {}
-            Err(error) => warn!("{error}: super-packets may arrive, and are lost"),
-        }
         let ring = Ring::open(interface, ring_frames)?;
         let sender = Sender::open(interface, SEND_BUFFER)?;
         let id = attach(&ring)?;
-        Ok(Self { side, id, ring, sender, queue: VecDeque::new(), counters: PortCounters::default() })
+        let merging = NoMerging::of(&interface.name);
+        let (queue, counters) = (VecDeque::new(), PortCounters::default());
+        Ok(Self { side, id, ring, sender, queue, counters, _merging: merging })
     }
 
     /// Starts to receive.

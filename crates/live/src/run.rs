@@ -44,6 +44,9 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     }
     signals.set_nonblocking(true).context("make a pipe for signals")?;
     rt::remove_timer_slack();
+    if let Err(error) = rt::prefer_this_thread() {
+        warn!("{error}: the box may be late when the machine is busy");
+    }
     let engine = Engine::open(&config, now())?;
     let server = match &config.control {
         Some(path) => Some(Server::start(path, &config, sender, Arc::clone(&waker))?),
@@ -103,8 +106,9 @@ impl Live {
             if ready & 1 << SIGNALS != 0 {
                 self.signalled();
             }
-            full = self.engine.round(now())?;
-            if ready & 1 << RINGS != 0 && !full {
+            let round = self.engine.round(now())?;
+            full = round.full;
+            if ready & 1 << RINGS != 0 && round.taken == 0 {
                 self.engine.check_ports()?;
             }
             if self.settled()? {

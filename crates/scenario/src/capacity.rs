@@ -66,8 +66,8 @@ impl Scenario {
     }
 
     fn transfer(&self, index: usize, app: &App, at: Span) -> Option<Transfer> {
-        let Place::Station { rate, weight, class } = self.hosts[app.station].place else { return None };
-        let rate = self.rate_at(app.station, at).unwrap_or(rate);
+        let Place::Station { weight, class, .. } = self.hosts[app.station].place else { return None };
+        let rate = self.rate_at(app.station, at)?;
         let options = if self.tcp.timestamps { 12 } else { 0 };
         let headers = match app.ip {
             IpVersion::V4 => 20 + 20,
@@ -83,14 +83,15 @@ impl Scenario {
         Some(Transfer { app: index, station: app.station, direction: app.direction, class, weight, capacity_mbps })
     }
 
-    /// The PHY rate that events have given to a station by `at`.
-    fn rate_at(&self, station: usize, at: Span) -> Option<PhyRate> {
+    /// A station's PHY rate at `at`; `None` for other hosts.
+    pub fn rate_at(&self, station: usize, at: Span) -> Option<PhyRate> {
+        let Place::Station { rate, .. } = self.hosts[station].place else { return None };
         let changes = self.events.iter().take_while(|event| event.at <= at);
         let rates = changes.filter_map(|event| match event.action {
             Action::Rate(host, rate) if host == station => Some(rate),
             _ => None,
         });
-        rates.last()
+        Some(rates.last().unwrap_or(rate))
     }
 
     /// Whether a station is there at `at`: one whose first event is a join is absent until then.

@@ -4,9 +4,18 @@
 //! WLAN hop; `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts to
 //! read, so they are floats; no engine computes with them.
 
+mod average;
+#[cfg(test)]
+pub(crate) mod sample;
+pub mod stats;
+mod store;
+pub(crate) mod summary;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Direction, Published};
+pub use store::{StoreError, write_whole};
+pub use summary::{in_words, summary};
 
 /// Everything that one run has to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, stream};
+use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream};
 use evenair_sys::process;
 
 /// Streams in both directions while `act` runs.
@@ -97,6 +97,55 @@ fn a_signal_ends_the_box_without_loss() {
         assert!(running.child.wait().expect("a child").success());
     });
     arrivals.iter().for_each(assert_untouched);
+}
+
+#[test]
+fn an_interface_may_go_down_and_come_back() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = lab.start_box("inserted=true");
+    ip(&lab.middle, "link set wl0 down");
+    thread::sleep(Duration::from_millis(100));
+    let share = cpu_share(&running, Duration::from_millis(500));
+    assert!(share < 0.1, "it does not spin on the error: {share}");
+    ip(&lab.middle, "link set wl0 up");
+    let arrivals = under_traffic(&lab, 1_000, || {});
+    arrivals.iter().for_each(assert_untouched);
+    let status = running.client().status().expect("answers");
+    assert_eq!(status.packets.sent, arrivals[0].sent + arrivals[1].sent);
+
+    ip(&lab.middle, "link del wi0");
+    assert!(!running.child.wait().expect("a child").success(), "a box with one side left ends with an error");
+}
+
+#[test]
+#[ignore = "a measurement, not a check"]
+fn how_fast_it_is() {
+    let Some(lab) = Lab::new() else { return };
+    let running = lab.start_box("inserted=true");
+    for frame_len in [60, 1514] {
+        for rate in [50_000, 100_000, 200_000, 400_000, 800_000] {
+            let stop = AtomicBool::new(false);
+            let (before, cpu) = (running.client().status().expect("answers"), running.cpu_time());
+            let start = Instant::now();
+            let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+            let arrivals = thread::scope(|scope| {
+                let moving = scope.spawn(|| stream(source, sink, frame_len, rate, &stop));
+                thread::sleep(Duration::from_secs(2));
+                stop.store(true, Ordering::Relaxed);
+                moving.join().expect("no panic")
+            });
+            let cpu = (running.cpu_time() - cpu).as_secs_f64() / start.elapsed().as_secs_f64();
+            let after = running.client().status().expect("answers").packets;
+            println!(
+                "{frame_len} B: sent {} kpps, arrived {} kpps, lost {:.3} % ({} in the ring), box {:.0} % of a core",
+                arrivals.sent / 2000,
+                arrivals.received / 2000,
+                100.0 * arrivals.lost as f64 / arrivals.sent as f64,
+                after.ring_full - before.packets.ring_full,
+                100.0 * cpu
+            );
+        }
+    }
 }
 
 #[test]
