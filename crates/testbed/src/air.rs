@@ -31,10 +31,11 @@ pub struct Air {
 
 #[derive(Debug)]
 struct Station {
-    mac: MacAddr,
     rate: PhyRate,
     /// Present while associated.
     node: Option<NodeId>,
+    /// Airtime of its earlier associations.
+    earlier_airtime: Airtime,
 }
 
 /// What comes out of the air.
@@ -105,7 +106,10 @@ impl Air {
             medium,
             access_point,
             station_buffer: radio.station_buffer,
-            stations: stations.iter().map(|&(mac, rate)| Station { mac, rate, node: None }).collect(),
+            stations: stations
+                .iter()
+                .map(|&(_, rate)| Station { rate, node: None, earlier_airtime: Airtime::ZERO })
+                .collect(),
             by_mac: stations.iter().enumerate().map(|(index, &(mac, _))| (mac, index)).collect(),
             by_node: BTreeMap::new(),
             outputs: VecDeque::new(),
@@ -126,6 +130,7 @@ impl Air {
     /// A station goes away with what it holds; nothing happens if it is away.
     pub fn leave(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.stations[station].node.take() {
+            self.stations[station].earlier_airtime += self.medium.counters(node).airtime;
             self.medium.remove_node(now, node);
             self.drain(now);
             self.by_node.remove(&node);
@@ -186,9 +191,10 @@ impl Air {
         self.medium.counters(self.access_point).airtime
     }
 
-    /// Airtime of a station's accesses since it joined; none while it is away.
+    /// Airtime of a station's accesses so far.
     pub fn station_airtime(&self, station: usize) -> Airtime {
-        self.stations[station].node.map_or(Airtime::ZERO, |node| self.medium.counters(node).airtime)
+        let Station { node, earlier_airtime, .. } = self.stations[station];
+        earlier_airtime + node.map_or(Airtime::ZERO, |node| self.medium.counters(node).airtime)
     }
 
     fn send_down(&mut self, now: Instant, destination: MacAddr, frame: Vec<u8>) {
@@ -257,16 +263,6 @@ impl Air {
     /// How many stations there are, associated or not.
     pub fn stations(&self) -> usize {
         self.stations.len()
-    }
-
-    /// Number of the station with this address.
-    pub fn station_of(&self, mac: MacAddr) -> Option<usize> {
-        self.by_mac.get(&mac).copied()
-    }
-
-    /// Address of a station.
-    pub fn mac_of(&self, station: usize) -> MacAddr {
-        self.stations[station].mac
     }
 }
 

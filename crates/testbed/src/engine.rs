@@ -14,7 +14,7 @@ use evenair_packet::MacAddr;
 use evenair_scenario::{Direction, Place, Scenario};
 use evenair_sys::rt::{Waker, thread_cpu_ns};
 use evenair_sys::tap::Tap;
-use evenair_units::{Instant, Span, Streams};
+use evenair_units::{Airtime, Instant, Span, Streams};
 use evenair_wifi::PhyRate;
 
 use crate::air::{self, Air, Output};
@@ -58,6 +58,8 @@ struct Counts {
     queue_since: Instant,
     queue_packets: usize,
     medium_base: Totals,
+    /// Of the access point, then of each station.
+    airtime_base: Vec<Airtime>,
     cpu_base_ns: u64,
     wire_base: BTreeMap<wire::Port, u64>,
 }
@@ -255,6 +257,8 @@ impl Engine {
         let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
         let area = std::mem::take(&mut self.counts.queue_area);
         let counts = &self.counts;
+        let mut airtime =
+            airtimes(&self.air).into_iter().zip(&counts.airtime_base).map(|(now, &base)| less_air(now, base));
         Snapshot {
             index,
             at,
@@ -263,8 +267,8 @@ impl Engine {
             queue: self.air.access_point_queue(),
             queue_mean_packets: area as f64 / interval.as_nanos() as f64,
             medium: since(self.air.totals(now), counts.medium_base),
-            access_point_airtime: self.air.access_point_airtime(),
-            station_airtime: (0..self.air.stations()).map(|station| self.air.station_airtime(station)).collect(),
+            access_point_airtime: airtime.next().unwrap_or_default(),
+            station_airtime: airtime.collect(),
             lateness: counts.record.clone(),
             air_losses: counts.air_losses.clone(),
             wire_losses: less(self.wire.drops(), &counts.wire_base),
@@ -293,6 +297,7 @@ impl Counts {
             queue_since: now,
             queue_packets: air.access_point_queue().packets,
             medium_base: air.totals(now),
+            airtime_base: airtimes(air),
             cpu_base_ns: thread_cpu_ns(),
             wire_base: wire_base.clone(),
         }
@@ -329,6 +334,16 @@ fn since(now: Totals, base: Totals) -> Totals {
         transmissions: now.transmissions - base.transmissions,
         collisions: now.collisions - base.collisions,
     }
+}
+
+/// Airtime so far of the access point and of each station.
+fn airtimes(air: &Air) -> Vec<Airtime> {
+    let stations = (0..air.stations()).map(|station| air.station_airtime(station));
+    [air.access_point_airtime()].into_iter().chain(stations).collect()
+}
+
+fn less_air(now: Airtime, base: Airtime) -> Airtime {
+    Airtime(now.0.saturating_sub(base.0))
 }
 
 fn less(now: &BTreeMap<wire::Port, u64>, base: &BTreeMap<wire::Port, u64>) -> BTreeMap<wire::Port, u64> {

@@ -45,8 +45,8 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     }
 }
 
-/// How the run stands after its last interval.
-pub fn progress(scenario: &Scenario, collected: &Collected) -> Progress {
+/// How the run stands after its last interval; `faults` as in [`report`].
+pub fn progress(scenario: &Scenario, collected: &Collected, faults: &[String]) -> Progress {
     let seconds = scenario.measure.interval.as_secs_f64();
     let number = collected.intervals.len();
     let blank = Interval::default();
@@ -71,7 +71,7 @@ pub fn progress(scenario: &Scenario, collected: &Collected) -> Progress {
         ap_queue_packets: last.map_or(0, |last| last.queue.packets as u64),
         service_rate_mbps: collected.last_status.as_ref().and_then(Status::managing_rate_mbps),
         lateness_p99_us: last.map(|last| micros(last.lateness.lateness.quantile(990))),
-        invalid_because: last.map_or_else(Vec::new, |last| last.lateness.faults(at)),
+        invalid_because: last.iter().flat_map(|last| last.lateness.faults(at)).chain(faults.iter().cloned()).collect(),
     }
 }
 

@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
                 middlebox.ask(snapshot.index as usize);
             }
             self.collected.add_snapshot(snapshot);
-            progress(&results::progress(self.scenario, &self.collected));
+            progress(&results::progress(self.scenario, &self.collected, &self.faults));
         }
         if self.radio.is_running() { Ok(()) } else { Err(radio_ended()) }
     }
