@@ -1,12 +1,12 @@
 //! The box program in its place between access point and wire.
 
-mod common;
+use crate::common;
 
 #[test]
 fn uploads_starve_downloads_over_a_plain_bridge() {
-    if !common::machine_allows() {
+    let Some(_alone) = common::machine_alone() else {
         return;
-    }
+    };
     let rest = r#"
         [[bulk]]
         name = "up"
@@ -35,9 +35,9 @@ fn uploads_starve_downloads_over_a_plain_bridge() {
 
 #[test]
 fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
-    if !common::machine_allows() {
+    let Some(_alone) = common::machine_alone() else {
         return;
-    }
+    };
     let rest = r#"
         [[bulk]]
         name = "up"
@@ -87,9 +87,9 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
 
 #[test]
 fn a_box_that_does_not_start_says_why() {
-    if !common::machine_allows() {
+    let Some(_alone) = common::machine_alone() else {
         return;
-    }
+    };
     let rest = r#"
         [[ping]]
         name = "ping"

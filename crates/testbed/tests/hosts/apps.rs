@@ -1,8 +1,8 @@
 //! Every kind of application does what it says, over the radio and nowhere else.
 
-mod common;
-
 use evenair_scenario::results::{FlowResult, RunResult};
+
+use crate::common;
 
 fn run(stations: usize, rest: &str) -> RunResult {
     let scenario = common::scenario(stations, rest);
@@ -17,9 +17,9 @@ fn flow<'a>(result: &'a RunResult, app: &str) -> &'a FlowResult {
 
 #[test]
 fn one_download_fills_the_medium() {
-    if !common::machine_allows() {
+    let Some(_alone) = common::machine_alone() else {
         return;
-    }
+    };
     let rest = r#"
         [[bulk]]
         name = "download"
@@ -49,9 +49,9 @@ fn one_download_fills_the_medium() {
 
 #[test]
 fn datagrams_pages_and_echoes_are_counted() {
-    if !common::machine_allows() {
+    let Some(_alone) = common::machine_alone() else {
         return;
-    }
+    };
     let rest = r#"
         [[udp]]
         name = "voice"
@@ -92,9 +92,9 @@ fn datagrams_pages_and_echoes_are_counted() {
 
 #[test]
 fn iperf3_fills_the_medium_both_ways() {
-    if !common::machine_allows() {
+    let Some(_alone) = common::machine_alone() else {
         return;
-    }
+    };
     let rest = r#"
         [[bulk]]
         name = "up"
