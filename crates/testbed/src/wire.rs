@@ -70,8 +70,8 @@ impl Wire {
         let mut links: BTreeMap<_, _> = ports.into_iter().map(|port| (port, Link::new(config(lan)))).collect();
         links.extend(wan.map(|wan| (Port::RouterWan, Link::new(config(&wan.down)))));
         Self {
-            lan: Switch::new(),
-            wan: Switch::new(),
+            lan: Switch::default(),
+            wan: Switch::default(),
             links,
             up: wan.map(|wan| Link::new(config(&wan.up))),
             wan_hosts: wan_hosts.to_vec(),

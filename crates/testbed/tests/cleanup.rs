@@ -97,7 +97,7 @@ fn a_killed_run_leaves_no_process_and_the_next_removes_its_directory() {
     }
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
-    std::fs::write(&file, common::text(1, &UPLOAD).replace("5 s", "100 s")).expect("written");
+    std::fs::write(&file, common::text(1, UPLOAD).replace("5 s", "100 s")).expect("written");
     let (mut child, directory, hosts) = start(&file);
     child.kill().expect("it runs");
     child.wait().expect("killed");
@@ -116,7 +116,7 @@ fn an_agent_that_dies_ends_the_run_with_its_name() {
     }
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
-    std::fs::write(&file, common::text(1, &UPLOAD).replace("5 s", "100 s")).expect("written");
+    std::fs::write(&file, common::text(1, UPLOAD).replace("5 s", "100 s")).expect("written");
     let (mut child, directory, hosts) = start(&file);
     let in_station = std::fs::read_dir("/proc").expect("/proc is mounted").flatten().find_map(|entry| {
         let namespace = std::fs::read_link(entry.path().join("ns/net")).ok()?;
