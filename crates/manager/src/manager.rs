@@ -2,10 +2,10 @@
 
 use alloc::collections::VecDeque;
 
-use evenair_packet::{Edits, FlowKey, PacketMeta, Port};
+use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
 use evenair_sched::NodeId;
-use evenair_units::{BitRate, Instant};
-use evenair_wifi::mixed_capacity;
+use evenair_units::{BitRate, Bytes, Instant};
+use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::cost::{Load, Medium, Packets};
 use crate::flow::{Flow, FlowId, Flows};
@@ -13,9 +13,7 @@ use crate::queues::{Held, Queues, Room, Service};
 use crate::rate::ServiceRate;
 use crate::server::Server;
 use crate::station::{StationId, Stations};
-use crate::{
-    Command, Config, Counters, DropReason, Event, FlowReport, Mode, Observation, Output, QueueReport, Reason, Report,
-};
+use crate::{Command, Config, Counters, DropReason, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
 #[derive(Clone, Debug)]
@@ -63,8 +61,10 @@ impl<P> Manager<P> {
     pub fn handle_packet(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         self.counters.received += 1;
         match self.classify(now, meta) {
-            Some(flow) if meta.ingress == Port::Wire => self.toward_wlan(now, packet, meta, flow),
-            Some(flow) => self.toward_wire(packet, meta, flow),
+            Some((id, tcp)) => match meta.ingress {
+                Port::Wire => self.toward_wlan(now, Held { packet, flow: id, tcp: tcp.clone(), ip_len: meta.ip_len() }),
+                Port::Wlan => self.toward_wire(packet, id, tcp, meta.ip_len()),
+            },
             None => self.pass(now, packet, meta),
         }
         self.serve(now);
@@ -147,7 +147,7 @@ impl<P> Manager<P> {
             throughput: self.rate.throughput(),
             stations: self.stations.report(),
             flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
-            queues: self.report_queues(),
+            queues: self.queues.report(&self.stations, &self.flows),
             counters: self.counters(),
         }
     }
@@ -155,11 +155,6 @@ impl<P> Manager<P> {
     /// The totals alone.
     pub fn counters(&self) -> Counters {
         Counters { held: self.queues.len() as u64, ..self.counters }
-    }
-
-    /// Queues that hold packets.
-    fn report_queues(&self) -> alloc::vec::Vec<QueueReport> {
-        self.queues.report(&self.stations, &self.flows)
     }
 
     fn report_flow(&self, flow: &Flow) -> FlowReport {
@@ -186,8 +181,8 @@ impl<P> Manager<P> {
         }
         if self.mode == Mode::Bypassed {
             // What crossed while nothing was managed says nothing about C.
-            self.server.take_account(now, false);
-            self.rate.forget_interval(now);
+            let account = self.server.take_account(now, false);
+            self.rate.measure(now, account.elapsed);
         }
         self.mode = mode;
         self.tell(Event::ModeChanged(mode));
@@ -197,7 +192,7 @@ impl<P> Manager<P> {
 /// Packets in.
 impl<P> Manager<P> {
     /// The connection of a TCP packet between one station and the wire. `None` for all that is not held.
-    fn classify(&mut self, now: Instant, meta: &PacketMeta) -> Option<FlowId> {
+    fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, &'m TcpMeta)> {
         let mac = match meta.ingress {
             Port::Wlan => meta.src,
             Port::Wire => meta.dst,
@@ -220,10 +215,10 @@ impl<P> Manager<P> {
         };
         self.flows.get_mut(id).note_packet(meta.ingress, tcp);
         self.settle(now, id, station);
-        Some(id)
+        Some((id, tcp))
     }
 
-    fn station(&mut self, now: Instant, mac: evenair_packet::MacAddr) -> Option<StationId> {
+    fn station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
         let (id, new) = self.stations.seen(mac, &self.medium, now)?;
         if new {
             self.tell(Event::StationLearned(mac));
@@ -271,24 +266,20 @@ impl<P> Manager<P> {
         leaf
     }
 
-    fn toward_wire(&mut self, packet: P, meta: &PacketMeta, id: FlowId) {
+    fn toward_wire(&mut self, packet: P, id: FlowId, tcp: &TcpMeta, ip_len: Bytes) {
         let flow = self.flows.get_mut(id);
-        flow.from_wlan += meta.ip_len();
-        if let Some(tcp) = meta.tcp() {
-            let crossed = flow.tcp.note_arrival(tcp, meta.ip_len());
-            self.rate.note_crossed(&self.medium, &crossed, self.stations.get(flow.station).rate);
-        }
+        flow.from_wlan += ip_len;
+        let crossed = flow.tcp.note_arrival(tcp, ip_len);
+        self.rate.note_crossed(&self.medium, &crossed, self.stations.get(flow.station).rate);
         self.release(packet, Port::Wire);
     }
 
-    fn toward_wlan(&mut self, now: Instant, packet: P, meta: &PacketMeta, id: FlowId) {
-        let Some(tcp) = meta.tcp() else { return self.pass(now, packet, meta) };
-        let held = Held { packet, flow: id, tcp: tcp.clone(), ip_len: meta.ip_len() };
+    fn toward_wlan(&mut self, now: Instant, held: Held<P>) {
         if self.mode == Mode::Bypassed {
             self.account_release(&held);
             return self.release(held.packet, Port::Wlan);
         }
-        let leaf = self.leaf(id);
+        let leaf = self.leaf(held.flow);
         loop {
             match self.queues.make_room(leaf, &held) {
                 Room::Enough => break,
@@ -299,7 +290,7 @@ impl<P> Manager<P> {
                 Room::None(reason) => return self.discard(held, reason),
             }
         }
-        self.flows.get_mut(id).held += 1;
+        self.flows.get_mut(held.flow).held += 1;
         if self.queues.is_empty() && self.server.wake(now) {
             self.queues.end_service();
         }
@@ -312,8 +303,8 @@ impl<P> Manager<P> {
             let ip_len = meta.ip_len();
             let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
             if !mac.is_multicast() {
-                let known = self.stations.seen(mac, &self.medium, now);
-                let rate = known.map_or(self.config.default_rate, |(id, _)| self.stations.get(id).rate);
+                let known = self.station(now, mac);
+                let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
                 let load = Load([Packets::one(ip_len), Packets::default(), Packets::default()]);
                 self.server.bypass(self.rate.wait(&self.medium, &load, rate));
             }
@@ -334,11 +325,7 @@ impl<P> Manager<P> {
             let Some((held, load)) = self.pop(now) else { break };
             let rate = self.stations.get(self.flows.get(held.flow).station).rate;
             self.server.release(now, self.rate.wait(&self.medium, &load, rate));
-            if held.tcp.payload.0 == 0 {
-                // Nobody will acknowledge it, so this is all that is ever seen of it.
-                let own = Load([load.0[0], Packets::default(), Packets::default()]);
-                self.rate.note_crossed(&self.medium, &own, rate);
-            }
+            self.note_unanswered(&held.tcp, &load, rate);
             self.counters.queued += 1;
             self.release(held.packet, Port::Wlan);
         }
@@ -373,7 +360,17 @@ impl<P> Manager<P> {
     fn account_release(&mut self, held: &Held<P>) {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
-        flow.tcp.note_release(&held.tcp, held.ip_len);
+        let load = flow.tcp.note_release(&held.tcp, held.ip_len);
+        let rate = self.stations.get(flow.station).rate;
+        self.note_unanswered(&held.tcp, &load, rate);
+    }
+
+    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
+    fn note_unanswered(&mut self, tcp: &TcpMeta, load: &Load, rate: PhyRate) {
+        if tcp.payload == Bytes::ZERO {
+            let own = Load([load.0[0], Packets::default(), Packets::default()]);
+            self.rate.note_crossed(&self.medium, &own, rate);
+        }
     }
 
     fn release(&mut self, packet: P, port: Port) {
@@ -397,7 +394,7 @@ impl<P> Manager<P> {
         let account = self.server.take_account(now, !self.queues.is_empty());
         let before = (self.rate.rate(), self.rate.capacity());
         if self.mode == Mode::Bypassed {
-            self.rate.forget_interval(now);
+            self.rate.measure(now, account.elapsed);
         } else {
             self.rate.tick(now, account);
             self.set_capacity(now);

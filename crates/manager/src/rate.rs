@@ -115,10 +115,8 @@ impl ServiceRate {
 
     /// An interval has ended: judges it and begins the next.
     pub(crate) fn tick(&mut self, now: Instant, account: Account) {
-        let crossed = core::mem::take(&mut self.crossed);
-        self.throughput = BitRate::from_bits_over(core::mem::take(&mut self.crossed_bits), account.elapsed);
-        // A driver that slept through several ticks has seen one interval, not several.
-        self.next_tick = now + self.interval();
+        let crossed = self.crossed;
+        self.measure(now, account.elapsed);
         let Controller::Published { delta, tolerance_permille, .. } = self.controller else { return };
         let loaded = account.idle * IDLE_PART <= account.elapsed;
         if !loaded || account.elapsed == Span::ZERO {
@@ -130,10 +128,11 @@ impl ServiceRate {
         self.rate = next.clamp(self.floor(), self.capacity);
     }
 
-    /// Forgets what was seen, when nothing was managed.
-    pub(crate) fn forget_interval(&mut self, now: Instant) {
+    /// An interval has ended that lasted so long and is not to be judged, because nothing was managed in it.
+    pub(crate) fn measure(&mut self, now: Instant, elapsed: Span) {
         self.crossed = Span::ZERO;
-        self.crossed_bits = 0;
+        self.throughput = BitRate::from_bits_over(core::mem::take(&mut self.crossed_bits), elapsed);
+        // A driver that slept through several ticks has seen one interval, not several.
         self.next_tick = now + self.interval();
     }
 

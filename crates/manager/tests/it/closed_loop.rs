@@ -1,8 +1,10 @@
 //! The manager in a closed loop: what it gives to whom, and how much it leaves unused.
 
+use crate::air::Dcf;
 use crate::world::{Way, World, bits, close, config, jain, rate, sources};
 use evenair_manager::{Charge, Command, Controller, Mode};
 use evenair_units::{BitRate, Span};
+use evenair_wifi::PhyRate;
 
 const MINUTE: Span = Span::from_secs(60);
 
@@ -98,8 +100,13 @@ fn without_the_manager_the_access_point_holds_the_queue() {
     // The canary of this file: the model does show what the manager is for.
     let rates = [rate(11_000); 4];
     let mut world = World::new(config(&rates), &rates, sources(&[0, 1], &[2, 3]));
-    world.run(MINUTE);
+    let (mut got, mut measured) = (0.0, 0.0);
+    for _ in 0..60 {
+        got += bits(&world.run(Span::from_secs(1))).iter().sum::<f64>();
+        measured += world.manager.report(world.now).throughput.as_bps() as f64;
+    }
     assert!(world.ap_queue_peak > 50, "{}", world.ap_queue_peak);
+    assert!(close(measured, got, 10.0), "it measures all the same: {measured} for {got}");
 }
 
 #[test]
@@ -112,12 +119,12 @@ fn the_service_rate_converges_from_below_and_from_above() {
         assert_eq!(report.service_rate, report.capacity, "{charge:?}: the medium carries C*, so C climbs to it");
 
         // The medium becomes slower by a quarter: C follows, and comes back when the medium does.
-        world.slowness_permille = 1333;
+        world.air.slow_down(1333);
         world.run(MINUTE);
         let slow = world.manager.report(world.now);
         assert!(slow.service_rate.as_bps() < report.capacity.as_bps() * 85 / 100, "{}", slow.service_rate);
         assert!(slow.service_rate.as_bps() > report.capacity.as_bps() * 60 / 100, "{}", slow.service_rate);
-        world.slowness_permille = 1000;
+        world.air.slow_down(1000);
         world.run(MINUTE);
         assert_eq!(world.manager.report(world.now).service_rate, report.capacity, "{charge:?}");
     }
@@ -159,4 +166,41 @@ fn a_late_joiner_gets_its_share() {
     let got = bits(&world.run(MINUTE));
     assert!(jain(&got) >= 0.999, "{got:?}");
     assert_eq!(world.sources[3].way, Way::Up);
+}
+
+fn over_dcf(rates: &[PhyRate], downs: &[usize], ups: &[usize]) -> World {
+    let config = config(rates);
+    let air = Dcf::new(config.phy.clone(), config.rts_threshold, rates.len());
+    World::over(Box::new(air), config, rates, sources(downs, ups))
+}
+
+#[test]
+fn over_dcf_flows_are_equal_and_little_is_wasted() {
+    let rates = [rate(11_000); 10];
+    let mut free = over_dcf(&rates, &[0, 1, 2, 3, 4], &[5, 6, 7, 8, 9]);
+    free.run(MINUTE);
+    let without: f64 = bits(&free.run(MINUTE)).iter().sum();
+    let mut world = settled(over_dcf(&rates, &[0, 1, 2, 3, 4], &[5, 6, 7, 8, 9]));
+    world.ap_queue_peak = 0;
+    let got = bits(&world.run(MINUTE));
+    assert!(jain(&got) >= 0.999, "{got:?}");
+    assert!(world.ap_queue_peak < 10, "the queue stays in the box: {} at the access point", world.ap_queue_peak);
+    // Where several count down together, DCF spends less on back-off than the formula for C* says.
+    let with: f64 = got.iter().sum();
+    assert!(with > 0.9 * without && with < without, "{with} of {without}");
+}
+
+#[test]
+fn over_dcf_shares_follow_the_rates() {
+    let rates = [rate(11_000), rate(5_500), rate(2_000), rate(11_000), rate(5_500), rate(2_000)];
+    let mut world = settled(over_dcf(&rates, &[0, 1, 2], &[3, 4, 5]));
+    world.ap_queue_peak = 0;
+    let got = bits(&world.run(MINUTE));
+    let report = world.manager.report(world.now);
+    let normalised: Vec<f64> =
+        got.iter().zip(&report.stations).map(|(got, station)| got / station.capacity.as_bps() as f64).collect();
+    assert!(jain(&normalised) >= 0.999, "{normalised:?}");
+    assert!(world.ap_queue_peak < 10, "{}", world.ap_queue_peak);
+    let total = got.iter().sum::<f64>() / 60.0;
+    assert!(total > 0.97 * report.capacity.as_bps() as f64, "{total} of {}", report.capacity);
 }

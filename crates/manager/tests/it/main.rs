@@ -1,5 +1,6 @@
 //! The manager as a whole, in virtual time.
 
+mod air;
 mod behaviour;
 mod closed_loop;
 mod conservation;

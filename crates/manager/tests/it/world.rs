@@ -1,18 +1,19 @@
-//! A closed loop in virtual time: TCP-like sources, the manager, and a medium that is one queue.
+//! A closed loop in virtual time: TCP-like sources, the manager, and a medium.
 //!
-//! The medium serves, one at a time, the frames that its two sides (access point and stations) offer, each for the
-//! airtime that the formulas give, taking the sides in the order of arrival. No collisions, no losses other than what a
-//! test asks for. Sources keep a fixed window of full segments in flight, receivers acknowledge every second segment.
-//! The wire takes no time but one fixed delay. So whatever unfairness or waste shows up is the manager's.
+//! The medium is either one that does exactly what the formulas say, in the order of arrival and without losses, so
+//! that whatever unfairness or waste shows up is the manager's; or DCF. Sources keep a fixed window of full segments in
+//! flight, receivers acknowledge every second segment. The wire takes no time but one fixed delay.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Output, StationConfig};
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{PhyRate, Standard, adwiser_80211b};
+
+use crate::air::{Air, Formula, Frame};
 
 pub const SEGMENT: u64 = 1448;
 pub const HEADER: u64 = 52;
@@ -54,8 +55,8 @@ pub struct Tally {
 enum Happening {
     /// A packet arrives at the box.
     Arrive(u64),
-    /// The medium has carried a packet.
-    Carried(u64),
+    /// Something may have happened on the medium.
+    Air,
     Start(usize),
     Deadline,
 }
@@ -75,8 +76,7 @@ pub struct World {
     pub mode_changes: Vec<(Instant, Mode)>,
     /// Numbers of the packets released toward the WLAN, by flow.
     pub released: Vec<Vec<u64>>,
-    /// The medium takes this many thousandths of the time that the formulas give.
-    pub slowness_permille: u64,
+    pub air: Box<dyn Air>,
     /// Largest number of packets in the access point's queue.
     pub ap_queue_peak: usize,
     /// Wakes the manager up to this much too late.
@@ -86,11 +86,9 @@ pub struct World {
     packets: Vec<Option<InFlight>>,
     events: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
     sequence: u64,
-    medium: VecDeque<u64>,
     wire_delay: Span,
-    phy: evenair_wifi::Phy,
-    rts_threshold: Option<Bytes>,
     next_deadline: Option<Instant>,
+    next_air: Option<Instant>,
 }
 
 pub fn rate(kbps: u64) -> PhyRate {
@@ -118,17 +116,20 @@ pub fn sources(downs: &[usize], ups: &[usize]) -> Vec<Source> {
 
 impl World {
     pub fn new(config: Config, rates: &[PhyRate], sources: Vec<Source>) -> Self {
+        let air = Formula::new(config.phy.clone(), config.rts_threshold);
+        Self::over(Box::new(air), config, rates, sources)
+    }
+
+    pub fn over(air: Box<dyn Air>, config: Config, rates: &[PhyRate], sources: Vec<Source>) -> Self {
         let flows = sources.len();
         let mut world = Self {
             rates: rates.to_vec(),
-            phy: config.phy.clone(),
-            rts_threshold: config.rts_threshold,
             manager: Manager::new(config, Instant::ZERO),
             tallies: vec![Tally::default(); flows],
             now: Instant::ZERO,
             mode_changes: Vec::new(),
             released: vec![Vec::new(); flows],
-            slowness_permille: 1000,
+            air,
             ap_queue_peak: 0,
             wake_delay: Span::ZERO,
             ap_queue: 0,
@@ -136,9 +137,9 @@ impl World {
             packets: Vec::new(),
             events: BinaryHeap::new(),
             sequence: 0,
-            medium: VecDeque::new(),
             wire_delay: Span::from_millis(2),
             next_deadline: None,
+            next_air: None,
             sources,
         };
         for flow in 0..flows {
@@ -168,7 +169,12 @@ impl World {
                     let meta = self.packets[packet as usize].as_ref().unwrap().meta.clone();
                     self.manager.handle_packet(at, packet, &meta);
                 }
-                Happening::Carried(packet) => self.carried(packet),
+                Happening::Air => {
+                    self.next_air = None;
+                    while let Some(frame) = self.air.advance(at) {
+                        self.carried(frame.packet);
+                    }
+                }
                 Happening::Deadline if self.next_deadline == Some(at) => {
                     self.next_deadline = None;
                     self.manager.handle_timeout(at);
@@ -206,6 +212,12 @@ impl World {
                 Output::Event(evenair_manager::Event::ModeChanged(mode)) => self.mode_changes.push((self.now, mode)),
                 Output::Event(_) => {}
             }
+        }
+        if let Some(at) = self.air.deadline()
+            && self.next_air.is_none_or(|next| at < next)
+        {
+            self.next_air = Some(at);
+            self.schedule(at.max(self.now), Happening::Air);
         }
         if let Some((at, _)) = self.manager.poll_deadline() {
             let at = at.max(self.now) + self.wake_delay;
@@ -256,24 +268,13 @@ impl World {
 
     /// Puts a packet in line for the medium.
     fn offer(&mut self, packet: u64) {
-        self.medium.push_back(packet);
-        if self.medium.len() == 1 {
-            self.carry_next();
-        }
-    }
-
-    fn carry_next(&mut self) {
-        let Some(&packet) = self.medium.front() else { return };
         let InFlight { flow, meta } = self.packets[packet as usize].as_ref().unwrap();
-        let rate = self.rates[self.sources[*flow].station];
-        let rts = self.rts_threshold.is_some_and(|threshold| meta.ip_len() > threshold);
-        let airtime = self.phy.access_cost(meta.ip_len(), rate, rts).0.mul_div(self.slowness_permille, 1000);
-        self.schedule(self.now + airtime, Happening::Carried(packet));
+        let station = self.sources[*flow].station;
+        let (from_station, rate) = (meta.ingress == Port::Wlan, self.rates[station]);
+        self.air.offer(self.now, Frame { packet, station, from_station, ip_len: meta.ip_len(), rate });
     }
 
     fn carried(&mut self, packet: u64) {
-        self.medium.pop_front();
-        self.carry_next();
         let InFlight { flow, meta } = self.packets[packet as usize].clone().unwrap();
         self.tallies[flow].ip_bits += meta.ip_len().bits();
         if meta.tcp().unwrap().payload.0 > 0 {

@@ -1,0 +1,116 @@
+//! Two media for the closed loop.
+
+use std::collections::VecDeque;
+
+use evenair_medium::{AfterCollision, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
+use evenair_units::{Bytes, Instant, Limit, Streams};
+use evenair_wifi::{Phy, PhyRate};
+
+/// A packet on its way over the WLAN.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    pub packet: u64,
+    pub station: usize,
+    pub from_station: bool,
+    pub ip_len: Bytes,
+    pub rate: PhyRate,
+}
+
+/// A medium.
+pub trait Air {
+    fn offer(&mut self, now: Instant, frame: Frame);
+    /// When something happens next.
+    fn deadline(&self) -> Option<Instant>;
+    /// What has been carried until now.
+    fn advance(&mut self, now: Instant) -> Option<Frame>;
+    /// This many thousandths of the usual time are taken from now on.
+    fn slow_down(&mut self, permille: u64);
+}
+
+/// Serves frames one at a time in the order of arrival, each for the airtime that the formulas give.
+pub struct Formula {
+    phy: Phy,
+    rts_threshold: Option<Bytes>,
+    waiting: VecDeque<Frame>,
+    done_at: Instant,
+    slowness_permille: u64,
+}
+
+impl Formula {
+    pub fn new(phy: Phy, rts_threshold: Option<Bytes>) -> Self {
+        Self { phy, rts_threshold, waiting: VecDeque::new(), done_at: Instant::ZERO, slowness_permille: 1000 }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        if let Some(frame) = self.waiting.front() {
+            let rts = self.rts_threshold.is_some_and(|threshold| frame.ip_len > threshold);
+            let airtime = self.phy.access_cost(frame.ip_len, frame.rate, rts).0;
+            self.done_at = now + airtime.mul_div(self.slowness_permille, 1000);
+        }
+    }
+}
+
+impl Air for Formula {
+    fn offer(&mut self, now: Instant, frame: Frame) {
+        self.waiting.push_back(frame);
+        if self.waiting.len() == 1 {
+            self.begin(now);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then_some(self.done_at)
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Frame> {
+        if self.done_at > now {
+            return None;
+        }
+        let done = self.waiting.pop_front();
+        self.begin(now);
+        done
+    }
+
+    fn slow_down(&mut self, permille: u64) {
+        self.slowness_permille = permille;
+    }
+}
+
+/// DCF with its collisions: an access point, node 0, and stations. Nobody's buffer overflows.
+pub struct Dcf(Medium<Frame>);
+
+impl Dcf {
+    pub fn new(phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
+        let after_collision = AfterCollision::Eifs;
+        let config = MediumConfig { phy, rts_threshold, short_retry_limit: 7, long_retry_limit: 4, after_collision };
+        let mut medium = Medium::new(config, &Streams::new(1));
+        (0..=stations).for_each(|_| _ = medium.add_node(NodeConfig { buffer: Limit::Unlimited }));
+        Self(medium)
+    }
+}
+
+impl Air for Dcf {
+    fn offer(&mut self, now: Instant, frame: Frame) {
+        let (ap, station) = (NodeId(0), NodeId(1 + frame.station as u32));
+        let (from, to) = if frame.from_station { (station, ap) } else { (ap, station) };
+        self.0.handle_frame(now, from, Mpdu { to: To::Node(to), msdu: frame.ip_len, rate: frame.rate, frame });
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.0.poll_deadline()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Frame> {
+        if self.0.poll_deadline().is_some_and(|deadline| deadline <= now) {
+            self.0.handle_timeout(now);
+        }
+        // A frame past its retry limit is delivered all the same: the sources here have no recovery.
+        self.0.poll_event().map(|event| match event {
+            Event::Delivered { frame, .. } | Event::Dropped { frame, .. } => frame,
+        })
+    }
+
+    fn slow_down(&mut self, permille: u64) {
+        assert_eq!(permille, 1000, "only the formula can be bent");
+    }
+}
