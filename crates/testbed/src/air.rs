@@ -284,3 +284,132 @@ pub(crate) fn medium_config(radio: &Radio) -> MediumConfig {
 pub(crate) fn node_config(buffer: Limit) -> NodeConfig {
     NodeConfig { buffer }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::Scenario;
+    use evenair_units::Span;
+
+    use super::*;
+
+    const WIRED: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+
+    fn mac(station: usize) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, station as u8])
+    }
+
+    fn frame(to: MacAddr, from: MacAddr) -> Vec<u8> {
+        [&to.0[..], &from.0[..], &[8, 0], &[0; 100]].concat()
+    }
+
+    fn air(stations: usize) -> Air {
+        let text = r#"
+            version = 1
+            name = "air"
+            duration = "5 s"
+            [radio]
+            standard = "802.11b"
+            ap_buffer = "2 packets"
+            [[station]]
+            name = "sta"
+            rate = "11 Mb/s"
+            [[server]]
+            name = "server"
+            [[ping]]
+            name = "ping"
+            stations = ["sta"]
+            server = "server"
+        "#;
+        let scenario = Scenario::parse(text, "air.toml").unwrap_or_else(|error| panic!("{error}"));
+        let evenair_scenario::Place::Station { rate, .. } = scenario.hosts[0].place else { panic!("a station") };
+        let all: Vec<_> = (0..stations).map(|station| (mac(station), rate)).collect();
+        Air::new(&scenario.radio, &all, &Streams::new(1))
+    }
+
+    /// Everything that comes out until the medium is quiet.
+    fn outputs(air: &mut Air) -> Vec<Output> {
+        let mut all = Vec::new();
+        loop {
+            while let Some(output) = air.poll_output() {
+                all.push(output);
+            }
+            let Some(at) = air.poll_deadline() else { return all };
+            air.handle_timeout(at);
+        }
+    }
+
+    #[test]
+    fn frames_cross_the_air_both_ways_in_their_time() {
+        let mut air = air(2);
+        let up = frame(WIRED, mac(0));
+        air.handle_station_frame(Instant::ZERO, 0, up.clone());
+        let [Output::ToWire { at, station: 0, frame: got }] = &outputs(&mut air)[..] else { panic!("one frame up") };
+        // Long preamble 192 us, 136 bytes at 11 Mb/s 99 us, at least DIFS 50 us before them.
+        assert!(*got == up && *at >= Instant::ZERO + Span::from_micros(192 + 98), "{at:?}");
+        let down = frame(mac(1), WIRED);
+        let later = *at + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.handle_wired_frame(later, down.clone());
+        let [Output::ToStation { station: 1, frame: got, .. }] = &outputs(&mut air)[..] else { panic!("one down") };
+        assert_eq!(*got, down);
+        assert!(air.station_airtime(0) > Airtime::ZERO && air.access_point_airtime() > Airtime::ZERO);
+        assert_eq!(air.station_airtime(1), Airtime::ZERO);
+    }
+
+    #[test]
+    fn stations_talk_through_the_access_point_and_groups_hear_all_but_the_sender() {
+        let mut air = air(3);
+        air.handle_station_frame(Instant::ZERO, 0, frame(mac(2), mac(0)));
+        assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 2, .. }]));
+        let later = Instant::ZERO + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.handle_station_frame(later, 0, frame(MacAddr::BROADCAST, mac(0)));
+        let heard = outputs(&mut air);
+        let [Output::ToWire { station: 0, .. }, Output::ToAllStations { except: Some(0), .. }] = &heard[..] else {
+            panic!("{heard:?}")
+        };
+    }
+
+    #[test]
+    fn what_cannot_be_delivered_is_lost_with_place_and_reason() {
+        let lost = |place, reason| Output::Lost { place, reason };
+        let mut air = air(2);
+        air.leave(Instant::ZERO, 1);
+        air.leave(Instant::ZERO, 1);
+        air.handle_wired_frame(Instant::ZERO, frame(mac(1), WIRED));
+        air.handle_wired_frame(Instant::ZERO, frame(WIRED, mac(0)));
+        air.handle_wired_frame(Instant::ZERO, vec![0; 5]);
+        air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
+        air.handle_station_frame(Instant::ZERO, 0, vec![0; 5]);
+        let expected = [
+            lost(Place::AccessPoint, Reason::NotAssociated),
+            lost(Place::AccessPoint, Reason::NotAssociated),
+            lost(Place::AccessPoint, Reason::Malformed),
+            lost(Place::Station(1), Reason::NotAssociated),
+            lost(Place::Station(0), Reason::Malformed),
+        ];
+        assert_eq!(outputs(&mut air), expected);
+        // Two fit into the access point's buffer.
+        (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED)));
+        let all = outputs(&mut air);
+        assert!(all.contains(&lost(Place::AccessPoint, Reason::Medium(DropReason::BufferFull))));
+        assert_eq!(all.iter().filter(|output| matches!(output, Output::ToStation { station: 0, .. })).count(), 2);
+    }
+
+    #[test]
+    fn a_station_that_comes_back_is_reached_again_and_keeps_its_account() {
+        let mut air = air(2);
+        air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
+        outputs(&mut air);
+        let spent = air.station_airtime(1);
+        let later = Instant::ZERO + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.leave(later, 1);
+        assert_eq!(air.station_airtime(1), spent);
+        air.join(1);
+        air.join(1);
+        air.handle_wired_frame(later, frame(mac(1), WIRED));
+        assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 1, .. }]));
+        assert_eq!(air.station_airtime(1), spent);
+    }
+}

@@ -45,6 +45,8 @@ pub(crate) struct Engine {
     blank_meter: Meter,
     counts: Counts,
     schedule: Option<Schedule>,
+    /// The latest instant the model has been told of.
+    reached: Instant,
 }
 
 /// What is counted since the start of measuring.
@@ -105,6 +107,7 @@ impl Engine {
             inbox,
             outbox,
             schedule: None,
+            reached: Instant::ZERO,
         })
     }
 
@@ -134,21 +137,34 @@ impl Engine {
     /// Lets the model do all that is due, and hands over what comes out of it.
     fn advance(&mut self, now: Instant) {
         while let Some(due) = self.schedule.filter(|schedule| schedule.due() <= now) {
-            self.advance_model(due.due().max(self.counts.queue_since));
+            self.advance_model(due.due().max(self.reached));
             self.tick(now);
         }
         self.advance_model(now);
     }
 
     fn advance_model(&mut self, now: Instant) {
-        let Some(due) = self.model_deadline().filter(|&due| due <= now) else { return };
-        let idle_before = self.air.totals(due.max(self.counts.queue_since)).idle;
-        self.air.handle_timeout(now);
-        self.counts.record.idle_for_late += self.air.totals(now).idle.saturating_sub(idle_before);
-        self.hand_over(now);
+        let mut idle_at_first = None;
+        // Each instant by itself, so that silence before a frame was due does not count as its lateness.
+        while let Some(due) = self.model_deadline().filter(|&due| due <= now) {
+            let due = due.max(self.reached);
+            self.reached = due;
+            self.air.handle_timeout(due);
+            if self.hand_over(due) {
+                idle_at_first.get_or_insert_with(|| self.air.totals(due).idle);
+            }
+        }
+        self.reached = self.reached.max(now);
+        if let Some(idle_before) = idle_at_first {
+            // Had these frames been handed over when they were due, answers might have filled this silence.
+            let idle = self.air.totals(self.reached).idle;
+            self.counts.record.idle_for_late += idle.saturating_sub(idle_before);
+        }
     }
 
-    fn hand_over(&mut self, now: Instant) {
+    /// Hands over what came out of the model; whether there was any frame.
+    fn hand_over(&mut self, now: Instant) -> bool {
+        let frames_before = self.counts.record.lateness.count();
         loop {
             if let Some(output) = self.air.poll_output() {
                 self.hand_over_air(output);
@@ -159,6 +175,7 @@ impl Engine {
             }
         }
         self.note_queue(now);
+        self.counts.record.lateness.count() > frames_before
     }
 
     fn hand_over_air(&mut self, output: Output) {
