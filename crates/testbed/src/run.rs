@@ -105,6 +105,8 @@ struct Session<'a> {
     origin: Instant,
     faults: Vec<String>,
     next_event: usize,
+    /// The first insertion: what the box says of intervals that ended before is what it says after it.
+    inserted_at: Option<Span>,
 }
 
 impl<'a> Session<'a> {
@@ -125,7 +127,18 @@ impl<'a> Session<'a> {
         radio.measure(origin, scenario.measure.interval);
         fleet.begin(origin_ns, scenario.measure.interval.as_nanos())?;
         let collected = Collected::new(scenario, origin_ns);
-        Ok(Self { scenario, radio, fleet, middlebox, stations, collected, origin, faults: Vec::new(), next_event: 0 })
+        Ok(Self {
+            scenario,
+            radio,
+            fleet,
+            middlebox,
+            stations,
+            collected,
+            origin,
+            faults: Vec::new(),
+            next_event: 0,
+            inserted_at: None,
+        })
     }
 
     /// Until the scenario's end or until cancelled; the time that has passed.
@@ -163,7 +176,7 @@ impl<'a> Session<'a> {
                 middlebox.ask(snapshot.index as usize);
             }
             self.collected.add_snapshot(snapshot);
-            progress(&results::progress(self.scenario, &self.collected));
+            progress(&results::progress(self.scenario, &self.collected, &self.faults));
         }
         if self.radio.is_running() { Ok(()) } else { Err(radio_ended()) }
     }
@@ -190,6 +203,7 @@ impl<'a> Session<'a> {
         let name = |host: usize| self.scenario.hosts[host].name.clone();
         let (what, detail) = match event.action {
             Action::Insert => {
+                self.inserted_at.get_or_insert(event.at);
                 self.middlebox.iter().for_each(Middlebox::insert);
                 ("insert", String::new())
             }
@@ -227,7 +241,13 @@ impl<'a> Session<'a> {
         for answer in answers {
             let now = self.radio.clock().now().saturating_since(self.origin);
             match answer {
-                Answer::Status(index, status) => self.collected.add_status(index, *status),
+                Answer::Status(index, mut status) => {
+                    let end = self.scenario.measure.interval * (index as u64 + 1);
+                    if self.inserted_at.is_none_or(|at| end <= at) {
+                        "bypassed".clone_into(&mut status.mode);
+                    }
+                    self.collected.add_status(index, *status);
+                }
                 Answer::Done(command) => match command.as_str() {
                     "insert" => self.collected.add_event(now, "inserted", String::new()),
                     "bypass" => self.collected.add_event(now, "bypassed", String::new()),

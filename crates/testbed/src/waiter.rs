@@ -48,7 +48,9 @@ pub struct Waiter {
     scheduled: Scheduled,
     devices: Vec<Device>,
     polls: u64,
+    /// When the kernel looked at the devices for the last poll, at the earliest.
     polled_at: Instant,
+    /// The same for the one before.
     previous_poll_at: Instant,
     /// When the last poll's sleep ended, where it slept and the scheduler tells.
     runnable_at: Option<Instant>,
@@ -127,7 +129,7 @@ impl Waiter {
     /// The longest that a frame read from the device now can have waited in it.
     pub fn lag(&self, device: usize, now: Instant) -> Span {
         let Device { empty_at, reported } = self.devices[device];
-        // Not reported by the poll before the last: empty when that poll began.
+        // Not reported by the poll before the last: empty when that one looked.
         let unreported = if reported.0 + 1 < self.polls { self.previous_poll_at } else { Instant::ZERO };
         let known_empty = empty_at.max(unreported).max(self.runnable_at.unwrap_or_default());
         now.saturating_since(known_empty)
@@ -147,6 +149,8 @@ impl Waiter {
             }
         }
         self.runnable_at = if sleep == Some(Duration::ZERO) { None } else { self.end_of_sleep()? };
+        // What was not ready when the kernel looked after the sleep had not been ready all the while.
+        self.polled_at = self.polled_at.max(self.runnable_at.unwrap_or_default());
         Ok(())
     }
 

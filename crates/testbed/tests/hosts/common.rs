@@ -1,7 +1,7 @@
 //! Scenarios for the tests, and whether this machine lets them run.
-#![allow(dead_code)]
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenair_scenario::Scenario;
 use evenair_testbed::TestbedOptions;
@@ -9,6 +9,11 @@ use evenair_testbed::TestbedOptions;
 /// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and
 /// what `rest` says in the words of the scenario format.
 pub fn scenario(stations: usize, rest: &str) -> Scenario {
+    Scenario::parse(&text(stations, rest), "test.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same as a file's text.
+pub fn text(stations: usize, rest: &str) -> String {
     let head = format!(
         r#"
             version = 1
@@ -28,7 +33,7 @@ pub fn scenario(stations: usize, rest: &str) -> Scenario {
             name = "server"
         "#
     );
-    Scenario::parse(&(head + rest), "test.toml").unwrap_or_else(|error| panic!("{error}"))
+    head + rest
 }
 
 /// The example program, which cargo builds with the tests and which is the hosts' agent.
@@ -40,8 +45,11 @@ pub fn options() -> TestbedOptions {
     TestbedOptions::new(program)
 }
 
-/// False, with a reason printed, where network namespaces or TAP devices are not to be had.
-pub fn machine_allows() -> bool {
+/// One test at a time: runs in real time would make each other late.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// The machine to oneself; `None`, with a reason printed, where network namespaces or TAP devices are not to be had.
+pub fn machine_alone() -> Option<MutexGuard<'static, ()>> {
     use evenair_sys::{netns::Netns, tap::Tap};
     let refused = match Netns::new() {
         Err(error) => Some(error),
@@ -51,10 +59,10 @@ pub fn machine_allows() -> bool {
         },
     };
     match refused {
-        None => true,
+        None => Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner)),
         Some(error) => {
             eprintln!("skipped: {error} (needs root, or a user namespace and an open /dev/net/tun)");
-            false
+            None
         }
     }
 }

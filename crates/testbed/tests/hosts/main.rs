@@ -1,0 +1,10 @@
+//! Runs with real hosts: each test makes network namespaces and needs the right to. They are one program, so that they
+//! take turns (see [`common::machine_alone`]).
+
+mod apps;
+mod cleanup;
+mod common;
+mod management;
+mod middlebox;
+mod ping;
+mod saturation;
