@@ -54,9 +54,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn a_cancelled_run_is_marked_and_leaves_nothing() {
-    if !common::machine_allows() {
-        return;
-    }
+    let Some(_turn) = common::turn() else { return };
     let scenario = common::scenario(2, UPLOAD);
     let options = common::options();
     let mut seen = Vec::new();
@@ -92,9 +90,7 @@ fn start(file: &Path) -> (Child, PathBuf, Vec<PathBuf>) {
 
 #[test]
 fn a_killed_run_leaves_no_process_and_the_next_removes_its_directory() {
-    if !common::machine_allows() {
-        return;
-    }
+    let Some(_turn) = common::turn() else { return };
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
     std::fs::write(&file, common::text(1, UPLOAD).replace("5 s", "100 s")).expect("written");
@@ -111,9 +107,7 @@ fn a_killed_run_leaves_no_process_and_the_next_removes_its_directory() {
 
 #[test]
 fn an_agent_that_dies_ends_the_run_with_its_name() {
-    if !common::machine_allows() {
-        return;
-    }
+    let Some(_turn) = common::turn() else { return };
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
     std::fs::write(&file, common::text(1, UPLOAD).replace("5 s", "100 s")).expect("written");
