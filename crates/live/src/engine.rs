@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
 use evenair_packet::Port as Side;
-use evenair_sys::hold::Hold;
-use evenair_sys::iface;
+use evenair_sys::hold::{Hold, PortId};
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
@@ -33,6 +32,8 @@ pub struct Engine {
     pool: Pool,
     wlan: Port,
     wire: Port,
+    /// The ports' names in the hold: the WLAN side, the wired side.
+    held: [PortId; 2],
     switch: Switch,
     pacing: Pacing,
     recording: Option<Recording>,
@@ -56,14 +57,17 @@ impl Engine {
     /// A missing interface or privilege, with what is needed.
     pub fn open(config: &BoxConfig, now: Instant) -> Result<Self> {
         let bridge = config.bridge.as_deref().map(port::look_up_bridge).transpose()?;
+        if bridge.is_none() {
+            warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there");
+        }
         let wlan = port::look_up("wlan", &config.wlan, bridge.as_ref())?;
         let wire = port::look_up("wire", &config.wire, bridge.as_ref())?;
         port::check_pair(&wlan, &wire)?;
+        let wlan = Port::open(Side::Wlan, &wlan, config.ring_frames)?;
+        let wire = Port::open(Side::Wire, &wire, config.ring_frames)?;
+        // Last, so that a killed process loses its hold before its rings: descriptors are closed newest first.
         let mut hold = Hold::new(bridge)?;
-        let mut open = |side, interface: &iface::Interface| {
-            Port::open(side, interface, config.ring_frames, |ring| Ok(hold.attach(ring)?))
-        };
-        let (wlan, wire) = (open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?);
+        let held = [hold.attach(wlan.ring())?, hold.attach(wire.ring())?];
         let record = |path: &PathBuf| Recording::start(path, &config.manager, now);
         let recording = config.record.as_ref().map(record).transpose()?;
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
@@ -73,6 +77,7 @@ impl Engine {
             pool: Pool::new(config.pool_frames, frame_len),
             wlan,
             wire,
+            held,
             switch: Switch::new(hold),
             pacing: Pacing::default(),
             recording,
@@ -205,22 +210,15 @@ impl Engine {
         if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box {
             self.switch.release();
         }
-        let mut sides = Vec::new();
-        if empty && matches!(self.carrier(), Carrier::Releasing { .. }) {
-            for port in [&mut self.wlan, &mut self.wire] {
-                sides.push((port.id, port.ring_counters()?));
+        let mut settled = empty && matches!(self.carrier(), Carrier::Releasing { .. });
+        if settled {
+            // Each is told for itself: a port does not wait for the other's packets.
+            for (port, id) in [&mut self.wlan, &mut self.wire].into_iter().zip(self.held) {
+                settled &= self.switch.hold().settle(id, port.ring_counters()?);
             }
         }
-        let lapses = self.switch.lapses();
-        // Both are settled, each for itself: a port must not wait for the other's packets.
-        let settle = |hold: &Hold| {
-            empty && sides.iter().filter(|(id, counters)| hold.settle(*id, *counters)).count() == sides.len()
-        };
-        if self.switch.step(now, settle) {
+        if self.switch.step(now, settled) {
             info!("the bridge carries the traffic");
-        }
-        if lapses == 0 && self.switch.lapses() > 0 {
-            warn!("the hold ran out because the box came too late to beat it: packets went past it");
         }
         Ok(())
     }
@@ -263,8 +261,8 @@ impl Engine {
                 Carrier::Releasing { .. } => "releasing",
             },
             uptime_s: now.saturating_since(self.started).as_secs_f64(),
-            wlan: port_status(&mut self.wlan, self.switch.hold())?,
-            wire: port_status(&mut self.wire, self.switch.hold())?,
+            wlan: port_status(&mut self.wlan, self.switch.hold().taken(self.held[0]))?,
+            wire: port_status(&mut self.wire, self.switch.hold().taken(self.held[1]))?,
             not_admitted: (a.too_long + b.too_long, a.pool_full + b.pool_full),
             sending: (self.wlan.queued() + self.wire.queued()) as u64,
             pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
@@ -275,11 +273,11 @@ impl Engine {
     }
 }
 
-fn port_status(port: &mut Port, hold: &Hold) -> Result<PortStatus> {
+fn port_status(port: &mut Port, taken: u64) -> Result<PortStatus> {
     let (ring, counters) = (port.ring_counters()?, port.counters());
     Ok(PortStatus {
         interface: port.name().into(),
-        taken: hold.taken(port.id),
+        taken,
         ring_full: ring.dropped,
         super_packets: counters.super_packets,
         sent: counters.sent,

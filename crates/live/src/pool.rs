@@ -28,8 +28,9 @@ impl Pool {
     /// Room for `frames` frames of at most `frame_len` bytes.
     pub fn new(frames: u32, frame_len: usize) -> Self {
         Self {
-            // Not zeros, which the allocator would only promise: the pages are to be there before packets come.
-            bytes: vec![0xff; frames as usize * frame_len],
+            // Pages come as they are first used. A killed process gives its pages back before the hold ends, so that
+            // untouched ones shorten the gap.
+            bytes: vec![0; frames as usize * frame_len],
             frame_len,
             lengths: vec![0; frames as usize],
             // The last one freed is the next one taken: it is likely still in the cache.

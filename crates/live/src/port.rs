@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use anyhow::{Context, Result, bail};
 use evenair_packet::PacketMeta;
-use evenair_sys::hold::PortId;
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::ring::{Ring, RingCounters, SEND_BATCH, Sender};
 use tracing::{info, warn};
@@ -18,8 +17,6 @@ const SEND_BUFFER: u32 = 4 << 20;
 #[derive(Debug)]
 pub struct Port {
     side: evenair_packet::Port,
-    /// Its number under the hold.
-    pub id: PortId,
     ring: Ring,
     sender: Sender,
     queue: VecDeque<FrameId>,
@@ -141,18 +138,12 @@ impl Port {
     ///
     /// # Errors
     /// A refused system call, with its name.
-    pub fn open(
-        side: evenair_packet::Port,
-        interface: &Interface,
-        ring_frames: u32,
-        attach: impl FnOnce(&Ring) -> Result<PortId>,
-    ) -> Result<Self> {
+    pub fn open(side: evenair_packet::Port, interface: &Interface, ring_frames: u32) -> Result<Self> {
         let ring = Ring::open(interface, ring_frames)?;
         let sender = Sender::open(interface, SEND_BUFFER)?;
-        let id = attach(&ring)?;
         let merging = NoMerging::of(&interface.name);
         let (queue, counters) = (VecDeque::new(), PortCounters::default());
-        Ok(Self { side, id, ring, sender, queue, counters, _merging: merging })
+        Ok(Self { side, ring, sender, queue, counters, _merging: merging })
     }
 
     /// Starts to receive.

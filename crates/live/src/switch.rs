@@ -6,6 +6,7 @@
 
 use evenair_sys::hold::Hold;
 use evenair_units::{Instant, Span};
+use tracing::warn;
 
 /// How long the hold stays in force after the loop's last sign of life.
 pub const HOLD: Span = Span::from_millis(50);
@@ -71,23 +72,23 @@ impl Switch {
         }
     }
 
-    /// To be called in every round of the loop, after it has sent what it could. `settle` tells the hold what has
-    /// been sent and answers whether that is everything; it is asked while releasing only. Returns whether the bridge
-    /// has just taken over.
-    pub fn step(&mut self, now: Instant, settle: impl FnOnce(&Hold) -> bool) -> bool {
+    /// To be called in every round of the loop, after it has sent what it could. `settled`: the hold is being released,
+    /// and both ports have given back all they took. Returns whether the bridge has just taken over.
+    pub fn step(&mut self, now: Instant, settled: bool) -> bool {
         if self.carrier == Carrier::Bridge {
             return false;
         }
-        if self.hold.beat(now.as_nanos(), (now + HOLD).as_nanos()) {
+        if let Some(lapse) = self.hold.beat(now.as_nanos(), (now + HOLD).as_nanos()) {
+            let lapse = Span::from_nanos(lapse);
+            warn!("the loop was late: for {} us packets went past the box", lapse.as_micros());
             self.lapses += 1;
         }
-        let Carrier::Releasing { settled } = &mut self.carrier else { return false };
-        if !settle(&self.hold) {
-            *settled = None;
+        let Carrier::Releasing { settled: since } = &mut self.carrier else { return false };
+        if !settled {
+            *since = None;
             return false;
         }
-        let since = *settled.get_or_insert(now);
-        if now < since + GRACE {
+        if now < *since.get_or_insert(now) + GRACE {
             return false;
         }
         self.hold.lift();

@@ -10,7 +10,9 @@ mod capacity;
 mod check;
 pub mod config;
 mod manager_spec;
+pub mod plots;
 mod raw;
+mod report;
 pub mod results;
 mod schema;
 mod types;
@@ -18,5 +20,6 @@ mod words;
 
 pub use config::ConfigError as ScenarioError;
 pub use manager_spec::{ClassSpec, ControllerKind, Fairness, LevelKind, ManagerSpec, PhySpec};
+pub use report::report;
 pub use schema::schema;
 pub use types::*;

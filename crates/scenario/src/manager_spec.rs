@@ -355,3 +355,63 @@ impl ManagerSpec {
         Some(weights)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, ConfigError};
+
+    fn check(text: &str) -> Result<Config, ConfigError> {
+        let (spec, document, mut problems) = config::read::<ManagerSpec>(text, "box.toml", &[])?;
+        let phy = Phy::default_for(Standard::Dot11b);
+        let config = spec.check(&phy, None, &mut problems);
+        document.verdict(problems)?;
+        Ok(config.expect("no problems, so a configuration"))
+    }
+
+    #[test]
+    fn an_empty_table_is_the_managers_own_default() {
+        assert_eq!(check("").unwrap(), Config::new(Phy::default_for(Standard::Dot11b)));
+    }
+
+    #[test]
+    fn classes_have_numbers_in_their_order() {
+        let text = "levels = [\"class\", \"flow\"]\nother_weight = 2\n\
+                    [[class]]\nname = \"gold\"\nweight = 4\n[[class]]\nname = \"bronze\"\nweight = 1\n";
+        let weights = vec![(ClassId(0), 4), (ClassId(1), 1)];
+        assert_eq!(check(text).unwrap().policy.levels, [Level::Class { weights, other: 2 }, Level::Flow]);
+        let (spec, ..) = config::read::<ManagerSpec>(text, "box.toml", &[]).unwrap();
+        assert_eq!(spec.class_id("bronze"), Some(ClassId(1)));
+        assert_eq!(spec.class_id("silver"), None);
+
+        let error = |text| check(text).unwrap_err().to_string();
+        let class = "[[class]]\nname = \"gold\"\nweight = 4\n";
+        assert!(error(class).contains("levels has no \"class\""));
+        let twice = format!("levels = [\"class\"]\n{class}{class}");
+        assert!(error(&twice).contains("box.toml:6:8: class.gold.name: a class named \"gold\" is there already"));
+    }
+
+    #[test]
+    fn a_fixed_service_rate() {
+        let config = check("controller = \"fixed\"\nservice_rate = \"4.6 Mb/s\"\ncharge = \"bits\"").unwrap();
+        assert_eq!(config.controller, Controller::Fixed(BitRate::from_kbps(4_600)));
+        assert_eq!(config.charge, Charge::Bits);
+        let error =
+            check("controller = \"fixed\"\nservice_rate = \"0 Mb/s\"\nstep = \"1 Mb/s\"").unwrap_err().to_string();
+        assert!(
+            error.contains("more than 0 b/s") && error.contains("the fixed controller does not use this"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_written_back_reads_the_same() {
+        let text = "controller = \"published\"\nstep = \"0.2 Mb/s\"\ntolerance = \"2.5 %\"\nlevels = [\"flow\"]\n\
+                    queue_limit = \"200 packets\"\nknow_rates = false\n";
+        let (spec, ..) = config::read::<ManagerSpec>(text, "box.toml", &[]).unwrap();
+        let written = toml::to_string(&spec).unwrap();
+        let (again, ..) = config::read::<ManagerSpec>(&written, "again.toml", &[]).unwrap();
+        assert_eq!(again, spec);
+        assert!(!again.knows_rates() && again.knows_stations());
+    }
+}

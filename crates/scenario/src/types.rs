@@ -335,3 +335,21 @@ pub enum Quantity {
     /// A finding in words only.
     Finding,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pareto_sizes_have_their_mean_and_their_cap() {
+        let size = Pareto { alpha: 2.5, mean: Bytes(20_000), cap: Bytes(10_000_000_000) };
+        assert_eq!(size.quantile(0.0), Bytes(12_000));
+        // The quantile at evenly spaced probabilities averages to the mean.
+        let n = 1_000_000;
+        let mean = (0..n).map(|i| size.quantile((f64::from(i) + 0.5) / f64::from(n)).0).sum::<u64>() / n as u64;
+        assert!((19_900..=20_000).contains(&mean), "{mean}");
+        let capped = Pareto { cap: Bytes(15_000), ..size };
+        assert_eq!(capped.quantile(0.999_999), Bytes(15_000));
+        assert_eq!(Pareto { mean: Bytes(1), ..size }.quantile(0.0), Bytes(1));
+    }
+}

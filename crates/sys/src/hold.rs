@@ -110,11 +110,11 @@ impl Hold {
         Ok(id)
     }
 
-    /// The hold is in force until `ns` of `CLOCK_MONOTONIC`, unless it is set again before. Returns whether it had
-    /// run out: packets then passed by the bridge.
-    pub fn beat(&self, now_ns: u64, until_ns: u64) -> bool {
+    /// The hold is in force until `until_ns` of `CLOCK_MONOTONIC`, unless it is set again before. Returns for how many
+    /// nanoseconds it had run out, if it had: packets then passed by the bridge.
+    pub fn beat(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
         let was = self.words.word(UNTIL).swap(until_ns, Ordering::AcqRel);
-        was != 0 && was <= now_ns
+        (was != 0).then(|| now_ns.checked_sub(was)).flatten()
     }
 
     /// Takes the hold up: from now on it is not being released.

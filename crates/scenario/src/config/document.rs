@@ -70,7 +70,9 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
         }
     }
     document.places = places(root.get_ref());
-    document.verdict_if_any(&mut problems)?;
+    if !problems.is_empty() {
+        return Err(document.invalid(problems));
+    }
 
     let schema = SchemaGenerator::default().into_root_schema_for::<T>();
     if !keys::check(root.get_mut(), root_span(text), schema.as_value(), &mut problems) {
@@ -97,21 +99,12 @@ impl Set {
 }
 
 impl Document {
-    /// The file's name as it was given.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
     /// Nothing, or the error that lists all problems.
     ///
     /// # Errors
     /// When there are problems.
     pub fn verdict(&self, problems: Problems) -> Result<(), ConfigError> {
         if problems.is_empty() { Ok(()) } else { Err(self.invalid(problems)) }
-    }
-
-    fn verdict_if_any(&self, problems: &mut Problems) -> Result<(), ConfigError> {
-        self.verdict(std::mem::take(problems))
     }
 
     fn invalid(&self, problems: Problems) -> ConfigError {

@@ -207,15 +207,21 @@ pub(crate) fn page_rows(run: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
+/// Which columns hold numbers only, below their heading.
+pub(crate) fn numeric_columns(rows: &[Vec<String>]) -> Vec<bool> {
+    let is_number = |cell: &str| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c));
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    (0..columns)
+        .map(|column| rows.iter().skip(1).filter_map(|row| row.get(column)).all(|cell| is_number(cell)))
+        .collect()
+}
+
 /// Columns under one another: words to the left, numbers to the right.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let is_number = |cell: &str| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c));
-    let right: Vec<_> = (0..columns)
-        .map(|column| rows.iter().skip(1).filter_map(|row| row.get(column)).all(|cell| is_number(cell)))
-        .collect();
+    let right = numeric_columns(rows);
     let mut out = String::new();
     for row in rows {
         let mut line = String::from(" ");
