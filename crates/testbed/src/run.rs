@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
             self.collected.add_snapshot(snapshot);
             progress(&results::progress(self.scenario, &self.collected, &self.faults));
         }
-        if self.radio.is_running() { Ok(()) } else { Err(radio_ended()) }
+        self.radio.check()
     }
 
     fn until_next_event(&self) -> Duration {
@@ -213,26 +213,32 @@ impl<'a> Session<'a> {
             }
             Action::Join(host) => {
                 self.radio.join_station(number(host));
+                // The box may have forgotten the station when that left.
+                self.tell_box_rate(host, event.at);
                 ("join", name(host))
             }
             Action::Leave(host) => {
                 self.radio.leave_station(number(host));
-                if self.scenario.manager.knows_stations() {
-                    let mac = plan::host(self.scenario, host).mac;
-                    self.middlebox.iter().for_each(|middlebox| middlebox.observe(mac, None));
+                if let Some(middlebox) = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_stations()) {
+                    middlebox.observe(plan::host(self.scenario, host).mac, None);
                 }
                 ("leave", name(host))
             }
             Action::Rate(host, rate) => {
                 self.radio.set_rate(number(host), rate);
-                if self.scenario.manager.knows_rates() {
-                    let mac = plan::host(self.scenario, host).mac;
-                    self.middlebox.iter().for_each(|middlebox| middlebox.observe(mac, Some(rate.bit_rate())));
-                }
+                self.tell_box_rate(host, event.at);
                 ("rate", format!("{} {}", name(host), rate.bit_rate()))
             }
         };
         self.collected.add_event(event.at, what, detail);
+    }
+
+    /// Tells the box a station's rate after the events up to `at`, if rates are what the scenario tells it.
+    fn tell_box_rate(&self, host: usize, at: Span) {
+        let told = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_rates());
+        if let (Some(middlebox), Some(rate)) = (told, self.scenario.rate_at(host, at)) {
+            middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
+        }
     }
 
     fn listen_to_box(&mut self) -> Result<(), TestbedError> {
@@ -281,8 +287,4 @@ impl<'a> Session<'a> {
         self.radio.stop()?;
         Ok(results::report(self.scenario, &self.collected, length, self.faults))
     }
-}
-
-fn radio_ended() -> TestbedError {
-    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended in the middle of the run".to_owned() }
 }

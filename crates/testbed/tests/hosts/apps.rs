@@ -1,8 +1,8 @@
 //! Every kind of application does what it says, over the radio and nowhere else.
 
-use evenair_scenario::results::{FlowResult, RunResult};
-
 use crate::common;
+
+use evenair_scenario::results::{FlowResult, RunResult};
 
 fn run(stations: usize, rest: &str) -> RunResult {
     let scenario = common::scenario(stations, rest);
@@ -17,9 +17,7 @@ fn flow<'a>(result: &'a RunResult, app: &str) -> &'a FlowResult {
 
 #[test]
 fn one_download_fills_the_medium() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let rest = r#"
         [[bulk]]
         name = "download"
@@ -49,9 +47,7 @@ fn one_download_fills_the_medium() {
 
 #[test]
 fn datagrams_pages_and_echoes_are_counted() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let rest = r#"
         [[udp]]
         name = "voice"
@@ -78,8 +74,8 @@ fn datagrams_pages_and_echoes_are_counted() {
     "#;
     let result = run(3, rest);
     let voice = flow(&result, "voice");
-    assert!((voice.goodput_mbps - 0.2).abs() < 0.01, "{voice:?}");
-    assert!((voice.ip_mbps - 0.2 * 228.0 / 200.0).abs() < 0.01, "{voice:?}");
+    assert!((voice.goodput_mbps - 0.2).abs() < 0.02, "{voice:?}");
+    assert!((voice.ip_mbps - 0.2 * 228.0 / 200.0).abs() < 0.02, "{voice:?}");
     assert!(result.pages.len() > 5, "{} pages", result.pages.len());
     for page in &result.pages {
         assert!(page.took_s > 0.002 && page.objects >= 2 && page.bytes > 0, "{page:?}");
@@ -92,9 +88,7 @@ fn datagrams_pages_and_echoes_are_counted() {
 
 #[test]
 fn iperf3_fills_the_medium_both_ways() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let rest = r#"
         [[bulk]]
         name = "up"

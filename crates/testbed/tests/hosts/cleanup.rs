@@ -1,5 +1,7 @@
 //! However a run ends, nothing of it stays: no process, no namespace, no directory.
 
+use crate::common;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,8 +9,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use evenair_testbed::rundir;
-
-use crate::common;
 
 const UPLOAD: &str = r#"
     [[bulk]]
@@ -54,9 +54,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn a_cancelled_run_is_marked_and_leaves_nothing() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let scenario = common::scenario(2, UPLOAD);
     let options = common::options();
     let mut seen = Vec::new();
@@ -92,9 +90,7 @@ fn start(file: &Path) -> (Child, PathBuf, Vec<PathBuf>) {
 
 #[test]
 fn a_killed_run_leaves_no_process_and_the_next_removes_its_directory() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
     std::fs::write(&file, common::text(1, UPLOAD).replace("5 s", "100 s")).expect("written");
@@ -111,9 +107,7 @@ fn a_killed_run_leaves_no_process_and_the_next_removes_its_directory() {
 
 #[test]
 fn an_agent_that_dies_ends_the_run_with_its_name() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
     std::fs::write(&file, common::text(1, UPLOAD).replace("5 s", "100 s")).expect("written");

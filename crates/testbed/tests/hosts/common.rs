@@ -1,9 +1,12 @@
 //! Scenarios for the tests, and whether this machine lets them run.
+#![allow(dead_code)]
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenair_scenario::Scenario;
+use evenair_sys::netns::Netns;
+use evenair_sys::tap::Tap;
 use evenair_testbed::TestbedOptions;
 
 /// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and
@@ -45,12 +48,10 @@ pub fn options() -> TestbedOptions {
     TestbedOptions::new(program)
 }
 
-/// One test at a time: runs in real time would make each other late.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-/// The machine to oneself; `None`, with a reason printed, where network namespaces or TAP devices are not to be had.
-pub fn machine_alone() -> Option<MutexGuard<'static, ()>> {
-    use evenair_sys::{netns::Netns, tap::Tap};
+/// A turn on the machine for one test after the other (they keep time, and would make each other late); `None`, with a
+/// reason printed, where network namespaces or TAP devices are not to be had.
+pub fn turn() -> Option<MutexGuard<'static, ()>> {
+    static MACHINE: Mutex<()> = Mutex::new(());
     let refused = match Netns::new() {
         Err(error) => Some(error),
         Ok(namespace) => match namespace.run(|| Tap::create("probe0")) {
@@ -58,11 +59,9 @@ pub fn machine_alone() -> Option<MutexGuard<'static, ()>> {
             Ok(Ok(_)) => None,
         },
     };
-    match refused {
-        None => Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner)),
-        Some(error) => {
-            eprintln!("skipped: {error} (needs root, or a user namespace and an open /dev/net/tun)");
-            None
-        }
+    if let Some(error) = refused {
+        eprintln!("skipped: {error} (needs root, or a user namespace and an open /dev/net/tun)");
+        return None;
     }
+    Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
 }

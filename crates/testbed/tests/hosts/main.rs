@@ -4,6 +4,7 @@
 mod apps;
 mod cleanup;
 mod common;
+mod events;
 mod management;
 mod middlebox;
 mod ping;

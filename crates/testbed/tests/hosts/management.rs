@@ -1,13 +1,13 @@
 //! The network beside the radio carries control connections, and nothing else.
 
+use crate::common;
+
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use evenair_testbed::topology::Topology;
 use evenair_testbed::{management, plan};
-
-use crate::common;
 
 /// Whether a TCP connection from a client port of the kernel's or of our choice comes about within a second.
 fn connects(topology: &Topology, from_port: Option<u16>, server: SocketAddr) -> bool {
@@ -25,9 +25,7 @@ fn connects(topology: &Topology, from_port: Option<u16>, server: SocketAddr) -> 
 
 #[test]
 fn the_port_decides_whether_a_connection_crosses_the_radio() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("skipped: no python3, which binds the client's port here");
         return;

@@ -1,5 +1,7 @@
 //! Real sockets of real hosts through the simulated radio.
 
+use crate::common;
+
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -7,8 +9,6 @@ use evenair_testbed::plan;
 use evenair_testbed::radio::Radio;
 use evenair_testbed::topology::Topology;
 use evenair_units::Span;
-
-use crate::common;
 
 /// A scenario has at least one application; these tests send by themselves.
 const PING: &str = r#"
@@ -54,9 +54,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 
 #[test]
 fn ping_crosses_the_radio_in_the_time_that_frames_take() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let scenario = common::scenario(2, PING);
     let start = Instant::now();
     let mut topology = Topology::build(&scenario).expect("comes up");
@@ -84,9 +82,7 @@ fn ping_crosses_the_radio_in_the_time_that_frames_take() {
 
 #[test]
 fn the_internet_link_adds_its_delay_and_is_routed() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let far = r#"
         [[server]]
         name = "far"
@@ -109,9 +105,7 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
 
 #[test]
 fn an_idle_testbed_does_not_use_the_processor() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     let scenario = common::scenario(12, PING);
     let mut topology = Topology::build(&scenario).expect("comes up");
     let radio = Radio::start(&scenario, topology.take_taps(&scenario)).expect("starts");

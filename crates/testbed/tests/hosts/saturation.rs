@@ -1,10 +1,10 @@
 //! Datagrams without end through real hosts get what the model alone gives.
 
+use crate::common;
+
 use evenair_scenario::Place;
 use evenair_testbed::reference::saturated_uplink;
 use evenair_units::{Bytes, Span, Streams};
-
-use crate::common;
 
 /// IP-level Mb/s of `n` saturating uplink senders: through the testbed, and in event time.
 fn both(n: usize) -> (f64, f64) {
@@ -36,9 +36,7 @@ fn both(n: usize) -> (f64, f64) {
 
 #[test]
 fn saturation_matches_the_model_in_event_time() {
-    let Some(_alone) = common::machine_alone() else {
-        return;
-    };
+    let Some(_turn) = common::turn() else { return };
     for n in [1, 5, 10] {
         let (testbed, reference) = both(n);
         eprintln!("n = {n}: testbed {testbed:.3} Mb/s, event time {reference:.3} Mb/s");
