@@ -1,5 +1,4 @@
 //! Scenarios for the tests, and whether this machine lets them run.
-#![allow(dead_code)]
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
 //! Runs with real hosts: each test makes network namespaces and needs the right to. They are one program, so that they
-//! take turns (see [`common::machine_alone`]).
+//! take turns (see [`common::turn`]).
 
 mod apps;
 mod cleanup;
