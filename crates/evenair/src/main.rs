@@ -1,2 +1,72 @@
-//! The `evenair` command.
-fn main() {}
+//! The `evenair` command: the box, the real-time testbed, and what surrounds them.
+//!
+//! This crate only reads the command line, calls the library crates and prints. Every command's errors end here: one
+//! line that says what went wrong and what would be right, and exit status 1 (2 for a wrong command line).
+
+mod accept;
+mod commands;
+mod demo;
+mod output;
+mod view;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Fair and quick Wi-Fi behind off-the-shelf access points.
+#[derive(Parser)]
+#[command(name = "evenair", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show the main job in two minutes: ten stations without and with the box
+    Demo(demo::DemoArgs),
+    /// Real hosts, joined by a simulated radio in real time
+    #[command(subcommand)]
+    Testbed(commands::testbed::TestbedCommand),
+    /// Check scenario files, print their schema
+    #[command(subcommand)]
+    Scenario(commands::scenario::ScenarioCommand),
+    /// Run the box in line between access points and wire
+    Run(commands::live::RunArgs),
+    /// Make a running box manage the traffic
+    Insert(commands::live::ControlArgs),
+    /// Make a running box drain and let everything pass
+    Bypass(commands::live::ControlArgs),
+    /// Show what a running box does
+    Status(commands::live::ControlArgs),
+    /// Run a recording through the manager again and compare its decisions
+    Replay {
+        /// The recording
+        file: PathBuf,
+    },
+    /// Measure every promised figure and print it beside its bound
+    Accept(accept::AcceptArgs),
+    /// A host's traffic programs in the testbed, driven over standard input
+    #[command(hide = true)]
+    Agent,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Demo(args) => demo::demo(&args),
+        Command::Testbed(command) => commands::testbed::run(command),
+        Command::Scenario(command) => commands::scenario::run(command),
+        Command::Run(args) => commands::live::run(&args),
+        Command::Insert(args) => commands::live::insert(&args),
+        Command::Bypass(args) => commands::live::bypass(&args),
+        Command::Status(args) => commands::live::status(&args),
+        Command::Replay { file } => commands::live::replay(&file),
+        Command::Accept(args) => accept::accept(&args),
+        Command::Agent => commands::testbed::agent(),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("evenair: {error:#}");
+        ExitCode::FAILURE
+    })
+}

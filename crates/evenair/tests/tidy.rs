@@ -44,7 +44,8 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
             let path = entry.expect("an entry").path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() {
-                if !path.is_symlink() && !matches!(name, "target" | "results" | ".git") {
+                let made = matches!(name, "target" | ".git") || path == root().join("results");
+                if !made && !path.is_symlink() {
                     folders.push(path);
                 }
             } else if endings.iter().any(|ending| name.ends_with(ending)) {

@@ -67,6 +67,10 @@ pub enum DropReason {
     QueueFull,
     /// Its queue was full, and a later pure ACK of the same connection, held there, says all that it said.
     AckSuperseded,
+    /// DATA of an upload whose held ACKs already stand for more DATA than a queue may hold. The loss tells its sender to
+    /// slow down, once for each window; an upload's window, and with it the time that its ACKs wait, would otherwise
+    /// grow without end.
+    SenderAhead,
 }
 
 /// Something to tell.
@@ -208,6 +212,8 @@ pub struct Counters {
     pub dropped_queue_full: u64,
     /// Packets dropped with [`DropReason::AckSuperseded`].
     pub dropped_ack_superseded: u64,
+    /// Packets dropped with [`DropReason::SenderAhead`].
+    pub dropped_sender_ahead: u64,
     /// Packets held now.
     pub held: u64,
     /// Packets, among the released, that were held before.
@@ -219,6 +225,6 @@ pub struct Counters {
 impl Counters {
     /// Packets dropped for whatever reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_ack_superseded
+        self.dropped_queue_full + self.dropped_ack_superseded + self.dropped_sender_ahead
     }
 }

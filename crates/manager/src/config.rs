@@ -24,7 +24,8 @@ pub struct Config {
     pub stations: Vec<StationConfig>,
     /// PHY rate assumed of a station that nobody has told the rate of.
     pub default_rate: PhyRate,
-    /// Limit of each leaf queue.
+    /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
+    /// held ACKs stand for.
     pub queue_limit: Limit,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early. More
     /// would hand the access point a burst.
@@ -173,7 +174,7 @@ impl Config {
             controller: Controller::default(),
             stations: Vec::new(),
             default_rate,
-            queue_limit: Limit::Packets(1000),
+            queue_limit: Limit::Packets(100),
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }

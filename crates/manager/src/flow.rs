@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use evenair_packet::{FlowKey, Port, TcpFlags, TcpMeta};
 use evenair_sched::NodeId;
-use evenair_units::{Bytes, Instant, Span};
+use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::Direction;
 use crate::station::StationId;
@@ -110,6 +110,13 @@ impl Flow {
             Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
             stays => stays,
         };
+    }
+
+    /// Whether its ACKs that are held stand for more packets of its DATA than a queue may hold.
+    pub(crate) fn is_ahead(&self, limit: Limit) -> bool {
+        const FULL_SIZE: Bytes = Bytes(1500);
+        let packets = u64::from(self.held) * u64::from(self.tcp.upload_ratio_milli()) / 1_000;
+        self.direction == Direction::Up && !limit.admits(packets as usize, FULL_SIZE * packets, FULL_SIZE)
     }
 
     /// Segments of its data for each ACK, in thousandths.

@@ -271,6 +271,10 @@ impl<P> Manager<P> {
         flow.from_wlan += ip_len;
         let crossed = flow.tcp.note_arrival(tcp, ip_len);
         self.rate.note_crossed(&self.medium, &crossed, self.stations.get(flow.station).rate);
+        let ahead = self.mode == Mode::Inserted && tcp.payload.0 > 0 && flow.is_ahead(self.config.queue_limit);
+        if ahead && flow.tcp.tell_to_slow_down() {
+            return self.discard(packet, id, DropReason::SenderAhead);
+        }
         self.release(packet, Port::Wire);
     }
 
@@ -285,9 +289,9 @@ impl<P> Manager<P> {
                 Room::Enough => break,
                 Room::Made(head, reason) => {
                     self.flows.get_mut(head.flow).held -= 1;
-                    self.discard(head, reason);
+                    self.discard(head.packet, head.flow, reason);
                 }
-                Room::None(reason) => return self.discard(held, reason),
+                Room::None(reason) => return self.discard(held.packet, held.flow, reason),
             }
         }
         self.flows.get_mut(held.flow).held += 1;
@@ -378,13 +382,14 @@ impl<P> Manager<P> {
         self.outputs.push_back(Output::Release { packet, port, edits: Edits::NONE });
     }
 
-    fn discard(&mut self, held: Held<P>, reason: DropReason) {
-        self.flows.get_mut(held.flow).dropped += 1;
+    fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
+        self.flows.get_mut(flow).dropped += 1;
         match reason {
             DropReason::QueueFull => self.counters.dropped_queue_full += 1,
             DropReason::AckSuperseded => self.counters.dropped_ack_superseded += 1,
+            DropReason::SenderAhead => self.counters.dropped_sender_ahead += 1,
         }
-        self.outputs.push_back(Output::Drop { packet: held.packet, reason });
+        self.outputs.push_back(Output::Drop { packet, reason });
     }
 }
 

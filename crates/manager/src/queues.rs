@@ -185,12 +185,14 @@ impl<P> Queues<P> {
 
     /// Whether this packet can be held. Takes at most one packet out to that end; ask again then.
     ///
-    /// Data are dropped at the tail. Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
+    /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
+    /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
     /// nothing is lost, and the sender hears the news sooner.
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
-        if self.limit.admits(queue.len(), bytes, held.ip_len) {
+        let packets = if held.tcp.is_pure_ack() { queue.len() / ACKS_PER_PACKET } else { queue.len() };
+        if self.limit.admits(packets, bytes, held.ip_len) {
             return Room::Enough;
         }
         let superseded = |head: &&Held<P>| head.flow == held.flow && supersedes(&held.tcp, &head.tcp);
@@ -291,6 +293,10 @@ impl<P> Queues<P> {
         self.nodes[id.index()].as_mut().expect("a node of the tree is known here")
     }
 }
+
+/// An upload's sender is told to slow down when its ACKs stand for as many packets of DATA as the limit says. Until it
+/// has, its window goes on growing, and then a loss makes every packet a duplicate ACK: these are to find room.
+const ACKS_PER_PACKET: usize = 4;
 
 /// Whether a queue has room.
 #[derive(Clone, Debug)]

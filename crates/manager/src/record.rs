@@ -245,6 +245,7 @@ impl DecisionLog {
                 self.bytes.put_u8(match reason {
                     DropReason::QueueFull => 0,
                     DropReason::AckSuperseded => 1,
+                    DropReason::SenderAhead => 2,
                 });
             }
             Output::Event(event) => {

@@ -72,7 +72,8 @@ pub struct ManagerSpec {
     /// Default: "airtime".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Option<Written<Fairness>>,
-    /// Limit of each queue. Default: "1000 packets".
+    /// Limit of each queue, in DATA packets or bytes; an upload's queue counts the DATA that its held ACKs stand for.
+    /// Default: "100 packets".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<Written<Limit>>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".

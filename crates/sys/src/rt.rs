@@ -105,12 +105,31 @@ fn pin_to_last_core() -> Result<usize, OsError> {
 }
 
 fn lock_memory() -> Result<(), OsError> {
+    if !may_lock_without_limit() {
+        // It might succeed now, and make allocations fail when the process has grown to the limit.
+        return Err(OsError::new("mlockall (needs CAP_IPC_LOCK or `ulimit -l unlimited`)", libc::EPERM));
+    }
     // ONFAULT: the stacks of helper threads are large and mostly untouched.
     // SAFETY: mlockall takes no pointer.
     match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } {
         0 => Ok(()),
         _ => Err(OsError::last("mlockall")),
     }
+}
+
+/// Whether there is no limit of locked memory for this process: none is set, or it has the capability in the first
+/// user namespace (the one with all user ids), where alone it counts.
+fn may_lock_without_limit() -> bool {
+    const CAP_IPC_LOCK: u32 = 14;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } == 0;
+    if known && limit.rlim_cur == libc::RLIM_INFINITY {
+        return true;
+    }
+    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all_users = users.split_ascii_whitespace().eq(["0", "0", "4294967295"]);
+    all_users && crate::process::has_capability(CAP_IPC_LOCK)
 }
 
 /// Undoes the memory lock of [`make_real_time`].

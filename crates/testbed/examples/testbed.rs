@@ -1,6 +1,8 @@
-//! The testbed on the command line: `testbed run FILE [RESULT.json]`, `testbed agent` (what its hosts run).
+//! The testbed on the command line: `testbed scenario FILE [RESULT.json]`; and what it starts itself: `testbed agent` in
+//! the hosts, `testbed run --config FILE` as the box. `testbed exec HOST COMMAND...` looks into a host of a running one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use evenair_scenario::Scenario;
@@ -11,17 +13,27 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["agent"] => agent::main().map_err(anyhow::Error::msg),
-        ["run", file] => run(file, None),
-        ["run", file, result] => run(file, Some(result)),
-        _ => bail!("usage: testbed run FILE [RESULT.json]"),
+        ["run", "--config", file] => run_box(Path::new(file)),
+        ["exec", host, .., _] => {
+            let status = evenair_testbed::exec(None, host, &arguments[2..])?;
+            std::process::exit(status.code().unwrap_or(1))
+        }
+        ["scenario", file] => run(file, None),
+        ["scenario", file, result] => run(file, Some(result)),
+        _ => bail!("usage: testbed scenario FILE [RESULT.json]"),
     }
+}
+
+fn run_box(file: &Path) -> anyhow::Result<()> {
+    let config = evenair_live::BoxConfig::load(file).map_err(|e| anyhow::anyhow!("{e}"))?;
+    evenair_live::run(config).map(drop)
 }
 
 fn run(file: &str, result: Option<&str>) -> anyhow::Result<()> {
     let scenario = Scenario::load(Path::new(file)).map_err(|e| anyhow::anyhow!("{e}"))?;
-    let mut options = TestbedOptions::new(std::env::current_exe()?);
-    if let Ok(program) = std::env::var("EVENAIR_BOX") {
-        options.box_command = program.split_whitespace().map(str::to_owned).collect();
+    let options = TestbedOptions::new(std::env::current_exe()?);
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&options.cancel))?;
     }
     let report = evenair_testbed::run(&scenario, &options, |progress| {
         let flows: Vec<_> = progress.flows.iter().map(|flow| format!("{:.2}", flow.ip_mbps)).collect();

@@ -31,10 +31,11 @@ pub struct Air {
 
 #[derive(Debug)]
 struct Station {
-    mac: MacAddr,
     rate: PhyRate,
     /// Present while associated.
     node: Option<NodeId>,
+    /// Airtime of its earlier associations.
+    earlier_airtime: Airtime,
 }
 
 /// What comes out of the air.
@@ -105,7 +106,10 @@ impl Air {
             medium,
             access_point,
             station_buffer: radio.station_buffer,
-            stations: stations.iter().map(|&(mac, rate)| Station { mac, rate, node: None }).collect(),
+            stations: stations
+                .iter()
+                .map(|&(_, rate)| Station { rate, node: None, earlier_airtime: Airtime::ZERO })
+                .collect(),
             by_mac: stations.iter().enumerate().map(|(index, &(mac, _))| (mac, index)).collect(),
             by_node: BTreeMap::new(),
             outputs: VecDeque::new(),
@@ -126,6 +130,7 @@ impl Air {
     /// A station goes away with what it holds; nothing happens if it is away.
     pub fn leave(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.stations[station].node.take() {
+            self.stations[station].earlier_airtime += self.medium.counters(node).airtime;
             self.medium.remove_node(now, node);
             self.drain(now);
             self.by_node.remove(&node);
@@ -186,9 +191,10 @@ impl Air {
         self.medium.counters(self.access_point).airtime
     }
 
-    /// Airtime of a station's accesses since it joined; none while it is away.
+    /// Airtime of a station's accesses so far.
     pub fn station_airtime(&self, station: usize) -> Airtime {
-        self.stations[station].node.map_or(Airtime::ZERO, |node| self.medium.counters(node).airtime)
+        let Station { node, earlier_airtime, .. } = self.stations[station];
+        earlier_airtime + node.map_or(Airtime::ZERO, |node| self.medium.counters(node).airtime)
     }
 
     fn send_down(&mut self, now: Instant, destination: MacAddr, frame: Vec<u8>) {
@@ -258,16 +264,6 @@ impl Air {
     pub fn stations(&self) -> usize {
         self.stations.len()
     }
-
-    /// Number of the station with this address.
-    pub fn station_of(&self, mac: MacAddr) -> Option<usize> {
-        self.by_mac.get(&mac).copied()
-    }
-
-    /// Address of a station.
-    pub fn mac_of(&self, station: usize) -> MacAddr {
-        self.stations[station].mac
-    }
 }
 
 /// The medium of a scenario's radio.
@@ -287,4 +283,133 @@ pub(crate) fn medium_config(radio: &Radio) -> MediumConfig {
 /// A node with this buffer.
 pub(crate) fn node_config(buffer: Limit) -> NodeConfig {
     NodeConfig { buffer }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::Scenario;
+    use evenair_units::Span;
+
+    use super::*;
+
+    const WIRED: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+
+    fn mac(station: usize) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, station as u8])
+    }
+
+    fn frame(to: MacAddr, from: MacAddr) -> Vec<u8> {
+        [&to.0[..], &from.0[..], &[8, 0], &[0; 100]].concat()
+    }
+
+    fn air(stations: usize) -> Air {
+        let text = r#"
+            version = 1
+            name = "air"
+            duration = "5 s"
+            [radio]
+            standard = "802.11b"
+            ap_buffer = "2 packets"
+            [[station]]
+            name = "sta"
+            rate = "11 Mb/s"
+            [[server]]
+            name = "server"
+            [[ping]]
+            name = "ping"
+            stations = ["sta"]
+            server = "server"
+        "#;
+        let scenario = Scenario::parse(text, "air.toml").unwrap_or_else(|error| panic!("{error}"));
+        let evenair_scenario::Place::Station { rate, .. } = scenario.hosts[0].place else { panic!("a station") };
+        let all: Vec<_> = (0..stations).map(|station| (mac(station), rate)).collect();
+        Air::new(&scenario.radio, &all, &Streams::new(1))
+    }
+
+    /// Everything that comes out until the medium is quiet.
+    fn outputs(air: &mut Air) -> Vec<Output> {
+        let mut all = Vec::new();
+        loop {
+            while let Some(output) = air.poll_output() {
+                all.push(output);
+            }
+            let Some(at) = air.poll_deadline() else { return all };
+            air.handle_timeout(at);
+        }
+    }
+
+    #[test]
+    fn frames_cross_the_air_both_ways_in_their_time() {
+        let mut air = air(2);
+        let up = frame(WIRED, mac(0));
+        air.handle_station_frame(Instant::ZERO, 0, up.clone());
+        let [Output::ToWire { at, station: 0, frame: got }] = &outputs(&mut air)[..] else { panic!("one frame up") };
+        // Long preamble 192 us, 136 bytes at 11 Mb/s 99 us, at least DIFS 50 us before them.
+        assert!(*got == up && *at >= Instant::ZERO + Span::from_micros(192 + 98), "{at:?}");
+        let down = frame(mac(1), WIRED);
+        let later = *at + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.handle_wired_frame(later, down.clone());
+        let [Output::ToStation { station: 1, frame: got, .. }] = &outputs(&mut air)[..] else { panic!("one down") };
+        assert_eq!(*got, down);
+        assert!(air.station_airtime(0) > Airtime::ZERO && air.access_point_airtime() > Airtime::ZERO);
+        assert_eq!(air.station_airtime(1), Airtime::ZERO);
+    }
+
+    #[test]
+    fn stations_talk_through_the_access_point_and_groups_hear_all_but_the_sender() {
+        let mut air = air(3);
+        air.handle_station_frame(Instant::ZERO, 0, frame(mac(2), mac(0)));
+        assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 2, .. }]));
+        let later = Instant::ZERO + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.handle_station_frame(later, 0, frame(MacAddr::BROADCAST, mac(0)));
+        let heard = outputs(&mut air);
+        let [Output::ToWire { station: 0, .. }, Output::ToAllStations { except: Some(0), .. }] = &heard[..] else {
+            panic!("{heard:?}")
+        };
+    }
+
+    #[test]
+    fn what_cannot_be_delivered_is_lost_with_place_and_reason() {
+        let lost = |place, reason| Output::Lost { place, reason };
+        let mut air = air(2);
+        air.leave(Instant::ZERO, 1);
+        air.leave(Instant::ZERO, 1);
+        air.handle_wired_frame(Instant::ZERO, frame(mac(1), WIRED));
+        air.handle_wired_frame(Instant::ZERO, frame(WIRED, mac(0)));
+        air.handle_wired_frame(Instant::ZERO, vec![0; 5]);
+        air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
+        air.handle_station_frame(Instant::ZERO, 0, vec![0; 5]);
+        let expected = [
+            lost(Place::AccessPoint, Reason::NotAssociated),
+            lost(Place::AccessPoint, Reason::NotAssociated),
+            lost(Place::AccessPoint, Reason::Malformed),
+            lost(Place::Station(1), Reason::NotAssociated),
+            lost(Place::Station(0), Reason::Malformed),
+        ];
+        assert_eq!(outputs(&mut air), expected);
+        // Two fit into the access point's buffer.
+        (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED)));
+        let all = outputs(&mut air);
+        assert!(all.contains(&lost(Place::AccessPoint, Reason::Medium(DropReason::BufferFull))));
+        assert_eq!(all.iter().filter(|output| matches!(output, Output::ToStation { station: 0, .. })).count(), 2);
+    }
+
+    #[test]
+    fn a_station_that_comes_back_is_reached_again_and_keeps_its_account() {
+        let mut air = air(2);
+        air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
+        outputs(&mut air);
+        let spent = air.station_airtime(1);
+        let later = Instant::ZERO + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.leave(later, 1);
+        assert_eq!(air.station_airtime(1), spent);
+        air.join(1);
+        air.join(1);
+        air.handle_wired_frame(later, frame(mac(1), WIRED));
+        assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 1, .. }]));
+        assert_eq!(air.station_airtime(1), spent);
+    }
 }

@@ -14,7 +14,7 @@ use evenair_packet::MacAddr;
 use evenair_scenario::{Direction, Place, Scenario};
 use evenair_sys::rt::{Waker, thread_cpu_ns};
 use evenair_sys::tap::Tap;
-use evenair_units::{Instant, Span, Streams};
+use evenair_units::{Airtime, Instant, Span, Streams};
 use evenair_wifi::PhyRate;
 
 use crate::air::{self, Air, Output};
@@ -45,6 +45,8 @@ pub(crate) struct Engine {
     blank_meter: Meter,
     counts: Counts,
     schedule: Option<Schedule>,
+    /// The latest instant the model has been told of.
+    reached: Instant,
 }
 
 /// What is counted since the start of measuring.
@@ -58,6 +60,8 @@ struct Counts {
     queue_since: Instant,
     queue_packets: usize,
     medium_base: Totals,
+    /// Of the access point, then of each station.
+    airtime_base: Vec<Airtime>,
     cpu_base_ns: u64,
     wire_base: BTreeMap<wire::Port, u64>,
 }
@@ -103,6 +107,7 @@ impl Engine {
             inbox,
             outbox,
             schedule: None,
+            reached: Instant::ZERO,
         })
     }
 
@@ -132,21 +137,34 @@ impl Engine {
     /// Lets the model do all that is due, and hands over what comes out of it.
     fn advance(&mut self, now: Instant) {
         while let Some(due) = self.schedule.filter(|schedule| schedule.due() <= now) {
-            self.advance_model(due.due().max(self.counts.queue_since));
+            self.advance_model(due.due().max(self.reached));
             self.tick(now);
         }
         self.advance_model(now);
     }
 
     fn advance_model(&mut self, now: Instant) {
-        let Some(due) = self.model_deadline().filter(|&due| due <= now) else { return };
-        let idle_before = self.air.totals(due.max(self.counts.queue_since)).idle;
-        self.air.handle_timeout(now);
-        self.counts.record.idle_for_late += self.air.totals(now).idle.saturating_sub(idle_before);
-        self.hand_over(now);
+        let mut idle_at_first = None;
+        // Each instant by itself, so that silence before a frame was due does not count as its lateness.
+        while let Some(due) = self.model_deadline().filter(|&due| due <= now) {
+            let due = due.max(self.reached);
+            self.reached = due;
+            self.air.handle_timeout(due);
+            if self.hand_over(due) {
+                idle_at_first.get_or_insert_with(|| self.air.totals(due).idle);
+            }
+        }
+        self.reached = self.reached.max(now);
+        if let Some(idle_before) = idle_at_first {
+            // Had these frames been handed over when they were due, answers might have filled this silence.
+            let idle = self.air.totals(self.reached).idle;
+            self.counts.record.idle_for_late += idle.saturating_sub(idle_before);
+        }
     }
 
-    fn hand_over(&mut self, now: Instant) {
+    /// Hands over what came out of the model; whether there was any frame.
+    fn hand_over(&mut self, now: Instant) -> bool {
+        let frames_before = self.counts.record.lateness.count();
         loop {
             if let Some(output) = self.air.poll_output() {
                 self.hand_over_air(output);
@@ -157,6 +175,7 @@ impl Engine {
             }
         }
         self.note_queue(now);
+        self.counts.record.lateness.count() > frames_before
     }
 
     fn hand_over_air(&mut self, output: Output) {
@@ -255,6 +274,8 @@ impl Engine {
         let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
         let area = std::mem::take(&mut self.counts.queue_area);
         let counts = &self.counts;
+        let mut airtime =
+            airtimes(&self.air).into_iter().zip(&counts.airtime_base).map(|(now, &base)| less_air(now, base));
         Snapshot {
             index,
             at,
@@ -263,8 +284,8 @@ impl Engine {
             queue: self.air.access_point_queue(),
             queue_mean_packets: area as f64 / interval.as_nanos() as f64,
             medium: since(self.air.totals(now), counts.medium_base),
-            access_point_airtime: self.air.access_point_airtime(),
-            station_airtime: (0..self.air.stations()).map(|station| self.air.station_airtime(station)).collect(),
+            access_point_airtime: airtime.next().unwrap_or_default(),
+            station_airtime: airtime.collect(),
             lateness: counts.record.clone(),
             air_losses: counts.air_losses.clone(),
             wire_losses: less(self.wire.drops(), &counts.wire_base),
@@ -293,6 +314,7 @@ impl Counts {
             queue_since: now,
             queue_packets: air.access_point_queue().packets,
             medium_base: air.totals(now),
+            airtime_base: airtimes(air),
             cpu_base_ns: thread_cpu_ns(),
             wire_base: wire_base.clone(),
         }
@@ -329,6 +351,16 @@ fn since(now: Totals, base: Totals) -> Totals {
         transmissions: now.transmissions - base.transmissions,
         collisions: now.collisions - base.collisions,
     }
+}
+
+/// Airtime so far of the access point and of each station.
+fn airtimes(air: &Air) -> Vec<Airtime> {
+    let stations = (0..air.stations()).map(|station| air.station_airtime(station));
+    [air.access_point_airtime()].into_iter().chain(stations).collect()
+}
+
+fn less_air(now: Airtime, base: Airtime) -> Airtime {
+    Airtime(now.0.saturating_sub(base.0))
 }
 
 fn less(now: &BTreeMap<wire::Port, u64>, base: &BTreeMap<wire::Port, u64>) -> BTreeMap<wire::Port, u64> {

@@ -87,6 +87,14 @@ pub enum TestbedError {
         /// What was wrong.
         what: String,
     },
+    /// A host to run a command in was not found.
+    #[error("{what}; running now: {}", if there_is.is_empty() { "nothing" } else { there_is })]
+    NoSuchHost {
+        /// What is wrong.
+        what: &'static str,
+        /// Runs and their hosts.
+        there_is: String,
+    },
     /// Any other call to the operating system.
     #[error(transparent)]
     Os(#[from] OsError),

@@ -191,34 +191,54 @@ pub(crate) fn child_died(who: String, child: &mut Child, last_words: &LastWords)
         }
         thread::sleep(Duration::from_millis(10));
     }
-    TestbedError::ChildDied { who, status, stderr: last_words.text() }
+    TestbedError::ChildDied { who, status, stderr: last_words.complete() }
 }
 
 /// The end of what a child wrote to standard error.
 #[derive(Clone, Debug)]
 pub(crate) struct LastWords {
-    bytes: Arc<Mutex<Vec<u8>>>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// There is no more to come.
+    closed: bool,
 }
 
 impl LastWords {
     /// Reads `stderr` on a thread of its own until it is closed.
     pub(crate) fn of(mut stderr: impl Read + Send + 'static) -> Self {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
-        let shared = Arc::clone(&bytes);
+        let kept = Arc::new(Mutex::new(Kept::default()));
+        let shared = Arc::clone(&kept);
         thread::spawn(move || {
             let mut buffer = [0; 1024];
-            while let Ok(n @ 1..) = stderr.read(&mut buffer) {
+            loop {
+                let n = stderr.read(&mut buffer).unwrap_or(0);
                 let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend_from_slice(&buffer[..n]);
-                let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
-                kept.drain(..excess);
+                kept.bytes.extend_from_slice(&buffer[..n]);
+                let excess = kept.bytes.len().saturating_sub(LAST_WORDS_BYTES);
+                kept.bytes.drain(..excess);
+                if n == 0 {
+                    kept.closed = true;
+                    return;
+                }
             }
         });
-        Self { bytes }
+        Self { kept }
     }
 
-    pub(crate) fn text(&self) -> String {
-        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).trim().to_owned()
+    /// All of it, waited for a moment: of a child that has ended the last is still in the pipe.
+    fn complete(&self) -> String {
+        let deadline = Instant::now() + Duration::from_millis(500);
+        loop {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.closed || Instant::now() > deadline {
+                return String::from_utf8_lossy(&kept.bytes).trim().to_owned();
+            }
+            drop(kept);
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }

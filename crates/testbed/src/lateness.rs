@@ -9,8 +9,9 @@
 //!   been empty`. Such moments are: a read that found nothing; a poll that did not report the device; and the moment
 //!   at which a sleeping thread was made runnable, since it had been sleeping *because* nothing was there (the return
 //!   from the sleep less the time spent runnable without running, which the scheduler counts).
-//! - **Idle for late**: the time for which the medium was idle (nobody had a frame) between an instant for which the
-//!   loop had set its alarm and the instant at which it really ran. Not all of that is lost, so it is an upper bound.
+//! - **Idle for late**: the time for which the medium was idle (nobody had a frame) between an instant at which frames
+//!   were due to be handed over and the instant at which the loop came to it. Not all of that is lost, so it is an upper
+//!   bound. What a host then needs to answer is its own time, as it is on a real network.
 
 use evenair_units::Span;
 

@@ -20,6 +20,7 @@ pub mod air;
 pub mod collect;
 mod engine;
 pub mod error;
+mod exec;
 pub mod fleet;
 pub mod lateness;
 pub mod machine;
@@ -40,4 +41,5 @@ pub mod waiter;
 pub mod wire;
 
 pub use error::TestbedError;
+pub use exec::exec;
 pub use run::{TestbedOptions, run};

@@ -83,18 +83,19 @@ fn set_up(plan: &Plan) -> Result<Vec<Tap>, TestbedError> {
     }
     let make = |name: &String| Tap::create(name).map_err(|error| TestbedError::from_tap(name, error));
     let taps = plan.taps.iter().map(make).collect::<Result<_, _>>()?;
-    run_ip(&plan.name, &plan.commands)?;
+    run_ip(&plan.name, None, &plan.commands)?;
     Ok(taps)
 }
 
-/// Runs the commands through `ip -batch` in the calling thread's namespace.
+/// Runs the commands through `ip -batch` in the calling thread's namespace. `family` is `-4` or `-6` where it cannot be
+/// seen from an address.
 ///
 /// # Errors
 /// What `ip` wrote, which names the line.
-pub fn run_ip(machine: &str, commands: &[String]) -> Result<(), TestbedError> {
+pub fn run_ip(machine: &str, family: Option<&str>, commands: &[String]) -> Result<(), TestbedError> {
     let failed = |source| TestbedError::Child { who: "ip".to_owned(), source };
     let mut ip = Command::new("ip");
-    ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    ip.args(family).args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = ip.spawn().map_err(failed)?;
     let mut input = child.stdin.take().expect("piped");
     // A write error means that it ended early; its standard error says why.

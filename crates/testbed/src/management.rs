@@ -15,7 +15,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use evenair_scenario::Scenario;
+use evenair_scenario::{IpVersion, Scenario};
 use evenair_sys::netns::{self, Netns};
 
 use crate::error::TestbedError;
@@ -49,7 +49,7 @@ pub fn build(scenario: &Scenario, topology: &Topology) -> Result<Option<Manageme
     hosts.sort_unstable();
     hosts.dedup();
     let netns = Netns::new().map_err(TestbedError::from_namespace)?;
-    netns.run(|| run_ip("the management network", &bridge(topology, &hosts)))??;
+    netns.run(|| run_ip("the management network", None, &bridge(topology, &hosts)))??;
     for &host in &hosts {
         let machine = &topology.hosts[host];
         machine.netns.run(|| set_up_host(scenario, machine, &apps, host))??;
@@ -58,11 +58,12 @@ pub fn build(scenario: &Scenario, topology: &Topology) -> Result<Option<Manageme
 }
 
 fn bridge(topology: &Topology, hosts: &[usize]) -> Vec<String> {
-    let mut commands = vec!["link add mgmt type bridge stp_state 0 forward_delay 0 mcast_snooping 0 up".to_owned()];
+    let mut commands = vec!["link add mgmt type bridge stp_state 0 forward_delay 0 mcast_snooping 0".to_owned()];
     for &host in hosts {
         let fd = topology.hosts[host].netns.as_fd().as_raw_fd();
         let theirs = format!("/proc/{}/fd/{fd}", std::process::id());
-        commands.push(format!("link add port{host} type veth peer name {INTERFACE} netns {theirs}"));
+        let mac = plan::management_mac(host);
+        commands.push(format!("link add port{host} type veth peer name {INTERFACE} address {mac} netns {theirs}"));
         commands.push(format!("link set port{host} master mgmt up"));
     }
     commands.push("link set mgmt up".to_owned());
@@ -74,26 +75,36 @@ fn set_up_host(scenario: &Scenario, machine: &Machine, apps: &[usize], host: usi
     for scope in ["all", INTERFACE] {
         netns::set_sysctl(&format!("net/ipv4/conf/{scope}/rp_filter"), "0")?;
     }
-    let mut commands = vec![format!("link set {INTERFACE} up")];
-    for &index in apps {
-        let app = &scenario.apps[index];
-        let (own, peer) = match host {
-            _ if app.station == host => (app.station, app.peer),
-            _ if app.peer == host => (app.peer, app.station),
-            _ => continue,
-        };
-        let [own, peer] = [own, peer].map(|host| plan::app_address(scenario, app, host));
-        let (server, data) = (plan::server_port(index), plan::client_port(index));
-        let family = if own.is_ipv4() { "" } else { "-6 " };
-        let (control, over_radio) = if app.station == host {
-            (format!("dport {server}"), format!("sport {data} dport {server}"))
-        } else {
-            (format!("sport {server}"), format!("sport {server} dport {data}"))
-        };
-        let prefix = if peer.is_ipv4() { 32 } else { 128 };
-        commands.push(format!("{family}route replace {peer}/{prefix} dev {INTERFACE} src {own} table {TABLE}"));
-        commands.push(format!("{family}rule add pref 100 ipproto tcp {over_radio} lookup main"));
-        commands.push(format!("{family}rule add pref 200 ipproto tcp {control} lookup {TABLE}"));
+    run_ip(&machine.name, None, &[format!("link set {INTERFACE} up")])?;
+    for (family, version) in [("-4", IpVersion::V4), ("-6", IpVersion::V6)] {
+        let of_version = apps.iter().filter(|&&index| scenario.apps[index].ip == version);
+        let commands: Vec<_> = of_version.flat_map(|&index| app_commands(scenario, index, host)).collect();
+        if !commands.is_empty() {
+            run_ip(&machine.name, Some(family), &commands)?;
+        }
     }
-    run_ip(&machine.name, &commands)
+    Ok(())
+}
+
+/// The rules and routes of one application on one of its hosts; none on others.
+fn app_commands(scenario: &Scenario, index: usize, host: usize) -> Vec<String> {
+    let app = &scenario.apps[index];
+    let (server, data) = (plan::server_port(index), plan::client_port(index));
+    let (peer, control, over_radio) = if app.station == host {
+        (app.peer, format!("dport {server}"), format!("sport {data} dport {server}"))
+    } else if app.peer == host {
+        (app.station, format!("sport {server}"), format!("sport {server} dport {data}"))
+    } else {
+        return Vec::new();
+    };
+    let peer_mac = plan::management_mac(peer);
+    let [own, peer] = [host, peer].map(|host| plan::app_address(scenario, app, host));
+    let prefix = if peer.is_ipv4() { 32 } else { 128 };
+    vec![
+        format!("route replace {peer}/{prefix} dev {INTERFACE} src {own} table {TABLE}"),
+        // Neighbour discovery answers only for addresses of the interface itself, and this one has none.
+        format!("neigh replace {peer} lladdr {peer_mac} dev {INTERFACE} nud permanent"),
+        format!("rule add pref 100 ipproto tcp {over_radio} lookup main"),
+        format!("rule add pref 200 ipproto tcp {control} lookup {TABLE}"),
+    ]
 }

@@ -129,3 +129,120 @@ impl MeteredApp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::Scenario;
+
+    use super::*;
+    use crate::plan;
+
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+
+    fn scenario() -> Scenario {
+        let text = r#"
+            version = 1
+            name = "meter"
+            duration = "5 s"
+            [radio]
+            standard = "802.11b"
+            [[station]]
+            name = "sta"
+            count = 2
+            rate = "11 Mb/s"
+            [[server]]
+            name = "server"
+            [[bulk]]
+            name = "up"
+            stations = ["sta1"]
+            server = "server"
+            direction = "up"
+            [[bulk]]
+            name = "down"
+            stations = ["sta2"]
+            server = "server"
+            direction = "down"
+            [[udp]]
+            name = "voice"
+            stations = ["sta1"]
+            server = "server"
+            direction = "down"
+            rate = "64 kb/s"
+        "#;
+        Scenario::parse(text, "meter.toml").unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// An Ethernet frame with an IPv4 packet of this protocol; checksums are nobody's business here.
+    fn ipv4(protocol: u8, transport: &[u8]) -> Vec<u8> {
+        let length = (20 + transport.len() as u16).to_be_bytes();
+        let header = [0x45, 0, length[0], length[1], 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let ethernet = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+        [&ethernet[..], &header, transport].concat()
+    }
+
+    fn tcp(ports: (u16, u16), ack: u32, flags: u8, payload: usize) -> Vec<u8> {
+        let mut segment = Vec::new();
+        segment.extend(ports.0.to_be_bytes());
+        segment.extend(ports.1.to_be_bytes());
+        segment.extend(1000u32.to_be_bytes());
+        segment.extend(ack.to_be_bytes());
+        segment.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        segment.extend(vec![0; payload]);
+        ipv4(6, &segment)
+    }
+
+    fn meter(scenario: &Scenario) -> Meter {
+        Meter::new(scenario, |host| host)
+    }
+
+    #[test]
+    fn an_upload_counts_its_data_and_the_progress_of_its_acknowledgments() {
+        let (scenario, client) = (scenario(), 40_000);
+        let mut meter = meter(&scenario);
+        let server = plan::server_port(0);
+        let (up, down) = ((client, server), (server, client));
+        meter.count(0, Direction::Up, &tcp(up, 0, SYN, 0));
+        meter.count(0, Direction::Down, &tcp(down, 500, SYN | ACK, 0));
+        meter.count(0, Direction::Up, &tcp(up, 1, ACK, 1448));
+        meter.count(0, Direction::Up, &tcp(up, 1, ACK, 1448));
+        meter.count(0, Direction::Down, &tcp(down, 500 + 2896, ACK, 0));
+        // An old and a repeated one acknowledge nothing new.
+        meter.count(0, Direction::Down, &tcp(down, 500 + 1448, ACK, 0));
+        meter.count(0, Direction::Down, &tcp(down, 500 + 2896, ACK, 0));
+        let expected = AppCount { ip_bytes: 2 * 1488 + 5 * 40, data_packets: 2, ack_packets: 3, goodput_bytes: 2896 };
+        assert_eq!(meter.counts()[0], expected);
+        assert_eq!(meter.counts()[1..], [AppCount::default(); 2]);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap_and_a_new_connection_starts_afresh() {
+        let scenario = scenario();
+        let mut meter = meter(&scenario);
+        let (server, client) = (plan::server_port(1), 40_000);
+        let ack = |ack, flags| tcp((client, server), ack, flags, 0);
+        meter.count(1, Direction::Up, &ack(u32::MAX - 9, ACK));
+        meter.count(1, Direction::Up, &ack(90, ACK));
+        assert_eq!(meter.counts()[1].goodput_bytes, 100);
+        meter.count(1, Direction::Up, &ack(0, SYN));
+        meter.count(1, Direction::Up, &ack(7_000_000, ACK));
+        meter.count(1, Direction::Up, &ack(7_000_050, ACK));
+        assert_eq!(meter.counts()[1].goodput_bytes, 150);
+    }
+
+    #[test]
+    fn datagrams_count_their_payload_and_strangers_count_apart() {
+        let scenario = scenario();
+        let mut meter = meter(&scenario);
+        let [high, low] = plan::server_port(2).to_be_bytes();
+        let datagram = [&[high, low, 0x30, 0, 0, 108, 0, 0][..], &[0; 100]].concat();
+        meter.count(0, Direction::Down, &ipv4(17, &datagram));
+        assert_eq!(meter.counts()[2], AppCount { ip_bytes: 128, data_packets: 1, ack_packets: 0, goodput_bytes: 100 });
+        // Another station's, another port's, and no IP at all.
+        meter.count(1, Direction::Down, &ipv4(17, &datagram));
+        meter.count(0, Direction::Down, &tcp((80, 40_000), 0, ACK, 10));
+        meter.count(0, Direction::Up, &[&[0xff; 12][..], &[8, 6], &[0; 28]].concat());
+        assert_eq!(meter.counts()[2].ip_bytes, 128);
+        assert_eq!(meter.other_bytes(), 128 + 50 + 28);
+    }
+}

@@ -82,6 +82,8 @@ pub struct Packets {
     pub dropped_queue_full: u64,
     /// Dropped by it because a later ACK says the same.
     pub dropped_ack_superseded: u64,
+    /// Dropped by it for an upload's sender to slow down.
+    pub dropped_sender_ahead: u64,
     /// In its queues.
     pub held: u64,
     /// The sums are right.

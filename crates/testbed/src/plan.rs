@@ -5,7 +5,7 @@
 //!
 //! | part | value |
 //! |---|---|
-//! | MAC addresses | `02:ea:KK:00:HH:HH`, kind KK (1 host, 2 router, 3 box), number HHHH |
+//! | MAC addresses | `02:ea:KK:00:HH:HH`, kind KK (1 host, 2 router, 3 box, 4 host's management), number HHHH |
 //! | wireless and local wire (one Ethernet segment) | `10.234.0.0/16`, `fdea:0:0:1::/64` |
 //! | beyond the Internet link | `10.235.0.0/16`, `fdea:0:0:2::/64` |
 //! | server port of application `k` | 20000 + `k` |
@@ -90,6 +90,13 @@ pub fn host(scenario: &Scenario, index: usize) -> Addresses {
 /// MAC addresses of the box's two ports, toward the access point and toward the wire.
 pub fn box_ports() -> (MacAddr, MacAddr) {
     (MacAddr([0x02, 0xea, 3, 0, 0, 0]), MacAddr([0x02, 0xea, 3, 0, 0, 1]))
+}
+
+/// MAC address of host `index` in the management network.
+pub fn management_mac(index: usize) -> MacAddr {
+    let number = u16::try_from(index).expect("preflight limits the number of hosts");
+    let [high, low] = number.to_be_bytes();
+    MacAddr([0x02, 0xea, 4, 0, high, low])
 }
 
 /// The address of host `index` that application `app` uses.

@@ -11,6 +11,7 @@ use evenair_sys::tcp::set_congestion_control;
 use crate::error::TestbedError;
 use crate::machine::has_ipv6;
 use crate::plan::MAX_HOSTS;
+use crate::topology::{BOX, ROUTER};
 
 /// Checks that this machine can run the scenario.
 ///
@@ -21,6 +22,12 @@ pub fn check(scenario: &Scenario) -> Result<(), TestbedError> {
     if hosts > MAX_HOSTS || apps > MAX_HOSTS {
         return Err(TestbedError::TooLarge(format!(
             "the scenario has {hosts} hosts and {apps} applications; the testbed has addresses for {MAX_HOSTS} of each"
+        )));
+    }
+    if let Some(host) = scenario.hosts.iter().find(|host| [BOX, ROUTER].contains(&host.name.as_str())) {
+        let name = &host.name;
+        return Err(TestbedError::Unsupported(format!(
+            "a host is called {name:?}, as a machine of the testbed itself is: rename it"
         )));
     }
     let namespace = Netns::new().map_err(TestbedError::from_namespace)?;

@@ -114,7 +114,10 @@ impl Radio {
             .spawn(body)
             .map_err(|source| TestbedError::Child { who: "the radio's thread".to_owned(), source })?;
         match granted.recv() {
-            Ok(granted) => Ok(Self { clock, commands, waker, snapshots, granted, thread: Some(thread) }),
+            Ok(granted) => {
+                warn_of_refusals(&granted);
+                Ok(Self { clock, commands, waker, snapshots, granted, thread: Some(thread) })
+            }
             Err(_) => Err(join(thread).err().unwrap_or_else(ended)),
         }
     }
@@ -166,9 +169,18 @@ impl Radio {
         self.thread.take().map_or(Ok(()), join)
     }
 
-    /// Whether the loop still runs.
-    pub fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    /// An error if the loop has ended.
+    ///
+    /// # Errors
+    /// The one with which it ended.
+    ///
+    /// # Panics
+    /// If the loop panicked.
+    pub fn check(&mut self) -> Result<(), TestbedError> {
+        match self.thread.take_if(|thread| thread.is_finished()) {
+            None => Ok(()),
+            Some(thread) => join(thread).and_then(|()| Err(ended())),
+        }
     }
 
     fn send(&self, command: Command) {
@@ -188,10 +200,18 @@ impl Drop for Radio {
     }
 }
 
+/// Without them the run may still be punctual; whether it was, its record says.
+fn warn_of_refusals(granted: &RealTime) {
+    let refused = [granted.fifo.as_ref().err(), granted.core.as_ref().err(), granted.locked.as_ref().err()];
+    for error in refused.into_iter().flatten() {
+        tracing::warn!("the radio runs without a real-time privilege: {error}");
+    }
+}
+
 fn join(thread: JoinHandle<Result<(), TestbedError>>) -> Result<(), TestbedError> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn ended() -> TestbedError {
-    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended at once".to_owned() }
+    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended before it was told to".to_owned() }
 }

@@ -105,6 +105,8 @@ struct Session<'a> {
     origin: Instant,
     faults: Vec<String>,
     next_event: usize,
+    /// The first insertion: what the box says of intervals that ended before is what it says after it.
+    inserted_at: Option<Span>,
 }
 
 impl<'a> Session<'a> {
@@ -125,7 +127,18 @@ impl<'a> Session<'a> {
         radio.measure(origin, scenario.measure.interval);
         fleet.begin(origin_ns, scenario.measure.interval.as_nanos())?;
         let collected = Collected::new(scenario, origin_ns);
-        Ok(Self { scenario, radio, fleet, middlebox, stations, collected, origin, faults: Vec::new(), next_event: 0 })
+        Ok(Self {
+            scenario,
+            radio,
+            fleet,
+            middlebox,
+            stations,
+            collected,
+            origin,
+            faults: Vec::new(),
+            next_event: 0,
+            inserted_at: None,
+        })
     }
 
     /// Until the scenario's end or until cancelled; the time that has passed.
@@ -163,9 +176,9 @@ impl<'a> Session<'a> {
                 middlebox.ask(snapshot.index as usize);
             }
             self.collected.add_snapshot(snapshot);
-            progress(&results::progress(self.scenario, &self.collected));
+            progress(&results::progress(self.scenario, &self.collected, &self.faults));
         }
-        if self.radio.is_running() { Ok(()) } else { Err(radio_ended()) }
+        self.radio.check()
     }
 
     fn until_next_event(&self) -> Duration {
@@ -190,6 +203,7 @@ impl<'a> Session<'a> {
         let name = |host: usize| self.scenario.hosts[host].name.clone();
         let (what, detail) = match event.action {
             Action::Insert => {
+                self.inserted_at.get_or_insert(event.at);
                 self.middlebox.iter().for_each(Middlebox::insert);
                 ("insert", String::new())
             }
@@ -199,26 +213,32 @@ impl<'a> Session<'a> {
             }
             Action::Join(host) => {
                 self.radio.join_station(number(host));
+                // The box may have forgotten the station when that left.
+                self.tell_box_rate(host, event.at);
                 ("join", name(host))
             }
             Action::Leave(host) => {
                 self.radio.leave_station(number(host));
-                if self.scenario.manager.knows_stations() {
-                    let mac = plan::host(self.scenario, host).mac;
-                    self.middlebox.iter().for_each(|middlebox| middlebox.observe(mac, None));
+                if let Some(middlebox) = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_stations()) {
+                    middlebox.observe(plan::host(self.scenario, host).mac, None);
                 }
                 ("leave", name(host))
             }
             Action::Rate(host, rate) => {
                 self.radio.set_rate(number(host), rate);
-                if self.scenario.manager.knows_rates() {
-                    let mac = plan::host(self.scenario, host).mac;
-                    self.middlebox.iter().for_each(|middlebox| middlebox.observe(mac, Some(rate.bit_rate())));
-                }
+                self.tell_box_rate(host, event.at);
                 ("rate", format!("{} {}", name(host), rate.bit_rate()))
             }
         };
         self.collected.add_event(event.at, what, detail);
+    }
+
+    /// Tells the box a station's rate after the events up to `at`, if rates are what the scenario tells it.
+    fn tell_box_rate(&self, host: usize, at: Span) {
+        let told = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_rates());
+        if let (Some(middlebox), Some(rate)) = (told, self.scenario.rate_at(host, at)) {
+            middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
+        }
     }
 
     fn listen_to_box(&mut self) -> Result<(), TestbedError> {
@@ -227,7 +247,13 @@ impl<'a> Session<'a> {
         for answer in answers {
             let now = self.radio.clock().now().saturating_since(self.origin);
             match answer {
-                Answer::Status(index, status) => self.collected.add_status(index, *status),
+                Answer::Status(index, mut status) => {
+                    let end = self.scenario.measure.interval * (index as u64 + 1);
+                    if self.inserted_at.is_none_or(|at| end <= at) {
+                        "bypassed".clone_into(&mut status.mode);
+                    }
+                    self.collected.add_status(index, *status);
+                }
                 Answer::Done(command) => match command.as_str() {
                     "insert" => self.collected.add_event(now, "inserted", String::new()),
                     "bypass" => self.collected.add_event(now, "bypassed", String::new()),
@@ -261,8 +287,4 @@ impl<'a> Session<'a> {
         self.radio.stop()?;
         Ok(results::report(self.scenario, &self.collected, length, self.faults))
     }
-}
-
-fn radio_ended() -> TestbedError {
-    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended in the middle of the run".to_owned() }
 }

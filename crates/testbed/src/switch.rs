@@ -23,12 +23,14 @@ pub struct Switch<P> {
     table: BTreeMap<MacAddr, P>,
 }
 
-impl<P: Copy + Eq> Switch<P> {
+impl<P> Default for Switch<P> {
     /// A switch that knows nobody.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { table: BTreeMap::new() }
     }
+}
 
+impl<P: Copy + Eq> Switch<P> {
     /// Learns where the sender is and says where the frame goes.
     pub fn forward(&mut self, source: MacAddr, destination: MacAddr, port: P) -> Forward<P> {
         if !source.is_multicast() {
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn floods_until_it_has_heard_from_the_destination() {
-        let mut switch = Switch::new();
+        let mut switch = Switch::default();
         assert_eq!(switch.forward(A, B, 1), Forward::Flood);
         assert_eq!(switch.forward(B, A, 2), Forward::To(1));
         assert_eq!(switch.forward(A, B, 1), Forward::To(2));
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn does_not_send_a_frame_back_where_it_came_from_and_follows_a_move() {
-        let mut switch = Switch::new();
+        let mut switch = Switch::default();
         switch.forward(A, ALL, 1);
         assert_eq!(switch.forward(B, A, 1), Forward::Filter);
         switch.forward(A, ALL, 3);
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_group_address_as_source_is_not_learnt() {
-        let mut switch = Switch::new();
+        let mut switch = Switch::default();
         switch.forward(ALL, A, 1);
         assert_eq!(switch.forward(A, ALL, 2), Forward::Flood);
     }

@@ -15,6 +15,10 @@ const DEVICE_QUEUE: u32 = 4096;
 /// The largest IP packet.
 const MTU: u32 = 1500;
 
+/// Name of the machine with the box.
+pub const BOX: &str = "box";
+/// Name of the machine between LAN and WAN.
+pub const ROUTER: &str = "router";
 /// Interface of a station toward the access point.
 pub const STATION_INTERFACE: &str = "wlan0";
 /// Interface of a wired host.
@@ -136,7 +140,7 @@ fn router(scenario: &Scenario, ipv6: bool) -> Plan {
         }
     }
     let taps = vec!["lan0".to_owned(), "wan0".to_owned()];
-    Plan { name: "router".to_owned(), taps, sysctls, commands, ..Plan::default() }
+    Plan { name: ROUTER.to_owned(), taps, sysctls, commands, ..Plan::default() }
 }
 
 fn middle() -> Plan {
@@ -154,7 +158,7 @@ fn middle() -> Plan {
     // The box's namespace only passes frames on: with IPv6 its interfaces would announce themselves over the air.
     let sysctls = if has_ipv6() { vec![variable("net/ipv6/conf/default/disable_ipv6", "1")] } else { Vec::new() };
     let taps = vec![BOX_WLAN_PORT.to_owned(), BOX_WIRE_PORT.to_owned()];
-    Plan { name: "box".to_owned(), taps, sysctls, commands, ..Plan::default() }
+    Plan { name: BOX.to_owned(), taps, sysctls, commands, ..Plan::default() }
 }
 
 fn interface_commands(name: &str, own: Addresses, ipv6: bool) -> Vec<String> {

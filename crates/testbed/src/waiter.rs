@@ -44,11 +44,11 @@ pub struct Waiter {
     clock: Clock,
     epoll: Epoll,
     run_delay: Option<RunDelay>,
-    /// The scheduler's counts at the last look.
-    scheduled: Scheduled,
     devices: Vec<Device>,
     polls: u64,
+    /// When the kernel looked at the devices for the last poll, at the earliest.
     polled_at: Instant,
+    /// The same for the one before.
     previous_poll_at: Instant,
     /// When the last poll's sleep ended, where it slept and the scheduler tells.
     runnable_at: Option<Instant>,
@@ -57,7 +57,7 @@ pub struct Waiter {
 /// What is known of one device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Device {
-    /// A read found nothing.
+    /// It is known to have been empty then.
     empty_at: Instant,
     /// The last two polls that reported it.
     reported: (u64, u64),
@@ -91,7 +91,6 @@ impl Waiter {
             clock,
             epoll,
             run_delay: RunDelay::of_this_thread(),
-            scheduled: Scheduled::default(),
             devices,
             polls: 0,
             polled_at: now,
@@ -125,17 +124,21 @@ impl Waiter {
     }
 
     /// The longest that a frame read from the device now can have waited in it.
-    pub fn lag(&self, device: usize, now: Instant) -> Span {
+    pub fn lag(&mut self, device: usize, now: Instant) -> Span {
         let Device { empty_at, reported } = self.devices[device];
-        // Not reported by the poll before the last: empty when that poll began.
+        // Not reported by the poll before the last: empty when that one looked.
         let unreported = if reported.0 + 1 < self.polls { self.previous_poll_at } else { Instant::ZERO };
         let known_empty = empty_at.max(unreported).max(self.runnable_at.unwrap_or_default());
+        // Kept for what is left in it after this round.
+        self.devices[device].empty_at = known_empty;
         now.saturating_since(known_empty)
     }
 
     fn poll(&mut self, sleep: Option<Duration>, ready: &mut Ready) -> Result<(), OsError> {
         self.previous_poll_at = std::mem::replace(&mut self.polled_at, self.clock.now());
         self.polls += 1;
+        let sleeps = sleep != Some(Duration::ZERO);
+        let before = if sleeps { self.scheduled()? } else { None };
         for token in self.epoll.wait(sleep)? {
             if token == WAKER {
                 ready.woken = true;
@@ -146,18 +149,23 @@ impl Waiter {
                 ready.devices.push(index);
             }
         }
-        self.runnable_at = if sleep == Some(Duration::ZERO) { None } else { self.end_of_sleep()? };
+        self.runnable_at = if sleeps { self.end_of_sleep(before)? } else { None };
+        // What was not ready when the kernel looked after the sleep had not been ready all the while.
+        self.polled_at = self.polled_at.max(self.runnable_at.unwrap_or_default());
         Ok(())
     }
 
-    /// When the thread became runnable again, if it slept: now less what the scheduler kept it waiting. If devices were
-    /// ready before the sleep began it did not sleep, it was not put on a core anew, and nothing is known.
-    fn end_of_sleep(&mut self) -> Result<Option<Instant>, OsError> {
-        let Some(counter) = &self.run_delay else { return Ok(None) };
+    /// When the thread became runnable again, if it has slept since the scheduler's counts were `before`: now less what
+    /// the scheduler kept it waiting. If devices were ready before the sleep began it did not sleep, it was not put on
+    /// a core anew, and nothing is known.
+    fn end_of_sleep(&self, before: Option<Scheduled>) -> Result<Option<Instant>, OsError> {
         let now = self.clock.now();
-        let totals = counter.totals()?;
-        let before = std::mem::replace(&mut self.scheduled, totals);
-        let waited = Span::from_nanos(totals.delay_ns - before.delay_ns);
-        Ok((totals.times > before.times).then(|| now.saturating_sub(waited).max(self.polled_at)))
+        let (Some(before), Some(after)) = (before, self.scheduled()?) else { return Ok(None) };
+        let waited = Span::from_nanos(after.delay_ns - before.delay_ns);
+        Ok((after.times > before.times).then(|| now.saturating_sub(waited).max(self.polled_at)))
+    }
+
+    fn scheduled(&self) -> Result<Option<Scheduled>, OsError> {
+        self.run_delay.as_ref().map(RunDelay::totals).transpose()
     }
 }

@@ -70,8 +70,8 @@ impl Wire {
         let mut links: BTreeMap<_, _> = ports.into_iter().map(|port| (port, Link::new(config(lan)))).collect();
         links.extend(wan.map(|wan| (Port::RouterWan, Link::new(config(&wan.down)))));
         Self {
-            lan: Switch::new(),
-            wan: Switch::new(),
+            lan: Switch::default(),
+            wan: Switch::default(),
             links,
             up: wan.map(|wan| Link::new(config(&wan.up))),
             wan_hosts: wan_hosts.to_vec(),
@@ -186,4 +186,90 @@ impl Wire {
 
 fn config(spec: &LinkSpec) -> LinkConfig {
     LinkConfig { rate: spec.rate, delay: spec.delay, buffer: spec.buffer }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_units::{BitRate, Limit, Span};
+
+    use super::*;
+
+    const STATION: u8 = 1;
+    const SERVER: u8 = 2;
+    const ROUTER_LAN: u8 = 3;
+    const ROUTER_WAN: u8 = 4;
+    const FAR: u8 = 5;
+    const ALL: u8 = 0xff;
+
+    /// A frame of `len` bytes.
+    fn frame(to: u8, from: u8, len: usize) -> Vec<u8> {
+        let mut frame = vec![0; len];
+        frame[..6].copy_from_slice(&if to == ALL { [0xff; 6] } else { [2, 0, 0, 0, 0, to] });
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, from]);
+        frame
+    }
+
+    fn link(rate_mbps: u64, delay_ms: u64, packets: u32) -> LinkSpec {
+        LinkSpec {
+            rate: Some(BitRate::from_mbps(rate_mbps)),
+            delay: Span::from_millis(delay_ms),
+            buffer: Limit::Packets(packets),
+        }
+    }
+
+    fn wire() -> Wire {
+        let wan = WanSpec { down: link(8, 150, 2), up: link(1, 50, 2) };
+        Wire::new(&link(100, 1, 10), &[7], Some(&wan), &[8])
+    }
+
+    /// Everything that arrives by and by, in order.
+    fn arrivals(wire: &mut Wire) -> Vec<(u64, Port)> {
+        let mut all = Vec::new();
+        while let Some(at) = wire.poll_deadline() {
+            let delivery = wire.poll_frame(at).expect("what is due comes out");
+            all.push((delivery.at.as_nanos(), delivery.port));
+        }
+        all
+    }
+
+    #[test]
+    fn a_frame_crosses_one_link_whichever_way_it_goes() {
+        let mut wire = wire();
+        // 1500 bytes of packet, 14 of header and 24 of overhead at 100 Mb/s: 123.04 us, and 1 ms of delay.
+        let one_way = 1_123_040;
+        wire.handle_frame(Instant::ZERO, Port::Box, frame(ALL, STATION, 1514));
+        assert_eq!(arrivals(&mut wire), [(one_way, Port::LanHost(7)), (one_way, Port::RouterLan)]);
+        wire.handle_frame(Instant::ZERO + Span::from_secs(1), Port::LanHost(7), frame(STATION, SERVER, 1514));
+        assert_eq!(arrivals(&mut wire), [(1_000_000_000 + one_way, Port::Box)]);
+        // Known by now: nobody else gets it.
+        wire.handle_frame(Instant::ZERO + Span::from_secs(2), Port::Box, frame(SERVER, STATION, 1514));
+        assert_eq!(arrivals(&mut wire), [(2_000_000_000 + one_way, Port::LanHost(7))]);
+    }
+
+    #[test]
+    fn the_internet_link_counts_packets_only_and_each_way_is_its_own() {
+        let mut wire = wire();
+        // 1500 bytes at 1 Mb/s: 12 ms, and 50 ms of delay; at 8 Mb/s 1.5 ms, and 150 ms.
+        wire.handle_frame(Instant::ZERO, Port::RouterWan, frame(FAR, ROUTER_WAN, 1514));
+        assert_eq!(arrivals(&mut wire), [(62_000_000, Port::WanHost(8))]);
+        let now = Instant::ZERO + Span::from_secs(1);
+        wire.handle_frame(now, Port::WanHost(8), frame(ROUTER_WAN, FAR, 1514));
+        assert_eq!(arrivals(&mut wire), [(1_151_500_000, Port::RouterWan)]);
+        // A known address on the router's LAN side is no business of the hosts beyond.
+        wire.handle_frame(now, Port::RouterLan, frame(STATION, ROUTER_LAN, 60));
+        assert!(arrivals(&mut wire).iter().all(|(_, port)| matches!(port, Port::Box | Port::LanHost(7))));
+    }
+
+    #[test]
+    fn what_a_buffer_has_no_room_for_is_counted_where_it_was_lost() {
+        let mut wire = wire();
+        for _ in 0..5 {
+            wire.handle_frame(Instant::ZERO, Port::RouterWan, frame(FAR, ROUTER_WAN, 1514));
+            wire.handle_frame(Instant::ZERO, Port::WanHost(8), frame(ROUTER_WAN, FAR, 1514));
+        }
+        wire.handle_frame(Instant::ZERO, Port::Box, vec![0; 10]);
+        assert_eq!(arrivals(&mut wire).len(), 4);
+        // Two of five fit each way.
+        assert_eq!(wire.drops(), &BTreeMap::from([(Port::RouterWan, 6), (Port::Box, 1)]));
+    }
 }

@@ -49,7 +49,7 @@ pub struct PacketStatus {
     pub too_long: u64,
     /// Lost: the pool was full.
     pub pool_full: u64,
-    /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + held`.
+    /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead + held`.
     pub received: u64,
     /// Released by the manager: `sent + send_refused + sending`.
     pub released: u64,
@@ -57,6 +57,8 @@ pub struct PacketStatus {
     pub dropped_queue_full: u64,
     /// Dropped by the manager: a later ACK says all that it said.
     pub dropped_ack_superseded: u64,
+    /// Dropped by the manager: an upload is far ahead of what it is released, and its sender is to slow down.
+    pub dropped_sender_ahead: u64,
     /// In the manager's queues.
     pub held: u64,
     /// Sent.
@@ -191,8 +193,9 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// The balance of all packets.
     pub(crate) fn packets(&self) -> PacketStatus {
-        let Counters { received, released, dropped_queue_full, dropped_ack_superseded, held, .. } =
-            self.report.counters;
+        let Counters {
+            received, released, dropped_queue_full, dropped_ack_superseded, dropped_sender_ahead, held, ..
+        } = self.report.counters;
         let (too_long, pool_full) = self.not_admitted;
         let both = |field: fn(&PortStatus) -> u64| field(&self.wlan) + field(&self.wire);
         let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
@@ -207,12 +210,13 @@ impl Snapshot {
             released,
             dropped_queue_full,
             dropped_ack_superseded,
+            dropped_sender_ahead,
             held,
             sent,
             send_refused,
             sending: self.sending,
             conserved: taken >= admitted
-                && received == released + dropped_queue_full + dropped_ack_superseded + held
+                && received == released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead + held
                 && released == sent + send_refused + self.sending
                 && self.pool.used as u64 == held + self.sending,
         }

@@ -147,16 +147,30 @@ fn a_full_queue_drops_data_at_the_tail() {
 
 #[test]
 fn a_full_queue_of_acks_drops_the_superseded_head() {
-    let mut manager = inserted(|config| config.queue_limit = Limit::Packets(3));
-    (0..6).for_each(|k| manager.handle_packet(START, u64::from(k), &ack(0, 2 * k)));
+    // Four ACKs for each packet of the limit.
+    let mut manager = inserted(|config| config.queue_limit = Limit::Packets(1));
+    (0..7).for_each(|k| manager.handle_packet(START, u64::from(k), &ack(0, 2 * k)));
     let outputs = drain(&mut manager);
     assert_eq!(released(&outputs), [0]);
     assert_eq!(dropped(&outputs), [(1, DropReason::AckSuperseded), (2, DropReason::AckSuperseded)]);
     // A duplicate supersedes the older ones, but nothing supersedes a duplicate of the newest.
-    (6..8).for_each(|k| manager.handle_packet(START, k, &ack(0, 10)));
-    assert_eq!(dropped(&drain(&mut manager)), [(3, DropReason::AckSuperseded), (4, DropReason::AckSuperseded)]);
-    manager.handle_packet(START, 8, &ack(0, 10));
-    assert_eq!(dropped(&drain(&mut manager)), [(8, DropReason::QueueFull)]);
+    (7..10).for_each(|k| manager.handle_packet(START, k, &ack(0, 12)));
+    let heads = [3, 4, 5].map(|head| (head, DropReason::AckSuperseded));
+    assert_eq!(dropped(&drain(&mut manager)), heads);
+    manager.handle_packet(START, 10, &ack(0, 12));
+    assert_eq!(dropped(&drain(&mut manager)), [(10, DropReason::QueueFull)]);
+}
+
+#[test]
+fn an_upload_far_ahead_loses_one_packet_for_each_window() {
+    let mut manager = inserted(|config| config.queue_limit = Limit::Packets(20));
+    let up = |k: u32| packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1 + k * SEGMENT as u32, 1), SEGMENT);
+    (0..100).for_each(|k| manager.handle_packet(START, u64::from(k), &up(k)));
+    assert!(dropped(&drain(&mut manager)).is_empty(), "nothing is held for it yet");
+    // The first ACK is released, ten stand for twenty segments.
+    (1..=11).for_each(|k| manager.handle_packet(START, 100 + u64::from(k), &ack(0, 2 * k)));
+    (100..103).for_each(|k| manager.handle_packet(START, 100 + u64::from(k), &up(k)));
+    assert_eq!(dropped(&drain(&mut manager)), [(200, DropReason::SenderAhead)]);
 }
 
 #[test]

@@ -184,6 +184,7 @@ impl Ledger {
         prop_assert_eq!(counters.released, self.released);
         prop_assert_eq!(counters.dropped_queue_full, dropped(DropReason::QueueFull));
         prop_assert_eq!(counters.dropped_ack_superseded, dropped(DropReason::AckSuperseded));
+        prop_assert_eq!(counters.dropped_sender_ahead, dropped(DropReason::SenderAhead));
         Ok(())
     }
 }

@@ -118,6 +118,7 @@ fn begin(parts: Vec<Prepared>, origin_ns: u64, interval_ns: u64) {
     let apps: Vec<_> = parts.iter().map(|part| Arc::clone(&part.app)).collect();
     thread::spawn(move || sample(&apps, origin_ns, interval_ns));
     for Prepared { app, start_ns, stop_ns, job } in parts {
+        app.will_stop(origin_ns + stop_ns);
         let times = Times { start_ns: origin_ns + start_ns, stop_ns: origin_ns + stop_ns };
         thread::spawn(move || job(&app, times));
     }

@@ -12,6 +12,9 @@ use evenair_sys::tcp;
 
 use super::protocol::{Report, TcpSample};
 
+/// What goes wrong less than this before the end of an application is the end.
+const END_NS: u64 = 50_000_000;
+
 /// Writes reports, one line each, whole.
 #[derive(Debug, Default)]
 pub(super) struct Reporter;
@@ -40,6 +43,8 @@ pub(super) struct App {
     pub(super) number: usize,
     pub(super) received: AtomicU64,
     stopped: AtomicBool,
+    /// When it will be stopped; zero while that is not known.
+    stop_ns: AtomicU64,
     /// The connections, to be sampled (the first) and to be cut at the end.
     connections: Mutex<Vec<(TcpStream, Role)>>,
     reporter: Arc<Reporter>,
@@ -56,16 +61,31 @@ pub(super) enum Role {
 
 impl App {
     pub(super) fn new(number: usize, reporter: Arc<Reporter>) -> Self {
-        let (received, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { number, received, stopped, connections: Mutex::new(Vec::new()), reporter }
+        Self {
+            number,
+            received: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            stop_ns: AtomicU64::new(0),
+            connections: Mutex::new(Vec::new()),
+            reporter,
+        }
     }
 
     pub(super) fn report(&self, report: &Report) {
         self.reporter.send(report);
     }
 
+    /// Notes something, unless it is the end: both hosts stop at the same time, and the other may be first by a hair.
     pub(super) fn note(&self, text: String) {
+        let stop_ns = self.stop_ns.load(Ordering::Relaxed);
+        if stop_ns != 0 && monotonic_ns() + END_NS >= stop_ns {
+            return;
+        }
         self.report(&Report::Note { app: self.number, text });
+    }
+
+    pub(super) fn will_stop(&self, at_ns: u64) {
+        self.stop_ns.store(at_ns, Ordering::Relaxed);
     }
 
     pub(super) fn count_received(&self, bytes: usize) {

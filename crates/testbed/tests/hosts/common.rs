@@ -1,14 +1,21 @@
 //! Scenarios for the tests, and whether this machine lets them run.
-#![allow(dead_code)]
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenair_scenario::Scenario;
+use evenair_sys::netns::Netns;
+use evenair_sys::tap::Tap;
 use evenair_testbed::TestbedOptions;
 
 /// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and
 /// what `rest` says in the words of the scenario format.
 pub fn scenario(stations: usize, rest: &str) -> Scenario {
+    Scenario::parse(&text(stations, rest), "test.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same as a file's text.
+pub fn text(stations: usize, rest: &str) -> String {
     let head = format!(
         r#"
             version = 1
@@ -28,7 +35,7 @@ pub fn scenario(stations: usize, rest: &str) -> Scenario {
             name = "server"
         "#
     );
-    Scenario::parse(&(head + rest), "test.toml").unwrap_or_else(|error| panic!("{error}"))
+    head + rest
 }
 
 /// The example program, which cargo builds with the tests and which is the hosts' agent.
@@ -40,9 +47,10 @@ pub fn options() -> TestbedOptions {
     TestbedOptions::new(program)
 }
 
-/// False, with a reason printed, where network namespaces or TAP devices are not to be had.
-pub fn machine_allows() -> bool {
-    use evenair_sys::{netns::Netns, tap::Tap};
+/// A turn on the machine for one test after the other (they keep time, and would make each other late); `None`, with a
+/// reason printed, where network namespaces or TAP devices are not to be had.
+pub fn turn() -> Option<MutexGuard<'static, ()>> {
+    static MACHINE: Mutex<()> = Mutex::new(());
     let refused = match Netns::new() {
         Err(error) => Some(error),
         Ok(namespace) => match namespace.run(|| Tap::create("probe0")) {
@@ -50,11 +58,9 @@ pub fn machine_allows() -> bool {
             Ok(Ok(_)) => None,
         },
     };
-    match refused {
-        None => true,
-        Some(error) => {
-            eprintln!("skipped: {error} (needs root, or a user namespace and an open /dev/net/tun)");
-            false
-        }
+    if let Some(error) = refused {
+        eprintln!("skipped: {error} (needs root, or a user namespace and an open /dev/net/tun)");
+        return None;
     }
+    Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
 }

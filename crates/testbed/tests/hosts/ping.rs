@@ -1,6 +1,6 @@
 //! Real sockets of real hosts through the simulated radio.
 
-mod common;
+use crate::common;
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -54,9 +54,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 
 #[test]
 fn ping_crosses_the_radio_in_the_time_that_frames_take() {
-    if !common::machine_allows() {
-        return;
-    }
+    let Some(_turn) = common::turn() else { return };
     let scenario = common::scenario(2, PING);
     let start = Instant::now();
     let mut topology = Topology::build(&scenario).expect("comes up");
@@ -84,9 +82,7 @@ fn ping_crosses_the_radio_in_the_time_that_frames_take() {
 
 #[test]
 fn the_internet_link_adds_its_delay_and_is_routed() {
-    if !common::machine_allows() {
-        return;
-    }
+    let Some(_turn) = common::turn() else { return };
     let far = r#"
         [[server]]
         name = "far"
@@ -109,9 +105,7 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
 
 #[test]
 fn an_idle_testbed_does_not_use_the_processor() {
-    if !common::machine_allows() {
-        return;
-    }
+    let Some(_turn) = common::turn() else { return };
     let scenario = common::scenario(12, PING);
     let mut topology = Topology::build(&scenario).expect("comes up");
     let radio = Radio::start(&scenario, topology.take_taps(&scenario)).expect("starts");

@@ -1,0 +1,348 @@
+//! The cases: which scenario, and which figures are read off its runs.
+
+use anyhow::{Context, Result};
+use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_scenario::{Action, Direction, Event, Measure, Phase, Place, Scenario};
+use evenair_units::{Bytes, Span};
+use evenair_wifi::{TcpShape, tcp_capacity};
+
+use super::check::{Bound, Figure};
+use super::figures::{
+    BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
+    slowest_over_mean, up_down_inequality, zero,
+};
+use super::radio;
+
+/// What a run yields besides its result.
+pub struct Run<'a> {
+    /// The scenario that was run.
+    pub scenario: &'a Scenario,
+    /// What came out.
+    pub result: &'a RunResult,
+    /// CPU time of this process during the run, its children's not counted, over the run's length.
+    pub cpu_share: f64,
+}
+
+/// One case of acceptance.
+pub struct Case {
+    /// For the command line.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// Whether the short acceptance has it.
+    pub in_short: bool,
+    /// Never run more often than this: for cases whose figures are counts that must be zero in every run.
+    pub most_runs: usize,
+    /// Makes the scenario, the short form of it where that is asked for.
+    pub make: fn(short: bool) -> Result<Scenario>,
+    /// Reads the figures off a run.
+    pub figures: fn(&Run<'_>) -> Result<Vec<Figure>>,
+}
+
+/// Often enough for any number of runs that can be asked for.
+const ALWAYS: usize = usize::MAX;
+
+/// Every case, in the order of measuring.
+pub fn all() -> Vec<Case> {
+    let case = |name, title, in_short, make, figures| Case { name, title, in_short, most_runs: ALWAYS, make, figures };
+    vec![
+        case("a11", "5 up + 5 down at 11 Mb/s, bypassed and inserted", true, a11, a11_figures),
+        case("a10", "one up + one down at each of 11, 5.5 and 2 Mb/s", true, a10, a10_figures),
+        case("a03", "10 uploads at 11 Mb/s", false, a03, a03_figures),
+        case("a13", "two uploads at 54 Mb/s", false, a13, a13_figures),
+        case("a14", "two downloads at 11 Mb/s, 5:1", false, a14, a14_figures),
+        case("radio-1", "saturated UDP from 1 station", false, |_| radio::saturated(1), radio::figures),
+        case("radio-5", "saturated UDP from 5 stations", true, |_| radio::saturated(5), radio::figures),
+        case("radio-10", "saturated UDP from 10 stations", false, |_| radio::saturated(10), radio::figures),
+        case("late", "12 stations at 54 Mb/s: does the testbed keep up", false, late, late_figures),
+        case("idle", "nobody sends: what does the testbed itself take", false, idle, idle_figures),
+        Case { most_runs: 1, ..case("flips", "A11, inserted and bypassed 100 times", false, flips, flips_figures) },
+    ]
+}
+
+macro_rules! scenario_file {
+    ($path:literal) => {
+        Scenario::parse(include_str!(concat!("../../../../scenarios/", $path)), concat!("scenarios/", $path))
+            .context(concat!("scenarios/", $path))
+    };
+}
+
+fn a11(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("adwiser/a11-equal-up-and-down.toml")?, short))
+}
+
+fn a10(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("adwiser/a10-mixed-rates.toml")?, short))
+}
+
+fn a03(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("adwiser/a03-uploads-unequal.toml")?, short))
+}
+
+fn a13(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("adwiser/a13-two-uploads.toml")?, short))
+}
+
+fn a14(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("adwiser/a14-five-to-one.toml")?, short))
+}
+
+/// Seconds of the short form: when the box is inserted, and the end. The managed stretch is at least twice the
+/// bypassed one plus 40 s, because flows that starved retry after back-offs that have doubled many times.
+const SHORT_INSERT_S: u64 = 6;
+const SHORT_END_S: u64 = 60;
+const SHORT_MEASURED_S: u64 = 20;
+
+/// The short form of a scenario whose only event is the insertion.
+fn shortened(mut scenario: Scenario, short: bool) -> Scenario {
+    let insertions = scenario.events.iter().filter(|event| event.action == Action::Insert).count();
+    if !short || insertions != 1 || scenario.events.len() != 1 {
+        return scenario;
+    }
+    let (insert, end) = (Span::from_secs(SHORT_INSERT_S), Span::from_secs(SHORT_END_S));
+    scenario.duration = end;
+    scenario.events[0].at = insert;
+    scenario.measure.phases = vec![
+        Phase { name: BYPASSED.into(), from: Span::from_secs(2), to: insert },
+        Phase { name: INSERTED.into(), from: end.saturating_sub(Span::from_secs(SHORT_MEASURED_S)), to: end },
+    ];
+    scenario
+}
+
+fn a11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let bypassed = phase(run.result, BYPASSED);
+    let inserted = phase(run.result, INSERTED);
+    Ok(vec![
+        Figure {
+            what: "bypassed: downloads' part of the total",
+            value: bypassed.directions.down_ip_mbps / bypassed.total_ip_mbps,
+            bound: Bound::AtMost { limit: 0.20, single: 0.40 },
+        },
+        Figure {
+            what: "inserted: up : down, from equal",
+            value: up_down_inequality(inserted),
+            bound: Bound::within(0.05),
+        },
+        Figure {
+            what: "inserted: Jain's index of the ten flows",
+            value: inserted.jain_flows.unwrap_or(f64::NAN),
+            bound: Bound::short_by_at_most(0.02),
+        },
+        total_over_capacity(inserted),
+        conservation(run.result),
+    ])
+}
+
+fn a10_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    Ok(vec![
+        Figure {
+            what: "inserted: shares of 11, 5.5, 2 Mb/s, from C1:C2:C3",
+            value: deviation_from_shares(inserted, &capacities(run.scenario, inserted)),
+            bound: Bound::within(0.06),
+        },
+        Figure {
+            what: "inserted: up : down, from equal",
+            value: up_down_inequality(inserted),
+            bound: Bound::within(0.06),
+        },
+        total_over_capacity(inserted),
+        conservation(run.result),
+    ])
+}
+
+fn a03_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    Ok(vec![
+        Figure {
+            what: "inserted: slowest upload over the mean",
+            value: slowest_over_mean(inserted, Direction::Up),
+            bound: Bound::short_by_at_most(0.10),
+        },
+        conservation(run.result),
+    ])
+}
+
+fn a13_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    Ok(vec![
+        Figure {
+            what: "inserted: one upload to the other, from equal",
+            value: ratio_deviation(inserted, 1.0),
+            bound: Bound::within(0.05),
+        },
+        conservation(run.result),
+    ])
+}
+
+fn a14_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    Ok(vec![
+        Figure { what: "inserted: ratio, from 5:1", value: ratio_deviation(inserted, 5.0), bound: Bound::within(0.04) },
+        conservation(run.result),
+    ])
+}
+
+fn total_over_capacity(inserted: &PhaseResult) -> Figure {
+    Figure { what: "inserted: total over C*", value: share_of_capacity(inserted), bound: Bound::short_by_at_most(0.05) }
+}
+
+/// C_i of each PHY rate that a station of the scenario has, at the d that was measured over the phase.
+fn capacities(scenario: &Scenario, phase: &PhaseResult) -> Vec<(f64, f64)> {
+    let ratios: Vec<f64> = phase.flows.iter().filter_map(|flow| flow.d).collect();
+    let mean_d = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let shape = TcpShape {
+        data_ip: Bytes(1500),
+        ack_ip: Bytes(52),
+        d_milli: (mean_d * 1000.0) as u32,
+        rts_threshold: scenario.radio.rts_threshold,
+    };
+    let mut rates: Vec<_> = scenario
+        .hosts
+        .iter()
+        .filter_map(|host| match host.place {
+            Place::Station { rate, .. } => Some(rate),
+            _ => None,
+        })
+        .collect();
+    rates.sort_unstable();
+    rates.dedup();
+    let capacity = |rate| tcp_capacity(&scenario.radio.phy, rate, &shape).as_mbps_f64();
+    rates.into_iter().map(|rate| (rate.bit_rate().as_mbps_f64(), capacity(rate))).collect()
+}
+
+const LATE: &str = r#"
+version = 1
+name = "late"
+title = "Six uploads and six downloads at 54 Mb/s"
+duration = "30 s"
+radio = { standard = "802.11g" }
+station = [{ name = "s", count = 12, rate = "54 Mb/s" }]
+server = [{ name = "server" }]
+bulk = [
+    { name = "upload", stations = ["s1", "s2", "s3", "s4", "s5", "s6"], server = "server", direction = "up" },
+    { name = "download", stations = ["s7", "s8", "s9", "s10", "s11", "s12"], server = "server", direction = "down" },
+]
+phase = [{ name = "inserted", from = "10 s", to = "30 s" }]
+event = [{ at = "1 s", do = "insert" }]
+"#;
+
+fn late(_short: bool) -> Result<Scenario> {
+    Ok(Scenario::parse(LATE, "late")?)
+}
+
+fn late_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let late = run.result.lateness.context("a testbed's result has a lateness record")?;
+    Ok(vec![
+        Figure { what: "lateness p99, us", value: late.p99_us, bound: Bound::AtMost { limit: 1000.0, single: 1000.0 } },
+        Figure {
+            what: "lateness p99.9, us",
+            value: late.p999_us,
+            bound: Bound::AtMost { limit: 5000.0, single: 5000.0 },
+        },
+        Figure {
+            what: "air idle for late frames, thousandths",
+            value: late.idle_for_late_permille,
+            bound: Bound::AtMost { limit: 1.0, single: 1.0 },
+        },
+    ])
+}
+
+const IDLE: &str = r#"
+version = 1
+name = "idle"
+title = "Ten stations with one ping a second"
+duration = "20 s"
+radio = { standard = "802.11b" }
+station = [{ name = "s", count = 10, rate = "11 Mb/s" }]
+server = [{ name = "server" }]
+ping = [{ name = "ping", stations = ["s1"], server = "server", interval = "1 s" }]
+phase = [{ name = "idle", from = "1 s", to = "20 s" }]
+"#;
+
+fn idle(_short: bool) -> Result<Scenario> {
+    Ok(Scenario::parse(IDLE, "idle")?)
+}
+
+fn idle_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    Ok(vec![Figure {
+        what: "part of one core",
+        value: run.cpu_share,
+        bound: Bound::AtMost { limit: 0.05, single: 0.10 },
+    }])
+}
+
+const FLIPS: u64 = 100;
+const FLIP_FROM: Span = Span::from_secs(5);
+/// Each insertion lasts half of it; a bypass may drain for a second.
+const FLIP_EVERY: Span = Span::from_millis(2_400);
+const FLIP_AFTER: Span = Span::from_secs(40);
+
+/// A11 with other events: inserted and bypassed over and over, then inserted for good.
+fn flips(_short: bool) -> Result<Scenario> {
+    let mut scenario = scenario_file!("adwiser/a11-equal-up-and-down.toml")?;
+    let at = |number: u64, action| Event { at: FLIP_FROM + FLIP_EVERY * number / 2, action };
+    scenario.events = (0..FLIPS).flat_map(|n| [at(2 * n, Action::Insert), at(2 * n + 1, Action::Bypass)]).collect();
+    scenario.events.push(at(2 * FLIPS, Action::Insert));
+    let end = FLIP_FROM + FLIP_EVERY * FLIPS + FLIP_AFTER;
+    scenario.duration = end;
+    let phase = Phase { name: INSERTED.into(), from: end.saturating_sub(Span::from_secs(10)), to: end };
+    scenario.measure = Measure { interval: scenario.measure.interval, phases: vec![phase] };
+    Ok(scenario)
+}
+
+fn flips_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    let silent = inserted.flows.iter().filter(|flow| flow.goodput_mbps <= 0.0).count();
+    let count = |what: &str| run.result.events.iter().filter(|event| event.what == what).count();
+    Ok(vec![
+        Figure {
+            what: "switches that were not done",
+            value: (2 * FLIPS + 1) as f64 - (count("inserted") + count("bypassed")) as f64,
+            bound: zero(),
+        },
+        Figure {
+            what: "connections broken, or silent at the end",
+            value: (silent + count("broken")) as f64,
+            bound: zero(),
+        },
+        conservation(run.result),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_scenario_with_the_phases_it_reads() {
+        for case in all() {
+            for short in [false, true] {
+                let scenario = (case.make)(short).unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
+                assert!(!scenario.measure.phases.is_empty(), "{}", case.name);
+                assert!(scenario.measure.phases.iter().all(|phase| phase.to <= scenario.duration), "{}", case.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_managed_stretch_outlasts_the_back_off_of_starved_flows() {
+        for case in ["a11", "a10", "a03", "a13", "a14"] {
+            for short in [false, true] {
+                let case = all().into_iter().find(|c| c.name == case).expect("named above");
+                let scenario = (case.make)(short).expect("a right scenario");
+                let insert = scenario.events.iter().find(|event| event.action == Action::Insert).expect("an insertion");
+                let managed = scenario.duration.saturating_sub(insert.at);
+                assert!(managed >= insert.at * 2 + Span::from_secs(40), "{}: {managed}", case.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = all().iter().map(|case| case.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+    }
+}

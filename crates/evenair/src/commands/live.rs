@@ -1,0 +1,116 @@
+//! The box: `run`, and what is said to a running one.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use evenair_live::BoxConfig;
+use evenair_live::control::{Client, Status};
+use tracing_subscriber::EnvFilter;
+
+/// So many connections are printed, the largest first.
+const MOST_FLOWS: usize = 20;
+
+/// What `evenair run` is told.
+#[derive(Args)]
+pub struct RunArgs {
+    /// The box's configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Which box is meant.
+#[derive(Args)]
+pub struct ControlArgs {
+    /// The box's control socket
+    #[arg(long, default_value = "/run/evenair/control.sock", value_name = "PATH")]
+    socket: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the box until it is told to end.
+pub fn run(args: &RunArgs) -> Result<ExitCode> {
+    let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let config = BoxConfig::load(&args.config)?;
+    let last = evenair_live::run(config)?;
+    println!("{}", account(&last));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a box manage.
+pub fn insert(args: &ControlArgs) -> Result<ExitCode> {
+    Client::connect(&args.socket)?.insert()?;
+    println!("inserted: the box manages the traffic");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a box let everything pass.
+pub fn bypass(args: &ControlArgs) -> Result<ExitCode> {
+    Client::connect(&args.socket)?.bypass()?;
+    println!("bypassed: the queues have drained and the bridge carries the traffic");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what a box does.
+pub fn status(args: &ControlArgs) -> Result<ExitCode> {
+    let status = Client::connect(&args.socket)?.status()?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    } else {
+        print_status(&status);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a recording again and compares.
+pub fn replay(file: &Path) -> Result<ExitCode> {
+    let replayed = evenair_live::replay(file).with_context(|| format!("cannot replay {}", file.display()))?;
+    println!("replayed decisions:  {}", replayed.digest);
+    println!("recorded decisions:  {}", replayed.recorded.as_deref().unwrap_or("none: the box did not end in order"));
+    if let Some(cut) = &replayed.cut {
+        println!("the recording is cut short: {cut}");
+    }
+    println!("{}", if replayed.is_identical() { "identical to the byte" } else { "NOT IDENTICAL" });
+    Ok(if replayed.is_identical() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_status(status: &Status) {
+    println!("{}, carried by the {}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
+    println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
+    println!("{}", account(status));
+    let mut flows: Vec<_> = status.flows.iter().collect();
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.released_bytes + flow.from_wlan_bytes));
+    for flow in flows.iter().take(MOST_FLOWS) {
+        println!(
+            "  {} {:<4} {} - {}  d {:.2}  {} kB to, {} kB from the WLAN, {} held, {} dropped",
+            flow.station,
+            flow.direction,
+            flow.low,
+            flow.high,
+            flow.d,
+            flow.released_bytes / 1000,
+            flow.from_wlan_bytes / 1000,
+            flow.backlog_packets,
+            flow.dropped
+        );
+    }
+    if flows.len() > MOST_FLOWS {
+        println!("  and {} smaller connections (--json shows all)", flows.len() - MOST_FLOWS);
+    }
+}
+
+/// The account of packets in one line.
+fn account(status: &Status) -> String {
+    let packets = &status.packets;
+    let dropped = packets.dropped_queue_full + packets.dropped_ack_superseded + packets.dropped_sender_ahead;
+    let lost = packets.ring_full + packets.too_long + packets.pool_full + packets.send_refused;
+    let agrees = if packets.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };
+    format!(
+        "packets: {} taken, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",
+        packets.taken, packets.sent, packets.held
+    )
+}

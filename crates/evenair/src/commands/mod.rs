@@ -1,0 +1,5 @@
+//! One module per family of commands.
+
+pub mod live;
+pub mod scenario;
+pub mod testbed;

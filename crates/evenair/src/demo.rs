@@ -1,0 +1,55 @@
+//! `evenair demo`: the main job, seen in under three minutes.
+//!
+//! Ten stations of an 11 Mb/s WLAN, five uploading and five downloading over the kernel's real TCP. At first the box
+//! lets everything pass; then it manages.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use evenair_scenario::Scenario;
+
+use crate::commands::testbed::{options, run_scenario};
+use crate::output;
+
+/// The scenario that is shown, part of the program so that the demo needs no file.
+const SCENARIO: &str = include_str!("../../../scenarios/adwiser/a11-equal-up-and-down.toml");
+const FILE: &str = "scenarios/adwiser/a11-equal-up-and-down.toml";
+
+/// What `evenair demo` is told.
+#[derive(Args)]
+pub struct DemoArgs {
+    /// Where the results go, in a directory of their own
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Runs the demo and prints what it showed.
+pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
+    let scenario = Scenario::parse(SCENARIO, FILE)?;
+    let directory = output::new_directory(&args.out, "demo")?;
+    introduce(&scenario);
+    let outcome = run_scenario(&scenario, &options()?, false);
+    if outcome.is_err() {
+        let _ = std::fs::remove_dir(&directory);
+    }
+    let result = outcome?;
+    output::write(&directory, &result)?;
+    println!("\n{}", evenair_scenario::results::summary(&result));
+    println!("Plots and tables: {}", directory.join("report.html").display());
+    println!("The same run again, or changed: evenair testbed run {FILE} --set seed=2");
+    if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
+}
+
+fn introduce(scenario: &Scenario) {
+    println!(
+        "\
+Ten Linux hosts, each with a TCP stack of its own, share a simulated 11 Mb/s Wi-Fi in real time:
+five upload to a server on the LAN, five download from it. Between the access point and the wire stands
+the box. For the first 20 seconds it lets everything pass, as if it were not there; then it manages.
+This takes {:.0} seconds. Ctrl-C ends it early and leaves nothing behind.
+",
+        scenario.duration.as_secs_f64()
+    );
+}

@@ -1,0 +1,195 @@
+//! The live view of a run: who gets what, now.
+//!
+//! On a terminal it is a panel that is redrawn in place; elsewhere (a pipe, a log) it is one line every few seconds.
+//! The panel is inline: what was printed before stays above it.
+
+use std::io::{self, IsTerminal, Stderr, Write};
+
+use evenair_scenario::results::{FlowProgress, Progress};
+use evenair_scenario::{Direction, Scenario};
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::Paragraph;
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+
+/// Longest bar, in terminal cells.
+const BAR_CELLS: usize = 40;
+/// Lines of the panel that are not flows: heading, state, blank, footer.
+const FIXED_LINES: u16 = 5;
+/// The panel shows at most this many flows and says how many more there are.
+const MAX_FLOWS: usize = 24;
+/// Seconds between two lines where there is no terminal.
+const PLAIN_EVERY_S: f64 = 5.0;
+/// Names and numbers around a bar take this many cells; narrower terminals get shorter bars.
+const AROUND_BAR: usize = 26;
+
+/// Shows the progress of one run.
+pub struct View {
+    title: String,
+    duration_s: f64,
+    screen: Screen,
+}
+
+enum Screen {
+    Panel(Box<Terminal<CrosstermBackend<Stderr>>>),
+    Lines { next_s: f64, last_mode: String },
+    Silent,
+}
+
+impl View {
+    /// A view for a run of `scenario`; `quiet` shows nothing at all.
+    pub fn new(scenario: &Scenario, quiet: bool) -> Self {
+        let flows = scenario.apps.len().min(MAX_FLOWS) as u16;
+        let screen = if quiet { Screen::Silent } else { Screen::open(flows + FIXED_LINES) };
+        Self { title: scenario.title.clone(), duration_s: scenario.duration.as_secs_f64(), screen }
+    }
+
+    /// Shows the newest state. A terminal that goes away does not end the run.
+    pub fn show(&mut self, progress: &Progress) {
+        match &mut self.screen {
+            Screen::Silent => {}
+            Screen::Lines { next_s, last_mode } => {
+                if progress.at_s >= *next_s || *last_mode != progress.mode {
+                    *next_s = progress.at_s + PLAIN_EVERY_S;
+                    last_mode.clone_from(&progress.mode);
+                    let _ = writeln!(io::stderr(), "{}", plain_line(progress));
+                }
+            }
+            Screen::Panel(terminal) => {
+                let (title, duration_s) = (&self.title, self.duration_s);
+                let _ = terminal.draw(|frame| draw(frame, title, duration_s, progress));
+            }
+        }
+    }
+
+    /// Leaves the last state on the screen and moves below it.
+    pub fn finish(self) {
+        if let Screen::Panel(_) = self.screen {
+            let _ = writeln!(io::stderr());
+        }
+    }
+}
+
+impl Screen {
+    fn open(lines: u16) -> Self {
+        let plain = Self::Lines { next_s: 0.0, last_mode: String::new() };
+        if !io::stderr().is_terminal() {
+            return plain;
+        }
+        let options = TerminalOptions { viewport: Viewport::Inline(lines) };
+        match Terminal::with_options(CrosstermBackend::new(io::stderr()), options) {
+            Ok(terminal) => Self::Panel(Box::new(terminal)),
+            Err(_) => plain,
+        }
+    }
+}
+
+fn draw(frame: &mut Frame<'_>, title: &str, duration_s: f64, progress: &Progress) {
+    let area: Rect = frame.area();
+    let bar_cells = usize::from(area.width).saturating_sub(AROUND_BAR).min(BAR_CELLS);
+    let mut lines = vec![
+        Line::from(vec![
+            Span::styled(title.to_owned(), Style::new().add_modifier(Modifier::BOLD)),
+            Span::raw(format!("   {:.0} of {duration_s:.0} s", progress.at_s)),
+        ]),
+        state_line(progress),
+        Line::default(),
+    ];
+    let largest = progress.flows.iter().map(|flow| flow.ip_mbps).fold(0.1, f64::max);
+    lines.extend(progress.flows.iter().take(MAX_FLOWS).map(|flow| flow_line(flow, largest, bar_cells)));
+    if progress.flows.len() > MAX_FLOWS {
+        lines.push(Line::from(format!("  and {} more", progress.flows.len() - MAX_FLOWS)));
+    }
+    if let Some(reason) = progress.invalid_because.first() {
+        lines.push(Line::styled(format!("INVALID: {reason}"), Style::new().fg(Color::Red)));
+    }
+    frame.render_widget(Paragraph::new(Text::from(lines)), area);
+}
+
+fn state_line(progress: &Progress) -> Line<'static> {
+    let colour = if progress.mode == "inserted" { Color::Green } else { Color::Yellow };
+    let service = progress.service_rate_mbps.map_or_else(|| "-".to_owned(), |c| format!("{c:.2} Mb/s"));
+    let late = progress.lateness_p99_us.map_or_else(String::new, |us| format!("   late p99 {:.2} ms", us / 1e3));
+    Line::from(vec![
+        Span::raw("box "),
+        Span::styled(progress.mode.to_uppercase(), Style::new().fg(colour).add_modifier(Modifier::BOLD)),
+        Span::raw(format!(
+            "   total {:.2} Mb/s   service rate {service}   AP queue {} packets{late}",
+            progress.total_ip_mbps, progress.ap_queue_packets
+        )),
+    ])
+}
+
+fn flow_line(flow: &FlowProgress, largest_mbps: f64, bar_cells: usize) -> Line<'static> {
+    let (arrow, colour) = match flow.direction {
+        Direction::Up => ("^", Color::LightRed),
+        Direction::Down => ("v", Color::LightBlue),
+    };
+    let eighths = (flow.ip_mbps / largest_mbps * bar_cells as f64 * 8.0).round().max(0.0) as usize;
+    Line::from(vec![
+        Span::raw(format!("{arrow} {:<12} ", truncated(&flow.app, 12))),
+        Span::styled(bar(eighths), Style::new().fg(colour)),
+        Span::raw(format!(" {:.2}", flow.ip_mbps)),
+    ])
+}
+
+/// A bar of so many eighths of a cell.
+fn bar(eighths: usize) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
+}
+
+fn truncated(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+fn plain_line(progress: &Progress) -> String {
+    let sum = |direction| -> f64 {
+        // An empty sum of floats is -0.0, which would print with its sign.
+        progress.flows.iter().filter(|flow| flow.direction == direction).map(|flow| flow.ip_mbps).sum::<f64>() + 0.0
+    };
+    let invalid = progress.invalid_because.first().map_or_else(String::new, |reason| format!("  INVALID: {reason}"));
+    format!(
+        "{:6.1} s  {:<9}  up {:.2}  down {:.2}  total {:.2} Mb/s  AP queue {}{invalid}",
+        progress.at_s,
+        progress.mode,
+        sum(Direction::Up),
+        sum(Direction::Down),
+        progress.total_ip_mbps,
+        progress.ap_queue_packets
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_grow_by_eighths() {
+        assert_eq!(bar(0), "");
+        assert_eq!(bar(3), "▍");
+        assert_eq!(bar(17), "██▏");
+    }
+
+    #[test]
+    fn a_plain_line_sums_by_direction() {
+        let flow = |app: &str, direction, ip_mbps| FlowProgress { app: app.into(), direction, ip_mbps };
+        let progress = Progress {
+            at_s: 5.0,
+            mode: "bypassed".into(),
+            flows: vec![flow("a", Direction::Up, 1.5), flow("b", Direction::Up, 1.0), flow("c", Direction::Down, 0.25)],
+            total_ip_mbps: 2.75,
+            ap_queue_packets: 9,
+            service_rate_mbps: None,
+            lateness_p99_us: None,
+            invalid_because: Vec::new(),
+        };
+        let line = plain_line(&progress);
+        assert!(line.contains("up 2.50  down 0.25  total 2.75 Mb/s  AP queue 9"), "{line}");
+    }
+}

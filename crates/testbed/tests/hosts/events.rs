@@ -1,0 +1,49 @@
+//! Stations that come, go and change their rate while the run goes on.
+
+use crate::common;
+
+#[test]
+fn a_station_comes_changes_its_rate_and_goes() {
+    let Some(_turn) = common::turn() else { return };
+    let rest = r#"
+        [[udp]]
+        name = "down"
+        stations = ["sta2"]
+        server = "server"
+        direction = "down"
+        rate = "8 Mb/s"
+        start = "2 s"
+        payload = "1472 bytes"
+        [[event]]
+        at = "2 s"
+        do = "join"
+        stations = ["sta2"]
+        [[event]]
+        at = "3 s"
+        do = "rate"
+        stations = ["sta2"]
+        rate = "2 Mb/s"
+        [[event]]
+        at = "4 s"
+        do = "leave"
+        stations = ["sta2"]
+    "#;
+    let scenario = common::scenario(2, rest);
+    let mut options = common::options();
+    // With the box, which is told of each of these.
+    options.always_box = true;
+    let result = evenair_testbed::run(&scenario, &options, |_| {}).expect("runs");
+    let rates = &result.series.flows[0].ip_mbps;
+    eprintln!("{rates:?} {:?} {:?} {:?}", result.events, result.losses, result.invalid_because);
+    assert_eq!(rates[..2], [0.0, 0.0], "absent");
+    // 5.7 Mb/s by the model at 11 Mb/s, less the second in which the address is resolved again and again.
+    assert!(rates[2] > 2.0, "{rates:?}");
+    // At 2 Mb/s the medium carries 1.6; a queue of 100 packets sent at the old rate comes first.
+    assert!(rates[3] > 1.0 && rates[3] < 3.2, "{rates:?}");
+    assert!(rates[4] < 0.05, "gone: {rates:?}");
+    let words: Vec<_> = result.events.iter().map(|event| event.what.as_str()).filter(|what| *what != "note").collect();
+    assert_eq!(words, ["join", "rate", "leave"]);
+    let lost = |reason: &str| result.losses.iter().any(|loss| loss.reason == reason);
+    assert!(lost("not associated") && lost("buffer full"), "{:?}", result.losses);
+    assert!(!result.invalid_because.iter().any(|why| why.contains("box")), "{:?}", result.invalid_because);
+}

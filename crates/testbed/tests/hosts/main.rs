@@ -1,0 +1,11 @@
+//! Runs with real hosts: each test makes network namespaces and needs the right to. They are one program, so that they
+//! take turns (see [`common::turn`]).
+
+mod apps;
+mod cleanup;
+mod common;
+mod events;
+mod management;
+mod middlebox;
+mod ping;
+mod saturation;
