@@ -4,7 +4,7 @@
 /// State of one recovery, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prr {
-    /// Outstanding when recovery began (RecoverFS).
+    /// In the network when recovery began (RecoverFS).
     flight: u64,
     delivered: u64,
     out: u64,

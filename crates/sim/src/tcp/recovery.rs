@@ -184,8 +184,9 @@ impl Recovery {
 
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
     fn enter_fast(&mut self, news: News, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+        let outstanding = self.in_network(flight, board, window);
         // What limited transmit sent does not count.
-        window.on_congestion(self.in_network(flight, board, window).min(self.flight_before_duplicates));
+        window.on_congestion(outstanding.min(self.flight_before_duplicates));
         self.phase = Phase::Fast;
         self.recover = flight.nxt;
         self.forced = true;
@@ -201,7 +202,7 @@ impl Recovery {
                 board.mark_lost(flight.mss);
             }
             LossRecovery::SackPrr => {
-                self.prr = Some(Prr::new(flight.size()));
+                self.prr = Some(Prr::new(outstanding));
                 self.continue_with_sack(news, flight, board, window);
             }
         }
@@ -251,8 +252,9 @@ impl Recovery {
         board.mark_all_lost(flight.una, flight.nxt);
     }
 
-    /// What the threshold is computed from: FlightSize, less what is known to have left the network. Right after a
-    /// recovery, FlightSize can be two windows, most of it SACKed; half of it would be no reduction.
+    /// What the threshold and PRR's proportion are computed from: FlightSize, less what is known to have left the
+    /// network. Right after a recovery, FlightSize can be two windows, most of it SACKed; half of it would be no
+    /// reduction.
     fn in_network(&self, flight: Flight, board: &Scoreboard, window: &Window) -> u64 {
         match self.phase {
             Phase::Open => flight.size().min(window.cwnd()),

@@ -165,6 +165,41 @@ fn the_first_timeout_is_the_one_of_rfc_6298() {
 }
 
 #[test]
+fn a_segment_sent_twice_gives_no_sample_and_the_doubled_timeout_stays() {
+    let config = Config { timestamps: false, ..Config::rfc() }.without_delayed_ack();
+    let mut net = Net::new(&config).lose_once(vec![1]);
+    net.a().write(Bytes(1_000));
+    net.run_for(Span::from_secs(3));
+    assert_eq!((net.received_by_b(), net.a().stats().timeouts), (1_000, 1));
+    assert_eq!((net.a().srtt(), net.a().rto()), (Some(Span::from_millis(100)), Span::from_secs(2)));
+    net.a().write(Bytes(1_000));
+    net.run_for(Span::from_secs(3));
+    assert_eq!(net.a().rto(), Span::from_secs(1));
+    // Timestamps tell which of the two was acknowledged.
+    let mut net = Net::new(&Config { timestamps: true, ..config }).lose_once(vec![1]);
+    net.a().write(Bytes(1_000));
+    net.run_for(Span::from_secs(3));
+    assert_eq!((net.a().srtt(), net.a().rto()), (Some(Span::from_millis(100)), Span::from_secs(1)));
+}
+
+#[test]
+fn what_a_needless_timeout_sends_twice_is_not_taken_for_loss() {
+    // The first flight arrives after the timeout; its acknowledgments release repetitions, whose duplicate
+    // acknowledgments come back when new data is outstanding.
+    let config = Config { timestamps: false, recovery: LossRecovery::NewReno, ..Config::rfc() }.without_delayed_ack();
+    let mut count = 0;
+    let mut net = Net::new(&config).fate(Side::A, move |s| {
+        count += u32::from(s.len > 0);
+        if s.len > 0 && count <= 10 { Fate::Late(Span::from_millis(1_000)) } else { Fate::Deliver }
+    });
+    net.a().write(Bytes(100 * MSS));
+    net.run_for(Span::from_secs(20));
+    assert_eq!(net.received_by_b(), 100 * MSS);
+    assert!(net.a().stats().retransmissions > 4 && net.a().stats().timeouts == 1, "{:?}", net.a().stats());
+    assert_eq!(net.a().stats().fast_recoveries, 0);
+}
+
+#[test]
 fn after_a_timeout_only_what_is_missing_is_sent_again_with_sack() {
     // The whole tail is lost but one segment: no three duplicates, so the timer runs out.
     for (recovery, most) in [(LossRecovery::Sack, 8), (LossRecovery::NewReno, 10)] {

@@ -277,6 +277,22 @@ mod tests {
     }
 
     #[test]
+    fn cubic_gives_way_where_it_did_not_get_back_to_its_last_window() {
+        for (fast_convergence, plateau) in [(true, 800.0 * 0.85), (false, 800.0)] {
+            let algorithm = Algorithm::Cubic { fast_convergence, hystart: false };
+            let mut fed = Fed::new(&Config { algorithm, ..config(Growth::Bytes { limit: u32::MAX }) });
+            for segments in [1000, 800] {
+                fed.window.set(segments * MSS);
+                fed.window.on_congestion(segments * MSS);
+            }
+            fed.window.set(560 * MSS);
+            let k = ((plateau - 560.0) / 0.4f64).cbrt();
+            (0..(k * 10.0) as u32).for_each(|_| fed.round(1));
+            assert!((fed.segments() - plateau).abs() < 2.0, "{}, flat at {plateau}", fed.segments());
+        }
+    }
+
+    #[test]
     fn cubic_is_friendly_to_reno_on_a_short_small_path() {
         let mut fed = Fed::new(&Config {
             algorithm: Algorithm::Cubic { fast_convergence: true, hystart: false },
