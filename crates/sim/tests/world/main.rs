@@ -3,3 +3,4 @@
 mod adwiser;
 mod laws;
 mod ns3;
+mod rate_control;
