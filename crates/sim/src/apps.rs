@@ -18,7 +18,7 @@ use evenair_units::{Bytes, Instant, Span, Streams};
 use crate::SimError;
 use crate::agenda::{Side, Task};
 use crate::air::Air;
-use crate::connections::{Connections, algorithm, ip_header};
+use crate::connections::{Connections, Ticket, algorithm, ip_header};
 use crate::meter::{TcpSample, data_direction};
 use crate::packet::{Body, Packet};
 use crate::tcp::{self, CloseReason, Config};
@@ -50,7 +50,7 @@ pub(crate) struct App {
 
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Bulk { bytes: Option<Bytes>, connection: Option<u32>, established: bool },
+    Bulk { bytes: Option<Bytes>, connection: Option<Ticket>, established: bool },
     Datagrams { payload: Bytes, gap: Span, next: Instant, sleeps: bool },
     Web(Box<Reader>),
     Ping { interval: Span, rtts_ms: Vec<f64> },
@@ -106,7 +106,7 @@ impl App {
     /// How the sender of a bulk transfer stands.
     pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
         let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
-        let tcp = connections.tcp(connection, self.sender());
+        let tcp = connections.tcp(connections.find(connection)?, self.sender());
         Some(TcpSample {
             cwnd_segments: tcp.cwnd().0 as f64 / tcp.segment_payload().0 as f64,
             rtt: tcp.srtt(),
@@ -167,8 +167,9 @@ impl World<'_> {
         app.runs = false;
         match &mut app.kind {
             Kind::Bulk { connection, .. } => {
-                let connection = connection.take();
-                connection.into_iter().for_each(|connection| self.cut(connection));
+                if let Some(connection) = connection.take().and_then(|ticket| self.connections.find(ticket)) {
+                    self.cut(connection);
+                }
             }
             Kind::Web(_) => self.abandon_page(number),
             Kind::Datagrams { .. } | Kind::Ping { .. } => {}
@@ -216,9 +217,10 @@ impl World<'_> {
     fn open_bulk(&mut self, number: u32) {
         let app = &mut self.apps[number as usize];
         let opened = self.connections.open(number, &app.tcp);
+        let ticket = self.connections.ticket(opened);
         let sender = self.connections.tcp_mut(opened, app.sender());
         if let Kind::Bulk { bytes, connection, established } = &mut app.kind {
-            (*connection, *established) = (Some(opened), false);
+            (*connection, *established) = (Some(ticket), false);
             match *bytes {
                 Some(bytes) => {
                     sender.write(bytes);
@@ -240,11 +242,11 @@ impl World<'_> {
                 }
             }
             tcp::Event::Drained => {}
-            tcp::Event::Closed(reason) => self.on_bulk_closed(number, side, reason),
+            tcp::Event::Closed(reason) => self.on_bulk_closed(number, connection, side, reason),
         }
     }
 
-    fn on_bulk_closed(&mut self, number: u32, side: Side, reason: CloseReason) {
+    fn on_bulk_closed(&mut self, number: u32, connection: u32, side: Side, reason: CloseReason) {
         let Kind::Bulk { established, .. } = self.apps[number as usize].kind else { return };
         if reason == CloseReason::Normal {
             return;
@@ -256,11 +258,7 @@ impl World<'_> {
             format!("{name}: the connection ended: {reason:?}{}", if again { "; trying again" } else { "" }),
         );
         if again {
-            if let Kind::Bulk { connection, .. } = &mut self.apps[number as usize].kind
-                && let Some(connection) = connection.take()
-            {
-                self.connections.forget(connection);
-            }
+            self.connections.forget(connection);
             self.agenda.enter(self.now + RETRY, Task::App(number));
         }
     }

@@ -21,6 +21,13 @@ pub(crate) struct Pair {
     server: End,
 }
 
+/// A connection by its place and its serial number: the place may be another's by the time it is looked up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    connection: u32,
+    serial: u32,
+}
+
 #[derive(Debug)]
 struct End {
     tcp: Connection,
@@ -81,6 +88,16 @@ impl Connections {
         }
     }
 
+    /// A name of the connection that outlives it.
+    pub(crate) fn ticket(&self, connection: u32) -> Ticket {
+        Ticket { connection, serial: self.get(connection).serial }
+    }
+
+    /// The place of a connection, while it is there.
+    pub(crate) fn find(&self, ticket: Ticket) -> Option<u32> {
+        Some(ticket.connection).filter(|&connection| self.is(connection, ticket.serial))
+    }
+
     /// Whether a segment belongs to the connection that has this place now.
     pub(crate) fn is(&self, connection: u32, serial: u32) -> bool {
         let pair = &self.pairs[connection as usize];
@@ -102,8 +119,9 @@ impl Connections {
 
     /// An endpoint's entry came up at `now`. Whether there was something due.
     pub(crate) fn ring(&mut self, agenda: &mut Agenda, now: Instant, connection: u32, side: Side) -> bool {
+        let open = self.get(connection).open;
         let end = self.end(connection, side);
-        if !end.alarm.rings(now) {
+        if !end.alarm.rings(now) || !open {
             return false;
         }
         match end.tcp.poll_deadline() {
@@ -118,7 +136,7 @@ impl Connections {
         }
     }
 
-    /// The place may be used again. Entries of its alarms that are still to come find nothing due.
+    /// The place may be used again. Entries of its alarms that are still to come find it closed, or nothing due.
     pub(crate) fn forget(&mut self, connection: u32) {
         let pair = &mut self.pairs[connection as usize];
         if std::mem::take(&mut pair.open) {

@@ -142,7 +142,7 @@ impl World<'_> {
                     self.complete(number, place);
                 }
             }
-            (Side::Station, tcp::Event::Closed(reason)) => {
+            (_, tcp::Event::Closed(reason)) => {
                 let name = &self.scenario.apps[number as usize].name;
                 self.note("note", format!("{name}: a page was not read: {reason:?}"));
                 self.abandon_page(number);

@@ -271,6 +271,25 @@ fn a_bulk_transfer_fills_the_internet_link() {
     assert!((steady - (1.0 + 52.0 / 3000.0)).abs() < 0.02, "{steady} Mb/s");
 }
 
+/// The file's connection is gone after TIME-WAIT, and the endless transfer that begins then takes its place. The end of
+/// the file's application must leave it alone.
+#[test]
+fn an_application_cuts_its_own_connections_only() {
+    let bulk = |name: &str, more: &str| {
+        format!("[[bulk]]\nname = \"{name}\"\nstations = [\"sta\"]\nserver = \"near\"\ndirection = \"down\"\n{more}\n")
+    };
+    let file = bulk("file", "size = \"1 MB\"\nstop = \"75 s\"");
+    let endless = bulk("endless", "start = \"70 s\"\nstop = \"85 s\"");
+    let text = alone(&(file + &endless)).replace("\"20 s\"", "\"90 s\"");
+    let result = simulate(&text);
+    let goodput = |app: usize, second: usize| result.series.flows[app].goodput_mbps[second];
+    let file: f64 = result.series.flows[0].goodput_mbps.iter().sum::<f64>() / 8.0;
+    assert!((file - 1.0).abs() < 1e-6, "{file} MB");
+    assert!(goodput(1, 74) > 4.0 && goodput(1, 80) > 4.0, "the transfer was cut");
+    assert!(goodput(1, 87) == 0.0, "the transfer was not cut");
+    assert!(result.events.iter().all(|event| event.what != "note"), "{:?}", result.events);
+}
+
 #[test]
 fn what_is_not_simulated_is_refused() {
     let ping = "[[ping]]\nname = \"echo\"\nstations = [\"sta\"]\nserver = \"far\"\n";
