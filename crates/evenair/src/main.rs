@@ -52,8 +52,20 @@ enum Command {
     Agent,
 }
 
+impl Command {
+    /// Commands that only print may end where nobody reads on. The others have sockets and children, whose end is an
+    /// error to be handled and not the end of the program.
+    const fn ends_with_its_reader(&self) -> bool {
+        matches!(self, Self::Status(_) | Self::Scenario(_) | Self::Replay { .. })
+    }
+}
+
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = Cli::parse().command;
+    if command.ends_with_its_reader() {
+        evenair_sys::process::end_with_the_reader();
+    }
+    let outcome = match command {
         Command::Demo(args) => demo::demo(&args),
         Command::Testbed(command) => commands::testbed::run(command),
         Command::Scenario(command) => commands::scenario::run(command),

@@ -128,7 +128,9 @@ impl Tcp {
             Covered::InOrder(bytes) => bytes,
             Covered::Duplicate(bytes) => bytes * REDUCTION_PERCENT / 100,
         };
-        let released = self.wlan.packets(sent_for_it + self.growth.take(sent_for_it));
+        // What is not charged must not count as charged: what has arrived of it is growth.
+        let charged = sent_for_it.min(MAX_RELEASED_MILLI * self.wlan.segment() / 1_000);
+        let released = self.wlan.packets(charged + self.growth.take(charged));
         let opens_or_closes = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
         let ack_milli = match tcp.payload {
             _ if opens_or_closes => 1_000,
@@ -387,6 +389,15 @@ mod tests {
         assert_eq!(released(&mut tcp, &ack(1, 12)), 3_000);
         (25..27).for_each(|j| _ = tcp.note_arrival(&data(1 + j * 1448), DATA));
         assert_eq!(released(&mut tcp, &ack(1, 14)), 2_000);
+    }
+
+    #[test]
+    fn what_was_not_charged_does_not_pay_for_growth() {
+        let mut tcp = upload(1, 500);
+        // A hole was filled. It covers 500 segments and is charged for 64.
+        assert_eq!(released(&mut tcp, &ack(1, 500)), MAX_RELEASED_MILLI);
+        (500..600).for_each(|j| _ = tcp.note_arrival(&data(1 + j * 1448), DATA));
+        assert_eq!(tcp.growth.uncharged, (100 - 64) * 1448);
     }
 
     #[test]

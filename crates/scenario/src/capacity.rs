@@ -13,6 +13,9 @@ use evenair_wifi::{PhyRate, TcpShape, tcp_capacity};
 use crate::config::Problems;
 use crate::{Action, App, AppKind, Direction, IpVersion, Phase, Place, Scenario};
 
+/// With delayed ACKs.
+const USUAL_D: f64 = 2.0;
+
 /// One TCP transfer that is active throughout a phase.
 struct Transfer {
     app: usize,
@@ -24,17 +27,18 @@ struct Transfer {
 }
 
 impl Scenario {
-    /// C* of a phase in Mb/s, IP-level bits of DATA and ACKs.
+    /// C* of a phase in Mb/s, IP-level bits of DATA and ACKs, with the d (DATA packets for each ACK) that was measured
+    /// for each application, by its number; where none was, 2 as with delayed ACKs (RFC 9293, 3.8.6.3).
     ///
     /// `None` where the formula does not apply: no transfers, other traffic than bulk transfers and pings, or
     /// stations and transfers that come, go or change inside the phase.
-    pub fn capacity_mbps(&self, phase: &Phase) -> Option<f64> {
+    pub fn capacity_mbps(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         let inside = |at: Span| at > phase.from && at < phase.to;
         let population_changes = |event: &crate::Event| match event.action {
             Action::Join(_) | Action::Leave(_) | Action::Rate(..) => inside(event.at),
             Action::Insert | Action::Bypass => false,
         };
-        let transfers = self.transfers(phase)?;
+        let transfers = self.transfers(phase, measured_d)?;
         let steady = !self.events.iter().any(population_changes);
         if !steady || transfers.is_empty() {
             return None;
@@ -47,7 +51,7 @@ impl Scenario {
 
     /// The transfers of a phase; `None` where there is traffic that the formula does not know, or a transfer runs only
     /// for a part of the phase.
-    fn transfers(&self, phase: &Phase) -> Option<Vec<Transfer>> {
+    fn transfers(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<Vec<Transfer>> {
         let mut transfers = Vec::new();
         for (index, app) in self.apps.iter().enumerate() {
             let stop = app.stop.unwrap_or(self.duration);
@@ -56,7 +60,7 @@ impl Scenario {
             }
             match app.kind {
                 AppKind::Bulk { bytes: None, .. } if app.start <= phase.from && stop >= phase.to => {
-                    transfers.push(self.transfer(index, app, phase.from)?);
+                    transfers.push(self.transfer(index, app, phase.from, measured_d(index).unwrap_or(USUAL_D))?);
                 }
                 AppKind::Ping { .. } => {}
                 AppKind::Bulk { .. } | AppKind::Udp { .. } | AppKind::Web { .. } => return None,
@@ -65,7 +69,7 @@ impl Scenario {
         Some(transfers)
     }
 
-    fn transfer(&self, index: usize, app: &App, at: Span) -> Option<Transfer> {
+    fn transfer(&self, index: usize, app: &App, at: Span, d: f64) -> Option<Transfer> {
         let Place::Station { weight, class, .. } = self.hosts[app.station].place else { return None };
         let rate = self.rate_at(app.station, at)?;
         let options = if self.tcp.timestamps { 12 } else { 0 };
@@ -76,7 +80,8 @@ impl Scenario {
         let shape = TcpShape {
             data_ip: Bytes(1500),
             ack_ip: Bytes(headers + options),
-            d_milli: 2000,
+            // No fewer DATA packets than ACKs: more of these are duplicates, which are not what C* is about.
+            d_milli: (d.max(1.0) * 1000.0) as u32,
             rts_threshold: self.radio.rts_threshold,
         };
         let capacity_mbps = tcp_capacity(&self.radio.phy, rate, &shape).as_mbps_f64();

@@ -48,7 +48,7 @@ pub(crate) struct ScenarioRaw {
     /// Readers of web pages.
     #[serde(default)]
     pub web: Vec<WebRaw>,
-    /// ICMP echo from stations to a server.
+    /// UDP echo from stations to a server.
     #[serde(default)]
     pub ping: Vec<PingRaw>,
     /// Settings of every host's TCP.
@@ -250,7 +250,7 @@ application!(
 );
 
 application!(
-    /// ICMP echo from stations to a server.
+    /// UDP echo from stations to a server.
     PingRaw {
         /// Time between requests. Default: "200 ms".
         pub interval: Option<Written<Span>>,

@@ -199,7 +199,7 @@ pub enum AppKind {
         /// Pause between the end of a page and the next request.
         think: Span,
     },
-    /// ICMP echo from the station to the server.
+    /// UDP echo from the station to the server.
     Ping {
         /// Time between requests.
         interval: Span,

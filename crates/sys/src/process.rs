@@ -39,6 +39,13 @@ pub fn tie<'a>(command: &'a mut Command, namespace: Option<BorrowedFd<'_>>) -> &
     unsafe { command.pre_exec(before_exec) }
 }
 
+/// Lets this process end quietly when its reader has gone (`evenair status | head`), as programs of the command line
+/// do; Rust's runtime would make it an error of every print.
+pub fn end_with_the_reader() {
+    // SAFETY: SIG_DFL is a valid disposition, and no handler of this process is replaced: the runtime only ignores it.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// Sends a signal to a process.
 ///
 /// # Errors

@@ -68,6 +68,16 @@ pub struct Status {
     pub capacity_mbps: f64,
     /// What became of every packet.
     pub packets: Packets,
+    /// Its hold on the path.
+    pub hold: Hold,
+}
+
+/// The box's hold on the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Hold {
+    /// How often it ran out because the box was late.
+    pub lapses: u64,
 }
 
 /// The box's account of packets.

@@ -282,6 +282,12 @@ impl<'a> Session<'a> {
         {
             self.faults.push("the box's account of packets does not add up".to_owned());
         }
+        if let Some(status) = &self.collected.last_status
+            && status.hold.lapses > 0
+        {
+            let times = status.hold.lapses;
+            self.faults.push(format!("the box was held up so long that traffic went past it, {times} times"));
+        }
         drop(self.fleet);
         drop(self.middlebox);
         self.radio.stop()?;

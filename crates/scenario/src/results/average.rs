@@ -36,7 +36,7 @@ impl PhaseResult {
             to_s: phase.to.as_secs_f64(),
             total_ip_mbps,
             total_goodput_mbps: flows.iter().map(|flow| flow.goodput_mbps).sum(),
-            capacity_cstar_mbps: scenario.capacity_mbps(phase),
+            capacity_cstar_mbps: scenario.capacity_mbps(phase, |app| flows[app].d),
             service_rate_mbps: mean(part(&series.service_rate_mbps, &intervals).iter().copied().flatten()),
             stations: stations(&flows, total_ip_mbps),
             directions: Directions { up_ip_mbps: of(Direction::Up), down_ip_mbps: of(Direction::Down) },
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(inserted.flows[1].d, Some(2.0));
         assert_eq!(inserted.flows[1].rate_mbps, 11.0);
         assert_eq!(inserted.stations.len(), 2);
-        assert!(scenario.capacity_mbps(&scenario.measure.phases[0]).is_some());
+        assert!(scenario.capacity_mbps(&scenario.measure.phases[0], |_| None).is_some());
     }
 
     #[test]
