@@ -39,7 +39,7 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
                     Ok(scenario) => println!("{}: right: {}", file.display(), describe(&scenario)),
                     Err(error) => {
                         right = false;
-                        eprintln!("{error:#}");
+                        eprintln!("{error}");
                     }
                 }
             }
