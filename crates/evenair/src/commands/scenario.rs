@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use evenair_scenario::Scenario;
 
-use super::testbed::{key_and_value, load};
+use super::scenario_run::{key_and_value, load};
 
 /// What `evenair scenario` does.
 #[derive(Subcommand)]
