@@ -6,12 +6,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use evenair_scenario::Scenario;
 
+use crate::commands::scenario_run::run_into;
 use crate::commands::testbed::{options, run_scenario};
-use crate::output;
 
 /// The scenario that is shown, part of the program so that the demo needs no file.
 const SCENARIO: &str = include_str!("../../../scenarios/adwiser/a11-equal-up-and-down.toml");
@@ -28,18 +28,11 @@ pub struct DemoArgs {
 /// Runs the demo and prints what it showed.
 pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let scenario = Scenario::parse(SCENARIO, FILE)?;
-    let directory = output::new_directory(&args.out, "demo")?;
     introduce(&scenario);
-    let outcome = run_scenario(&scenario, &options()?, false);
-    if outcome.is_err() {
-        let _ = std::fs::remove_dir(&directory);
-    }
-    let result = outcome?;
-    output::write(&directory, &result)?;
-    println!("\n{}", evenair_scenario::results::summary(&result));
-    println!("Plots and tables: {}", directory.join("report.html").display());
+    let options = options()?;
+    let code = run_into(&args.out, "demo", || run_scenario(&scenario, &options, false))?;
     println!("The same run again, or changed: evenair testbed run {FILE} --set seed=2");
-    if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
+    Ok(code)
 }
 
 fn introduce(scenario: &Scenario) {

@@ -78,7 +78,36 @@ fn main() -> ExitCode {
         Command::Agent => commands::testbed::agent(),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("evenair: {error:#}");
+        eprintln!("evenair: {}", in_one_line(&error));
         ExitCode::FAILURE
     })
+}
+
+/// What went wrong, then each cause that has not been said yet: some errors tell their cause themselves.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = std::io::Error::other("the disk is full");
+        let error = anyhow::Error::new(cause).context("cannot write x: the disk is full").context("no result");
+        assert_eq!(in_one_line(&error), "no result: cannot write x: the disk is full");
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
 }

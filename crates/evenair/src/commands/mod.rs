@@ -2,4 +2,5 @@
 
 pub mod live;
 pub mod scenario;
+pub mod scenario_run;
 pub mod testbed;

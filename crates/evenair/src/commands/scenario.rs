@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use evenair_scenario::Scenario;
 
-use super::testbed::{key_and_value, load};
+use super::scenario_run::{key_and_value, load};
 
 /// What `evenair scenario` does.
 #[derive(Subcommand)]
@@ -39,7 +39,7 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
                     Ok(scenario) => println!("{}: right: {}", file.display(), describe(&scenario)),
                     Err(error) => {
                         right = false;
-                        eprintln!("{error:#}");
+                        eprintln!("{error}");
                     }
                 }
             }

@@ -1,19 +1,19 @@
 //! `evenair testbed`: runs of scenarios between real hosts.
 
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, Subcommand};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::RunResult;
 use evenair_testbed::TestbedOptions;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::output;
+use super::scenario_run::ScenarioRun;
 use crate::view::View;
 
 /// What `evenair testbed` does.
@@ -38,17 +38,8 @@ pub enum TestbedCommand {
 /// What `evenair testbed run` is told.
 #[derive(Args)]
 pub struct RunArgs {
-    /// The scenario file
-    file: PathBuf,
-    /// Replace a value of the file, for instance `--set seed=7` or `--set radio.ap_buffer="50 packets"`
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    sets: Vec<(String, String)>,
-    /// Where the results go, in a directory of their own
-    #[arg(long, default_value = "results", value_name = "DIR")]
-    out: PathBuf,
-    /// Show no live view
-    #[arg(long)]
-    quiet: bool,
+    #[command(flatten)]
+    run: ScenarioRun,
     /// Record what the box is told, for `evenair replay`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -67,18 +58,6 @@ pub fn run(command: TestbedCommand) -> Result<ExitCode> {
 pub fn agent() -> Result<ExitCode> {
     evenair_testbed::agent::main().map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Loads a scenario, with values replaced.
-pub fn load(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    let sets: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    Ok(Scenario::load_with(file, &sets)?)
-}
-
-/// Reads `key=value` of a command line.
-pub fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, for instance seed=7")?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Options for a run by this very program, which Ctrl-C ends early and cleanly.
@@ -104,21 +83,9 @@ pub fn run_scenario(scenario: &Scenario, options: &TestbedOptions, quiet: bool) 
 }
 
 fn run_file(args: &RunArgs) -> Result<ExitCode> {
-    let scenario = load(&args.file, &args.sets)?;
     let mut options = options()?;
     options.record.clone_from(&args.record);
-    // The directory comes first: better to learn before the run than after it that nothing can be written.
-    let directory = output::new_directory(&args.out, &scenario.name)?;
-    let outcome = run_scenario(&scenario, &options, args.quiet);
-    if outcome.is_err() {
-        // Still empty, so nothing is lost; leaving it would only look like a result.
-        let _ = std::fs::remove_dir(&directory);
-    }
-    let result = outcome?;
-    output::write(&directory, &result)?;
-    println!("{}", evenair_scenario::results::summary(&result));
-    println!("results: {}", directory.display());
-    if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
+    args.run.run(|scenario, quiet| run_scenario(scenario, &options, quiet))
 }
 
 fn list() -> Result<ExitCode> {
