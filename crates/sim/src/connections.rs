@@ -1,0 +1,197 @@
+//! TCP connections: a table of pairs of endpoints.
+//!
+//! The station opens each connection and the server accepts it. Both endpoints live in one entry, which is used again
+//! when both are closed; a serial number tells strays of an earlier connection apart.
+
+use evenair_scenario::{Direction, IpVersion, TcpSpec};
+use evenair_units::{Bytes, Instant};
+
+use crate::SimError;
+use crate::agenda::{Agenda, Alarm, Side, Task};
+use crate::tcp::segment::Segment;
+use crate::tcp::{Algorithm, Config, Connection, LossRecovery, State};
+
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) app: u32,
+    /// Counts the connections of a run; its low part is the station's port.
+    pub(crate) serial: u32,
+    pub(crate) open: bool,
+    station: End,
+    server: End,
+}
+
+/// A connection by its place and its serial number: the place may be another's by the time it is looked up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    connection: u32,
+    serial: u32,
+}
+
+#[derive(Debug)]
+struct End {
+    tcp: Connection,
+    alarm: Alarm,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    pairs: Vec<Pair>,
+    free: Vec<u32>,
+    opened: u32,
+}
+
+impl Connections {
+    /// A connection of `app`: the station's SYN is ready.
+    ///
+    /// # Panics
+    /// If the settings were not checked.
+    pub(crate) fn open(&mut self, app: u32, config: &Config) -> u32 {
+        let end = |tcp: Result<Connection, _>| End { tcp: tcp.expect("settings were checked"), alarm: Alarm::OFF };
+        self.opened += 1;
+        let pair = Pair {
+            app,
+            serial: self.opened,
+            open: true,
+            station: end(Connection::connect(config.clone())),
+            server: end(Connection::listen(config.clone())),
+        };
+        if let Some(place) = self.free.pop() {
+            self.pairs[place as usize] = pair;
+            return place;
+        }
+        self.pairs.push(pair);
+        (self.pairs.len() - 1) as u32
+    }
+
+    pub(crate) fn get(&self, connection: u32) -> &Pair {
+        &self.pairs[connection as usize]
+    }
+
+    pub(crate) fn tcp(&self, connection: u32, side: Side) -> &Connection {
+        let pair = &self.pairs[connection as usize];
+        match side {
+            Side::Station => &pair.station.tcp,
+            Side::Server => &pair.server.tcp,
+        }
+    }
+
+    pub(crate) fn tcp_mut(&mut self, connection: u32, side: Side) -> &mut Connection {
+        &mut self.end(connection, side).tcp
+    }
+
+    fn end(&mut self, connection: u32, side: Side) -> &mut End {
+        let pair = &mut self.pairs[connection as usize];
+        match side {
+            Side::Station => &mut pair.station,
+            Side::Server => &mut pair.server,
+        }
+    }
+
+    /// A name of the connection that outlives it.
+    pub(crate) fn ticket(&self, connection: u32) -> Ticket {
+        Ticket { connection, serial: self.get(connection).serial }
+    }
+
+    /// The place of a connection, while it is there.
+    pub(crate) fn find(&self, ticket: Ticket) -> Option<u32> {
+        Some(ticket.connection).filter(|&connection| self.is(connection, ticket.serial))
+    }
+
+    /// Whether a segment belongs to the connection that has this place now.
+    pub(crate) fn is(&self, connection: u32, serial: u32) -> bool {
+        let pair = &self.pairs[connection as usize];
+        pair.open && pair.serial == serial
+    }
+
+    /// Sees to it that the endpoint is called at its deadline; gives the place free when both ends are closed.
+    pub(crate) fn settle(&mut self, agenda: &mut Agenda, connection: u32, side: Side) {
+        let end = self.end(connection, side);
+        let deadline = end.tcp.poll_deadline().map(|(at, _)| at);
+        agenda.arm(&mut end.alarm, deadline, Task::Tcp { connection, side });
+        if end.tcp.state() == State::Closed {
+            let pair = &self.pairs[connection as usize];
+            if pair.station.tcp.state() == State::Closed && pair.server.tcp.state() == State::Closed {
+                self.forget(connection);
+            }
+        }
+    }
+
+    /// An endpoint's entry came up at `now`. Whether there was something due.
+    pub(crate) fn ring(&mut self, agenda: &mut Agenda, now: Instant, connection: u32, side: Side) -> bool {
+        let open = self.get(connection).open;
+        let end = self.end(connection, side);
+        if !end.alarm.rings(now) || !open {
+            return false;
+        }
+        match end.tcp.poll_deadline() {
+            Some((at, _)) if at <= now => {
+                end.tcp.handle_timeout(now);
+                true
+            }
+            later => {
+                agenda.arm(&mut end.alarm, later.map(|(at, _)| at), Task::Tcp { connection, side });
+                false
+            }
+        }
+    }
+
+    /// The place may be used again. Entries of its alarms that are still to come find it closed, or nothing due.
+    pub(crate) fn forget(&mut self, connection: u32) {
+        let pair = &mut self.pairs[connection as usize];
+        if std::mem::take(&mut pair.open) {
+            self.free.push(connection);
+        }
+    }
+}
+
+impl Pair {
+    /// The station's port; the same one is used again only after 28 232 other connections.
+    pub(crate) fn station_port(&self) -> u16 {
+        // Linux's range of ephemeral ports.
+        32_768 + (self.serial % 28_232) as u16
+    }
+}
+
+/// The settings of every host's TCP that a scenario asks for: Linux, as far as it says nothing else.
+pub(crate) fn tcp_config(spec: &TcpSpec) -> Result<Config, SimError> {
+    let mut config = Config::linux();
+    config.algorithm = algorithm(&spec.congestion_control, spec.timestamps)?;
+    config.recovery = if spec.sack { LossRecovery::SackPrr } else { LossRecovery::NewReno };
+    config.timestamps = spec.timestamps;
+    config.window_scaling = spec.window_scaling;
+    config.receive_buffer = spec.rmem_max;
+    config.send_buffer = spec.wmem_max;
+    config.check()?;
+    Ok(config)
+}
+
+pub(crate) fn algorithm(name: &str, timestamps: bool) -> Result<Algorithm, SimError> {
+    match name {
+        "cubic" => Ok(Algorithm::Cubic { fast_convergence: true, hystart: timestamps }),
+        "reno" => Ok(Algorithm::Reno),
+        other => Err(SimError::CongestionControl(other.to_owned())),
+    }
+}
+
+/// Size of an IP header without options: RFC 791, RFC 8200.
+pub(crate) const fn ip_header(version: IpVersion) -> Bytes {
+    match version {
+        IpVersion::V4 => Bytes(20),
+        IpVersion::V6 => Bytes(40),
+    }
+}
+
+/// The way that a segment takes when `side` sends it.
+pub(crate) const fn way_from(side: Side) -> Direction {
+    match side {
+        Side::Station => Direction::Up,
+        Side::Server => Direction::Down,
+    }
+}
+
+/// Acknowledges and does nothing else.
+pub(crate) const fn is_pure_ack(segment: &Segment) -> bool {
+    let flags = segment.flags;
+    segment.len == 0 && flags.ack && !flags.syn && !flags.fin && !flags.rst
+}

@@ -1,0 +1,73 @@
+//! The discrete-event simulator: a scenario's hosts, applications, wires and air in virtual time.
+//!
+//! What decides about the network is not here but in the crates that the testbed and the box use too: the medium
+//! (`evenair-medium`), the wired links (`evenair-link`), the inline manager (`evenair-manager`). Here are the hosts:
+//! a [`tcp`] endpoint and applications, the order of events, and the counting. The result has the testbed's form and
+//! the testbed's definitions, so that one file of a scenario can be run by both and compared.
+//!
+//! A run is a function of the scenario (its seed included) and the version: the same bytes out, on any machine. Each
+//! component draws from a random stream of its own name, so that a station more does not change what another draws.
+//! Memory grows with what is under way at once, and with the intervals that are reported, not with the packets sent.
+//!
+//! One file a concern: `world` who hands a packet to whom; `agenda` what happens next; `packet` what travels; `air`,
+//! `wire` and `middlebox` the path; `connections`, `apps` and `web` the hosts; `meter` and `report` the results.
+//!
+//! Not here: ARP and neighbour discovery, association frames, a station's own queue discipline above the driver, ECN,
+//! receive buffers that grow by themselves, traffic between stations.
+
+mod agenda;
+mod air;
+mod apps;
+mod connections;
+mod error;
+mod meter;
+mod middlebox;
+mod packet;
+mod report;
+pub mod tcp;
+mod web;
+mod wire;
+mod world;
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{Progress, RunResult};
+
+pub use error::SimError;
+use world::World;
+
+/// What a run may be told beside its scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SimOptions {
+    /// Settings of every host's TCP in place of those that the scenario's `[tcp]` gives, for comparisons with other
+    /// stacks. An application's own congestion control still counts.
+    pub tcp: Option<tcp::Config>,
+}
+
+/// Runs a scenario to its end; `progress` is called at the end of each interval.
+///
+/// # Errors
+/// Where the scenario asks for what is not simulated.
+pub fn run(scenario: &Scenario, progress: impl FnMut(&Progress)) -> Result<RunResult, SimError> {
+    run_with(scenario, &SimOptions::default(), progress)
+}
+
+/// [`run`], with options.
+///
+/// # Errors
+/// Where the scenario or the options ask for what is not simulated.
+pub fn run_with(
+    scenario: &Scenario,
+    options: &SimOptions,
+    mut progress: impl FnMut(&Progress),
+) -> Result<RunResult, SimError> {
+    let tcp = match &options.tcp {
+        Some(config) => config.clone(),
+        None => connections::tcp_config(&scenario.tcp)?,
+    };
+    let mut world = World::new(scenario, &tcp)?;
+    while let Some(so_far) = world.run_interval() {
+        progress(&so_far);
+    }
+    world.check_conservation();
+    Ok(report::report(world))
+}

@@ -1,0 +1,227 @@
+//! The box between the access point and the wire: the deployed manager, in virtual time.
+//!
+//! As the live box does it, the manager sees the traffic from the insertion on until it has drained after a bypass;
+//! before and after that a bridge carries it past. What it may know of a packet is made from the packet's record, with
+//! the fields that parsing a frame would give.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig};
+use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use evenair_scenario::config::Problems;
+use evenair_scenario::{App, Direction, IpVersion, Place, Scenario};
+use evenair_units::{Bytes, Instant};
+use evenair_wifi::PhyRate;
+
+use crate::SimError;
+use crate::agenda::{Agenda, Alarm, Task};
+use crate::connections::Connections;
+use crate::packet::{Body, Packet, PacketId};
+use crate::tcp::segment::Segment;
+
+/// Destination, source, EtherType.
+const ETHERNET_HEADER: Bytes = Bytes(14);
+const ETHER_TYPE_V4: u16 = 0x0800;
+const ETHER_TYPE_V6: u16 = 0x86dd;
+/// IANA "Assigned Internet Protocol Numbers".
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// Server port of the first application, as in the testbed.
+const FIRST_SERVER_PORT: u16 = 20_000;
+/// Station's port of the first application that sends datagrams or echoes.
+const FIRST_DATAGRAM_PORT: u16 = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct Middlebox {
+    manager: Manager<PacketId>,
+    /// The box carries the traffic, not the bridge.
+    carries: bool,
+    alarm: Alarm,
+    /// Who talks to whom, by application.
+    talks: Vec<Talk>,
+    knows_stations: bool,
+    knows_rates: bool,
+}
+
+/// The addresses of an application's two ends.
+#[derive(Debug)]
+struct Talk {
+    station: (MacAddr, IpAddr),
+    /// The server's, or beyond the Internet link the router's MAC address.
+    server: (MacAddr, IpAddr),
+}
+
+impl Middlebox {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, SimError> {
+        let manager = Manager::new(config(scenario)?, Instant::ZERO);
+        Ok(Self {
+            manager,
+            carries: false,
+            alarm: Alarm::OFF,
+            talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
+            knows_stations: scenario.manager.knows_stations(),
+            knows_rates: scenario.manager.knows_rates(),
+        })
+    }
+
+    /// Whether packets go through it.
+    pub(crate) fn carries(&self) -> bool {
+        self.carries
+    }
+
+    pub(crate) fn handle_packet(&mut self, now: Instant, id: PacketId, packet: &Packet, connections: &Connections) {
+        let meta = self.meta(packet, connections);
+        self.manager.handle_packet(now, id, &meta);
+    }
+
+    pub(crate) fn command(&mut self, now: Instant, command: Command) {
+        self.carries |= command == Command::Insert;
+        self.manager.handle_command(now, command);
+    }
+
+    /// A station's rate changed; without one: it left. Where the scenario lets the box know.
+    pub(crate) fn observe(&mut self, now: Instant, host: usize, rate: Option<PhyRate>) {
+        let mac = mac_of(host);
+        match rate {
+            Some(rate) if self.knows_rates => {
+                self.manager.handle_observation(now, Observation::StationRate { mac, rate });
+            }
+            None if self.knows_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
+            _ => {}
+        }
+    }
+
+    /// Its entry came up.
+    pub(crate) fn ring(&mut self, now: Instant) {
+        if self.alarm.rings(now) && self.deadline().is_some_and(|at| at <= now) {
+            self.manager.handle_timeout(now);
+        }
+    }
+
+    /// The next decision. The bridge carries on once the manager has drained.
+    pub(crate) fn poll_output(&mut self) -> Option<Output<PacketId>> {
+        let output = self.manager.poll_output();
+        if output.is_none() {
+            self.carries &= self.manager.mode() != Mode::Bypassed;
+        }
+        output
+    }
+
+    pub(crate) fn settle(&mut self, agenda: &mut Agenda) {
+        let deadline = self.deadline();
+        agenda.arm(&mut self.alarm, deadline, Task::Box);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.manager.poll_deadline().map(|(at, _): (Instant, Reason)| at)
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        self.manager.mode()
+    }
+
+    /// Packets in its queues.
+    pub(crate) fn held(&self) -> u64 {
+        self.manager.counters().held
+    }
+
+    pub(crate) fn report(&self, now: Instant) -> Report {
+        self.manager.report(now)
+    }
+
+    fn meta(&self, packet: &Packet, connections: &Connections) -> PacketMeta {
+        let talk = &self.talks[packet.app as usize];
+        let server_port = FIRST_SERVER_PORT + packet.app as u16;
+        let station_port = match packet.body {
+            Body::Tcp { connection, .. } => connections.get(connection).station_port(),
+            Body::Datagram | Body::Echo { .. } => FIRST_DATAGRAM_PORT + packet.app as u16,
+        };
+        let (ingress, from, to, ports) = match packet.way {
+            Direction::Up => (Port::Wlan, talk.station, talk.server, (station_port, server_port)),
+            Direction::Down => (Port::Wire, talk.server, talk.station, (server_port, station_port)),
+        };
+        let (protocol, transport) = match &packet.body {
+            Body::Tcp { segment, .. } => (TCP, Transport::Tcp(tcp_meta(segment, ports))),
+            Body::Datagram | Body::Echo { .. } => (UDP, Transport::Udp { src_port: ports.0, dst_port: ports.1 }),
+        };
+        PacketMeta {
+            ingress,
+            frame_len: packet.len + ETHERNET_HEADER,
+            src: from.0,
+            dst: to.0,
+            vlan: None,
+            ether_type: if from.1.is_ipv4() { ETHER_TYPE_V4 } else { ETHER_TYPE_V6 },
+            ip: Some(IpMeta {
+                src: from.1,
+                dst: to.1,
+                protocol,
+                dscp: 0,
+                ecn: 0,
+                total_len: packet.len,
+                fragment: false,
+                transport,
+            }),
+        }
+    }
+}
+
+fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {
+    let bits = [
+        (segment.flags.syn, TcpFlags::SYN),
+        (segment.flags.ack, TcpFlags::ACK),
+        (segment.flags.fin, TcpFlags::FIN),
+        (segment.flags.rst, TcpFlags::RST),
+    ];
+    let flags = bits.into_iter().filter(|(set, _)| *set).fold(TcpFlags::default(), |flags, (_, bit)| flags.with(bit));
+    TcpMeta {
+        src_port,
+        dst_port,
+        seq: segment.wire_seq(),
+        ack: if segment.flags.ack { segment.wire_ack() } else { 0 },
+        flags,
+        window: segment.window,
+        payload: Bytes(u64::from(segment.len)),
+        window_scale: segment.syn.and_then(|syn| syn.window_shift),
+        mss: segment.syn.map(|syn| syn.mss),
+        sack: !segment.sack.is_empty(),
+    }
+}
+
+fn config(scenario: &Scenario) -> Result<Config, SimError> {
+    let Scenario { radio, manager, .. } = scenario;
+    let checked = manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
+    let mut config = checked.ok_or(SimError::Manager)?;
+    if manager.knows_stations() {
+        for (host, spec) in scenario.hosts.iter().enumerate() {
+            if let Place::Station { rate, weight, class } = spec.place {
+                let rate = if manager.knows_rates() { rate } else { config.default_rate };
+                config.stations.push(StationConfig { mac: mac_of(host), rate, weight, class });
+            }
+        }
+    }
+    Ok(config)
+}
+
+fn talk(scenario: &Scenario, app: &App) -> Talk {
+    let address = |host: usize| -> IpAddr {
+        let subnet = if scenario.hosts[host].place == Place::Wan { 2 } else { 1 };
+        let number = host as u16;
+        match app.ip {
+            IpVersion::V4 => {
+                Ipv4Addr::new(10, 233 + subnet as u8, (number / 200) as u8 + 1, (number % 200) as u8 + 1).into()
+            }
+            IpVersion::V6 => Ipv6Addr::new(0xfdea, 0, 0, subnet, 0, 0, 0, number + 1).into(),
+        }
+    };
+    let peer_mac = match scenario.hosts[app.peer].place {
+        Place::Wan => MacAddr([0x02, 0xea, 2, 0, 0, 1]),
+        Place::Lan | Place::Station { .. } => mac_of(app.peer),
+    };
+    Talk { station: (mac_of(app.station), address(app.station)), server: (peer_mac, address(app.peer)) }
+}
+
+/// The MAC address of a host, as in the testbed.
+fn mac_of(host: usize) -> MacAddr {
+    let [high, low] = (host as u16).to_be_bytes();
+    MacAddr([0x02, 0xea, 1, 0, high, low])
+}

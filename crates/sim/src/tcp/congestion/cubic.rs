@@ -1,0 +1,124 @@
+//! CUBIC (RFC 9438). Windows are segments and times seconds here, as in the RFC.
+//!
+//! Only additions, multiplications, divisions, comparisons and `libm::cbrt` are applied to the floats: the same bits
+//! come out on every machine.
+
+use evenair_units::{Instant, Span};
+
+/// Steepness of the curve in segments per second cubed (section 5).
+const C: f64 = 0.4;
+
+/// What is left of the window at loss (section 4.6).
+const BETA: f64 = 0.7;
+
+/// Segments a round trip of a Reno that would take the same share (section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// State of CUBIC.
+#[derive(Clone, Debug)]
+pub(super) struct Cubic {
+    fast_convergence: bool,
+    /// Window around which the curve is flat.
+    w_max: f64,
+    /// Window just before it was last reduced.
+    cwnd_prior: f64,
+    /// The next congestion avoidance starts a curve of its own at its first window: after a timeout (section 4.8) or a
+    /// slow start left without loss (section 4.10).
+    fresh: bool,
+    epoch: Option<Epoch>,
+    /// Time of the last ACK seen in or outside of an epoch.
+    last_ack: Instant,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Debug)]
+struct Epoch {
+    start: Instant,
+    /// Time the curve takes to `w_max`.
+    k: f64,
+    /// Reno's window (section 4.3).
+    w_est: f64,
+    /// Growth not yet worth a byte.
+    credit: f64,
+}
+
+impl Cubic {
+    pub(super) fn new(fast_convergence: bool) -> Self {
+        let last_ack = Instant::ZERO;
+        Self { fast_convergence, w_max: 0.0, cwnd_prior: 0.0, fresh: true, epoch: None, last_ack }
+    }
+
+    /// The time up to `now` does not count: the application, not the window, held the sender back (section 5.8).
+    pub(super) fn skip_to(&mut self, now: Instant) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += now.saturating_since(self.last_ack);
+        }
+        self.last_ack = now;
+    }
+
+    /// How many bytes the window grows for an ACK of `acked` bytes.
+    pub(super) fn step(&mut self, now: Instant, cwnd: u64, mss: u64, acked: u64, srtt: Option<Span>) -> u64 {
+        let (window, acked) = (cwnd as f64 / mss as f64, acked as f64 / mss as f64);
+        self.last_ack = now;
+        if self.epoch.is_none() {
+            self.begin(now, window);
+        }
+        let (w_max, cwnd_prior) = (self.w_max, self.cwnd_prior);
+        let epoch = self.epoch.as_mut().expect("begun above");
+
+        let curve = |t: f64| {
+            let x = t - epoch.k;
+            C * x * x * x + w_max
+        };
+        let t = now.saturating_since(epoch.start).as_secs_f64();
+        // Section 4.2: where the curve will be a round trip from now, neither down nor up by more than a half.
+        let target = curve(t + srtt.unwrap_or(Span::ZERO).as_secs_f64()).clamp(window, 1.5 * window);
+        let friendly = curve(t) < epoch.w_est;
+
+        // Section 4.3: once past the window before the loss, grow like Reno itself.
+        let alpha = if epoch.w_est < cwnd_prior { ALPHA } else { 1.0 };
+        epoch.w_est += alpha * acked / window;
+        let growth = if friendly {
+            (epoch.w_est - window - epoch.credit / mss as f64).max(0.0)
+        } else {
+            (target - window) / window * acked // sections 4.4 and 4.5
+        };
+        epoch.credit += growth * mss as f64;
+        let whole = epoch.credit as u64;
+        epoch.credit -= whole as f64;
+        whole
+    }
+
+    fn begin(&mut self, now: Instant, window: f64) {
+        if self.fresh || self.w_max < window {
+            self.w_max = window;
+        }
+        self.fresh = false;
+        let k = libm::cbrt((self.w_max - window) / C);
+        self.epoch = Some(Epoch { start: now, k, w_est: window, credit: 0.0 });
+    }
+
+    /// Loss: the new threshold in bytes (section 4.6).
+    pub(super) fn on_congestion(&mut self, cwnd: u64, flight: u64, mss: u64) -> u64 {
+        let window = cwnd as f64 / mss as f64;
+        // Section 4.7: a window that did not get back to where it was makes room for others.
+        let gives_way = self.fast_convergence && window < self.w_max;
+        self.w_max = if gives_way { window * (1.0 + BETA) / 2.0 } else { window };
+        self.cwnd_prior = window;
+        self.fresh = false;
+        self.epoch = None;
+        (flight as f64 * BETA) as u64
+    }
+
+    /// The timer ran out (section 4.8).
+    pub(super) fn on_timeout(&mut self) {
+        self.fresh = true;
+        self.epoch = None;
+    }
+
+    /// Slow start ended without loss, at `cwnd` bytes (section 4.10).
+    pub(super) fn on_slow_start_left(&mut self) {
+        self.fresh = true;
+        self.epoch = None;
+    }
+}

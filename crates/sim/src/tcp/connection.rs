@@ -1,0 +1,492 @@
+//! One end of a connection: handshake, teardown, and the traffic between its two halves.
+//!
+//! The states are those of RFC 9293, section 3.3.2. The sending half and the receiving half know nothing of each other;
+//! this file takes segments apart for them and puts them together from them.
+
+use evenair_units::{Bytes, Instant, Span};
+
+use super::config::{Config, ConfigError};
+use super::events::{CloseReason, Event, Events, Stats};
+use super::handshake::{Agreed, Handshake, SynTimeout, offer};
+use super::receiver::Receiver;
+use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
+use super::sender::{Chunk, Sender};
+
+/// State of a connection (RFC 9293, section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Waits for a SYN.
+    Listen,
+    /// Sent a SYN.
+    SynSent,
+    /// Received a SYN and answered it.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// Closed here, the FIN is not acknowledged.
+    FinWait1,
+    /// Closed here, the FIN is acknowledged.
+    FinWait2,
+    /// Closed by the other end.
+    CloseWait,
+    /// Closed by both at once, the FIN is not acknowledged.
+    Closing,
+    /// Closed by the other end, then here; the FIN is not acknowledged.
+    LastAck,
+    /// All is acknowledged; waits for stray segments.
+    TimeWait,
+    /// Gone.
+    Closed,
+}
+
+/// What a deadline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Data, a SYN or a FIN may have to be sent again.
+    Retransmit,
+    /// The other end's closed window is to be probed.
+    Probe,
+    /// A delayed acknowledgment is due.
+    DelayedAck,
+    /// The end of TIME-WAIT.
+    TimeWait,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Config,
+    state: State,
+    handshake: Handshake,
+    sender: Sender,
+    receiver: Receiver,
+    /// Largest acknowledgment sent so far (Last.ACK.sent).
+    last_ack_sent: u64,
+    /// The timestamp to echo (TS.Recent).
+    stamp_to_echo: u32,
+    /// What both ends agreed on.
+    agreed: Agreed,
+    time_wait_until: Option<Instant>,
+    reset_due: bool,
+    events: Events,
+    stats: Stats,
+}
+
+impl Connection {
+    /// The end that opens the connection: its SYN is ready at once.
+    ///
+    /// # Errors
+    /// If the settings cannot work.
+    pub fn connect(config: Config) -> Result<Self, ConfigError> {
+        let mut connection = Self::new(config, State::SynSent)?;
+        connection.handshake.request();
+        Ok(connection)
+    }
+
+    /// The end that waits for one SYN.
+    ///
+    /// # Errors
+    /// If the settings cannot work.
+    pub fn listen(config: Config) -> Result<Self, ConfigError> {
+        Self::new(config, State::Listen)
+    }
+
+    fn new(config: Config, state: State) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            state,
+            handshake: Handshake::default(),
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config, u32::from(config.mss), 0, 0),
+            last_ack_sent: 0,
+            stamp_to_echo: 0,
+            agreed: Agreed::default(),
+            time_wait_until: None,
+            reset_due: false,
+            events: Events::default(),
+            stats: Stats::default(),
+            config,
+        })
+    }
+
+    /// State of the connection.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Counters since the connection was made.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Congestion window.
+    pub fn cwnd(&self) -> Bytes {
+        Bytes(self.sender.window().cwnd())
+    }
+
+    /// Slow start threshold; `None` while it is arbitrarily high.
+    pub fn ssthresh(&self) -> Option<Bytes> {
+        Some(self.sender.window().ssthresh()).filter(|&bytes| bytes != u64::MAX).map(Bytes)
+    }
+
+    /// Bytes believed to be on their way (the pipe of RFC 6675).
+    pub fn in_flight(&self) -> Bytes {
+        Bytes(self.sender.pipe())
+    }
+
+    /// Bytes (SYN and FIN count as one each) acknowledged by the other end.
+    pub fn acknowledged(&self) -> Bytes {
+        Bytes(self.sender.una())
+    }
+
+    /// Payload of a full segment: the smaller segment size less the options of every segment (RFC 6691).
+    pub fn segment_payload(&self) -> Bytes {
+        Bytes(u64::from(self.sender.mss()))
+    }
+
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Span> {
+        self.sender.rtt.srtt()
+    }
+
+    /// Retransmission timeout.
+    pub fn rto(&self) -> Span {
+        self.sender.rtt.rto()
+    }
+
+    /// The application has `bytes` more to send.
+    ///
+    /// # Panics
+    /// If it closed its direction before.
+    pub fn write(&mut self, bytes: Bytes) {
+        assert!(!self.sender.is_closing(), "write after close");
+        self.sender.write(bytes.0);
+    }
+
+    /// The application always has more to send.
+    ///
+    /// # Panics
+    /// If it closed its direction before.
+    pub fn write_endlessly(&mut self) {
+        assert!(!self.sender.is_closing(), "write after close");
+        self.sender.write_endlessly();
+    }
+
+    /// The application takes up to `bytes` of what arrived; returns how many there were. For settings without
+    /// [`auto_read`](Config::auto_read).
+    pub fn read(&mut self, bytes: Bytes) -> Bytes {
+        Bytes(self.receiver.read(bytes.0))
+    }
+
+    /// Bytes that wait for [`read`](Self::read).
+    pub fn readable(&self) -> Bytes {
+        Bytes(self.receiver.unread())
+    }
+
+    /// The application writes no more: a FIN follows what it wrote. Data of an endless writer that was never sent is
+    /// dropped.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// Ends the connection at once with a reset (RFC 9293, section 3.10.5).
+    pub fn abort(&mut self) {
+        self.reset_due = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
+        self.state = State::Closed;
+    }
+
+    /// What happened since the last call, one thing at a time.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.take()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), and what for.
+    pub fn poll_deadline(&self) -> Option<(Instant, Timer)> {
+        match self.state {
+            State::Listen | State::Closed => None,
+            State::SynSent | State::SynReceived => self.handshake.deadline().map(|at| (at, Timer::Retransmit)),
+            _ => {
+                let ack = self.receiver.deadline().map(|at| (at, Timer::DelayedAck));
+                let end = self.time_wait_until.map(|at| (at, Timer::TimeWait));
+                let earlier = |a: Option<(Instant, Timer)>, b: Option<(Instant, Timer)>| match (a, b) {
+                    (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
+                    (a, b) => a.or(b),
+                };
+                earlier(earlier(self.sender.timer(), ack), end)
+            }
+        }
+    }
+
+    /// A deadline may have passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self.state {
+            State::Listen | State::Closed => {}
+            State::SynSent | State::SynReceived => self.handle_syn_timeout(now),
+            _ => {
+                self.receiver.handle_timeout(now);
+                if let Some(retries) = self.sender.handle_timeout(now) {
+                    self.stats.timeouts += 1;
+                    if retries > self.config.data_retries {
+                        self.reset_due = true;
+                        self.finish(CloseReason::TimedOut); // RFC 9293, section 3.8.3
+                    }
+                }
+                if self.time_wait_until.is_some_and(|at| at <= now) {
+                    self.finish(CloseReason::Normal);
+                }
+            }
+        }
+    }
+
+    fn handle_syn_timeout(&mut self, now: Instant) {
+        let outcome = self.handshake.handle_timeout(now, self.config.syn_retries);
+        self.stats.timeouts += u64::from(outcome != SynTimeout::NotYet);
+        match outcome {
+            SynTimeout::NotYet => {}
+            SynTimeout::SendAgain => self.sender.rtt.on_timeout(), // RFC 6298, rule 5.5, for a SYN as well
+            SynTimeout::GiveUp => self.finish(CloseReason::TimedOut),
+        }
+    }
+
+    /// A segment arrived.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.handle_in_listen(segment),
+            State::SynSent => self.handle_in_syn_sent(now, segment),
+            _ if segment.flags.rst => self.finish(CloseReason::Reset),
+            // The other end lost the answer to its SYN (RFC 9293, section 3.10.7.4).
+            State::SynReceived if segment.flags.syn => self.handshake.request(),
+            _ if segment.flags.syn => self.receiver.ack_now(),
+            _ if segment.flags.ack => self.handle_synchronized(now, segment),
+            _ => {}
+        }
+    }
+
+    fn handle_in_listen(&mut self, segment: &Segment) {
+        let Some(options) = segment.syn.as_ref().filter(|_| !segment.flags.ack && !segment.flags.rst) else { return };
+        self.agree(options, segment);
+        self.handshake.request();
+        self.state = State::SynReceived;
+    }
+
+    fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        if !segment.flags.ack || segment.ack != 1 {
+            return;
+        }
+        if segment.flags.rst {
+            self.finish(CloseReason::Reset);
+        } else if let Some(options) = &segment.syn {
+            self.agree(options, segment);
+            self.establish(now, segment);
+            let size = self.agreed.peer_window(segment);
+            self.sender.handle_ack(now, segment, size, None, &mut self.stats);
+            self.receiver.ack_now();
+        }
+    }
+
+    fn agree(&mut self, options: &SynOptions, segment: &Segment) {
+        self.agreed = Agreed::new(&self.config, options, segment);
+        self.stamp_to_echo = segment.timestamps.map_or(0, |stamps| stamps.value);
+        let (payload, shift) = (self.agreed.payload(), self.agreed.own_shift());
+        self.receiver = Receiver::new(&self.config, payload, segment.end(), shift);
+    }
+
+    /// The handshake is over here.
+    fn establish(&mut self, now: Instant, segment: &Segment) {
+        if let Some(rtt) = self.stamp_rtt(now, segment).or_else(|| self.handshake.sample(now)) {
+            self.sender.rtt.on_sample(rtt);
+        }
+        let Agreed { sack, timestamps, .. } = self.agreed;
+        let (payload, repetitions) = (self.agreed.payload(), self.handshake.repetitions());
+        self.sender.on_established(&self.config, payload, sack, timestamps, repetitions);
+        self.state = State::Established;
+        self.events.established = true;
+    }
+
+    /// The sample of the round-trip time in a segment's timestamps.
+    fn stamp_rtt(&self, now: Instant, segment: &Segment) -> Option<Span> {
+        let stamps = segment.timestamps.filter(|_| self.agreed.timestamps)?;
+        Some(Span::from_micros(u64::from(clock(now).wrapping_sub(stamps.echo))))
+    }
+
+    fn handle_synchronized(&mut self, now: Instant, segment: &Segment) {
+        if self.state == State::SynReceived {
+            if segment.ack == 0 {
+                return;
+            }
+            self.establish(now, segment);
+        }
+        if let Some(stamps) = segment.timestamps.filter(|_| segment.seq <= self.last_ack_sent) {
+            self.stamp_to_echo = stamps.value; // RFC 7323, section 4.3
+        }
+        let size = self.agreed.peer_window(segment);
+        let sample = self.stamp_rtt(now, segment);
+        let progress = self.sender.handle_ack(now, segment, size, sample, &mut self.stats);
+        self.events.drained |= progress.drained;
+        if progress.fin_acked {
+            self.on_fin_acked(now);
+        }
+        self.take_data(now, segment);
+    }
+
+    fn take_data(&mut self, now: Instant, segment: &Segment) {
+        if segment.seq_len() == 0 {
+            if segment.seq < self.receiver.next() {
+                self.receiver.ack_now(); // a probe, or from before something that was lost
+            }
+            return;
+        }
+        self.stats.data_segments_received += u64::from(segment.len > 0);
+        let data = segment.seq..segment.seq + u64::from(segment.len);
+        let arrival = self.receiver.handle(now, data, segment.flags.fin);
+        self.stats.bytes_received += arrival.in_order;
+        self.events.received += arrival.in_order;
+        if arrival.finished {
+            self.events.peer_finished = true;
+            self.on_peer_finished(now);
+        } else if self.state == State::TimeWait && segment.flags.fin {
+            self.enter_time_wait(now); // its FIN again: our acknowledgment was lost
+        }
+    }
+
+    fn on_fin_acked(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(CloseReason::Normal),
+            _ => {}
+        }
+    }
+
+    fn on_peer_finished(&mut self, now: Instant) {
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.time_wait_until = Some(now + self.config.time_wait);
+    }
+
+    fn finish(&mut self, reason: CloseReason) {
+        if self.state != State::Closed {
+            self.state = State::Closed;
+            self.events.closed = Some(reason);
+        }
+    }
+
+    /// The next segment to send now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let segment = match self.state {
+            State::Listen => return None,
+            State::Closed if std::mem::take(&mut self.reset_due) => self.reset(now),
+            State::Closed => return None,
+            State::SynSent | State::SynReceived => self.syn(now)?,
+            _ => self.data_or_ack(now)?,
+        };
+        self.stats.segments_sent += 1;
+        Some(segment)
+    }
+
+    fn syn(&mut self, now: Instant) -> Option<Segment> {
+        if !self.handshake.take(now, self.sender.rtt.rto()) {
+            return None;
+        }
+        self.stats.retransmissions += u64::from(self.handshake.repetitions() > 0);
+        let answer = self.state == State::SynReceived;
+        let (options, stamps) = if answer {
+            (self.agreed.answer(&self.config), self.agreed.timestamps)
+        } else {
+            (offer(&self.config), self.config.timestamps)
+        };
+        self.last_ack_sent = self.receiver.next();
+        Some(Segment {
+            seq: 0,
+            ack: self.receiver.next(),
+            len: 0,
+            window: self.receiver.window().min(u64::from(u16::MAX)) as u16,
+            flags: Flags { syn: true, ack: answer, ..Flags::default() },
+            syn: Some(options),
+            timestamps: stamps.then(|| self.stamps(now)),
+            sack: SackBlocks::NONE,
+        })
+    }
+
+    fn data_or_ack(&mut self, now: Instant) -> Option<Segment> {
+        let sack = self.sack_blocks();
+        let taken = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u32 };
+        let room = self.sender.mss().saturating_sub(taken).max(1);
+        if let Some(chunk) = self.sender.next_chunk(now, room, &mut self.stats) {
+            self.stats.data_segments_sent += u64::from(chunk.len > 0);
+            if chunk.fin {
+                self.on_fin_sent();
+            }
+            return Some(self.segment(now, chunk, sack));
+        }
+        let nothing = |seq| Chunk { seq, len: 0, fin: false };
+        let chunk = if self.sender.take_probe() {
+            // An old position and no data: unacceptable, so the other end must answer (RFC 9293, section 3.10.7.4), and
+            // nothing has to be sent again if it does not.
+            nothing(self.sender.una() - 1)
+        } else if self.receiver.ack_due() {
+            nothing(self.sender.nxt())
+        } else {
+            return None;
+        };
+        self.stats.acks_sent += 1;
+        Some(self.segment(now, chunk, sack))
+    }
+
+    fn on_fin_sent(&mut self) {
+        self.state = match self.state {
+            State::Established => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            state => state,
+        };
+    }
+
+    fn sack_blocks(&self) -> SackBlocks {
+        if !self.agreed.sack {
+            return SackBlocks::NONE;
+        }
+        // The timestamps leave room for three (RFC 2018, section 3).
+        self.receiver.sack_blocks(MAX_SACK_BLOCKS - usize::from(self.agreed.timestamps))
+    }
+
+    fn segment(&mut self, now: Instant, chunk: Chunk, sack: SackBlocks) -> Segment {
+        self.receiver.on_ack_sent();
+        self.last_ack_sent = self.receiver.next();
+        let shift = self.agreed.own_shift();
+        Segment {
+            seq: chunk.seq,
+            ack: self.receiver.next(),
+            len: chunk.len,
+            window: (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16,
+            flags: Flags { ack: true, fin: chunk.fin, ..Flags::default() },
+            syn: None,
+            timestamps: self.agreed.timestamps.then(|| self.stamps(now)),
+            sack,
+        }
+    }
+
+    fn reset(&mut self, now: Instant) -> Segment {
+        let chunk = Chunk { seq: self.sender.nxt(), len: 0, fin: false };
+        let mut segment = self.segment(now, chunk, SackBlocks::NONE);
+        segment.flags.rst = true;
+        segment
+    }
+
+    fn stamps(&self, now: Instant) -> Timestamps {
+        Timestamps { value: clock(now), echo: self.stamp_to_echo }
+    }
+}
+
+/// The timestamp clock: microseconds, modulo 2^32.
+fn clock(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000) as u32
+}

@@ -1,0 +1,328 @@
+//! The receiving half: reassembly, acknowledgments, and the window it offers.
+//!
+//! The application's view is a count of bytes in order; what is held out of order is a set of positions.
+
+use std::ops::Range;
+
+use evenair_units::Instant;
+
+use super::config::{AckPolicy, Config, MAX_UNSCALED_WINDOW};
+use super::ranges::RangeSet;
+use super::segment::{MAX_SACK_BLOCKS, SackBlocks};
+
+/// State of the receiving half. `next` is the only position acknowledged; everything below it arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    policy: AckPolicy,
+    /// Full segment of the other end, in bytes.
+    mss: u64,
+    buffer: u64,
+    auto_read: bool,
+    /// Largest window the header can express with the scale agreed upon.
+    max_window: u64,
+    /// Next position expected (RCV.NXT).
+    next: u64,
+    /// Right edge offered so far. Never moves left (RFC 9293, section 3.8.6).
+    edge: u64,
+    /// In order, not yet read by the application.
+    unread: u64,
+    /// Position of the FIN, once seen.
+    fin: Option<u64>,
+    held: RangeSet,
+    /// A position in each of the blocks that changed last, most recent first (RFC 2018, section 4).
+    recent: [Option<u64>; MAX_SACK_BLOCKS],
+    ack: AckState,
+    /// Segments still to be acknowledged one by one at the start.
+    quick: u32,
+}
+
+/// The acknowledgment owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckState {
+    None,
+    /// So many segments wait, at most until then.
+    Delayed(u32, Instant),
+    Now,
+}
+
+/// What a segment brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// Bytes that are now in order for the first time.
+    pub(super) in_order: u64,
+    /// The FIN is now in order for the first time.
+    pub(super) finished: bool,
+}
+
+impl Receiver {
+    /// Expects position `next` from an end whose full segments carry `mss` bytes. `shift` scales the windows offered.
+    pub(super) fn new(config: &Config, mss: u32, next: u64, shift: u8) -> Self {
+        let mut receiver = Self {
+            policy: config.ack,
+            mss: u64::from(mss),
+            buffer: config.receive_buffer.0,
+            auto_read: config.auto_read,
+            max_window: MAX_UNSCALED_WINDOW << shift,
+            next,
+            edge: next,
+            unread: 0,
+            fin: None,
+            held: RangeSet::default(),
+            recent: [None; MAX_SACK_BLOCKS],
+            ack: AckState::None,
+            quick: config.ack.quick,
+        };
+        receiver.open_window();
+        receiver
+    }
+
+    /// Next position expected.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes in order that the application has not read.
+    pub(super) fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// The window to advertise, in bytes.
+    pub(super) fn window(&self) -> u64 {
+        self.edge - self.next
+    }
+
+    /// Time of the delayed acknowledgment.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.ack {
+            AckState::Delayed(_, at) => Some(at),
+            AckState::None | AckState::Now => None,
+        }
+    }
+
+    /// An acknowledgment must leave now.
+    pub(super) fn ack_due(&self) -> bool {
+        self.ack == AckState::Now
+    }
+
+    /// Asks for an acknowledgment now.
+    pub(super) fn ack_now(&mut self) {
+        self.ack = AckState::Now;
+    }
+
+    /// The timer of the delayed acknowledgment may have run out.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline().is_some_and(|at| at <= now) {
+            self.ack = AckState::Now;
+        }
+    }
+
+    /// A segment with the acknowledgment leaves.
+    pub(super) fn on_ack_sent(&mut self) {
+        self.ack = AckState::None;
+    }
+
+    /// The application takes up to `bytes`; returns how many there were. May ask for a window update.
+    pub(super) fn read(&mut self, bytes: u64) -> u64 {
+        let taken = bytes.min(self.unread);
+        self.unread -= taken;
+        let before = self.edge;
+        self.open_window();
+        // The other end may be waiting for it: as soon as the window was below a segment, or half of it opened.
+        let was = before - self.next;
+        if self.edge > before && (was < self.mss || self.edge - before >= self.buffer / 2) {
+            self.ack_now();
+        }
+        taken
+    }
+
+    /// Takes the positions of a segment with data or a FIN (RFC 9293, section 3.10.7.4; RFC 5681, section 4.2).
+    pub(super) fn handle(&mut self, now: Instant, data: Range<u64>, fin: bool) -> Arrival {
+        if fin && data.end <= self.edge {
+            self.fin = Some(data.end);
+        }
+        // A window's worth at most: a sender that probes or ignores the window gets an answer, no more.
+        let (start, end) = (data.start.max(self.next), data.end.min(self.edge));
+        let before = self.next;
+        if start > self.next && start < end {
+            self.held.insert(start..end);
+            self.note_recent(start);
+            self.ack_now();
+        } else if data.start <= self.next && end > self.next {
+            self.next = end;
+            self.take_in_order(now);
+        } else if !(fin && self.fin == Some(self.next)) {
+            self.ack_now(); // nothing new: an old segment again, or one beyond the window
+        }
+        let in_order = self.next - before;
+        let finished = self.fin == Some(self.next);
+        if finished {
+            self.next += 1;
+            self.edge = self.edge.max(self.next);
+            self.ack_now();
+        }
+        if !self.auto_read {
+            self.unread += in_order;
+        }
+        self.open_window();
+        Arrival { in_order, finished }
+    }
+
+    /// Data arrived at `next`: joins what was held behind it, and decides when to acknowledge.
+    fn take_in_order(&mut self, now: Instant) {
+        if !self.held.is_empty() {
+            if let Some(first) = self.held.first().filter(|first| first.start <= self.next) {
+                self.next = self.next.max(first.end);
+            }
+            self.held.remove_below(self.next);
+            self.ack_now(); // part of a gap is filled
+            return;
+        }
+        let waiting = match self.ack {
+            AckState::Now => return,
+            AckState::None => 1,
+            AckState::Delayed(waiting, _) => waiting + 1,
+        };
+        let at_once = waiting >= self.policy.segments || self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        self.ack = match self.ack {
+            _ if at_once => AckState::Now,
+            AckState::Delayed(_, at) => AckState::Delayed(waiting, at),
+            _ => AckState::Delayed(waiting, now + self.policy.delay),
+        };
+    }
+
+    /// Moves the right edge to what the buffer has room for, in steps worth a segment or half the buffer: no silly
+    /// windows (RFC 1122, section 4.2.3.3).
+    fn open_window(&mut self) {
+        let room = (self.buffer - self.unread.min(self.buffer)).min(self.max_window);
+        let edge = self.next + room;
+        if edge >= self.edge + self.mss.min(self.buffer / 2) {
+            self.edge = edge;
+        }
+    }
+
+    /// The block around `position` is the most recent one now.
+    fn note_recent(&mut self, position: u64) {
+        let block = self.held.containing(position).expect("just inserted");
+        let others = self.recent.into_iter().flatten().filter(|p| !block.contains(p));
+        let mut recent = [None; MAX_SACK_BLOCKS];
+        for (slot, p) in recent.iter_mut().zip(std::iter::once(position).chain(others)) {
+            *slot = Some(p);
+        }
+        self.recent = recent;
+    }
+
+    /// The SACK blocks to report, at most `limit` (RFC 2018, section 4).
+    pub(super) fn sack_blocks(&self, limit: usize) -> SackBlocks {
+        let mut sack = SackBlocks::NONE;
+        if !self.held.is_empty() {
+            let blocks = self.recent.iter().flatten().filter_map(|&position| self.held.containing(position));
+            blocks.take(limit).for_each(|block| sack.push(self.next, block));
+        }
+        sack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_units::{Bytes, Span};
+
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn receiver(config: &Config) -> Receiver {
+        Receiver::new(config, MSS as u32, 0, 7)
+    }
+
+    fn segment(n: u64) -> Range<u64> {
+        n * MSS..(n + 1) * MSS
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
+        let mut rx = receiver(&Config::rfc());
+        let t0 = Instant::ZERO;
+        assert_eq!(rx.handle(t0, segment(0), false).in_order, MSS);
+        assert!(!rx.ack_due());
+        assert_eq!(rx.deadline(), Some(t0 + Span::from_millis(200)));
+        rx.handle(t0 + Span::from_millis(10), segment(1), false);
+        assert!(rx.ack_due());
+        rx.on_ack_sent();
+        rx.handle(t0, segment(2), false);
+        rx.handle_timeout(t0 + Span::from_millis(199));
+        assert!(!rx.ack_due());
+        rx.handle_timeout(t0 + Span::from_millis(200));
+        assert!(rx.ack_due());
+    }
+
+    #[test]
+    fn quick_acks_come_first() {
+        let mut config = Config::rfc();
+        config.ack.quick = 3;
+        let mut rx = receiver(&config);
+        let due: Vec<bool> = (0..7)
+            .map(|n| {
+                rx.handle(Instant::ZERO, segment(n), false);
+                let due = rx.ack_due();
+                if due {
+                    rx.on_ack_sent();
+                }
+                due
+            })
+            .collect();
+        assert_eq!(due, [true, true, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn disorder_and_filled_gaps_are_acknowledged_at_once_with_the_latest_block_first() {
+        let mut rx = receiver(&Config::rfc());
+        let t = Instant::ZERO;
+        let blocks = |rx: &mut Receiver, n| {
+            rx.handle(t, segment(n), false);
+            assert!(rx.ack_due(), "segment {n}");
+            rx.on_ack_sent();
+            rx.sack_blocks(3).iter(rx.next()).map(|b| (b.start / MSS, b.end / MSS)).collect::<Vec<_>>()
+        };
+        assert_eq!(blocks(&mut rx, 2), [(2, 3)]);
+        assert_eq!(blocks(&mut rx, 4), [(4, 5), (2, 3)]);
+        assert_eq!(blocks(&mut rx, 6), [(6, 7), (4, 5), (2, 3)]);
+        assert_eq!(blocks(&mut rx, 8), [(8, 9), (6, 7), (4, 5)], "three at most");
+        assert_eq!(blocks(&mut rx, 3), [(2, 5), (8, 9), (6, 7)], "joined");
+        assert_eq!(blocks(&mut rx, 3), [(2, 5), (8, 9), (6, 7)], "a duplicate");
+        assert_eq!(blocks(&mut rx, 0), [(2, 5), (8, 9), (6, 7)]);
+        assert_eq!(blocks(&mut rx, 1), [(8, 9), (6, 7)], "gap filled");
+        assert_eq!(rx.next(), 5 * MSS);
+    }
+
+    #[test]
+    fn the_window_closes_as_data_waits_and_opens_without_being_silly() {
+        let config = Config { auto_read: false, receive_buffer: Bytes(4 * MSS), ..Config::rfc() };
+        let mut rx = receiver(&config);
+        for n in 0..4 {
+            assert_eq!(rx.window(), (4 - n) * MSS);
+            rx.handle(Instant::ZERO, segment(n), false);
+        }
+        assert_eq!((rx.window(), rx.unread()), (0, 4 * MSS));
+        rx.on_ack_sent();
+        // Beyond the window: an answer, but no data.
+        assert_eq!(rx.handle(Instant::ZERO, segment(4), false), Arrival::default());
+        assert!(rx.ack_due());
+        rx.on_ack_sent();
+        assert_eq!(rx.read(MSS - 1), MSS - 1);
+        assert!(!rx.ack_due() && rx.window() == 0, "not worth a segment yet");
+        rx.read(1);
+        assert!(rx.ack_due() && rx.window() == MSS);
+    }
+
+    #[test]
+    fn a_fin_counts_when_all_before_it_is_there() {
+        let mut rx = receiver(&Config::rfc());
+        let t = Instant::ZERO;
+        assert_eq!(rx.handle(t, segment(1), true), Arrival::default());
+        assert_eq!(rx.handle(t, segment(0), false), Arrival { in_order: 2 * MSS, finished: true });
+        assert_eq!(rx.next(), 2 * MSS + 1);
+        assert_eq!(rx.handle(t, segment(1), true), Arrival::default(), "the FIN again");
+        assert!(rx.ack_due());
+    }
+}

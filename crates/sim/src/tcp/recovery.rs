@@ -1,0 +1,331 @@
+//! The sender's answer to loss: when it is noticed, what is sent again, and what the window is meanwhile.
+//!
+//! Three phases. *Open*: nothing is known to be lost. *Fast*: loss was found by duplicate acknowledgments and is being
+//! repaired (RFC 5681, section 3.2; RFC 6582; RFC 6675). *Loss*: the timer ran out and everything not SACKed is sent
+//! again from the lowest byte in slow start (RFC 5681, section 3.1; RFC 6675, section 5.1). Fast and Loss end when all
+//! that was outstanding at their beginning (`recover`) is acknowledged.
+
+use std::ops::Range;
+
+use super::config::{Config, LossRecovery};
+use super::congestion::{AckInfo, Window};
+use super::prr::Prr;
+use super::scoreboard::{DUP_THRESH, Scoreboard};
+
+/// What is outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// Lowest position not acknowledged.
+    pub(super) una: u64,
+    /// Next position to be sent for the first time.
+    pub(super) nxt: u64,
+    /// Payload of a full segment.
+    pub(super) mss: u32,
+}
+
+impl Flight {
+    /// FlightSize (RFC 5681, section 2).
+    pub(super) fn size(&self) -> u64 {
+        self.nxt - self.una
+    }
+}
+
+/// What an acknowledgment told, beside what the window needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    /// Bytes that are known to have arrived, acknowledged or SACKed, and were not before.
+    pub(super) delivered: u64,
+    /// It is a duplicate in the sense of the kind of recovery in use (RFC 5681, section 2; RFC 6675, section 2).
+    pub(super) duplicate: bool,
+}
+
+/// What the timer and the counters need to know about an acknowledgment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// The retransmission timer starts anew.
+    pub(super) restart_timer: bool,
+    /// Fast recovery began.
+    pub(super) entered_fast: bool,
+}
+
+/// What may be sent next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The beginning of this hole again.
+    Again(Range<u64>),
+    /// A hole is to be sent again, but the window is full.
+    Wait,
+    /// No hole: new data, if there is any.
+    NewData,
+}
+
+/// Why a segment was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// For the first time.
+    New,
+    /// Again, holes from the lowest up.
+    Again,
+    /// Again, the end of the flight: counts neither in the pipe nor in HighRxt (NextSeg, rule 4).
+    Rescue,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Fast,
+    Loss,
+}
+
+/// State of loss recovery.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    kind: LossRecovery,
+    limited_transmit: bool,
+    phase: Phase,
+    /// Positions below were outstanding when the last recovery began (`recover`, `RecoveryPoint`).
+    recover: u64,
+    duplicates: u32,
+    /// FlightSize before limited transmit added to it.
+    flight_before_duplicates: u64,
+    /// The first hole goes out whatever the window says.
+    forced: bool,
+    /// The timer was restarted by a partial acknowledgment (NewReno).
+    partial_seen: bool,
+    /// The rescue retransmission of this recovery was used (RFC 6675, section 4, NextSeg, rule 4).
+    rescued: bool,
+    prr: Option<Prr>,
+    /// The lowest outstanding position at the last timeout.
+    timed_out_at: Option<u64>,
+}
+
+impl Recovery {
+    /// `sack`: both ends agreed on it. Without, the SACK kinds fall back to NewReno.
+    pub(super) fn new(config: &Config, sack: bool) -> Self {
+        let kind = match config.recovery {
+            LossRecovery::Sack | LossRecovery::SackPrr if !sack => LossRecovery::NewReno,
+            kind => kind,
+        };
+        Self {
+            kind,
+            limited_transmit: config.limited_transmit,
+            phase: Phase::Open,
+            recover: 0,
+            duplicates: 0,
+            flight_before_duplicates: 0,
+            forced: false,
+            partial_seen: false,
+            rescued: false,
+            prr: None,
+            timed_out_at: None,
+        }
+    }
+
+    /// SACK blocks are looked at.
+    pub(super) fn uses_sack(&self) -> bool {
+        matches!(self.kind, LossRecovery::Sack | LossRecovery::SackPrr)
+    }
+
+    /// Takes an acknowledgment that is already in `board` and `flight`.
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &AckInfo,
+        news: News,
+        flight: Flight,
+        board: &mut Scoreboard,
+        window: &mut Window,
+    ) -> Outcome {
+        let mut outcome = Outcome { restart_timer: ack.acked > 0, entered_fast: false };
+        match self.phase {
+            Phase::Open => {
+                if ack.acked > 0 {
+                    self.duplicates = 0;
+                    window.on_ack(ack);
+                }
+                if news.duplicate && self.is_loss(flight, board) {
+                    self.enter_fast(news, flight, board, window);
+                    outcome = Outcome { restart_timer: true, entered_fast: true };
+                }
+            }
+            Phase::Fast if flight.una >= self.recover || (ack.acked > 0 && self.kind == LossRecovery::Reno) => {
+                self.leave_fast(flight, board, window);
+            }
+            Phase::Fast if self.uses_sack() => self.continue_with_sack(news, flight, board, window),
+            Phase::Fast if ack.acked > 0 => outcome.restart_timer = self.partial_ack(ack.acked, flight, window),
+            Phase::Fast if news.duplicate => window.set(window.cwnd() + u64::from(flight.mss)),
+            Phase::Fast => {}
+            Phase::Loss => {
+                if ack.acked > 0 {
+                    window.on_ack(&AckInfo { limited: true, ..*ack });
+                }
+                if flight.una >= self.recover {
+                    self.phase = Phase::Open;
+                    board.clear_marks(flight.una);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Counts a duplicate; is it time to repair?
+    fn is_loss(&mut self, flight: Flight, board: &Scoreboard) -> bool {
+        self.duplicates += 1;
+        if self.duplicates == 1 {
+            self.flight_before_duplicates = flight.size();
+        }
+        if self.uses_sack() {
+            // RFC 6675, section 5, steps 1 and 2.
+            self.duplicates >= DUP_THRESH || board.is_lost(flight.una, flight.mss)
+        } else {
+            // RFC 6582, section 3.2, step 2: not because of segments that go-back-N sent twice.
+            self.duplicates == DUP_THRESH && flight.una > self.recover
+        }
+    }
+
+    /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
+    fn enter_fast(&mut self, news: News, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+        let outstanding = self.in_network(flight, board, window);
+        // What limited transmit sent does not count.
+        window.on_congestion(outstanding.min(self.flight_before_duplicates));
+        self.phase = Phase::Fast;
+        self.recover = flight.nxt;
+        self.forced = true;
+        self.partial_seen = false;
+        self.rescued = false;
+        board.clear_marks(flight.una);
+        match self.kind {
+            LossRecovery::Reno | LossRecovery::NewReno => {
+                window.set(window.ssthresh() + u64::from(DUP_THRESH * flight.mss));
+            }
+            LossRecovery::Sack => {
+                window.set(window.ssthresh());
+                board.mark_lost(flight.mss);
+            }
+            LossRecovery::SackPrr => {
+                self.prr = Some(Prr::new(outstanding));
+                self.continue_with_sack(news, flight, board, window);
+            }
+        }
+    }
+
+    fn continue_with_sack(&mut self, news: News, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+        board.mark_lost(flight.mss);
+        if let Some(prr) = &mut self.prr {
+            let pipe = board.pipe(flight.una, flight.nxt);
+            let send = prr.on_ack(news.delivered, pipe, window.ssthresh(), u64::from(flight.mss));
+            window.set(pipe + send);
+        }
+    }
+
+    /// RFC 6582, section 3.2, step 3, partial acknowledgments; returns whether the timer starts anew (the "impatient"
+    /// variant: at the first one only).
+    fn partial_ack(&mut self, acked: u64, flight: Flight, window: &mut Window) -> bool {
+        let mss = u64::from(flight.mss);
+        let deflated = window.cwnd().saturating_sub(acked);
+        window.set(deflated + if acked >= mss { mss } else { 0 });
+        self.forced = true;
+        !std::mem::replace(&mut self.partial_seen, true)
+    }
+
+    /// Everything is repaired (or, with Reno, the first hole is).
+    fn leave_fast(&mut self, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+        // RFC 6582, section 3.2, step 3, option 2, as common stacks do: option 1 would make a sender that is limited by
+        // the other end's window start slowly again.
+        window.set(window.ssthresh());
+        self.phase = Phase::Open;
+        self.duplicates = 0;
+        self.forced = false;
+        self.prr = None;
+        board.clear_marks(flight.una);
+    }
+
+    /// The retransmission timer ran out.
+    pub(super) fn on_timeout(&mut self, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+        let outstanding = self.in_network(flight, board, window);
+        window.on_timeout(outstanding, self.timed_out_at != Some(flight.una));
+        self.timed_out_at = Some(flight.una);
+        self.phase = Phase::Loss;
+        self.recover = flight.nxt; // RFC 6582, section 3.2, step 4
+        self.duplicates = 0;
+        self.forced = false;
+        self.prr = None;
+        board.mark_all_lost(flight.una, flight.nxt);
+    }
+
+    /// What the threshold and PRR's proportion are computed from: FlightSize, less what is known to have left the
+    /// network. Right after a recovery, FlightSize can be two windows, most of it SACKed; half of it would be no
+    /// reduction.
+    fn in_network(&self, flight: Flight, board: &Scoreboard, window: &Window) -> u64 {
+        match self.phase {
+            Phase::Open => flight.size().min(window.cwnd()),
+            Phase::Fast => board.pipe(flight.una, flight.nxt).min(window.ssthresh()),
+            Phase::Loss => board.pipe(flight.una, flight.nxt),
+        }
+    }
+
+    /// How far new data may exceed the window (RFC 3042): with SACK, the pipe shrinks instead.
+    pub(super) fn allowance(&self, mss: u32) -> u64 {
+        let limited = self.limited_transmit && self.phase == Phase::Open && !self.uses_sack();
+        if limited { u64::from(self.duplicates.min(2)) * u64::from(mss) } else { 0 }
+    }
+
+    /// What to send first.
+    pub(super) fn choose(&self, flight: Flight, board: &Scoreboard, window: &Window) -> Choice {
+        let hole = match self.phase {
+            _ if self.forced => return board.hole_at(flight.una, flight.nxt).map_or(Choice::NewData, Choice::Again),
+            Phase::Open => return Choice::NewData,
+            Phase::Fast | Phase::Loss => board.next_lost(), // NextSeg, rule 1
+        };
+        match hole {
+            None => Choice::NewData,
+            Some(hole) if fits(&hole, flight, board, window) => Choice::Again(hole),
+            Some(_) => Choice::Wait,
+        }
+    }
+
+    /// What to send where new data cannot be: holes that are not lost yet (NextSeg, rule 3), or the end of the flight
+    /// (rule 4). The latter only where the stream is `exhausted`: the RFC's wording lets a sender whose peer's window is
+    /// full repeat a segment in vain in each recovery.
+    pub(super) fn choose_instead(
+        &mut self,
+        flight: Flight,
+        board: &Scoreboard,
+        window: &Window,
+        exhausted: bool,
+    ) -> Option<(Range<u64>, Sent)> {
+        if self.phase != Phase::Fast || !self.uses_sack() {
+            return None;
+        }
+        if let Some(hole) = board.next_hole() {
+            return fits(&hole, flight, board, window).then_some((hole, Sent::Again));
+        }
+        // The end of the flight may be lost with nothing behind it to show that.
+        let silent = board.high_sacked().unwrap_or(flight.una).max(board.high_rxt())..flight.nxt;
+        let rescue = silent.end.saturating_sub(u64::from(flight.mss)).max(silent.start)..silent.end;
+        if !exhausted || self.rescued || rescue.is_empty() || !fits(&rescue, flight, board, window) {
+            return None;
+        }
+        self.rescued = true;
+        Some((rescue, Sent::Rescue))
+    }
+
+    /// A segment with `len` positions up to `end` was sent.
+    pub(super) fn on_sent(&mut self, kind: Sent, end: u64, len: u64, board: &mut Scoreboard) {
+        if kind == Sent::Again {
+            self.forced = false;
+            // Without SACK, fast recovery counts by inflating the window, not by the pipe.
+            if self.phase == Phase::Loss || self.uses_sack() {
+                board.on_retransmitted(end);
+            }
+        }
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(len);
+        }
+    }
+}
+
+/// At least this much of the window is free (RFC 6675, section 5, step C).
+fn fits(hole: &Range<u64>, flight: Flight, board: &Scoreboard, window: &Window) -> bool {
+    let len = (hole.end - hole.start).min(u64::from(flight.mss));
+    board.pipe(flight.una, flight.nxt) + len <= window.cwnd()
+}

@@ -1,0 +1,242 @@
+//! What the receiver is known to hold, what is presumed lost, what was sent again (RFC 6675).
+//!
+//! The RFC's per-byte questions become two edges, because both answers are monotone: every byte below a lost byte that
+//! is not SACKed is lost as well (`lost_edge`), and holes are sent again from the lowest up (`high_rxt`). With the SACKed
+//! bytes below each edge counted as they come, the pipe is four additions. A timeout is the case where everything is
+//! lost, and go-back-N without SACK the case where nothing is ever SACKed.
+
+use std::ops::Range;
+
+use super::ranges::RangeSet;
+
+/// Discontiguous blocks above a byte, or `DUP_THRESH - 1` segments' worth of bytes and more, that show it to be lost
+/// (RFC 6675, section 2).
+pub(super) const DUP_THRESH: u32 = 3;
+
+/// Scoreboard of one sender.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    sacked: RangeSet,
+    /// Everything below that is not SACKed is lost. Never below `una`.
+    lost_edge: u64,
+    /// Everything below that is not SACKed was sent again in this recovery (HighRxt). Never below `una`.
+    high_rxt: u64,
+    sacked_below_lost: u64,
+    sacked_below_rxt: u64,
+}
+
+impl Scoreboard {
+    /// The highest SACKed position, exclusive.
+    pub(super) fn high_sacked(&self) -> Option<u64> {
+        self.sacked.end()
+    }
+
+    pub(super) fn high_rxt(&self) -> u64 {
+        self.high_rxt
+    }
+
+    /// Takes a SACK block; returns how many bytes are news.
+    pub(super) fn record(&mut self, block: Range<u64>) -> u64 {
+        self.sacked_below_lost += self.news_below(self.lost_edge, &block);
+        self.sacked_below_rxt += self.news_below(self.high_rxt, &block);
+        self.sacked.insert(block)
+    }
+
+    fn news_below(&self, edge: u64, block: &Range<u64>) -> u64 {
+        if block.start >= edge {
+            return 0;
+        }
+        let below = block.start..block.end.min(edge);
+        let held = self.sacked.covered(below.clone());
+        below.end - below.start - held
+    }
+
+    /// The cumulative acknowledgment moves to `una`; returns how many bytes below it had been SACKed before.
+    pub(super) fn advance(&mut self, una: u64) -> u64 {
+        let removed = self.sacked.remove_below(una);
+        for (edge, below) in
+            [(&mut self.lost_edge, &mut self.sacked_below_lost), (&mut self.high_rxt, &mut self.sacked_below_rxt)]
+        {
+            if *edge > una {
+                *below -= removed;
+            } else {
+                (*edge, *below) = (una, 0);
+            }
+        }
+        removed
+    }
+
+    /// Nothing is presumed lost or sent again any more: recovery begins or ends.
+    pub(super) fn clear_marks(&mut self, una: u64) {
+        (self.lost_edge, self.sacked_below_lost) = (una, 0);
+        (self.high_rxt, self.sacked_below_rxt) = (una, 0);
+    }
+
+    /// A timeout: everything sent up to `nxt` and not SACKed is lost, and nothing was sent again yet.
+    pub(super) fn mark_all_lost(&mut self, una: u64, nxt: u64) {
+        self.clear_marks(una);
+        (self.lost_edge, self.sacked_below_lost) = (nxt, self.sacked.total());
+    }
+
+    /// Moves the lost edge to what the SACKed blocks show.
+    pub(super) fn mark_lost(&mut self, mss: u32) {
+        let edge = self.shown_lost(mss);
+        if edge > self.lost_edge {
+            self.sacked_below_lost += self.sacked.covered(self.lost_edge..edge);
+            self.lost_edge = edge;
+        }
+    }
+
+    /// IsLost (RFC 6675, section 4): is the byte at `position` lost by what is SACKed above it?
+    pub(super) fn is_lost(&self, position: u64, mss: u32) -> bool {
+        position < self.shown_lost(mss)
+    }
+
+    /// The position below which every byte has `DUP_THRESH` blocks, or more than `DUP_THRESH - 1` segments' worth of
+    /// bytes, SACKed above it. Looks at no more than `DUP_THRESH` blocks.
+    fn shown_lost(&self, mss: u32) -> u64 {
+        let enough = u64::from(DUP_THRESH - 1) * u64::from(mss);
+        let mut bytes = 0;
+        for (n, block) in (1..).zip(self.sacked.iter_down()) {
+            bytes += block.end - block.start;
+            if n == DUP_THRESH || bytes > enough {
+                return block.start;
+            }
+        }
+        0
+    }
+
+    /// A hole from `start` up to `end` was sent again.
+    pub(super) fn on_retransmitted(&mut self, end: u64) {
+        if end > self.high_rxt {
+            self.sacked_below_rxt += self.sacked.covered(self.high_rxt..end);
+            self.high_rxt = end;
+        }
+    }
+
+    /// The lowest bytes that are lost and not yet sent again (NextSeg, rule 1).
+    pub(super) fn next_lost(&self) -> Option<Range<u64>> {
+        self.sacked.gap(self.high_rxt, self.lost_edge)
+    }
+
+    /// The lowest bytes not yet sent again below the highest SACKed one, lost or not (NextSeg, rule 3).
+    pub(super) fn next_hole(&self) -> Option<Range<u64>> {
+        self.sacked.gap(self.high_rxt, self.sacked.end()?)
+    }
+
+    /// The bytes not SACKed from `position` on, at most up to `nxt`.
+    pub(super) fn hole_at(&self, position: u64, nxt: u64) -> Option<Range<u64>> {
+        self.sacked.gap(position, nxt)
+    }
+
+    /// Bytes believed to be on their way (SetPipe, RFC 6675, section 4): neither SACKed nor lost, and again those sent
+    /// again.
+    pub(super) fn pipe(&self, una: u64, nxt: u64) -> u64 {
+        let first_time = nxt - self.lost_edge.max(una) - (self.sacked.total() - self.sacked_below_lost);
+        let again = self.high_rxt.max(una) - una - self.sacked_below_rxt;
+        first_time + again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MSS: u32 = 10;
+
+    #[test]
+    fn lost_by_blocks_or_by_bytes() {
+        let mut board = Scoreboard::default();
+        board.clear_marks(0);
+        // Two single segments above are not enough; a third one is.
+        board.record(20..30);
+        board.record(40..50);
+        assert!(!board.is_lost(0, MSS));
+        board.record(60..70);
+        assert!(board.is_lost(0, MSS) && !board.is_lost(30, MSS));
+        // More than two segments' worth in one block is enough as well.
+        let mut board = Scoreboard::default();
+        board.record(20..40);
+        assert!(!board.is_lost(0, MSS));
+        board.record(40..41);
+        assert!(board.is_lost(0, MSS));
+    }
+
+    /// The RFC's definitions, byte by byte.
+    #[derive(Default)]
+    struct Oracle {
+        sacked: Vec<bool>,
+        lost: Vec<bool>,
+        again: Vec<bool>,
+    }
+
+    impl Oracle {
+        fn pipe(&self, una: u64, nxt: u64) -> u64 {
+            let count = |at: usize| u64::from(!self.lost[at]) + u64::from(self.again[at]);
+            (una as usize..nxt as usize).filter(|&at| !self.sacked[at]).map(count).sum()
+        }
+
+        fn is_lost(&self, at: usize) -> bool {
+            let above = &self.sacked[at + 1..];
+            let starts = (0..above.len()).filter(|&i| above[i] && (i == 0 || !above[i - 1])).count();
+            // A block that began at or below `at` cannot be: `at` itself is not SACKed.
+            let bytes = above.iter().filter(|&&held| held).count();
+            starts >= 3 || bytes > 2 * MSS as usize
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pipe_and_holes_agree_with_the_definitions_byte_by_byte(
+            steps in prop::collection::vec((0..8u8, 0..20u64, 1..4u64), 1..60),
+        ) {
+            const NXT: u64 = 200;
+            let size = NXT as usize;
+            let mut oracle = Oracle { sacked: vec![false; size], lost: vec![false; size], again: vec![false; size] };
+            let mut board = Scoreboard::default();
+            let mut una = 0;
+            for (what, at, len) in steps {
+                match what {
+                    0 => {
+                        // As a receiver does: acknowledge up to the next hole.
+                        let to = board.hole_at(una + at, NXT).map_or(NXT, |hole| hole.start);
+                        una = to;
+                        board.advance(una);
+                    }
+                    1..=3 => {
+                        let block = (at * 10).max(una + 1)..(at * 10 + len * 10).min(NXT);
+                        if !block.is_empty() {
+                            oracle.sacked[block.start as usize..block.end as usize].fill(true);
+                            board.record(block);
+                        }
+                    }
+                    4 => {
+                        board.mark_lost(MSS);
+                        for p in una as usize..size {
+                            oracle.lost[p] |= !oracle.sacked[p] && oracle.is_lost(p);
+                        }
+                    }
+                    5 => {
+                        board.mark_all_lost(una, NXT);
+                        oracle.lost.fill(true);
+                        oracle.again.fill(false);
+                    }
+                    _ => {
+                        let from = board.high_rxt().max(una) as usize;
+                        let hole = (from..size).find(|&p| !oracle.sacked[p] && oracle.lost[p]);
+                        let ours = board.next_lost();
+                        prop_assert_eq!(ours.clone().map(|r| r.start), hole.map(|p| p as u64));
+                        if let Some(hole) = ours {
+                            let end = hole.end.min(hole.start + u64::from(MSS));
+                            board.on_retransmitted(end);
+                            oracle.again[una as usize..end as usize].fill(true);
+                        }
+                    }
+                }
+                prop_assert_eq!(board.pipe(una, NXT), oracle.pipe(una, NXT));
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The sending half: what may be sent, and what an acknowledgment means.
+//!
+//! The stream is a range of positions, not data: `una <= nxt <= limit`, where `limit` is as far as the application has
+//! written, and the FIN takes the position `limit` once the application has closed. Retransmissions are cut anew from
+//! the holes of the scoreboard, so no record is kept for each segment.
+
+use std::ops::Range;
+
+use evenair_units::{Instant, Span};
+
+use super::config::Config;
+use super::congestion::{AckInfo, Window};
+use super::connection::Timer;
+use super::events::Stats;
+use super::recovery::{Choice, Flight, News, Recovery, Sent};
+use super::rto::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::segment::Segment;
+
+/// The first position of the stream's data: the SYN is position 0.
+const FIRST: u64 = 1;
+
+/// Where an application ends that never ends.
+const ENDLESS: u64 = u64::MAX / 2;
+
+/// State of the sending half.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    una: u64,
+    nxt: u64,
+    limit: u64,
+    closing: bool,
+    mss: u32,
+    send_buffer: u64,
+    idle_restart: bool,
+    /// Samples come from timestamps.
+    stamped: bool,
+    peer: PeerWindow,
+    window: Window,
+    board: Scoreboard,
+    recovery: Recovery,
+    pub(super) rtt: RttEstimator,
+    timer: Option<(Instant, Timer)>,
+    /// The congestion window, and nothing else, ended the last round of sending.
+    cwnd_limited: bool,
+    /// The segment being timed: the position after it, and when it was sent (RFC 6298, section 3).
+    timed: Option<(u64, Instant)>,
+    last_sent: Instant,
+    /// Timeouts in a row without progress.
+    retries: u32,
+    /// Probes of a closed window in a row.
+    probes: u32,
+    probe_due: bool,
+}
+
+/// The window the other end offers.
+#[derive(Clone, Copy, Debug, Default)]
+struct PeerWindow {
+    /// As last advertised, in bytes.
+    size: u64,
+    /// First position beyond it.
+    edge: u64,
+    /// Largest size seen.
+    max: u64,
+    /// Sequence and acknowledgment number of the segment that advertised it (SND.WL1, SND.WL2).
+    from: (u64, u64),
+}
+
+/// A piece of the stream to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    pub(super) fin: bool,
+}
+
+/// What an acknowledgment did, for the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// All that the application wrote is acknowledged, and was not before.
+    pub(super) drained: bool,
+    /// The FIN is acknowledged.
+    pub(super) fin_acked: bool,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config) -> Self {
+        let mss = u32::from(config.mss);
+        Self {
+            una: FIRST,
+            nxt: FIRST,
+            limit: FIRST,
+            closing: false,
+            mss,
+            send_buffer: config.send_buffer.0,
+            idle_restart: config.idle_restart,
+            stamped: false,
+            peer: PeerWindow::default(),
+            window: Window::new(config, mss),
+            board: Scoreboard::default(),
+            recovery: Recovery::new(config, false),
+            rtt: RttEstimator::new(config.rto),
+            timer: None,
+            cwnd_limited: false,
+            timed: None,
+            last_sent: Instant::ZERO,
+            retries: 0,
+            probes: 0,
+            probe_due: false,
+        }
+    }
+
+    /// The handshake settled segment size, SACK and timestamps; `syn_retries` retransmissions of the SYN were needed.
+    pub(super) fn on_established(&mut self, config: &Config, mss: u32, sack: bool, stamped: bool, syn_retries: u32) {
+        self.mss = mss;
+        self.stamped = stamped;
+        self.window = Window::new(config, mss);
+        self.recovery = Recovery::new(config, sack);
+        self.board.clear_marks(FIRST);
+        self.rtt.on_established(syn_retries > 0);
+        if syn_retries > 1 {
+            // RFC 5681 asks for it after one retransmission; with an initial timeout of 1 s, RFC 6928 (section 2) and
+            // Linux wait for the second, as the first may be a mere long path.
+            self.window.start_with_one_segment();
+        }
+    }
+
+    /// The application wrote `bytes` more.
+    pub(super) fn write(&mut self, bytes: u64) {
+        self.limit = self.limit.saturating_add(bytes).min(ENDLESS);
+    }
+
+    /// The application will never run out of data.
+    pub(super) fn write_endlessly(&mut self) {
+        self.limit = ENDLESS;
+    }
+
+    /// The application writes no more. What an endless one has not sent yet is dropped.
+    pub(super) fn close(&mut self) {
+        if self.limit == ENDLESS {
+            self.limit = self.nxt;
+        }
+        self.closing = true;
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    pub(super) fn una(&self) -> u64 {
+        self.una
+    }
+
+    pub(super) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    pub(super) fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    pub(super) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Bytes believed to be on their way.
+    pub(super) fn pipe(&self) -> u64 {
+        self.board.pipe(self.una, self.nxt)
+    }
+
+    pub(super) fn timer(&self) -> Option<(Instant, Timer)> {
+        self.timer
+    }
+
+    fn flight(&self) -> Flight {
+        Flight { una: self.una, nxt: self.nxt, mss: self.mss }
+    }
+
+    /// Takes the acknowledgment and the window of `size` bytes in `segment`; `stamp_rtt` is the sample its timestamps
+    /// would give.
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        size: u64,
+        stamp_rtt: Option<Span>,
+        stats: &mut Stats,
+    ) -> Progress {
+        if segment.ack < self.una || segment.ack > self.nxt {
+            return Progress::default(); // old, or for what was never sent (RFC 9293, section 3.10.7.4)
+        }
+        let outstanding = self.nxt > self.una;
+        let same_window = self.peer.size == size;
+        self.peer.update(segment, size);
+
+        let sacked = self.record_sack(segment);
+        let acked = segment.ack - self.una;
+        let (mut known, mut rtt) = (0, None);
+        if acked > 0 {
+            self.una = segment.ack;
+            known = self.board.advance(self.una);
+            rtt = self.sample(now, stamp_rtt);
+            (self.retries, self.probes) = (0, 0);
+        }
+        let duplicate = if self.recovery.uses_sack() {
+            sacked > 0
+        } else {
+            acked == 0 && outstanding && segment.seq_len() == 0 && same_window
+        };
+
+        let srtt = self.rtt.srtt();
+        let (una, nxt, limited) = (self.una, self.nxt, self.cwnd_limited);
+        let ack = AckInfo { now, acked, una, nxt, rtt, srtt, limited };
+        let news = News { delivered: acked - known + sacked, duplicate };
+        let flight = self.flight();
+        let outcome = self.recovery.on_ack(&ack, news, flight, &mut self.board, &mut self.window);
+        stats.fast_recoveries += u64::from(outcome.entered_fast);
+        if una == nxt {
+            if acked > 0 {
+                self.timer = None; // RFC 6298, rule 5.2
+            }
+        } else if outcome.restart_timer {
+            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit)); // rule 5.3
+        }
+        Progress {
+            drained: acked > 0 && una >= self.limit && una - acked < self.limit,
+            fin_acked: self.closing && una > self.limit,
+        }
+    }
+
+    /// Returns how many bytes are SACKed for the first time.
+    fn record_sack(&mut self, segment: &Segment) -> u64 {
+        if segment.sack.is_empty() || !self.recovery.uses_sack() {
+            return 0;
+        }
+        let valid = segment.sack.iter(segment.ack).filter(|block| block.end <= self.nxt);
+        valid.map(|block| self.board.record(block)).sum()
+    }
+
+    /// The sample of the round-trip time that a new acknowledgment gives (RFC 7323, section 4.1, or RFC 6298,
+    /// section 3, with Karn's rule).
+    fn sample(&mut self, now: Instant, stamp_rtt: Option<Span>) -> Option<Span> {
+        let rtt = match self.timed {
+            _ if self.stamped => stamp_rtt?,
+            Some((end, sent)) if self.una >= end => {
+                self.timed = None;
+                now - sent
+            }
+            _ => return None,
+        };
+        self.rtt.on_sample(rtt);
+        Some(rtt)
+    }
+
+    /// The retransmission or the probe timer may have run out. Returns how often it did in a row, if it did.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<u32> {
+        let (_, timer) = self.timer.filter(|&(at, _)| at <= now)?;
+        self.timer = None;
+        if timer == Timer::Probe {
+            self.probes += 1;
+            self.probe_due = true;
+            return None;
+        }
+        self.retries += 1;
+        self.timed = None;
+        let flight = self.flight();
+        self.recovery.on_timeout(flight, &mut self.board, &mut self.window);
+        self.rtt.on_timeout();
+        Some(self.retries)
+    }
+
+    /// The next piece to send, of at most `room` bytes of payload.
+    pub(super) fn next_chunk(&mut self, now: Instant, room: u32, stats: &mut Stats) -> Option<Chunk> {
+        let flight = self.flight();
+        match self.recovery.choose(flight, &self.board, &self.window) {
+            Choice::Again(hole) => return Some(self.emit(now, hole, room, Sent::Again, stats)),
+            Choice::Wait => {
+                self.cwnd_limited = true;
+                return None;
+            }
+            Choice::NewData => {}
+        }
+        if let Some(new) = self.new_data(now, room) {
+            return Some(self.emit(now, new, room, Sent::New, stats));
+        }
+        let exhausted = self.nxt >= self.limit;
+        let (hole, kind) = self.recovery.choose_instead(flight, &self.board, &self.window, exhausted)?;
+        Some(self.emit(now, hole, room, kind, stats))
+    }
+
+    /// The new data that may be sent now. Notes what is in the way if there is none.
+    fn new_data(&mut self, now: Instant, room: u32) -> Option<Range<u64>> {
+        self.cwnd_limited = false;
+        let waiting = self.limit.saturating_sub(self.nxt);
+        let fin = self.closing && self.nxt <= self.limit;
+        if waiting == 0 && !fin {
+            return None;
+        }
+        let full = u64::from(room.min(self.mss)).min(waiting);
+        let offered = self.peer.edge.saturating_sub(self.nxt);
+        let probing = std::mem::take(&mut self.probe_due);
+        let mut len = full;
+        if full > offered {
+            // A piece of a segment only where it is half of the largest window, or nothing else would ever happen
+            // (RFC 1122, section 4.2.3.4).
+            let worthwhile = offered > 0 && (probing || offered >= self.peer.max / 2);
+            if !worthwhile {
+                self.probe_due = probing;
+                self.arm_probe(now);
+                return None;
+            }
+            len = offered;
+        }
+        if self.nxt + len > self.una + self.send_buffer {
+            return None;
+        }
+        if self.idle_restart && self.una == self.nxt && now.saturating_since(self.last_sent) > self.rtt.rto() {
+            self.window.on_idle();
+        }
+        if self.pipe() + len > self.window.cwnd() + self.recovery.allowance(self.mss) {
+            self.cwnd_limited = true;
+            return None;
+        }
+        Some(self.nxt..self.nxt + len + u64::from(fin && len == waiting))
+    }
+
+    /// The closed window is probed from time to time (RFC 9293, section 3.8.6.1).
+    fn arm_probe(&mut self, now: Instant) {
+        if self.una == self.nxt && self.timer.is_none() {
+            let wait = self.rtt.rto_after(self.probes);
+            self.timer = Some((now + wait, Timer::Probe));
+        }
+    }
+
+    /// A probe without data is to be sent, to which the other end answers with its window.
+    pub(super) fn take_probe(&mut self) -> bool {
+        std::mem::take(&mut self.probe_due)
+    }
+
+    /// Sends the beginning of `range`.
+    fn emit(&mut self, now: Instant, range: Range<u64>, room: u32, kind: Sent, stats: &mut Stats) -> Chunk {
+        let seq = range.start;
+        let payload = range.end.min(self.limit) - seq.min(self.limit);
+        let len = payload.min(u64::from(room.min(self.mss)));
+        let fin = self.closing && seq + len == self.limit && range.end > self.limit;
+        let end = seq + len + u64::from(fin);
+        if kind == Sent::New {
+            self.nxt = end;
+            if !self.stamped && self.timed.is_none() {
+                self.timed = Some((end, now));
+            }
+        } else {
+            stats.retransmissions += 1;
+            self.timed = None; // Karn: what is acknowledged next may be this one
+        }
+        self.recovery.on_sent(kind, end, end - seq, &mut self.board);
+        self.last_sent = now;
+        if self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmit) {
+            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit)); // RFC 6298, rule 5.1
+        }
+        Chunk { seq, len: len as u32, fin }
+    }
+}
+
+impl PeerWindow {
+    /// Takes the window of a segment unless it is older than the one that gave the present window (RFC 9293,
+    /// section 3.10.7.4).
+    fn update(&mut self, segment: &Segment, size: u64) {
+        if (segment.seq, segment.ack) >= self.from {
+            *self = Self { size, edge: segment.ack + size, max: self.max.max(size), from: (segment.seq, segment.ack) };
+        }
+    }
+}

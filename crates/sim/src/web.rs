@@ -1,0 +1,191 @@
+//! A reader of web pages: a main object, then further objects over parallel connections, then a pause.
+//!
+//! The connection of the main object also fetches the first of the others; each further object has a connection of its
+//! own, which ends with it. The last one ends with the page. Requests and answers have the sizes of the testbed's HTTP,
+//! and the draws come from the stream that the testbed's reader uses, so that both read the same pages.
+
+use evenair_scenario::Pareto;
+use evenair_scenario::results::PageRecord;
+use evenair_units::{Bytes, Instant, Rng, Span};
+
+use crate::agenda::{Side, Task};
+use crate::apps::Kind;
+use crate::tcp;
+use crate::world::World;
+
+/// `GET /` ` HTTP/1.1` `Host: server` and the empty line, with line ends; the size in digits comes on top.
+const REQUEST: u64 = 5 + 11 + 14 + 2;
+/// `HTTP/1.1 200 OK`, `Content-Length: ` and the empty line, with line ends; the size in digits comes on top.
+const ANSWER: u64 = 17 + 16 + 4;
+
+#[derive(Debug)]
+pub(crate) struct Reader {
+    objects: (u32, u32),
+    size: Pareto,
+    think: Span,
+    draws: Rng,
+    page: Page,
+}
+
+/// The page being read.
+#[derive(Debug, Default)]
+struct Page {
+    began: Instant,
+    /// Of all objects, the main one first.
+    sizes: Vec<u64>,
+    fetches: Vec<Fetch>,
+    /// Objects that are complete.
+    complete: usize,
+}
+
+/// An object being fetched.
+#[derive(Debug)]
+struct Fetch {
+    connection: u32,
+    /// Its number in the page.
+    object: usize,
+    /// Bytes of the request that the server has not yet received.
+    request_left: u64,
+    /// Bytes of the answer's head, and of the object, that the station has not yet received.
+    head_left: u64,
+    body_left: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(objects: (u32, u32), size: Pareto, think: Span, draws: Rng) -> Self {
+        Self { objects, size, think, draws, page: Page::default() }
+    }
+
+    fn turn_page(&mut self, now: Instant) {
+        let (fewest, most) = self.objects;
+        let further = u64::from(fewest) + self.draws.below(u64::from(most.saturating_sub(fewest)) + 1);
+        let sizes = (0..=further).map(|_| self.size.quantile(self.draws.unit()).0).collect();
+        self.page = Page { began: now, sizes, fetches: Vec::new(), complete: 0 };
+    }
+}
+
+impl Fetch {
+    fn new(connection: u32, object: usize, size: u64) -> Self {
+        let digits = u64::from(size.checked_ilog10().unwrap_or(0)) + 1;
+        Self { connection, object, request_left: REQUEST + digits, head_left: ANSWER + digits, body_left: size }
+    }
+
+    /// Bytes reach the station; how many of them are the object's.
+    fn receive(&mut self, bytes: u64) -> u64 {
+        let head = bytes.min(self.head_left);
+        self.head_left -= head;
+        let body = (bytes - head).min(self.body_left);
+        self.body_left -= body;
+        body
+    }
+
+    fn is_complete(&self) -> bool {
+        self.head_left == 0 && self.body_left == 0
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn begin_page(&mut self, number: u32) {
+        let now = self.now;
+        self.reader(number).turn_page(now);
+        self.fetch(number, 0, None);
+    }
+
+    /// Cuts what is left of a page.
+    pub(crate) fn abandon_page(&mut self, number: u32) {
+        let fetches = std::mem::take(&mut self.reader(number).page.fetches);
+        fetches.into_iter().for_each(|fetch| self.cut(fetch.connection));
+    }
+
+    fn reader(&mut self, number: u32) -> &mut Reader {
+        match &mut self.apps[number as usize].kind {
+            Kind::Web(reader) => reader,
+            kind => unreachable!("{kind:?} reads no pages"),
+        }
+    }
+
+    /// Requests an object, over a connection of its own where there is none to use again.
+    fn fetch(&mut self, number: u32, object: usize, connection: Option<u32>) {
+        let again = connection.is_some();
+        let connection = connection.unwrap_or_else(|| {
+            let config = &self.apps[number as usize].tcp;
+            self.connections.open(number, config)
+        });
+        let page = &mut self.reader(number).page;
+        let fetch = Fetch::new(connection, object, page.sizes[object]);
+        let request = Bytes(fetch.request_left);
+        page.fetches.push(fetch);
+        self.connections.tcp_mut(connection, Side::Station).write(request);
+        // A connection in use is pumped by whoever got its event.
+        if !again {
+            self.pump(connection, Side::Station);
+        }
+    }
+
+    pub(crate) fn on_web_event(&mut self, number: u32, connection: u32, side: Side, event: tcp::Event) {
+        let fetches = &mut self.reader(number).page.fetches;
+        let Some(place) = fetches.iter().position(|fetch| fetch.connection == connection) else { return };
+        let fetch = &mut fetches[place];
+        match (side, event) {
+            (Side::Server, tcp::Event::Received(bytes)) => {
+                fetch.request_left = fetch.request_left.saturating_sub(bytes.0);
+                if fetch.request_left == 0 {
+                    let answer = Bytes(fetch.head_left + fetch.body_left);
+                    self.connections.tcp_mut(connection, Side::Server).write(answer);
+                }
+            }
+            (Side::Station, tcp::Event::Received(bytes)) => {
+                let body = fetch.receive(bytes.0);
+                let complete = fetch.is_complete();
+                self.meter.receive(number, body);
+                if complete {
+                    self.complete(number, place);
+                }
+            }
+            (_, tcp::Event::Closed(reason)) => {
+                let name = &self.scenario.apps[number as usize].name;
+                self.note("note", format!("{name}: a page was not read: {reason:?}"));
+                self.abandon_page(number);
+                self.think(number);
+            }
+            _ => {}
+        }
+    }
+
+    /// An object is complete: what is fetched next, or the end of the page.
+    fn complete(&mut self, number: u32, place: usize) {
+        let page = &mut self.reader(number).page;
+        let fetch = page.fetches.swap_remove(place);
+        page.complete += 1;
+        let objects = page.sizes.len();
+        if page.complete == objects {
+            self.cut(fetch.connection);
+            self.end_page(number);
+        } else if fetch.object == 0 {
+            (2..objects).for_each(|object| self.fetch(number, object, None));
+            self.fetch(number, 1, Some(fetch.connection));
+        } else {
+            self.cut(fetch.connection);
+        }
+    }
+
+    fn end_page(&mut self, number: u32) {
+        let now = self.now;
+        let page = &self.reader(number).page;
+        let record = PageRecord {
+            app: String::new(),
+            at_s: page.began.saturating_since(Instant::ZERO).as_secs_f64(),
+            took_s: now.saturating_since(page.began).as_secs_f64(),
+            objects: page.sizes.len() as u32,
+            bytes: page.sizes.iter().sum(),
+        };
+        let app = self.scenario.apps[number as usize].name.clone();
+        self.pages.push(PageRecord { app, ..record });
+        self.think(number);
+    }
+
+    fn think(&mut self, number: u32) {
+        let think = self.reader(number).think;
+        self.agenda.enter(self.now + think, Task::App(number));
+    }
+}

@@ -1,0 +1,402 @@
+//! The world: who hands a packet to whom, and what happens next.
+//!
+//! ```text
+//! station ~ medium ~ access point - [box] - LAN switch - server
+//!                                               `------- router - Internet link - server
+//! ```
+//!
+//! One thing happens at a time: the medium's next step, a packet's arrival behind a wire, or the next entry of the
+//! agenda (a TCP timer, an application, the box, an event of the scenario). At one instant they come in this order. What a step causes at once (an acknowledgment, a release of the box) is carried out before the next
+//! step. Nothing here depends on a clock, on addresses in memory, or on anything but the scenario and its seed.
+
+use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
+use evenair_medium::{DropReason, Event as AirEvent};
+use evenair_packet::Port;
+use evenair_scenario::results::{EventRecord, PageRecord, Progress};
+use evenair_scenario::{Action, Direction, Scenario};
+use evenair_units::{Bytes, Instant, Span, Streams};
+
+use crate::SimError;
+use crate::agenda::{Agenda, Side, Task};
+use crate::air::{Air, Loss, Sender};
+use crate::apps::App;
+use crate::connections::{Connections, way_from};
+use crate::meter::{Glance, Meter};
+use crate::middlebox::Middlebox;
+use crate::packet::{Body, Packet, PacketId, Pool};
+use crate::tcp::Config;
+use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
+
+pub(crate) struct World<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) now: Instant,
+    pub(crate) agenda: Agenda,
+    pub(crate) pool: Pool,
+    pub(crate) air: Air,
+    pub(crate) wire: Wire,
+    pub(crate) middlebox: Option<Middlebox>,
+    pub(crate) connections: Connections,
+    pub(crate) apps: Vec<App>,
+    pub(crate) meter: Meter,
+    pub(crate) arrived: u64,
+    pub(crate) lost: u64,
+    next_event: usize,
+    ticks: u64,
+    pub(crate) events: Vec<EventRecord>,
+    pub(crate) pages: Vec<PageRecord>,
+}
+
+impl<'a> World<'a> {
+    /// The world at the start of a run. `tcp` are the settings of every host's TCP.
+    pub(crate) fn new(scenario: &'a Scenario, tcp: &Config) -> Result<Self, SimError> {
+        let streams = Streams::new(scenario.seed);
+        let mut air = Air::new(scenario, &streams);
+        for host in (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()) {
+            if !scenario.is_present(host, Span::ZERO) {
+                let station = air.station_of(host);
+                air.leave(Instant::ZERO, station);
+            }
+        }
+        let wire = Wire::new(scenario);
+        let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
+        let mut world = Self {
+            now: Instant::ZERO,
+            agenda: Agenda::default(),
+            pool: Pool::default(),
+            middlebox: needs_box.then(|| Middlebox::new(scenario)).transpose()?,
+            connections: Connections::default(),
+            apps: App::all(scenario, tcp, &air, &wire, &streams)?,
+            meter: Meter::new(scenario),
+            arrived: 0,
+            lost: 0,
+            next_event: 0,
+            ticks: 0,
+            events: Vec::new(),
+            pages: Vec::new(),
+            air,
+            wire,
+            scenario,
+        };
+        world.begin();
+        Ok(world)
+    }
+
+    /// Enters what the scenario says.
+    fn begin(&mut self) {
+        let scenario = self.scenario;
+        for (number, app) in scenario.apps.iter().enumerate() {
+            self.agenda.enter(Instant::ZERO + app.start, Task::Start(number as u32));
+            if let Some(stop) = app.stop {
+                self.agenda.enter(Instant::ZERO + stop, Task::Stop(number as u32));
+            }
+        }
+        if let Some(event) = scenario.events.first() {
+            self.agenda.enter(Instant::ZERO + event.at, Task::Event);
+        }
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.settle(&mut self.agenda);
+        }
+    }
+
+    /// Runs to the end of the next interval; `None` where the run ends before. What happens at the very end of an
+    /// interval belongs to the next one.
+    pub(crate) fn run_interval(&mut self) -> Option<Progress> {
+        let end = Instant::ZERO + self.scenario.duration;
+        let tick = Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1);
+        loop {
+            let air = self.air.medium.poll_deadline().unwrap_or(Instant::MAX);
+            let (wire, agenda) = (self.wire.deadline(), self.agenda.next());
+            let next = air.min(wire).min(agenda);
+            if next >= tick.min(end) {
+                self.now = tick.min(end);
+                return (tick <= end).then(|| self.tick());
+            }
+            self.now = next;
+            if air == next {
+                self.air.medium.handle_timeout(next);
+            } else if wire == next {
+                self.take_from_wire();
+            } else {
+                let task = self.agenda.pop().expect("it has an entry");
+                self.perform(task);
+            }
+            self.drain_air();
+        }
+    }
+
+    fn perform(&mut self, task: Task) {
+        match task {
+            Task::Tcp { connection, side } => {
+                if self.connections.ring(&mut self.agenda, self.now, connection, side) {
+                    self.pump(connection, side);
+                }
+            }
+            Task::App(app) => self.wake_app(app),
+            Task::Box => {
+                if let Some(middlebox) = &mut self.middlebox {
+                    middlebox.ring(self.now);
+                    self.drain_box();
+                }
+            }
+            Task::Start(app) => self.start_app(app),
+            Task::Stop(app) => self.stop_app(app),
+            Task::Event => self.do_event(),
+        }
+    }
+
+    fn tick(&mut self) -> Progress {
+        self.ticks += 1;
+        let at = self.scenario.measure.interval * self.ticks;
+        let (queue_packets, queue_area) = self.air.take_queue(self.now);
+        let mode = self.middlebox.as_ref().map_or(Mode::Bypassed, Middlebox::mode);
+        let managing = self.middlebox.as_ref().filter(|_| mode != Mode::Bypassed);
+        let glance = Glance {
+            at,
+            mode: mode_word(mode),
+            queue_packets,
+            queue_area,
+            service_rate_mbps: managing.map(|middlebox| middlebox.report(self.now).service_rate.as_mbps_f64()),
+        };
+        let (apps, connections) = (&self.apps, &self.connections);
+        self.meter.end_interval(&glance, |app| apps[app].sample(connections));
+        self.meter.progress(&glance)
+    }
+
+    /// Every packet that was made has arrived, was lost, or is somewhere.
+    ///
+    /// # Panics
+    /// If one is missing.
+    pub(crate) fn check_conservation(&self) {
+        let in_box = self.middlebox.as_ref().map_or(0, |middlebox| middlebox.held());
+        let held = (self.air.held() + self.wire.held()) as u64 + in_box;
+        assert_eq!(self.pool.created(), self.arrived + self.lost + held, "packets went missing");
+        assert_eq!(self.pool.under_way() as u64, held, "packets are under way nowhere");
+    }
+
+    pub(crate) fn note(&mut self, what: &str, detail: String) {
+        let at_s = self.now.saturating_since(Instant::ZERO).as_secs_f64();
+        self.events.push(EventRecord { at_s, what: what.to_owned(), detail });
+    }
+}
+
+/// The way of a packet.
+impl World<'_> {
+    /// One end of an application sends a packet.
+    pub(crate) fn send(&mut self, packet: Packet) {
+        let id = self.pool.add(packet);
+        let app = &self.apps[packet.app as usize];
+        match packet.way {
+            Direction::Up => {
+                let station = app.station;
+                if let Err(id) = self.air.send_up(self.now, station, packet.len, id) {
+                    self.lose_on_air(Sender::Station(station), Loss::NotAssociated, id);
+                }
+            }
+            Direction::Down => {
+                let port = app.first_port_down;
+                self.send_wire(port, packet.len, id);
+            }
+        }
+    }
+
+    fn send_wire(&mut self, port: u32, len: Bytes, id: PacketId) {
+        if let Some(dropped) = self.wire.send(self.now, port, len, id) {
+            self.lose(dropped);
+        }
+    }
+
+    fn take_from_wire(&mut self) {
+        let Some((leads, id)) = self.wire.arrival(self.now) else { return };
+        match leads {
+            Leads::ToAccessPoint => self.enter_box(id),
+            Leads::ToServer(_) | Leads::UpInternet => self.arrive(id, Side::Server),
+            Leads::ToRouter | Leads::DownInternet => {
+                let next = self.wire.next_port(leads).unwrap_or(TO_ACCESS_POINT);
+                let len = self.pool.get(id).len;
+                self.send_wire(next, len, id);
+            }
+        }
+    }
+
+    /// A packet comes to where the box is, from either side.
+    fn enter_box(&mut self, id: PacketId) {
+        match &mut self.middlebox {
+            Some(middlebox) if middlebox.carries() => {
+                middlebox.handle_packet(self.now, id, self.pool.get(id), &self.connections);
+                self.drain_box();
+            }
+            _ => self.leave_box(id),
+        }
+    }
+
+    fn leave_box(&mut self, id: PacketId) {
+        let &Packet { app, way, len, .. } = self.pool.get(id);
+        let app = &self.apps[app as usize];
+        match way {
+            Direction::Up => {
+                let port = app.first_port_up;
+                self.send_wire(port, len, id);
+            }
+            Direction::Down => {
+                if let Err(id) = self.air.send_down(self.now, app.station, len, id) {
+                    self.lose_on_air(Sender::AccessPoint, Loss::NotAssociated, id);
+                }
+            }
+        }
+    }
+
+    /// Carries out what the manager has decided.
+    fn drain_box(&mut self) {
+        while let Some(output) = self.middlebox.as_mut().and_then(Middlebox::poll_output) {
+            match output {
+                Output::Release { packet, port, .. } => {
+                    let way = self.pool.get(packet).way;
+                    assert_eq!(port == Port::Wlan, way == Direction::Down, "the box turned a packet round");
+                    self.leave_box(packet);
+                }
+                Output::Drop { packet, .. } => self.lose(packet),
+                Output::Event(BoxEvent::ModeChanged(Mode::Inserted)) => self.note("inserted", String::new()),
+                Output::Event(BoxEvent::ModeChanged(Mode::Bypassed)) => self.note("bypassed", String::new()),
+                Output::Event(_) => {}
+            }
+        }
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.settle(&mut self.agenda);
+        }
+    }
+
+    /// What became of frames on the air.
+    fn drain_air(&mut self) {
+        while let Some(event) = self.air.medium.poll_event() {
+            match event {
+                AirEvent::Delivered { from, msdu, frame, .. } => {
+                    self.meter.count(self.pool.get(frame));
+                    match self.air.sender(from) {
+                        Sender::AccessPoint => {
+                            self.air.note_queue(self.now);
+                            self.arrive(frame, Side::Station);
+                        }
+                        Sender::Station(station) => {
+                            self.catch_up(station, Some(msdu));
+                            self.enter_box(frame);
+                        }
+                    }
+                }
+                AirEvent::Dropped { from, msdu, reason, frame, .. } => {
+                    let sender = self.air.sender(from);
+                    self.lose_on_air(sender, Loss::Medium(reason), frame);
+                    match sender {
+                        Sender::AccessPoint => self.air.note_queue(self.now),
+                        Sender::Station(station) if reason != DropReason::BufferFull => {
+                            self.catch_up(station, Some(msdu))
+                        }
+                        Sender::Station(_) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// A packet has reached its end.
+    fn arrive(&mut self, id: PacketId, side: Side) {
+        let packet = self.pool.take(id);
+        self.arrived += 1;
+        match &packet.body {
+            Body::Tcp { connection, serial, segment } => {
+                if self.connections.is(*connection, *serial) {
+                    self.connections.tcp_mut(*connection, side).handle_segment(self.now, segment);
+                    self.pump(*connection, side);
+                }
+            }
+            Body::Datagram => self.receive_datagram(&packet),
+            Body::Echo { sent } => self.receive_echo(packet.app, *sent, side),
+        }
+    }
+
+    /// Takes out of an endpoint what it has to send and to tell.
+    pub(crate) fn pump(&mut self, connection: u32, side: Side) {
+        loop {
+            let tcp = self.connections.tcp_mut(connection, side);
+            if let Some(segment) = tcp.poll_transmit(self.now) {
+                let pair = self.connections.get(connection);
+                let (app, serial) = (pair.app, pair.serial);
+                let len = self.apps[app as usize].ip_header + segment.size();
+                let body = Body::Tcp { connection, serial, segment };
+                self.send(Packet { app, way: way_from(side), len, body });
+            } else if let Some(event) = tcp.poll_event() {
+                self.on_tcp_event(connection, side, event);
+            } else {
+                break;
+            }
+        }
+        self.connections.settle(&mut self.agenda, connection, side);
+    }
+
+    fn lose_on_air(&mut self, place: Sender, loss: Loss, id: PacketId) {
+        self.air.lose(place, loss);
+        self.lose(id);
+    }
+
+    fn lose(&mut self, id: PacketId) {
+        self.pool.take(id);
+        self.lost += 1;
+    }
+}
+
+/// The scenario's events.
+impl World<'_> {
+    fn do_event(&mut self) {
+        let scenario = self.scenario;
+        let event = &scenario.events[self.next_event];
+        self.next_event += 1;
+        if let Some(next) = scenario.events.get(self.next_event) {
+            self.agenda.enter(Instant::ZERO + next.at, Task::Event);
+        }
+        let name = |host: usize| scenario.hosts[host].name.clone();
+        match event.action {
+            Action::Insert => self.command("insert", Command::Insert),
+            Action::Bypass => self.command("bypass", Command::Bypass),
+            Action::Join(host) => {
+                self.note("join", name(host));
+                let station = self.air.station_of(host);
+                self.air.join(station);
+            }
+            Action::Leave(host) => {
+                self.note("leave", name(host));
+                let station = self.air.station_of(host);
+                self.air.leave(self.now, station);
+                self.observe(host, None);
+            }
+            Action::Rate(host, rate) => {
+                self.note("rate", format!("{} {}", name(host), rate.bit_rate()));
+                let station = self.air.station_of(host);
+                self.air.set_rate(station, rate);
+                self.observe(host, Some(rate));
+            }
+        }
+    }
+
+    fn command(&mut self, what: &str, command: Command) {
+        self.note(what, String::new());
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.command(self.now, command);
+            self.drain_box();
+        }
+    }
+
+    fn observe(&mut self, host: usize, rate: Option<evenair_wifi::PhyRate>) {
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.observe(self.now, host, rate);
+            self.drain_box();
+        }
+    }
+}
+
+/// The word of the results for a mode.
+fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Bypassed => "bypassed",
+        Mode::Inserted => "inserted",
+        Mode::Draining => "draining",
+    }
+}

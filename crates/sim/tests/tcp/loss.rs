@@ -1,0 +1,247 @@
+//! Repair of loss: how fast, at what price, by which rule.
+
+use evenair_sim::tcp::{Algorithm, Config, LossRecovery, RtoFloor};
+use evenair_units::{BitRate, Bytes, Instant, Span};
+
+use crate::net::{Fate, Net, Side};
+
+const MSS: u64 = 1460;
+
+/// Position of the n-th data segment.
+fn position(n: u64) -> u64 {
+    1 + n * MSS
+}
+
+/// A window of 40 segments over 100 ms, each ACKed, that has settled after 1 s of transfer.
+fn settled(recovery: LossRecovery) -> Net {
+    let mut config = Config { recovery, ..Config::ns3().without_delayed_ack() }.with_window(Bytes(60 * MSS));
+    config.rto.floor = RtoFloor::Total(Span::from_secs(1)); // NewReno restarts the timer only once
+    let mut net = Net::new(&config).path(BitRate::from_mbps(100), Span::from_millis(50), 10_000);
+    net.a().write_endlessly();
+    net.run_for(Span::from_secs(2));
+    net
+}
+
+/// Loses `k` segments, every third, of the flight that begins now; returns the time from the first retransmission to
+/// the acknowledgment of everything that was outstanding at that time, in round trips, and the end state.
+fn repair_rounds(recovery: LossRecovery, k: u64) -> (f64, Net) {
+    let mut net = settled(recovery);
+    let next = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
+    net = net.lose_once((0..k).map(|i| next + 3 * i * MSS).collect());
+    net.run_while(Span::from_secs(5), |net| net.ends[0].stats().retransmissions == 0);
+    let (begin, outstanding) = (net.now, net.data_from_a().map(|(_, s)| s.end()).max().unwrap());
+    net.run_while(Span::from_secs(20), |net| net.ends[0].acknowledged().0 < outstanding);
+    let rounds = (net.now - begin).as_secs_f64() / 0.1;
+    (rounds, net)
+}
+
+#[test]
+fn sack_repairs_many_losses_of_a_window_in_about_a_round_trip() {
+    for recovery in [LossRecovery::Sack, LossRecovery::SackPrr] {
+        for k in [1, 2, 5, 10] {
+            let (rounds, mut net) = repair_rounds(recovery, k);
+            assert!(rounds < 2.0, "{recovery:?}: {k} losses took {rounds} round trips");
+            assert_eq!(net.a().stats().retransmissions, k, "{recovery:?}: nothing twice");
+            assert_eq!((net.a().stats().fast_recoveries, net.a().stats().timeouts), (1, 0));
+        }
+    }
+}
+
+#[test]
+fn newreno_repairs_one_loss_a_round_trip() {
+    for k in [1u64, 2, 3, 5] {
+        let (rounds, mut net) = repair_rounds(LossRecovery::NewReno, k);
+        assert!((rounds - k as f64).abs() < 0.3, "{k} losses took {rounds} round trips");
+        assert_eq!(net.a().stats().retransmissions, k);
+        assert_eq!((net.a().stats().fast_recoveries, net.a().stats().timeouts), (1, 0));
+    }
+}
+
+#[test]
+fn reno_halves_for_every_loss_of_a_window_or_waits_for_the_timer() {
+    let (_, mut net) = repair_rounds(LossRecovery::Reno, 1);
+    assert_eq!((net.a().stats().fast_recoveries, net.a().stats().timeouts), (1, 0));
+    let (rounds, mut net) = repair_rounds(LossRecovery::Reno, 5);
+    assert!(net.a().stats().timeouts >= 1, "five losses are beyond Reno; took {rounds} round trips");
+}
+
+#[test]
+fn a_loss_halves_the_window_or_takes_three_tenths() {
+    for (algorithm, share) in
+        [(Algorithm::Reno, 0.5), (Algorithm::Cubic { fast_convergence: true, hystart: false }, 0.7)]
+    {
+        for recovery in [LossRecovery::NewReno, LossRecovery::Sack, LossRecovery::SackPrr] {
+            let config = Config { recovery, algorithm, ..Config::ns3().without_delayed_ack() };
+            let mut net = Net::new(&config.with_window(Bytes(60 * MSS)));
+            net.a().write_endlessly();
+            net.run_for(Span::from_secs(3));
+            let next = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
+            net = net.lose_once(vec![next]);
+            net.run_while(Span::from_secs(5), |net| net.ends[0].stats().retransmissions == 0);
+            let threshold = net.a().ssthresh().unwrap().0 as f64 / (60 * MSS) as f64;
+            assert!((threshold - share).abs() < 0.01, "{algorithm:?} {recovery:?}: {threshold}");
+            let point = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
+            net.run_while(Span::from_secs(5), |net| net.ends[0].acknowledged().0 < point);
+            let after = net.cwnd_segments() / 60.0;
+            assert!((after - share).abs() < 0.02, "{algorithm:?} {recovery:?}: {after} after recovery");
+        }
+    }
+}
+
+#[test]
+fn losses_in_every_window_shrink_it_round_after_round() {
+    // Slow start overshoots to thousands of segments, of which every hundredth is lost, also those sent in recovery.
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic { fast_convergence: true, hystart: false }] {
+        for recovery in [LossRecovery::Sack, LossRecovery::SackPrr] {
+            let mut next = position(3_000);
+            let config = Config { recovery, algorithm, ..Config::ns3().without_delayed_ack() };
+            let mut net = Net::new(&config).fate(Side::A, move |s| {
+                let hit = s.seq == next && s.len > 0;
+                next += if hit { 100 * MSS } else { 0 };
+                if hit { Fate::Drop } else { Fate::Deliver }
+            });
+            net.keep_sent = false;
+            net.a().write_endlessly();
+            net.run_for(Span::from_secs(10));
+            assert!(net.cwnd_segments() < 40.0, "{algorithm:?} {recovery:?}: {}", net.cwnd_segments());
+        }
+    }
+}
+
+#[test]
+fn limited_transmit_saves_small_windows_from_the_timer() {
+    // Four segments, the first lost, and new data to send: two duplicates release two more, which make the third.
+    let run = |limited_transmit| {
+        let config = Config {
+            recovery: LossRecovery::NewReno,
+            limited_transmit,
+            initial_window: 3,
+            ..Config::ns3().without_delayed_ack()
+        };
+        // Not scaled, so that the first duplicate does not look like a window update after the SYN's window.
+        let mut net = Net::new(&config.with_window(Bytes(65_535))).lose_once(vec![1]);
+        net.a().write(Bytes(20 * MSS));
+        net.run_while(Span::from_secs(5), |net| net.received_by_b() < 20 * MSS);
+        let sent: Vec<_> = net.data_from_a().map(|(at, s)| (at.as_nanos() / 1_000_000, s.seq)).collect();
+        (net.ends[0].stats().timeouts, net.ends[0].stats().fast_recoveries, sent)
+    };
+    let (timeouts, fast, sent) = run(true);
+    assert_eq!((timeouts, fast), (0, 1));
+    assert_eq!(&sent[3..5], &[(200, position(3)), (200, position(4))], "one for each of the first duplicates");
+    assert_eq!(sent[5], (300, 1));
+    let (timeouts, fast, _) = run(false);
+    assert_eq!((timeouts, fast), (1, 0));
+}
+
+#[test]
+fn the_timeout_doubles_from_the_estimate_up_to_the_maximum_and_gives_up() {
+    let mut config = Config { data_retries: 8, timestamps: false, ..Config::rfc() };
+    config.rto.max = Span::from_secs(30);
+    let mut net = Net::new(&config).fate(Side::A, |s| if s.len > 0 { Fate::Drop } else { Fate::Deliver });
+    net.a().write(Bytes(100 * MSS));
+    net.run_for(Span::from_secs(500));
+    let first = net.data_from_a().filter(|(_, s)| s.seq == 1);
+    let times: Vec<f64> = first.map(|(at, _)| (at - Instant::from_nanos(100_000_000)).as_secs_f64()).collect();
+    assert_eq!(times, [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 61.0, 91.0, 121.0]);
+    assert_eq!(net.a().stats().timeouts, 9);
+    assert_eq!(net.a().poll_deadline(), None);
+}
+
+#[test]
+fn the_first_timeout_is_the_one_of_rfc_6298() {
+    for (floor, expected_ms) in [
+        (RtoFloor::Total(Span::from_millis(200)), 300),     // 100 + 4 * 50
+        (RtoFloor::Total(Span::from_millis(1000)), 1000),   // the minimum
+        (RtoFloor::AboveSrtt(Span::from_millis(250)), 350), // 100 + 250
+    ] {
+        let mut config = Config::rfc();
+        config.rto.floor = floor;
+        let mut net = Net::new(&config).fate(Side::A, |s| if s.len > 0 { Fate::Drop } else { Fate::Deliver });
+        net.a().write(Bytes(1_000));
+        net.run_for(Span::from_millis(expected_ms + 101));
+        let times: Vec<u64> = net.data_from_a().map(|(at, _)| at.as_nanos() / 1_000_000).take(2).collect();
+        assert_eq!(times, [100, 100 + expected_ms]);
+    }
+}
+
+#[test]
+fn a_segment_sent_twice_gives_no_sample_and_the_doubled_timeout_stays() {
+    let config = Config { timestamps: false, ..Config::rfc() }.without_delayed_ack();
+    let mut net = Net::new(&config).lose_once(vec![1]);
+    net.a().write(Bytes(1_000));
+    net.run_for(Span::from_secs(3));
+    assert_eq!((net.received_by_b(), net.a().stats().timeouts), (1_000, 1));
+    assert_eq!((net.a().srtt(), net.a().rto()), (Some(Span::from_millis(100)), Span::from_secs(2)));
+    net.a().write(Bytes(1_000));
+    net.run_for(Span::from_secs(3));
+    assert_eq!(net.a().rto(), Span::from_secs(1));
+    // Timestamps tell which of the two was acknowledged.
+    let mut net = Net::new(&Config { timestamps: true, ..config }).lose_once(vec![1]);
+    net.a().write(Bytes(1_000));
+    net.run_for(Span::from_secs(3));
+    assert_eq!((net.a().srtt(), net.a().rto()), (Some(Span::from_millis(100)), Span::from_secs(1)));
+}
+
+#[test]
+fn what_a_needless_timeout_sends_twice_is_not_taken_for_loss() {
+    // The first flight arrives after the timeout; its acknowledgments release repetitions, whose duplicate
+    // acknowledgments come back when new data is outstanding.
+    let config = Config { timestamps: false, recovery: LossRecovery::NewReno, ..Config::rfc() }.without_delayed_ack();
+    let mut count = 0;
+    let mut net = Net::new(&config).fate(Side::A, move |s| {
+        count += u32::from(s.len > 0);
+        if s.len > 0 && count <= 10 { Fate::Late(Span::from_millis(1_000)) } else { Fate::Deliver }
+    });
+    net.a().write(Bytes(100 * MSS));
+    net.run_for(Span::from_secs(20));
+    assert_eq!(net.received_by_b(), 100 * MSS);
+    assert!(net.a().stats().retransmissions > 4 && net.a().stats().timeouts == 1, "{:?}", net.a().stats());
+    assert_eq!(net.a().stats().fast_recoveries, 0);
+}
+
+#[test]
+fn after_a_timeout_only_what_is_missing_is_sent_again_with_sack() {
+    // The whole tail is lost but one segment: no three duplicates, so the timer runs out.
+    for (recovery, most) in [(LossRecovery::Sack, 8), (LossRecovery::NewReno, 10)] {
+        let config = Config { recovery, limited_transmit: false, ..Config::ns3() };
+        let lost = (0..10).filter(|n| ![4, 5].contains(n)).map(position).collect();
+        let mut net = Net::new(&config).lose_once(lost);
+        net.a().write(Bytes(10 * MSS));
+        net.run_for(Span::from_secs(20));
+        assert_eq!(net.received_by_b(), 10 * MSS);
+        assert!(net.a().stats().timeouts >= 1);
+        assert!(net.a().stats().retransmissions <= most, "{recovery:?}: {}", net.a().stats().retransmissions);
+    }
+}
+
+#[test]
+fn the_end_of_a_flight_is_rescued_with_sack() {
+    // The last two segments of the flight and one in the middle are lost: nothing shows the last two to be lost.
+    let (rounds, net) = {
+        let config = Config { initial_window: 20, ..Config::ns3().without_delayed_ack() };
+        let mut net = Net::new(&config).lose_once(vec![position(5), position(18), position(19)]);
+        net.a().write(Bytes(20 * MSS));
+        net.run_while(Span::from_secs(20), |net| net.received_by_b() < 20 * MSS);
+        ((net.now - Instant::from_nanos(100_000_000)).as_secs_f64() / 0.1, net)
+    };
+    assert_eq!(net.ends[0].stats().timeouts, 0, "took {rounds} round trips");
+}
+
+#[test]
+fn reordering_below_three_segments_is_not_loss() {
+    for recovery in [LossRecovery::NewReno, LossRecovery::Sack, LossRecovery::SackPrr] {
+        let config = Config { recovery, ..Config::ns3().without_delayed_ack() };
+        let mut count = 0u64;
+        // At 10 Mb/s a segment takes 1.2 ms: every tenth is overtaken by two.
+        let mut net = Net::new(&config.with_window(Bytes(40 * MSS)))
+            .path(BitRate::from_mbps(10), Span::from_millis(20), 1_000)
+            .fate(Side::A, move |s| {
+                count += u64::from(s.len > 0);
+                if count % 10 == 5 { Fate::Late(Span::from_micros(3_000)) } else { Fate::Deliver }
+            });
+        net.a().write(Bytes(500 * MSS));
+        net.run_for(Span::from_secs(30));
+        assert_eq!(net.received_by_b(), 500 * MSS);
+        assert_eq!(net.a().stats().retransmissions, 0, "{recovery:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Published findings about the box (Hegde et al., IEEE/ACM ToN 21(2), 2013), from the project's scenario files.
+//!
+//! Windows are capped at 256 kB where the box is judged soon after its insertion: with megabytes in the stations' and the
+//! access point's buffers the queue takes long to come back, in real time too.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_sim::run;
+
+const CAPPED: [(&str, &str); 1] = [("tcp.receive_buffer", "256 kB")];
+
+fn simulate(file: &str, sets: &[(&str, &str)]) -> RunResult {
+    let path = format!("{}/../../scenarios/adwiser/{file}.toml", env!("CARGO_MANIFEST_DIR"));
+    run(&Scenario::load_with(path, sets).expect("a sound scenario"), |_| ()).expect("it can be simulated")
+}
+
+fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
+    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
+}
+
+fn of_flow(phase: &PhaseResult, app: &str) -> f64 {
+    phase.flows.iter().find(|flow| flow.app == app).expect("the scenario has the application").ip_mbps
+}
+
+/// The box serves what the medium carries, and keeps the queue out of the access point.
+fn serves_all(phase: &PhaseResult) {
+    let capacity = phase.capacity_cstar_mbps.expect("bulk transfers have one");
+    assert!(phase.total_ip_mbps >= 0.95 * capacity, "{} of {capacity} Mb/s", phase.total_ip_mbps);
+    assert!(phase.ap_queue_mean_packets < 30.0, "{} packets at the access point", phase.ap_queue_mean_packets);
+}
+
+fn is(got: f64, expected: f64, permille: f64) {
+    assert!((got / expected - 1.0).abs() * 1e3 <= permille, "{got}, expected {expected}");
+}
+
+#[test]
+fn a2_uploads_starve_downloads() {
+    let result = simulate("a02-uploads-starve-downloads", &[]);
+    let bypassed = phase(&result, "bypassed");
+    assert!(bypassed.directions.up_ip_mbps > 4.5, "{:?}", bypassed.directions);
+    assert!(bypassed.directions.down_ip_mbps < 0.1, "{:?}", bypassed.directions);
+    assert_eq!(bypassed.service_rate_mbps, None);
+    assert_eq!(result.box_counters, None, "nothing asks for a box");
+}
+
+#[test]
+fn a10_shares_follow_the_stations_capacities() {
+    let result = simulate("a10-mixed-rates", &CAPPED);
+    let inserted = phase(&result, "inserted");
+    serves_all(inserted);
+    is(inserted.directions.up_ip_mbps, inserted.directions.down_ip_mbps, 20.0);
+    // The ratios of this profile's C(11), C(5.5), C(2); the paper's own are 4.89, 3.33, 1.58.
+    is(of_flow(inserted, "upload1") / of_flow(inserted, "upload3"), 4.89 / 1.58, 50.0);
+    is(of_flow(inserted, "upload2") / of_flow(inserted, "upload3"), 3.33 / 1.58, 50.0);
+}
+
+#[test]
+fn a11_the_box_makes_all_flows_equal() {
+    let result = simulate("a11-equal-up-and-down", &CAPPED);
+    let (bypassed, inserted) = (phase(&result, "bypassed"), phase(&result, "inserted"));
+    assert!(bypassed.directions.up_ip_mbps > 5.0 * bypassed.directions.down_ip_mbps, "{:?}", bypassed.directions);
+    serves_all(inserted);
+    is(inserted.directions.up_ip_mbps, inserted.directions.down_ip_mbps, 50.0);
+    inserted.flows.iter().for_each(|flow| is(flow.share, 0.1, 50.0));
+    let events: Vec<_> = result.events.iter().map(|event| (event.what.as_str(), event.at_s)).collect();
+    assert_eq!(events, [("insert", 20.0), ("inserted", 20.0)]);
+    assert!(result.series.service_rate_mbps[..20].iter().all(Option::is_none), "the box managed before its insertion");
+}
+
+/// With windows as large as they get, it takes the box about 90 s to get the queue back from the access point.
+#[test]
+fn a11_with_large_windows_the_flows_become_equal_in_the_end() {
+    let later = [("duration", "310 s"), ("phase.2.from", "200 s"), ("phase.2.to", "300 s")];
+    let result = simulate("a11-equal-up-and-down", &later);
+    let inserted = phase(&result, "inserted");
+    serves_all(inserted);
+    assert!(inserted.jain_flows.is_some_and(|index| index > 0.99), "{:?}", inserted.jain_flows);
+}
+
+#[test]
+fn a14_weights_divide_five_to_one() {
+    let result = simulate("a14-five-to-one", &CAPPED);
+    let inserted = phase(&result, "inserted");
+    serves_all(inserted);
+    is(of_flow(inserted, "download1") / of_flow(inserted, "download2"), 5.0, 20.0);
+}
