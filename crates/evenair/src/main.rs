@@ -29,6 +29,9 @@ enum Command {
     /// Real hosts, joined by a simulated radio in real time
     #[command(subcommand)]
     Testbed(commands::testbed::TestbedCommand),
+    /// The same hosts in virtual time, simulated
+    #[command(subcommand)]
+    Sim(commands::sim::SimCommand),
     /// Check scenario files, print their schema
     #[command(subcommand)]
     Scenario(commands::scenario::ScenarioCommand),
@@ -56,7 +59,7 @@ impl Command {
     /// Commands that only print may end where nobody reads on. The others have sockets and children, whose end is an
     /// error to be handled and not the end of the program.
     const fn ends_with_its_reader(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::Scenario(_) | Self::Replay { .. })
+        matches!(self, Self::Status(_) | Self::Sim(_) | Self::Scenario(_) | Self::Replay { .. })
     }
 }
 
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Demo(args) => demo::demo(&args),
         Command::Testbed(command) => commands::testbed::run(command),
+        Command::Sim(command) => commands::sim::run(command),
         Command::Scenario(command) => commands::scenario::run(command),
         Command::Run(args) => commands::live::run(&args),
         Command::Insert(args) => commands::live::insert(&args),

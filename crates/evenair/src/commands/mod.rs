@@ -3,4 +3,5 @@
 pub mod live;
 pub mod scenario;
 pub mod scenario_run;
+pub mod sim;
 pub mod testbed;
