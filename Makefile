@@ -39,6 +39,7 @@ fmt: setup-test ## Format the code
 
 bench: setup ## How fast the parts are on this machine
 	$(CARGO) run --release --locked -p evenair-medium --example saturation
+	$(CARGO) run --release --locked -p evenair-sim --example speed
 
 doc: setup ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
