@@ -84,6 +84,12 @@ pub struct Hold {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Packets {
+    /// Lost: the receive ring was full.
+    pub ring_full: u64,
+    /// Lost: longer than the interface allows, or broken.
+    pub too_long: u64,
+    /// Lost: the pool was full.
+    pub pool_full: u64,
     /// Handed to the manager.
     pub received: u64,
     /// Released by it.
@@ -96,6 +102,8 @@ pub struct Packets {
     pub dropped_sender_ahead: u64,
     /// In its queues.
     pub held: u64,
+    /// Lost: the kernel refused to send it.
+    pub send_refused: u64,
     /// The sums are right.
     pub conserved: bool,
 }

@@ -21,7 +21,7 @@ use crate::middlebox::{Answer, Middlebox};
 use crate::plan;
 use crate::preflight;
 use crate::radio::Radio;
-use crate::results;
+use crate::results::{self, Faults};
 use crate::rundir::RunDir;
 use crate::topology::Topology;
 
@@ -103,7 +103,7 @@ struct Session<'a> {
     stations: Vec<usize>,
     collected: Collected,
     origin: Instant,
-    faults: Vec<String>,
+    faults: Faults,
     next_event: usize,
     /// The first insertion: what the box says of intervals that ended before is what it says after it.
     inserted_at: Option<Span>,
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
             stations,
             collected,
             origin,
-            faults: Vec::new(),
+            faults: Faults::default(),
             next_event: 0,
             inserted_at: None,
         })
@@ -152,7 +152,7 @@ impl<'a> Session<'a> {
             self.glance(progress)?;
             let passed = self.radio.clock().now().saturating_since(self.origin);
             if options.cancel.load(Ordering::Relaxed) {
-                self.faults.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
+                self.faults.run.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
                 return Ok(passed);
             }
             // The last interval ends with the run; its snapshot comes a moment later.
@@ -261,7 +261,7 @@ impl<'a> Session<'a> {
                 },
                 Answer::Failed(why) => {
                     middlebox.check_alive()?;
-                    self.faults.push(format!("the box refused or did not answer: {why}"));
+                    self.faults.middlebox.push(format!("it refused or did not answer: {why}"));
                 }
             }
         }
@@ -280,13 +280,13 @@ impl<'a> Session<'a> {
         if let Some(status) = &self.collected.last_status
             && !status.packets.conserved
         {
-            self.faults.push("the box's account of packets does not add up".to_owned());
+            self.faults.middlebox.push("its account of packets does not add up".to_owned());
         }
         if let Some(status) = &self.collected.last_status
             && status.hold.lapses > 0
         {
             let times = status.hold.lapses;
-            self.faults.push(format!("the box was held up so long that traffic went past it, {times} times"));
+            self.faults.run.push(format!("the box was held up so long that traffic went past it, {times} times"));
         }
         drop(self.fleet);
         drop(self.middlebox);
