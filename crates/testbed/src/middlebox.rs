@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -178,7 +179,8 @@ impl Middlebox {
         let (program, arguments) = command.split_first().ok_or_else(|| failed("its command is empty"))?;
         let mut start = Command::new(program);
         start.args(arguments).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let started = tie(&mut start, Some(machine.netns.as_fd())).spawn();
+        // In a process group of its own: Ctrl-C at the terminal is for the run, which ends the box itself.
+        let started = tie(start.process_group(0), Some(machine.netns.as_fd())).spawn();
         let mut child = started.map_err(|source| TestbedError::Child { who: format!("start {program}"), source })?;
         let last_words = LastWords::of(child.stderr.take().expect("piped"));
         let connections = await_socket(&socket, &mut child, &last_words)

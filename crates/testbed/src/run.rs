@@ -149,7 +149,6 @@ impl<'a> Session<'a> {
     ) -> Result<Span, TestbedError> {
         let whole = (self.scenario.duration / self.scenario.measure.interval) as usize;
         loop {
-            self.glance(progress)?;
             let passed = self.radio.clock().now().saturating_since(self.origin);
             if options.cancel.load(Ordering::Relaxed) {
                 self.faults.run.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
@@ -159,6 +158,7 @@ impl<'a> Session<'a> {
             if passed >= self.scenario.duration && self.collected.intervals.len() >= whole {
                 return Ok(self.scenario.duration);
             }
+            self.glance(progress)?;
         }
     }
 
