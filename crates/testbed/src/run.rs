@@ -41,7 +41,7 @@ pub struct TestbedOptions {
     pub box_command: Vec<String>,
     /// Start the box program even where no event of the scenario needs it.
     pub always_box: bool,
-    /// Where the box records its inputs.
+    /// Where the box, which is started for it if need be, records its inputs.
     pub record: Option<PathBuf>,
     /// Set to true from outside (Ctrl-C) to end the run early, with a clean machine and what was measured so far.
     pub cancel: Arc<AtomicBool>,
@@ -68,7 +68,8 @@ pub fn run(
     options: &TestbedOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<RunResult, TestbedError> {
-    preflight::check(scenario)?;
+    let needs_box = needs_box(scenario, options);
+    preflight::check(scenario, needs_box)?;
     let directory = RunDir::create()?;
     let mut topology = Topology::build(scenario)?;
     let management = management::build(scenario, &topology)?;
@@ -77,8 +78,7 @@ pub fn run(
         directory.write_host(&machine.name, machine.netns.as_fd())?;
     }
     let radio = Radio::start(scenario, topology.take_taps(scenario))?;
-    let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
-    let middlebox = (needs_box || options.always_box)
+    let middlebox = needs_box
         .then(|| {
             let command = &options.box_command;
             Middlebox::start(scenario, &topology.middle, &directory, command, options.record.as_deref())
@@ -91,6 +91,12 @@ pub fn run(
     let result = session.finish(finished);
     drop(management);
     result
+}
+
+/// Whether the run has a box program: where an event is for it, or the options ask for it or for what it records.
+fn needs_box(scenario: &Scenario, options: &TestbedOptions) -> bool {
+    let is_for_it = |event: &Event| matches!(event.action, Action::Insert | Action::Bypass);
+    options.always_box || options.record.is_some() || scenario.events.iter().any(is_for_it)
 }
 
 /// A run that has begun.

@@ -4,7 +4,7 @@ use crate::common;
 
 #[test]
 fn a_station_comes_changes_its_rate_and_goes() {
-    let Some(_turn) = common::turn() else { return };
+    let Some(_turn) = common::turn_with_box() else { return };
     let rest = r#"
         [[udp]]
         name = "down"
