@@ -345,3 +345,30 @@ fn exchange(stream: &mut BufReader<UnixStream>, request: &Value) -> Result<Value
         _ => Err(answer["error"].as_str().unwrap_or("refused without a reason").to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_may_drain_as_long_as_the_scenario_says() {
+        let limit = |manager: &str| {
+            let text = format!(
+                "version = 1\nname = \"plain\"\nduration = \"2 s\"\nradio = {{ standard = \"802.11b\" }}\n\
+                 station = [{{ name = \"sta\", rate = \"11 Mb/s\" }}]\nserver = [{{ name = \"server\" }}]\n\
+                 ping = [{{ name = \"ping\", stations = [\"sta\"], server = \"server\", interval = \"1 s\" }}]\n{manager}"
+            );
+            drain_limit(&Scenario::parse(&text, "plain.toml").expect("a right scenario"))
+        };
+        assert_eq!(limit(""), Duration::from_secs(1));
+        assert_eq!(limit("manager = { drain_limit = \"20 s\" }\n"), Duration::from_secs(20));
+    }
+
+    #[test]
+    fn what_the_box_says_it_lost_is_read() {
+        let said = json!({"packets": {"ring_full": 1, "too_long": 2, "pool_full": 3, "send_refused": 4, "sent": 5}});
+        let status: Status = serde_json::from_value(said).expect("a status");
+        let packets = &status.packets;
+        assert_eq!((packets.ring_full, packets.too_long, packets.pool_full, packets.send_refused), (1, 2, 3, 4));
+    }
+}

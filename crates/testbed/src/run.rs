@@ -300,3 +300,22 @@ impl<'a> Session<'a> {
         Ok(results::report(self.scenario, &self.collected, length, self.faults))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_needs_the_box() {
+        let text = "version = 1\nname = \"plain\"\nduration = \"2 s\"\nradio = { standard = \"802.11b\" }\n\
+                    station = [{ name = \"sta\", rate = \"11 Mb/s\" }]\nserver = [{ name = \"server\" }]\n\
+                    ping = [{ name = \"ping\", stations = [\"sta\"], server = \"server\", interval = \"1 s\" }]\n";
+        let plain = Scenario::parse(text, "plain.toml").expect("a right scenario");
+        let event = "event = [{ at = \"1 s\", do = \"insert\" }]\n";
+        let managed = Scenario::parse(&format!("{text}{event}"), "managed.toml").expect("a right scenario");
+        let options = TestbedOptions::new("evenair");
+        assert!(!needs_box(&plain, &options) && needs_box(&managed, &options));
+        assert!(needs_box(&plain, &TestbedOptions { record: Some("file".into()), ..options.clone() }));
+        assert!(needs_box(&plain, &TestbedOptions { always_box: true, ..options }));
+    }
+}
