@@ -14,13 +14,10 @@ use serde_json::Value;
 const MOST_LINES: usize = 800;
 
 /// Crates from outside that the core may use, directly or through one another, each for one purpose.
-const CORE_MAY_USE: [&str; 6] = [
+const CORE_MAY_USE: [&str; 3] = [
     "libm",       // the one maths library, the same on every machine
     "etherparse", // packet headers
     "arrayvec",   // of etherparse
-    "indexmap",   // maps with a fixed order
-    "equivalent", // of indexmap
-    "hashbrown",  // of indexmap
 ];
 
 /// Core crates without floating point at all. `units` converts for reports and `wifi` has closed forms: both deny it

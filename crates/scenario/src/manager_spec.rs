@@ -43,7 +43,7 @@ pub struct ManagerSpec {
     /// Published controller: change of the service rate at each judgement. Default: "0.1 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Written<BitRate>>,
-    /// Published controller: measured use this far below the service rate still counts as equal. Default: "5 %".
+    /// Published controller: measured use this far below the service rate still counts as equal. Default: "3 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Written<Permille>>,
     /// Published controller: the service rate it starts at, as a part of C*. Default: "90 %".
@@ -373,6 +373,21 @@ mod tests {
     #[test]
     fn an_empty_table_is_the_managers_own_default() {
         assert_eq!(check("").unwrap(), Config::new(Phy::default_for(Standard::Dot11b)));
+    }
+
+    #[test]
+    fn the_documented_defaults_are_the_managers_own() {
+        let schema = schemars::schema_for!(ManagerSpec).to_value();
+        let properties = schema["properties"].as_object().expect("a table has keys");
+        let documented = properties.iter().filter_map(|(key, property)| {
+            let (_, default) = property["description"].as_str()?.split_once("Default: ")?;
+            // What is said in words (the lowest basic rate) is no value.
+            let line = format!("{key} = {}\n", default.trim_end_matches('.').replace('\n', " "));
+            line.parse::<toml::Table>().is_ok().then_some(line)
+        });
+        let lines: Vec<_> = documented.collect();
+        assert!(lines.len() >= 15 && lines.contains(&"tolerance = \"3 %\"\n".to_owned()), "{lines:?}");
+        assert_eq!(check(&lines.concat()).unwrap(), Config::new(Phy::default_for(Standard::Dot11b)), "{lines:?}");
     }
 
     #[test]

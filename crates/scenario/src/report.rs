@@ -81,6 +81,9 @@ fn verdict(run: &RunResult, out: &mut String) {
     for reason in &run.invalid_because {
         let _ = writeln!(out, "<li>{}</li>", escape(reason));
     }
+    for fault in &run.box_faults {
+        let _ = writeln!(out, "<li>The box at fault: {}</li>", escape(fault));
+    }
     out.push_str("</ul></div>\n");
 }
 
@@ -174,8 +177,10 @@ mod tests {
         let (_, mut run) = sample::two_flows();
         run.valid = false;
         run.invalid_because = vec!["late & <later>".into()];
+        run.box_faults = vec!["packets < 0".into()];
         let page = report(&run);
         assert!(page.contains("<li>late &amp; &lt;later&gt;</li>"));
+        assert!(page.contains("<li>The box at fault: packets &lt; 0</li>"));
         assert!(page.find("not valid").unwrap() < page.find("<svg ").unwrap());
     }
 }

@@ -30,10 +30,12 @@ pub struct RunResult {
     pub engine: String,
     /// Version of the program.
     pub version: String,
-    /// Whether the numbers may be used at all.
+    /// Whether the numbers may be used at all: nothing is in `invalid_because` or `box_faults`.
     pub valid: bool,
-    /// Why not, in words.
+    /// Why not, in words: the run itself went wrong, and says nothing about the box.
     pub invalid_because: Vec<String>,
+    /// What the box did wrong, in words; to run again would not excuse it.
+    pub box_faults: Vec<String>,
     /// Length of the run.
     pub duration_s: f64,
     /// Averages over the scenario's phases.
@@ -201,7 +203,7 @@ pub struct Lateness {
     pub ingress_lag_max_us: f64,
 }
 
-/// The box's account: `received = released + dropped + held`.
+/// The box's account: `received = released + dropped + held`. What it lost otherwise is counted beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxCounters {
     /// Packets that entered.
@@ -212,6 +214,27 @@ pub struct BoxCounters {
     pub dropped: Vec<DropCount>,
     /// Packets still held at the end.
     pub held: u64,
+    /// Lost before they entered: the receive ring was full.
+    pub ring_full: u64,
+    /// Lost before they entered: longer than the interface allows, or broken.
+    pub too_long: u64,
+    /// Lost before they entered: the box had no memory for them.
+    pub pool_full: u64,
+    /// Lost after they left: the kernel refused to send them.
+    pub send_refused: u64,
+}
+
+impl BoxCounters {
+    /// Packets that the box lost where it should not have.
+    pub const fn lost(&self) -> u64 {
+        self.ring_full + self.too_long + self.pool_full + self.send_refused
+    }
+
+    /// By how many packets the account does not add up.
+    pub fn unaccounted(&self) -> u64 {
+        let dropped: u64 = self.dropped.iter().map(|drop| drop.packets).sum();
+        self.received.abs_diff(self.released + dropped + self.held)
+    }
 }
 
 /// How many packets were dropped for one reason.

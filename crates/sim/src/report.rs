@@ -23,6 +23,7 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         valid: true,
         invalid_because: Vec::new(),
+        box_faults: Vec::new(),
         duration_s: scenario.duration.as_secs_f64(),
         phases: phases.iter().map(|phase| PhaseResult::average(scenario, series, phase)).collect(),
         lateness: None,
@@ -49,6 +50,7 @@ fn box_counters(world: &World<'_>) -> Option<BoxCounters> {
             drop("ack superseded", counters.dropped_ack_superseded),
         ],
         held: counters.held,
+        ..BoxCounters::default()
     })
 }
 

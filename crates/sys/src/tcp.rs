@@ -1,7 +1,6 @@
 //! What Linux tells about a TCP connection, and the options that the standard library does not set (tcp(7)).
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -73,30 +72,6 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<(), OsErr
     if rc == 0 { Ok(()) } else { Err(OsError::last(format!("setsockopt(TCP_CONGESTION, {name})"))) }
 }
 
-/// The congestion control of one connection.
-///
-/// # Errors
-/// Where the descriptor is not a TCP socket.
-pub fn congestion_control(socket: impl AsFd) -> Result<String, OsError> {
-    let mut name = [0u8; 17];
-    let mut length = 16 as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` = 16 bytes into the 17 of `name`; the last stays zero.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if rc != 0 {
-        return Err(OsError::last("getsockopt(TCP_CONGESTION)"));
-    }
-    let text = CStr::from_bytes_until_nul(&name).expect("the last byte is zero");
-    Ok(text.to_string_lossy().into_owned())
-}
-
 /// Makes closing the connection discard what is unsent and reset the peer, so that a stopped transfer stops at once
 /// instead of draining megabytes through the network.
 ///
@@ -119,10 +94,32 @@ pub fn reset_on_close(socket: impl AsFd) -> Result<(), OsError> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CStr;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    /// The congestion control of one connection.
+    fn congestion_control(socket: impl AsFd) -> Result<String, OsError> {
+        let mut name = [0u8; 17];
+        let mut length = 16 as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` = 16 bytes into the 17 of `name`; the last stays zero.
+        let rc = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_CONGESTION,
+                name.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        if rc != 0 {
+            return Err(OsError::last("getsockopt(TCP_CONGESTION)"));
+        }
+        let text = CStr::from_bytes_until_nul(&name).expect("the last byte is zero");
+        Ok(text.to_string_lossy().into_owned())
+    }
 
     #[test]
     fn a_loopback_connection_has_a_state_and_takes_a_congestion_control() {

@@ -13,6 +13,9 @@ pub enum TestbedError {
          unshare --user --map-root-user --net --mount evenair testbed run ..."
     )]
     NotPermitted(OsError),
+    /// The box cannot be started here.
+    #[error("{0}. The run needs the box, for an event of the scenario or for a recording")]
+    NoBox(String),
     /// `/dev/net/tun` is not usable.
     #[error("{error}. The testbed's hosts need TAP devices: {advice}")]
     NoTap {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -129,7 +130,8 @@ impl Agent {
     ) -> Result<Self, TestbedError> {
         let mut command = Command::new(program);
         command.arg("agent").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = tie(&mut command, Some(netns)).spawn();
+        // In a process group of its own: Ctrl-C at the terminal is for the run, which ends its agents itself.
+        let started = tie(command.process_group(0), Some(netns)).spawn();
         let who = || format!("start the agent of {host} ({} agent)", program.display());
         let mut child = started.map_err(|source| TestbedError::Child { who: who(), source })?;
         let last_words = LastWords::of(child.stderr.take().expect("piped"));

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_packet::MacAddr;
+use evenair_scenario::config::Problems;
 use evenair_scenario::{ManagerSpec, PhySpec, Place, Scenario};
 use evenair_sys::process::{signal, tie};
 use evenair_units::BitRate;
@@ -30,16 +32,18 @@ use crate::topology::{BOX_BRIDGE, BOX_WIRE_PORT, BOX_WLAN_PORT};
 
 /// A box that does not answer after this long will not.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// For an answer to a command; draining the queues takes the manager's limit, a second unless the scenario says more.
+/// For an answer to a command, beside the time that draining the queues may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A box that is told to end may put its things in order for this long.
-const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// A box that is told to end may put its things in order for this long when its queues have drained.
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running box program. Dropping it ends it.
 #[derive(Debug)]
 pub struct Middlebox {
     child: Child,
     last_words: LastWords,
+    /// The longest that its queues may take to drain.
+    drain_limit: Duration,
     commands: Sender<Value>,
     questions: Sender<usize>,
     answers: Receiver<Answer>,
@@ -84,6 +88,12 @@ pub struct Hold {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Packets {
+    /// Lost: the receive ring was full.
+    pub ring_full: u64,
+    /// Lost: longer than the interface allows, or broken.
+    pub too_long: u64,
+    /// Lost: the pool was full.
+    pub pool_full: u64,
     /// Handed to the manager.
     pub received: u64,
     /// Released by it.
@@ -96,6 +106,8 @@ pub struct Packets {
     pub dropped_sender_ahead: u64,
     /// In its queues.
     pub held: u64,
+    /// Lost: the kernel refused to send it.
+    pub send_refused: u64,
     /// The sums are right.
     pub conserved: bool,
 }
@@ -170,11 +182,14 @@ impl Middlebox {
         let (program, arguments) = command.split_first().ok_or_else(|| failed("its command is empty"))?;
         let mut start = Command::new(program);
         start.args(arguments).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let started = tie(&mut start, Some(machine.netns.as_fd())).spawn();
+        // In a process group of its own: Ctrl-C at the terminal is for the run, which ends the box itself.
+        let started = tie(start.process_group(0), Some(machine.netns.as_fd())).spawn();
         let mut child = started.map_err(|source| TestbedError::Child { who: format!("start {program}"), source })?;
         let last_words = LastWords::of(child.stderr.take().expect("piped"));
-        let connections = await_socket(&socket, &mut child, &last_words)
-            .and_then(|first| Ok((first, connect(&socket).map_err(|e| failed(&e.to_string()))?)));
+        let drain_limit = drain_limit(scenario);
+        let connect = || connect(&socket, drain_limit + ANSWER_TIMEOUT);
+        let connections = await_socket(connect, &mut child, &last_words)
+            .and_then(|first| Ok((first, connect().map_err(|e| failed(&e.to_string()))?)));
         let (commands, questions, answers) = match connections {
             Ok((for_commands, for_questions)) => talk(for_commands, for_questions),
             Err(error) => {
@@ -184,7 +199,7 @@ impl Middlebox {
                 return Err(error);
             }
         };
-        Ok(Self { child, last_words, commands, questions, answers })
+        Ok(Self { child, last_words, drain_limit, commands, questions, answers })
     }
 
     /// Starts to manage.
@@ -237,7 +252,7 @@ impl Drop for Middlebox {
     fn drop(&mut self) {
         // Errors in here mean that it has ended already.
         let _ = signal(self.child.id(), libc::SIGTERM);
-        let deadline = Instant::now() + END_TIMEOUT;
+        let deadline = Instant::now() + self.drain_limit + END_TIMEOUT;
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             thread::sleep(Duration::from_millis(5));
         }
@@ -250,16 +265,27 @@ fn failed(what: &str) -> TestbedError {
     TestbedError::Protocol { who: "the box".to_owned(), what: what.to_owned() }
 }
 
-fn connect(socket: &PathBuf) -> std::io::Result<UnixStream> {
+/// The longest that the box of this scenario drains its queues.
+fn drain_limit(scenario: &Scenario) -> Duration {
+    let radio = &scenario.radio;
+    let config = scenario.manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
+    Duration::from_nanos(config.expect("a scenario is checked when it is read").drain_limit.as_nanos())
+}
+
+fn connect(socket: &Path, answer_timeout: Duration) -> std::io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_read_timeout(Some(answer_timeout))?;
     Ok(stream)
 }
 
-fn await_socket(socket: &PathBuf, child: &mut Child, last_words: &LastWords) -> Result<UnixStream, TestbedError> {
+fn await_socket(
+    connect: impl Fn() -> std::io::Result<UnixStream>,
+    child: &mut Child,
+    last_words: &LastWords,
+) -> Result<UnixStream, TestbedError> {
     let deadline = Instant::now() + START_TIMEOUT;
     loop {
-        match connect(socket) {
+        match connect() {
             Ok(stream) => return Ok(stream),
             Err(_) if !matches!(child.try_wait(), Ok(None)) => {
                 return Err(child_died("the box".to_owned(), child, last_words));
@@ -317,5 +343,32 @@ fn exchange(stream: &mut BufReader<UnixStream>, request: &Value) -> Result<Value
     match answer["ok"].as_bool() {
         Some(true) => Ok(answer),
         _ => Err(answer["error"].as_str().unwrap_or("refused without a reason").to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_may_drain_as_long_as_the_scenario_says() {
+        let limit = |manager: &str| {
+            let text = format!(
+                "version = 1\nname = \"plain\"\nduration = \"2 s\"\nradio = {{ standard = \"802.11b\" }}\n\
+                 station = [{{ name = \"sta\", rate = \"11 Mb/s\" }}]\nserver = [{{ name = \"server\" }}]\n\
+                 ping = [{{ name = \"ping\", stations = [\"sta\"], server = \"server\", interval = \"1 s\" }}]\n{manager}"
+            );
+            drain_limit(&Scenario::parse(&text, "plain.toml").expect("a right scenario"))
+        };
+        assert_eq!(limit(""), Duration::from_secs(1));
+        assert_eq!(limit("manager = { drain_limit = \"20 s\" }\n"), Duration::from_secs(20));
+    }
+
+    #[test]
+    fn what_the_box_says_it_lost_is_read() {
+        let said = json!({"packets": {"ring_full": 1, "too_long": 2, "pool_full": 3, "send_refused": 4, "sent": 5}});
+        let status: Status = serde_json::from_value(said).expect("a status");
+        let packets = &status.packets;
+        assert_eq!((packets.ring_full, packets.too_long, packets.pool_full, packets.send_refused), (1, 2, 3, 4));
     }
 }

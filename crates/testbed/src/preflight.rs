@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use evenair_scenario::{AppKind, IpVersion, Scenario, Tool};
 use evenair_sys::netns::Netns;
+use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
 use evenair_sys::tcp::set_congestion_control;
 
@@ -13,11 +14,20 @@ use crate::machine::has_ipv6;
 use crate::plan::MAX_HOSTS;
 use crate::topology::{BOX, ROUTER};
 
-/// Checks that this machine can run the scenario.
+/// tcx, by which the box holds the traffic, and what the box asks of BPF links are in Linux from here on.
+const BOX_KERNEL: (u32, u32) = (6, 6);
+/// Numbers of capability.h.
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_BPF: u32 = 39;
+
+/// Checks that this machine can run the scenario, with the box or without.
 ///
 /// # Errors
 /// The first thing that is missing, and what to do about it.
-pub fn check(scenario: &Scenario) -> Result<(), TestbedError> {
+pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
+    if with_box {
+        check_box()?;
+    }
     let (hosts, apps) = (scenario.hosts.len(), scenario.apps.len());
     if hosts > MAX_HOSTS || apps > MAX_HOSTS {
         return Err(TestbedError::TooLarge(format!(
@@ -41,6 +51,40 @@ pub fn check(scenario: &Scenario) -> Result<(), TestbedError> {
         return Err(TestbedError::Unsupported(text.to_owned()));
     }
     namespace.run(|| congestion_controls(scenario))?
+}
+
+/// Checks that the box can be started here.
+///
+/// # Errors
+/// What is missing, and what to do about it.
+pub fn check_box() -> Result<(), TestbedError> {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let may_load = effective_user() == 0
+        && is_initial_user_namespace(&read("/proc/self/uid_map"))
+        && (has_capability(CAP_BPF) || has_capability(CAP_SYS_ADMIN));
+    if !may_load {
+        let text = "the box must be run by root of the machine itself: the kernel takes its BPF programs from no other \
+                    (CAP_BPF; root of a user namespace is not enough). Run as root, for instance with sudo";
+        return Err(TestbedError::NoBox(text.to_owned()));
+    }
+    let release = read("/proc/sys/kernel/osrelease");
+    if kernel_version(&release).is_some_and(|version| version < BOX_KERNEL) {
+        let (major, minor) = BOX_KERNEL;
+        let text = format!("the box needs Linux {major}.{minor} or later (for tcx), and this is {}", release.trim());
+        return Err(TestbedError::NoBox(text));
+    }
+    Ok(())
+}
+
+/// Whether `/proc/self/uid_map` is that of the namespace that the machine started with: every user is itself.
+fn is_initial_user_namespace(uid_map: &str) -> bool {
+    uid_map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// The first two numbers of a kernel's release.
+fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Whether the application is made by iperf3.
@@ -86,6 +130,29 @@ fn is_program(path: &PathBuf) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_of_a_user_namespace_is_told_from_root() {
+        assert!(is_initial_user_namespace("         0          0 4294967295\n"));
+        assert!(!is_initial_user_namespace("         0       1000          1\n"));
+        assert!(!is_initial_user_namespace(""));
+    }
+
+    #[test]
+    fn kernels_are_told_apart() {
+        assert_eq!(kernel_version("6.6.0-rc1+\n"), Some((6, 6)));
+        assert_eq!(kernel_version("6.12-amd64"), Some((6, 12)));
+        assert!(kernel_version("5.15.0-91-generic").expect("two numbers") < BOX_KERNEL);
+        assert_eq!(kernel_version("unknown"), None);
+    }
+
+    #[test]
+    fn who_cannot_have_the_box_is_not_sent_to_a_user_namespace() {
+        if let Err(error) = check_box() {
+            let text = error.to_string();
+            assert!(text.contains("box") && !text.contains("unshare"), "{text}");
+        }
+    }
 
     #[test]
     fn a_missing_program_says_what_it_is_for() {

@@ -17,11 +17,20 @@ use crate::radio::Snapshot;
 use crate::topology;
 use crate::wire;
 
-/// The whole report. `faults` are reasons against the run beside its lateness.
-pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: Vec<String>) -> RunResult {
+/// What is wrong with a run beside its lateness, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Of the run itself: to be made again.
+    pub run: Vec<String>,
+    /// Of the box.
+    pub middlebox: Vec<String>,
+}
+
+/// The whole report.
+pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: Faults) -> RunResult {
     let last = collected.last.as_ref();
     let mut invalid_because = last.map_or_else(Vec::new, |last| last.lateness.faults(length));
-    invalid_because.extend(faults);
+    invalid_because.extend(faults.run);
     let series = series(scenario, collected);
     let phases = scenario.measure.phases.iter();
     RunResult {
@@ -30,8 +39,9 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         seed: scenario.seed,
         engine: "testbed".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        valid: invalid_because.is_empty(),
+        valid: invalid_because.is_empty() && faults.middlebox.is_empty(),
         invalid_because,
+        box_faults: faults.middlebox,
         duration_s: length.as_secs_f64(),
         phases: phases.map(|phase| PhaseResult::average(scenario, &series, phase)).collect(),
         series,
@@ -46,8 +56,8 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     }
 }
 
-/// How the run stands after its last interval; `faults` as in [`report`].
-pub fn progress(scenario: &Scenario, collected: &Collected, faults: &[String]) -> Progress {
+/// How the run stands after its last interval.
+pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> Progress {
     let seconds = scenario.measure.interval.as_secs_f64();
     let number = collected.intervals.len();
     let blank = Interval::default();
@@ -64,6 +74,7 @@ pub fn progress(scenario: &Scenario, collected: &Collected, faults: &[String]) -
         .collect();
     let at = scenario.measure.interval * number as u64;
     let last = collected.last.as_ref();
+    let late = last.iter().flat_map(|last| last.lateness.faults(at));
     Progress {
         at_s: at.as_secs_f64(),
         mode: collected.last_status.as_ref().map_or_else(|| "bypassed".to_owned(), |status| status.mode.clone()),
@@ -72,7 +83,7 @@ pub fn progress(scenario: &Scenario, collected: &Collected, faults: &[String]) -
         ap_queue_packets: last.map_or(0, |last| last.queue.packets as u64),
         service_rate_mbps: collected.last_status.as_ref().and_then(Status::managing_rate_mbps),
         lateness_p99_us: last.map(|last| micros(last.lateness.lateness.quantile(990))),
-        invalid_because: last.iter().flat_map(|last| last.lateness.faults(at)).chain(faults.iter().cloned()).collect(),
+        invalid_because: late.chain(faults.run.iter().chain(&faults.middlebox).cloned()).collect(),
     }
 }
 
@@ -139,6 +150,10 @@ fn box_counters(status: &Status) -> BoxCounters {
             drop("sender ahead", packets.dropped_sender_ahead),
         ],
         held: packets.held,
+        ring_full: packets.ring_full,
+        too_long: packets.too_long,
+        pool_full: packets.pool_full,
+        send_refused: packets.send_refused,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::middlebox::{Answer, Middlebox};
 use crate::plan;
 use crate::preflight;
 use crate::radio::Radio;
-use crate::results;
+use crate::results::{self, Faults};
 use crate::rundir::RunDir;
 use crate::topology::Topology;
 
@@ -41,7 +41,7 @@ pub struct TestbedOptions {
     pub box_command: Vec<String>,
     /// Start the box program even where no event of the scenario needs it.
     pub always_box: bool,
-    /// Where the box records its inputs.
+    /// Where the box, which is started for it if need be, records its inputs.
     pub record: Option<PathBuf>,
     /// Set to true from outside (Ctrl-C) to end the run early, with a clean machine and what was measured so far.
     pub cancel: Arc<AtomicBool>,
@@ -68,7 +68,8 @@ pub fn run(
     options: &TestbedOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<RunResult, TestbedError> {
-    preflight::check(scenario)?;
+    let needs_box = needs_box(scenario, options);
+    preflight::check(scenario, needs_box)?;
     let directory = RunDir::create()?;
     let mut topology = Topology::build(scenario)?;
     let management = management::build(scenario, &topology)?;
@@ -77,8 +78,7 @@ pub fn run(
         directory.write_host(&machine.name, machine.netns.as_fd())?;
     }
     let radio = Radio::start(scenario, topology.take_taps(scenario))?;
-    let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
-    let middlebox = (needs_box || options.always_box)
+    let middlebox = needs_box
         .then(|| {
             let command = &options.box_command;
             Middlebox::start(scenario, &topology.middle, &directory, command, options.record.as_deref())
@@ -93,6 +93,12 @@ pub fn run(
     result
 }
 
+/// Whether the run has a box program: where an event is for it, or the options ask for it or for what it records.
+fn needs_box(scenario: &Scenario, options: &TestbedOptions) -> bool {
+    let is_for_it = |event: &Event| matches!(event.action, Action::Insert | Action::Bypass);
+    options.always_box || options.record.is_some() || scenario.events.iter().any(is_for_it)
+}
+
 /// A run that has begun.
 struct Session<'a> {
     scenario: &'a Scenario,
@@ -103,7 +109,7 @@ struct Session<'a> {
     stations: Vec<usize>,
     collected: Collected,
     origin: Instant,
-    faults: Vec<String>,
+    faults: Faults,
     next_event: usize,
     /// The first insertion: what the box says of intervals that ended before is what it says after it.
     inserted_at: Option<Span>,
@@ -135,7 +141,7 @@ impl<'a> Session<'a> {
             stations,
             collected,
             origin,
-            faults: Vec::new(),
+            faults: Faults::default(),
             next_event: 0,
             inserted_at: None,
         })
@@ -149,16 +155,16 @@ impl<'a> Session<'a> {
     ) -> Result<Span, TestbedError> {
         let whole = (self.scenario.duration / self.scenario.measure.interval) as usize;
         loop {
-            self.glance(progress)?;
             let passed = self.radio.clock().now().saturating_since(self.origin);
             if options.cancel.load(Ordering::Relaxed) {
-                self.faults.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
+                self.faults.run.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
                 return Ok(passed);
             }
             // The last interval ends with the run; its snapshot comes a moment later.
             if passed >= self.scenario.duration && self.collected.intervals.len() >= whole {
                 return Ok(self.scenario.duration);
             }
+            self.glance(progress)?;
         }
     }
 
@@ -261,7 +267,7 @@ impl<'a> Session<'a> {
                 },
                 Answer::Failed(why) => {
                     middlebox.check_alive()?;
-                    self.faults.push(format!("the box refused or did not answer: {why}"));
+                    self.faults.middlebox.push(format!("it refused or did not answer: {why}"));
                 }
             }
         }
@@ -280,17 +286,36 @@ impl<'a> Session<'a> {
         if let Some(status) = &self.collected.last_status
             && !status.packets.conserved
         {
-            self.faults.push("the box's account of packets does not add up".to_owned());
+            self.faults.middlebox.push("its account of packets does not add up".to_owned());
         }
         if let Some(status) = &self.collected.last_status
             && status.hold.lapses > 0
         {
             let times = status.hold.lapses;
-            self.faults.push(format!("the box was held up so long that traffic went past it, {times} times"));
+            self.faults.run.push(format!("the box was held up so long that traffic went past it, {times} times"));
         }
         drop(self.fleet);
         drop(self.middlebox);
         self.radio.stop()?;
         Ok(results::report(self.scenario, &self.collected, length, self.faults))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_needs_the_box() {
+        let text = "version = 1\nname = \"plain\"\nduration = \"2 s\"\nradio = { standard = \"802.11b\" }\n\
+                    station = [{ name = \"sta\", rate = \"11 Mb/s\" }]\nserver = [{ name = \"server\" }]\n\
+                    ping = [{ name = \"ping\", stations = [\"sta\"], server = \"server\", interval = \"1 s\" }]\n";
+        let plain = Scenario::parse(text, "plain.toml").expect("a right scenario");
+        let event = "event = [{ at = \"1 s\", do = \"insert\" }]\n";
+        let managed = Scenario::parse(&format!("{text}{event}"), "managed.toml").expect("a right scenario");
+        let options = TestbedOptions::new("evenair");
+        assert!(!needs_box(&plain, &options) && needs_box(&managed, &options));
+        assert!(needs_box(&plain, &TestbedOptions { record: Some("file".into()), ..options.clone() }));
+        assert!(needs_box(&plain, &TestbedOptions { always_box: true, ..options }));
     }
 }

@@ -1,7 +1,7 @@
 //! Figures read off a run's result.
 
 use evenair_scenario::Direction;
-use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_scenario::results::{BoxCounters, PhaseResult, RunResult};
 
 use super::check::{Bound, Figure};
 
@@ -63,16 +63,66 @@ pub fn ratio_deviation(phase: &PhaseResult, wanted: f64) -> f64 {
     }
 }
 
-/// What every run with a box must show: the box's account agrees.
+/// What every run with a box must show: no packet is missing, and the box found no fault with itself.
 pub fn conservation(result: &RunResult) -> Figure {
-    let unaccounted = result.box_counters.as_ref().map_or(f64::NAN, |counters| {
-        let dropped: u64 = counters.dropped.iter().map(|drop| drop.packets).sum();
-        counters.received.abs_diff(counters.released + dropped + counters.held) as f64
-    });
-    Figure { what: "packets the box cannot account for", value: unaccounted, bound: zero() }
+    let missing = |counters: &BoxCounters| (counters.lost() + counters.unaccounted()) as f64;
+    let faults = result.box_faults.len() as f64;
+    let value = faults + result.box_counters.as_ref().map_or(f64::NAN, missing);
+    Figure { what: "packets lost or unaccounted by the box", value, bound: zero() }
 }
 
 /// Exactly none.
 pub const fn zero() -> Bound {
     Bound::AtMost { limit: 0.0, single: 0.0 }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use evenair_scenario::Scenario;
+
+    use super::*;
+
+    const MANAGED: &str = r#"
+version = 1
+name = "managed"
+duration = "2 s"
+radio = { standard = "802.11b" }
+station = [{ name = "sta", rate = "11 Mb/s" }]
+server = [{ name = "server" }]
+bulk = [{ name = "upload", stations = ["sta"], server = "server", direction = "up" }]
+event = [{ at = "1 s", do = "insert" }]
+"#;
+
+    /// A right run with a box, in virtual time.
+    pub fn managed() -> RunResult {
+        let scenario = Scenario::parse(MANAGED, "managed").expect("a right scenario");
+        evenair_sim::run(&scenario, |_| ()).expect("runs")
+    }
+
+    #[test]
+    fn whatever_the_box_loses_or_cannot_account_for_breaks_the_bound() {
+        type Spoil = fn(&mut RunResult);
+        fn counters(run: &mut RunResult) -> &mut BoxCounters {
+            run.box_counters.as_mut().expect("a box")
+        }
+        let holds = |run: &RunResult| super::super::check::judge(&[vec![conservation(run)]])[0].holds;
+        let right = managed();
+        assert!(counters(&mut right.clone()).received > 0 && holds(&right));
+        let ways: [Spoil; 9] = [
+            |run| counters(run).received += 1,
+            |run| counters(run).released += 1,
+            |run| counters(run).held += 1,
+            |run| counters(run).ring_full += 1,
+            |run| counters(run).too_long += 1,
+            |run| counters(run).pool_full += 1,
+            |run| counters(run).send_refused += 1,
+            |run| run.box_faults.push("its account does not add up".into()),
+            |run| run.box_counters = None,
+        ];
+        for (number, spoil) in ways.iter().enumerate() {
+            let mut run = right.clone();
+            spoil(&mut run);
+            assert!(!holds(&run), "way {number}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! A case is a scenario, run several times on the testbed, and the figures read off each run. A run that the testbed
 //! itself calls invalid (it could not keep real time) is printed and repeated, since its numbers say nothing about the
-//! manager; more than one such run in five fails the case.
+//! manager; more than one such run in five fails the case. A run in which the box was at fault is never repeated: it
+//! fails the case.
 
 mod cases;
 mod check;
@@ -16,6 +17,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenair_scenario::Scenario;
+use evenair_scenario::results::RunResult;
 use evenair_testbed::TestbedOptions;
 
 use self::cases::{Case, Run};
@@ -53,6 +55,7 @@ struct Outcome {
     name: &'static str,
     judged: Vec<Judged>,
     invalid: usize,
+    box_at_fault: usize,
     holds: bool,
 }
 
@@ -95,17 +98,23 @@ fn chosen(args: &AcceptArgs) -> Result<Vec<Case>> {
 
 /// Runs one case as often as asked, invalid runs aside.
 fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: &Path) -> Result<Outcome> {
-    let runs = if args.short { 1 } else { (args.runs as usize).min(case.most_runs) };
+    let runs = if args.short { 1 } else { args.runs as usize };
     let allowed_invalid = runs.div_ceil(RUNS_PER_INVALID);
     println!("\n{}: {}", case.name, case.title);
     let mut measured: Vec<Vec<Figure>> = Vec::new();
-    let mut invalid = 0;
+    let (mut invalid, mut box_at_fault) = (0, 0);
     for number in 1.. {
         let mut scenario = (case.make)(args.short)?;
         scenario.seed = number;
-        match run_once(case, &scenario, options, directory)? {
-            Some(figures) => measured.push(figures),
-            None => invalid += 1,
+        let (result, cpu_share) = run_once(case, &scenario, options, directory)?;
+        box_at_fault += usize::from(!result.box_faults.is_empty());
+        if is_repeated(&result) {
+            println!("  run {number}: INVALID, repeated: {}", result.invalid_because.join("; "));
+            invalid += 1;
+        } else {
+            let figures = (case.figures)(&Run { scenario: &scenario, result: &result, cpu_share })?;
+            print_run(number, &result, &figures);
+            measured.push(figures);
         }
         if measured.len() == runs || invalid > allowed_invalid {
             break;
@@ -115,17 +124,20 @@ fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: 
         measured.iter_mut().flatten().for_each(|figure| figure.bound = figure.bound.doubled());
     }
     let judged = judge(&measured);
-    let holds = invalid <= allowed_invalid && !judged.is_empty() && judged.iter().all(|figure| figure.holds);
-    Ok(Outcome { name: case.name, judged, invalid, holds })
+    let holds = invalid <= allowed_invalid
+        && box_at_fault == 0
+        && !judged.is_empty()
+        && judged.iter().all(|figure| figure.holds);
+    Ok(Outcome { name: case.name, judged, invalid, box_at_fault, holds })
 }
 
-/// One run: its figures, or none where the run is invalid.
-fn run_once(
-    case: &Case,
-    scenario: &Scenario,
-    options: &TestbedOptions,
-    directory: &Path,
-) -> Result<Option<Vec<Figure>>> {
+/// Whether a run says nothing about the box, which gets another one. The box's own faults get it none.
+const fn is_repeated(result: &RunResult) -> bool {
+    !result.valid && result.box_faults.is_empty()
+}
+
+/// One run, written down: its result, and the CPU time that it took over its length.
+fn run_once(case: &Case, scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<(RunResult, f64)> {
     let cpu_before = cpu_seconds()?;
     let result = run_scenario(scenario, options, true)?;
     let cpu_share = (cpu_seconds()? - cpu_before) / scenario.duration.as_secs_f64();
@@ -136,24 +148,28 @@ fn run_once(
     let run_directory = directory.join(format!("{}-{number}", case.name));
     std::fs::create_dir(&run_directory)?;
     output::write(&run_directory, &result)?;
-    if !result.valid {
-        println!("  run {number}: INVALID, repeated: {}", result.invalid_because.join("; "));
-        return Ok(None);
-    }
-    let figures = (case.figures)(&Run { scenario, result: &result, cpu_share })?;
-    let values: Vec<String> = figures.iter().map(|figure| format!("{:.4}", figure.value)).collect();
-    println!("  run {number}: {}", values.join("  "));
-    Ok(Some(figures))
+    Ok((result, cpu_share))
 }
 
-/// CPU time that this process has taken, in the kernel and outside.
+fn print_run(number: u64, result: &RunResult, figures: &[Figure]) {
+    let values: Vec<String> = figures.iter().map(|figure| format!("{:.4}", figure.value)).collect();
+    println!("  run {number}: {}", values.join("  "));
+    for fault in &result.box_faults {
+        println!("  run {number}: THE BOX AT FAULT: {fault}");
+    }
+}
+
+/// CPU time that this process and its ended children (the box, the hosts' agents) have taken, in the kernel and outside.
 fn cpu_seconds() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").context("cannot read /proc/self/stat")?;
-    // proc(5): the second field, the program's name, may hold spaces; user and system time are the 14th and 15th.
+    Ok(cpu_ticks(&stat) / TICKS_PER_SECOND)
+}
+
+fn cpu_ticks(stat: &str) -> f64 {
+    // proc(5): the second field, the program's name, may hold spaces; user and system time are the 14th and 15th, those
+    // of children that were waited for the 16th and 17th.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: Vec<f64> =
-        after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
-    Ok(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
+    after_name.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum()
 }
 
 fn print_outcome(outcome: &Outcome) {
@@ -169,5 +185,29 @@ fn print_outcome(outcome: &Outcome) {
         );
     }
     let verdict = if outcome.holds { "HOLDS" } else { "DOES NOT HOLD" };
-    println!("  {} {verdict} ({} invalid runs)", outcome.name, outcome.invalid);
+    let Outcome { name, invalid, box_at_fault, .. } = outcome;
+    println!("  {name} {verdict} ({invalid} invalid runs, {box_at_fault} with the box at fault)");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures::tests::managed;
+    use super::*;
+
+    #[test]
+    fn a_late_run_is_repeated_and_a_faulty_box_is_not() {
+        let mut run = managed();
+        assert!(!is_repeated(&run));
+        run.valid = false;
+        run.invalid_because.push("the radio was late".into());
+        assert!(is_repeated(&run));
+        run.box_faults.push("its account of packets does not add up".into());
+        assert!(!is_repeated(&run), "even where the run was late, too");
+    }
+
+    #[test]
+    fn the_time_of_children_counts() {
+        let stat = "7 (a (b) c) S 1 7 7 0 -1 4194560 100 200 3 4 10 200 3000 40000 20 0 1 0 500 6000 700 18446744";
+        assert!((cpu_ticks(stat) - 43_210.0).abs() < 1e-9);
+    }
 }

@@ -1,17 +1,17 @@
 //! `evenair testbed`: runs of scenarios between real hosts.
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::RunResult;
 use evenair_testbed::TestbedOptions;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
 use super::scenario_run::ScenarioRun;
 use crate::view::View;
@@ -99,14 +99,13 @@ fn list() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Ends as the command does.
 fn exec(run: &str, host: &str, command: &[String]) -> Result<ExitCode> {
-    let hosts = evenair_testbed::rundir::running_hosts();
-    let namespace = hosts
-        .iter()
-        .find(|(of, name, _)| of == run && name == host)
-        .map(|(_, _, namespace)| namespace)
-        .ok_or_else(|| anyhow!("no run {run} with a host {host} is going on; `evenair testbed list` shows them"))?;
-    let mut enter = Command::new("nsenter");
-    enter.arg(format!("--net={}", namespace.display())).args(command);
-    Err(enter.exec()).context("cannot run nsenter (of package util-linux)")
+    for signal in [SIGINT, SIGQUIT] {
+        // Keys of the terminal are for the command; where this process ended by them, the command would die with it.
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    let status = evenair_testbed::exec(Some(run), host, command)?;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    Ok(code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }

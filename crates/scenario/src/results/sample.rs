@@ -84,6 +84,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         version: "0.0.0".into(),
         valid: true,
         invalid_because: vec![],
+        box_faults: vec![],
         duration_s: 10.0,
         phases: phases.map(|phase| PhaseResult::average(&scenario, &series, phase)).collect(),
         series,

@@ -19,6 +19,9 @@ pub fn summary(run: &RunResult) -> String {
         for reason in &run.invalid_because {
             let _ = writeln!(out, "  - {reason}");
         }
+        for fault in &run.box_faults {
+            let _ = writeln!(out, "  - the box at fault: {fault}");
+        }
         out.push('\n');
     }
     for phase in &run.phases {
@@ -266,8 +269,9 @@ mod tests {
         let (_, mut run) = sample::two_flows();
         run.valid = false;
         run.invalid_because = vec!["the radio was late".into()];
+        run.box_faults = vec!["its account does not add up".into()];
         let text = summary(&run);
         assert!(text.find("NOT VALID").unwrap() < text.find("Mb/s at IP level").unwrap());
-        assert!(text.contains("- the radio was late"));
+        assert!(text.contains("- the radio was late") && text.contains("- the box at fault: its account"), "{text}");
     }
 }

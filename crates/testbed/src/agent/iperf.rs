@@ -13,6 +13,9 @@ use evenair_sys::process::tie;
 
 use super::state::{App, Times, sleep_until};
 
+/// No reports during a transfer: nobody reads them, and a full pipe would stop the transfer.
+const NO_REPORTS: [&str; 2] = ["--interval", "0"];
+
 /// A client's choices.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
@@ -28,7 +31,7 @@ pub(super) struct Client {
 pub(super) fn serve(listen: SocketAddr) -> Result<Child, String> {
     let mut command = Command::new("iperf3");
     command.args(["--server", "--bind", &listen.ip().to_string(), "--port", &listen.port().to_string()]);
-    spawn(&mut command)
+    spawn(command.args(NO_REPORTS))
 }
 
 /// Notes when a server ends before its application.
@@ -63,6 +66,7 @@ fn command(client: &Client, seconds: u64) -> Command {
         Some(bytes) => command.args(["--bytes", &bytes.to_string()]),
         None => command.args(["--time", &seconds.to_string()]),
     };
+    command.args(NO_REPORTS);
     if client.reverse {
         command.arg("--reverse");
     }
@@ -108,4 +112,24 @@ fn read_all(mut pipe: impl std::io::Read) -> String {
     // What could be read is what there is to show.
     let _ = pipe.read_to_string(&mut text);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_asked_for_no_reports() {
+        let client = Client {
+            local: [127, 0, 0, 1].into(),
+            server: ([127, 0, 0, 1], 5201).into(),
+            data_port: 5202,
+            reverse: true,
+            bytes: None,
+            congestion_control: None,
+        };
+        let command = command(&client, 1000);
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+        assert!(arguments.windows(2).any(|pair| pair == NO_REPORTS), "{arguments:?}");
+    }
 }

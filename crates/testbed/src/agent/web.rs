@@ -49,8 +49,7 @@ fn answer(stream: &TcpStream) -> std::io::Result<()> {
     let mut input = BufReader::new(stream);
     let mut output = stream;
     while let Some(request) = read_head(&mut input)? {
-        let size = request.first().and_then(|line| line.split(' ').nth(1)).and_then(|path| path[1..].parse().ok());
-        match size {
+        match request.first().and_then(|line| asked_size(line)) {
             Some(size) => {
                 write!(output, "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n")?;
                 std::io::copy(&mut std::io::repeat(0).take(size), &mut output)?;
@@ -59,6 +58,11 @@ fn answer(stream: &TcpStream) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How many bytes a request line asks for: its path is their number.
+fn asked_size(request_line: &str) -> Option<u64> {
+    request_line.split(' ').nth(1)?.strip_prefix('/')?.parse().ok()
 }
 
 /// The lines up to the empty one; `None` at the end of the connection.
@@ -183,6 +187,14 @@ mod tests {
         assert_eq!(seen[..2], [0, 0]);
         // 1000 expected in each of six cells: five standard deviations are 145.
         assert!(seen[2..].iter().all(|&n: &i32| (n - 1000).abs() < 145), "{seen:?}");
+    }
+
+    #[test]
+    fn no_request_line_is_a_panic() {
+        assert_eq!(asked_size("GET /1000 HTTP/1.1"), Some(1000));
+        for wrong in ["", "GET", "GET ", "GET  HTTP/1.1", "GET ü HTTP/1.1", "GET 1000 HTTP/1.1", "GET /x HTTP/1.1"] {
+            assert_eq!(asked_size(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

@@ -3,11 +3,13 @@
 use crate::common;
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use evenair_scenario::results::RunResult;
 use evenair_testbed::rundir;
 
 const UPLOAD: &str = r#"
@@ -73,10 +75,12 @@ fn a_cancelled_run_is_marked_and_leaves_nothing() {
     assert_eq!(directories(std::process::id()), Vec::<PathBuf>::new());
 }
 
-/// Starts the example program on a long scenario and waits until its hosts have agents.
+/// Starts the example program, in a process group of its own as a shell does, on a long scenario and waits until its
+/// hosts have agents. Its result goes to `result.json` beside the scenario.
 fn start(file: &Path) -> (Child, PathBuf, Vec<PathBuf>) {
     let mut command = Command::new(common::options().program);
-    command.arg("scenario").arg(file).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.arg("scenario").arg(file).arg(file.with_file_name("result.json"));
+    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().expect("the example program is built");
     let pid = child.id();
     let mut found = (PathBuf::new(), Vec::new());
@@ -86,6 +90,36 @@ fn start(file: &Path) -> (Child, PathBuf, Vec<PathBuf>) {
         found.1.len() == 3 && inside(&found.1) >= 2
     });
     (child, found.0, found.1)
+}
+
+/// What Ctrl-C at a terminal does to the foreground process group of `leader`.
+fn interrupt_group(leader: &Child) {
+    let status = Command::new("sh").args(["-c", &format!("kill -s INT -- -{}", leader.id())]).status();
+    assert!(status.expect("every system has a shell").success());
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_ends_a_run_with_what_was_measured() {
+    let Some(_turn) = common::turn_with_box() else { return };
+    let files = tempfile::tempdir().expect("a temporary directory");
+    let file = files.path().join("long.toml");
+    let with_box = format!("{UPLOAD}\n[[event]]\nat = \"500 ms\"\ndo = \"insert\"\n");
+    std::fs::write(&file, common::text(1, &with_box).replace("5 s", "100 s")).expect("written");
+    let (mut child, directory, hosts) = start(&file);
+    // Into the run itself, and past its first interval.
+    std::thread::sleep(Duration::from_secs(3));
+    interrupt_group(&child);
+    let status = child.wait().expect("ends");
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    assert!(status.success(), "{stderr}");
+    let text = std::fs::read_to_string(files.path().join("result.json")).expect("a result");
+    let result: RunResult = serde_json::from_str(&text).expect("in its format");
+    assert!(result.invalid_because.iter().any(|why| why.starts_with("cancelled after ")), "{result:?}");
+    assert!(result.box_faults.is_empty() && result.box_counters.is_some(), "{result:?}");
+    assert!(!result.series.ap_queue_packets.is_empty());
+    assert!(!directory.exists());
+    assert_eq!(inside(&hosts), 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use evenair_scenario::Scenario;
 use evenair_sys::netns::Netns;
 use evenair_sys::tap::Tap;
-use evenair_testbed::TestbedOptions;
+use evenair_testbed::{TestbedOptions, preflight};
 
 /// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and
 /// what `rest` says in the words of the scenario format.
@@ -63,4 +63,13 @@ pub fn turn() -> Option<MutexGuard<'static, ()>> {
         return None;
     }
     Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The same for tests with the box, which the kernel grants to root of the machine only.
+pub fn turn_with_box() -> Option<MutexGuard<'static, ()>> {
+    if let Err(error) = preflight::check_box() {
+        eprintln!("skipped: {error}");
+        return None;
+    }
+    turn()
 }

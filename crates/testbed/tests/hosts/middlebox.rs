@@ -33,7 +33,7 @@ fn uploads_starve_downloads_over_a_plain_bridge() {
 
 #[test]
 fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
-    let Some(_turn) = common::turn() else { return };
+    let Some(_turn) = common::turn_with_box() else { return };
     let rest = r#"
         [[bulk]]
         name = "up"
@@ -83,7 +83,7 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
 
 #[test]
 fn a_box_that_does_not_start_says_why() {
-    let Some(_turn) = common::turn() else { return };
+    let Some(_turn) = common::turn_with_box() else { return };
     let rest = r#"
         [[ping]]
         name = "ping"
