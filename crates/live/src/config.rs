@@ -7,7 +7,7 @@
 //! bridge = "br0"                 # both are its ports; it carries the traffic when the box does not
 //!
 //! [control]
-//! socket = "/run/evenair.sock"
+//! socket = "/run/evenair/control.sock"
 //!
 //! [radio]
 //! standard = "802.11g"
@@ -294,7 +294,7 @@ wlan = "eth1"
 wire = "eth0"
 bridge = "br0"
 [control]
-socket = "/run/evenair.sock"
+socket = "/run/evenair/control.sock"
 [radio]
 standard = "802.11b"
 [manager]

@@ -69,10 +69,10 @@ struct Desk {
 }
 
 impl Server {
-    /// Listens at `path`. A socket left over by a dead box is replaced.
+    /// Listens at `path`, whose directory is made if need be. A socket left over by a dead box is replaced.
     ///
     /// # Errors
-    /// A living box answers there already, or the path cannot be made.
+    /// A living box answers there already, or the directory or the socket cannot be made.
     pub(crate) fn start(
         path: &Path,
         config: &BoxConfig,
@@ -82,6 +82,11 @@ impl Server {
         let describe = || format!("[control] socket = {:?}", path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
+        }
+        // A directory below /run is gone after each start of the machine.
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            let directory = || format!("{}: make the directory {}", describe(), parent.display());
+            fs::create_dir_all(parent).with_context(directory)?;
         }
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).with_context(describe),
@@ -205,6 +210,24 @@ mod tests {
         fs::write(&file, text).expect("writable");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
         check(Request::Reconfigure { file: Some(file.path().to_owned()) }, &config)
+    }
+
+    fn start(path: &Path) -> Result<Server> {
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        Server::start(path, &config, mpsc::channel().0, Arc::new(Waker::new()?))
+    }
+
+    #[test]
+    fn the_sockets_directory_is_made() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run/evenair/control.sock");
+        let server = start(&path).expect("the directory can be made");
+        UnixStream::connect(&path).expect("the box listens");
+        drop(server);
+        let file = dir.path().join("file");
+        fs::write(&file, "").expect("writable");
+        let error = start(&file.join("below/control.sock")).err().expect("refused");
+        assert!(format!("{error:#}").contains("make the directory"), "{error:#}");
     }
 
     #[test]
