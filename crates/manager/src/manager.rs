@@ -405,6 +405,7 @@ impl<P> Manager<P> {
             self.set_capacity(now);
         }
         self.tell_rate(before);
+        self.queues.age();
         let (queues, stations) = (&mut self.queues, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, stations));
         self.stations.expire(now);

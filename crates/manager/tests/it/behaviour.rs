@@ -344,3 +344,33 @@ fn a_hundred_thousand_connections_are_tracked_and_the_table_is_bounded() {
     manager.handle_packet(START + Span::from_secs(1), 0, &connection(200_000));
     assert_eq!(manager.counters().untracked, counters.untracked);
 }
+
+#[test]
+fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
+    let directions = Policy { levels: vec![Level::Direction { up: 1, down: 1 }] };
+    let rates = [rate(11_000), rate(1_000)];
+    let mut manager = Manager::new(Config { policy: directions, ..config(&rates) }, START);
+    manager.handle_command(START, Command::Insert);
+    let learned = MacAddr([2, 0, 0, 0, 9, 9]);
+    manager.handle_packet(START, 0, &PacketMeta { dst: learned, ..data(7, 1) });
+    let slow = |seq| packet(Port::Wire, 1, 1, TcpFlags::ACK, (seq, 1), SEGMENT);
+    manager.handle_packet(START, 1, &slow(1));
+    let mut now = time_to_empty(&mut manager, START);
+    let observe = |manager: &mut Manager<u64>, now, kbps| {
+        manager.handle_observation(now, Observation::StationRate { mac: mac(0), rate: rate(kbps) });
+        manager.report(now).capacity
+    };
+    let mixture = observe(&mut manager, now, 1_000);
+    assert!((0..100).all(|k| observe(&mut manager, now, [11_000, 1_000][k % 2]) == mixture), "observed 100 times");
+
+    // The first station goes; the second one's connection goes on.
+    for seconds in 1..700 {
+        now = now.max(START + Span::from_secs(seconds));
+        manager.handle_packet(now, seconds + 1, &slow(1 + seconds as u32 * SEGMENT as u32));
+        now = time_to_empty(&mut manager, now);
+        manager.handle_timeout(now);
+    }
+    assert!(manager.report(now).stations.iter().all(|station| station.mac != learned), "it was forgotten");
+    (0..100).for_each(|k| _ = observe(&mut manager, now, [11_000, 1_000][k % 2]));
+    assert!(manager.report(now).capacity < mixture, "what the slow one is served at");
+}
