@@ -22,6 +22,8 @@ use crate::switch::{Carrier, Switch};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
+/// Connections in a status. A table full of them would stop the packets for milliseconds.
+const MOST_FLOWS: usize = 1000;
 /// How soon a frame is offered to the kernel again after it was refused for want of room.
 const SEND_AGAIN: Span = Span::from_micros(200);
 
@@ -116,7 +118,7 @@ impl Engine {
         self.manager.handle_command(now, command);
         self.carry_out(now);
         // A command that changes nothing has no event.
-        self.mode = self.manager.report(now).mode;
+        self.mode = self.manager.mode();
         if insert && self.carrier() != Carrier::Box {
             self.switch.take(now);
         }
@@ -254,7 +256,7 @@ impl Engine {
     pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
         let (a, b) = (self.wlan.counters(), self.wire.counters());
         Ok(Snapshot {
-            report: self.manager.report(now),
+            report: self.manager.report_recent(MOST_FLOWS),
             carrier: match self.carrier() {
                 Carrier::Bridge => "bridge",
                 Carrier::Box => "box",

@@ -210,6 +210,12 @@ impl Flows {
         self.by_key.values().map(|&id| self.get(id))
     }
 
+    /// The most recently used ones, the last one first.
+    pub(crate) fn recent(&self) -> impl Iterator<Item = &Flow> {
+        let older = |&id: &FlowId| self.slots[id.0 as usize].older;
+        core::iter::successors(self.newest, older).map(|id| self.get(id))
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = FlowId> + use<> {
         self.by_key.values().copied().collect::<Vec<_>>().into_iter()
     }

@@ -1,6 +1,7 @@
 //! The manager: what happens to a packet, from in to out.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
 use evenair_sched::NodeId;
@@ -141,13 +142,23 @@ impl<P> Manager<P> {
     /// The state now. Takes time in proportion to the number of connections.
     pub fn report(&self, _now: Instant) -> Report {
         Report {
+            flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
+            queues: self.queues.report(&self.stations, &self.flows),
+            ..self.report_recent(0)
+        }
+    }
+
+    /// The state now, but for the queues, and with at most `flows` connections: those that were used last, the last one
+    /// first. The time it takes does not grow with their number.
+    pub fn report_recent(&self, flows: usize) -> Report {
+        Report {
             mode: self.mode,
             service_rate: self.rate.rate(),
             capacity: self.rate.capacity(),
             throughput: self.rate.throughput(),
             stations: self.stations.report(),
-            flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
-            queues: self.queues.report(&self.stations, &self.flows),
+            flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
+            queues: Vec::new(),
             counters: self.counters(),
         }
     }
@@ -470,7 +481,7 @@ fn forget<P>(flow: Flow, queues: &mut Queues<P>, stations: &mut Stations) {
 
 /// C* before anything was seen: as if all configured stations were active; without any, C at the default rate.
 fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations) -> BitRate {
-    let parts: alloc::vec::Vec<_> = stations.iter().map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
+    let parts: Vec<_> = stations.iter().map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
     match mixed_capacity(&parts) {
         BitRate::ZERO => medium.capacity(config.default_rate),
         capacity => capacity,

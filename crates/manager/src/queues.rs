@@ -121,13 +121,7 @@ impl<P> Queues<P> {
         at
     }
 
-    fn add(
-        &mut self,
-        parent: NodeId,
-        share: Share,
-        weight: u64,
-        (station, capacity): (StationId, BitRate),
-    ) -> NodeId {
+    fn add(&mut self, parent: NodeId, share: Share, weight: u64, (station, capacity): (StationId, BitRate)) -> NodeId {
         let id = self.hsfq.add(parent, weight);
         if self.nodes.len() <= id.index() {
             self.nodes.resize(id.index() + 1, None);

@@ -33,7 +33,7 @@ pub enum Request {
     Insert,
     /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic.
     Bypass,
-    /// Tell everything.
+    /// Tell everything, but of the TCP connections only the 1000 that were used last.
     Status,
     /// Learn of a station's PHY rate.
     Observe {

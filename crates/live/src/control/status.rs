@@ -34,7 +34,8 @@ pub struct Status {
     pub recording: Option<RecordingStatus>,
     /// Stations.
     pub stations: Vec<StationStatus>,
-    /// TCP connections.
+    /// TCP connections: the 1000 that were used last, the last one first. To tell of all would take time in proportion
+    /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
 }
 

@@ -134,6 +134,18 @@ fn the_same_addresses_in_two_vlans_are_two_connections() {
 }
 
 #[test]
+fn a_short_report_tells_of_the_connections_used_last() {
+    let mut manager = inserted(|_| {});
+    for (number, flow) in [1, 2, 3, 2].into_iter().enumerate() {
+        manager.handle_packet(START, number as u64, &data(flow, 1));
+    }
+    let (all, recent) = (manager.report(START), manager.report_recent(2));
+    let keys = |flows: &[evenair_manager::FlowReport]| flows.iter().map(|flow| flow.key).collect::<Vec<_>>();
+    assert_eq!(keys(&recent.flows), [keys(&all.flows)[1], keys(&all.flows)[2]], "in the order of use");
+    assert_eq!(evenair_manager::Report { flows: all.flows.clone(), queues: all.queues.clone(), ..recent }, all);
+}
+
+#[test]
 fn a_full_queue_drops_data_at_the_tail() {
     let mut manager = inserted(|config| config.queue_limit = Limit::Packets(3));
     // The first is released at once.
