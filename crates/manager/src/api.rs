@@ -63,9 +63,9 @@ pub enum Output<P> {
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Its queue was full.
+    /// Its queue was full, or all queues together were.
     QueueFull,
-    /// Its queue was full, and a later pure ACK of the same connection, held there, says all that it said.
+    /// There was no room, and a later pure ACK of the same connection, held there, says all that it said.
     AckSuperseded,
     /// DATA of an upload whose held ACKs already stand for more DATA than a queue may hold. The loss tells its sender to
     /// slow down, once for each window; an upload's window, and with it the time that its ACKs wait, would otherwise

@@ -27,6 +27,9 @@ pub struct Config {
     /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
     /// held ACKs stand for.
     pub queue_limit: Limit,
+    /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
+    /// many packets keeps some of it for what is not held.
+    pub held_limit: Option<u32>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early. More
     /// would hand the access point a burst.
     pub pacing_slack: Span,
@@ -142,7 +145,7 @@ pub enum ConfigError {
     Tolerance(u32),
     /// The start must be between 1 and 1000 thousandths.
     Start(u32),
-    /// A queue limit that admits no packet of full size.
+    /// A limit of a queue, or of all, that admits no packet of full size.
     QueueLimit,
 }
 
@@ -184,6 +187,7 @@ impl Config {
             stations: Vec::new(),
             default_rate,
             queue_limit: Limit::Packets(100),
+            held_limit: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }
@@ -203,7 +207,7 @@ impl Config {
         not_long(self.drain_limit)?;
         not_long(self.pacing_slack)?;
         const FULL_SIZE: Bytes = Bytes(1500);
-        if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) {
+        if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
             return Err(ConfigError::QueueLimit);
         }
         Ok(())
@@ -306,7 +310,7 @@ impl fmt::Display for ConfigError {
             Self::LongSpan(span) => write!(f, "an interval, slack or drain limit is {span}: the most is a day"),
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
-            Self::QueueLimit => f.write_str("the queue limit admits no packet of 1500 bytes"),
+            Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
         }
     }
 }
@@ -369,6 +373,7 @@ mod tests {
         assert_eq!(error(|c| c.controller = Controller::Fixed(high)), Some(ConfigError::HighRate(high)));
         assert_eq!(error(|c| c.controller = published(1, 2_000_000, 0, 900)), Some(ConfigError::HighRate(high)));
         assert_eq!(error(|c| c.queue_limit = Limit::Packets(0)), Some(ConfigError::QueueLimit));
+        assert_eq!(error(|c| c.held_limit = Some(0)), Some(ConfigError::QueueLimit));
         assert_eq!(error(|c| c.queue_limit = Limit::Bytes(Bytes(1499))), Some(ConfigError::QueueLimit));
     }
 }

@@ -48,7 +48,7 @@ impl<P> Manager<P> {
             drain_until: Instant::MAX,
             stations,
             flows: Flows::default(),
-            queues: Queues::new(&config.policy.levels, config.queue_limit),
+            queues: Queues::new(&config),
             server: Server::new(config.pacing_slack, now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             counters: Counters::default(),
@@ -458,7 +458,7 @@ impl<P> Manager<P> {
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {
-        let fresh = Queues::new(&config.policy.levels, config.queue_limit);
+        let fresh = Queues::new(config);
         let mut old = core::mem::replace(&mut self.queues, fresh);
         for id in self.flows.ids() {
             self.flows.get_mut(id).leaf = None;

@@ -15,7 +15,7 @@ use evenair_wifi::mixed_capacity;
 use crate::flow::{Flow, FlowId, Flows};
 use crate::station::{Station, StationId, Stations};
 use crate::tcp::supersedes;
-use crate::{ClassId, Direction, DropReason, Level, QueueReport};
+use crate::{ClassId, Config, Direction, DropReason, Level, QueueReport};
 
 /// A queue counts as active for this long after it held something: longer than the pauses of a connection that waits
 /// for its window, shorter than a user's.
@@ -68,6 +68,8 @@ struct Node {
 pub(crate) struct Queues<P> {
     levels: Vec<Level>,
     limit: Limit,
+    /// Of all queues together, in packets.
+    held_limit: usize,
     hsfq: Hsfq<Held<P>>,
     /// By node number.
     nodes: Vec<Option<Node>>,
@@ -88,10 +90,11 @@ impl Node {
 }
 
 impl<P> Queues<P> {
-    pub(crate) fn new(levels: &[Level], limit: Limit) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
-            levels: levels.to_vec(),
-            limit,
+            levels: config.policy.levels.clone(),
+            limit: config.queue_limit,
+            held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
             hsfq: Hsfq::new(),
             nodes: Vec::new(),
             children: BTreeMap::new(),
@@ -183,12 +186,13 @@ impl<P> Queues<P> {
     ///
     /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
     /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
-    /// nothing is lost, and the sender hears the news sooner.
+    /// nothing is lost, and the sender hears the news sooner. The same holds where all queues together are full, whoever
+    /// filled them: to look for the longest queue would cost an attacker's packet more than it is worth.
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
         let packets = if held.tcp.is_pure_ack() { queue.len() / ACKS_PER_PACKET } else { queue.len() };
-        if self.limit.admits(packets, bytes, held.ip_len) {
+        if self.len() < self.held_limit && self.limit.admits(packets, bytes, held.ip_len) {
             return Room::Enough;
         }
         let superseded = |head: &&Held<P>| head.flow == held.flow && supersedes(&held.tcp, &head.tcp);

@@ -146,6 +146,20 @@ fn a_short_report_tells_of_the_connections_used_last() {
 }
 
 #[test]
+fn all_queues_together_are_bounded_and_what_is_not_held_still_passes() {
+    let mut manager = inserted(|config| config.held_limit = Some(20));
+    // Each connection is far below its own limit; the first packet is released at once.
+    for number in 0..30 {
+        manager.handle_packet(START, number, &data(number as u16, 1));
+    }
+    let lost: Vec<_> = (21..30).map(|number| (number, DropReason::QueueFull)).collect();
+    assert_eq!(dropped(&drain(&mut manager)), lost);
+    assert_eq!(manager.counters().held, 20);
+    manager.handle_packet(START, 30, &udp(Port::Wire, mac(0)));
+    assert_eq!(released(&drain(&mut manager)), [30]);
+}
+
+#[test]
 fn a_full_queue_drops_data_at_the_tail() {
     let mut manager = inserted(|config| config.queue_limit = Limit::Packets(3));
     // The first is released at once.
