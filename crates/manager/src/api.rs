@@ -161,7 +161,8 @@ pub struct StationReport {
     pub learned: bool,
 }
 
-/// One TCP connection.
+/// One TCP connection. One between two stations that a router on the wired side joins is there twice, once for each of
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// Its addresses and ports.

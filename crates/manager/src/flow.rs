@@ -27,8 +27,9 @@ const VOLUME_MEMORY: u64 = 1 << 20;
 /// does not hop between queues.
 const TURN_FACTOR: u64 = 2;
 
-/// A connection's key: the same addresses may be in use in several VLANs.
-pub(crate) type Key = (Option<u16>, FlowKey);
+/// A connection's key: the same addresses may be in use in several VLANs, and a connection between two stations that a
+/// router on the wired side joins crosses the box twice, once for each of its ends (true: its low end) on the WLAN.
+pub(crate) type Key = (Option<u16>, FlowKey, bool);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowId(u32);

@@ -213,8 +213,8 @@ impl<P> Manager<P> {
         }
         let station = self.station(now, mac);
         let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp()?);
-        let (key, _) = FlowKey::of(ip)?;
-        let key = (meta.vlan, key);
+        let (key, forward) = FlowKey::of(ip)?;
+        let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
         let found = match (self.flows.find(&key, now), station) {
             (Some(found), _) => Some(found),
             (None, Some(station)) => self.track(now, Flow::new(key, station, meta.ingress, tcp)),

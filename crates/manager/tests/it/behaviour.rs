@@ -134,6 +134,22 @@ fn the_same_addresses_in_two_vlans_are_two_connections() {
 }
 
 #[test]
+fn a_connection_that_a_wired_router_turns_round_is_one_of_each_station() {
+    let mut manager = inserted(|_| {});
+    let router = MacAddr([2, 0, 0, 0, 9, 1]);
+    for k in 0..10 {
+        let up = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1 + k * SEGMENT as u32, 1), SEGMENT);
+        let down = PacketMeta { ingress: Port::Wire, src: router, dst: mac(1), ..up.clone() };
+        manager.handle_packet(START, u64::from(2 * k), &up);
+        manager.handle_packet(START, u64::from(2 * k + 1), &down);
+    }
+    let mut flows: Vec<_> =
+        manager.report(START).flows.iter().map(|flow| (flow.station, flow.direction, flow.backlog_packets)).collect();
+    flows.sort();
+    assert_eq!(flows, [(mac(0), Direction::Up, 0), (mac(1), Direction::Down, 9)]);
+}
+
+#[test]
 fn a_short_report_tells_of_the_connections_used_last() {
     let mut manager = inserted(|_| {});
     for (number, flow) in [1, 2, 3, 2].into_iter().enumerate() {
