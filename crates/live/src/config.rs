@@ -7,7 +7,7 @@
 //! bridge = "br0"                 # both are its ports; it carries the traffic when the box does not
 //!
 //! [control]
-//! socket = "/run/evenair.sock"
+//! socket = "/run/evenair/control.sock"
 //!
 //! [radio]
 //! standard = "802.11g"
@@ -175,9 +175,15 @@ impl BoxConfig {
             pool_frames: Self::POOL_FRAMES,
             control: None,
             record: None,
-            manager,
+            manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
         }
     }
+}
+
+/// Packets that the manager may hold of the pool. The rest is for what is not held, and for what waits to be sent: a
+/// pool full of held packets would stop ARP with them.
+const fn held_limit(pool_frames: u32) -> u32 {
+    pool_frames / 8 * 7
 }
 
 impl BoxFile {
@@ -207,7 +213,7 @@ impl BoxFile {
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),
             record: present(record)?.map(Into::into),
-            manager: manager?,
+            manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
         })
     }
 
@@ -294,7 +300,7 @@ wlan = "eth1"
 wire = "eth0"
 bridge = "br0"
 [control]
-socket = "/run/evenair.sock"
+socket = "/run/evenair/control.sock"
 [radio]
 standard = "802.11b"
 [manager]
@@ -313,6 +319,7 @@ class = "gold"
         let [station] = &config.manager.stations[..] else { panic!("one station") };
         assert_eq!(station.rate.bit_rate(), BitRate::from_kbps(5_500));
         assert_eq!(station.class.map(|class| class.0), Some(0));
+        assert_eq!(config.manager.held_limit, Some(14_336), "seven eighths of the pool");
     }
 
     #[test]

@@ -22,6 +22,12 @@ use crate::switch::{Carrier, Switch};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
+/// Connections in a status. A table full of them would stop the packets for milliseconds.
+const MOST_FLOWS: usize = 1000;
+/// Packets that may come between the reading of a ring's counts and that of the gate's: a few milliseconds of them.
+const BETWEEN_COUNTS: u64 = 4096;
+/// Packets that processors may be handling at once, between the ring and the gate: one each.
+const AT_PROCESSORS: u64 = 64;
 /// How soon a frame is offered to the kernel again after it was refused for want of room.
 const SEND_AGAIN: Span = Span::from_micros(200);
 
@@ -116,7 +122,7 @@ impl Engine {
         self.manager.handle_command(now, command);
         self.carry_out(now);
         // A command that changes nothing has no event.
-        self.mode = self.manager.report(now).mode;
+        self.mode = self.manager.mode();
         if insert && self.carrier() != Carrier::Box {
             self.switch.take(now);
         }
@@ -254,16 +260,22 @@ impl Engine {
     pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
         let (a, b) = (self.wlan.counters(), self.wire.counters());
         Ok(Snapshot {
-            report: self.manager.report(now),
+            report: self.manager.report_recent(MOST_FLOWS),
             carrier: match self.carrier() {
                 Carrier::Bridge => "bridge",
                 Carrier::Box => "box",
                 Carrier::Releasing { .. } => "releasing",
             },
             uptime_s: now.saturating_since(self.started).as_secs_f64(),
-            wlan: port_status(&mut self.wlan, self.switch.hold().taken(self.held[0]))?,
-            wire: port_status(&mut self.wire, self.switch.hold().taken(self.held[1]))?,
+            wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0])?,
+            wire: port_status(&mut self.wire, self.switch.hold(), self.held[1])?,
             not_admitted: (a.too_long + b.too_long, a.pool_full + b.pool_full),
+            underway: match self.carrier() {
+                Carrier::Bridge => (0, 0),
+                Carrier::Box | Carrier::Releasing { .. } => {
+                    (self.wlan.ring().room() + self.wire.ring().room() + BETWEEN_COUNTS, AT_PROCESSORS)
+                }
+            },
             sending: (self.wlan.queued() + self.wire.queued()) as u64,
             pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
             hold: HoldStatus { lapses: self.switch.lapses() },
@@ -273,8 +285,10 @@ impl Engine {
     }
 }
 
-fn port_status(port: &mut Port, taken: u64) -> Result<PortStatus> {
+fn port_status(port: &mut Port, hold: &Hold, id: PortId) -> Result<PortStatus> {
     let (ring, counters) = (port.ring_counters()?, port.counters());
+    // After the ring's counts, so that the packets counted there are counted here.
+    let taken = hold.taken(id);
     Ok(PortStatus {
         interface: port.name().into(),
         taken,

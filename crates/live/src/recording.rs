@@ -60,11 +60,19 @@ impl Digest {
 }
 
 impl Recording {
-    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced.
+    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced. The digest
+    /// that stands beside an earlier one goes first, so that it is never taken for this one's.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be made, or the earlier digest not be removed.
     pub fn start(path: &Path, config: &Config, now: Instant) -> Result<Self> {
+        let digest = digest_path(path);
+        match fs::remove_file(&digest) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("[record] file: remove the old {}", digest.display()));
+            }
+            _ => {}
+        }
         let file = File::create(path).with_context(|| format!("[record] file = {:?}", path.display()))?;
         let (chunks, inbox) = mpsc::sync_channel(CHUNKS_WAITING);
         let write = move || write_all(file, &inbox);
@@ -143,12 +151,15 @@ impl Recording {
         self.stopped = Some(why);
     }
 
-    /// Writes what is left, and the digest beside it. Waits for the disk.
+    /// Writes what is left, and the digest beside it. Waits for the disk. Dropping a recording does the same.
     pub fn finish(&mut self) {
         self.hand_over();
         let Some(writer) = self.writer.take() else { return };
-        let digest = digest_path(&self.path);
-        let written = join(writer).and_then(|()| fs::write(&digest, format!("{}\n", self.digest())));
+        let mut written = join(writer);
+        // After a panic the decisions on the last input are missing from the digest.
+        if !thread::panicking() {
+            written = written.and_then(|()| fs::write(digest_path(&self.path), format!("{}\n", self.digest())));
+        }
         match written {
             Ok(()) => info!("recorded {} bytes to {}; decisions {}", self.bytes, self.path.display(), self.digest()),
             Err(error) => self.stop(error.to_string()),
@@ -167,6 +178,12 @@ impl Recording {
             digest: self.digest(),
             stopped: self.stopped.clone(),
         }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 
@@ -284,6 +301,25 @@ mod tests {
         fs::write(&path, &bytes).expect("writable");
         let cut = replay(&path).expect("it begins well");
         assert!(cut.cut.is_some() && !cut.is_identical(), "{cut:?}");
+    }
+
+    #[test]
+    fn a_recording_that_is_dropped_is_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run");
+        drop(record_some(&path, 10));
+        let replay = replay(&path).expect("a recording");
+        assert!(replay.is_identical(), "{replay:?}");
+    }
+
+    #[test]
+    fn the_digest_of_an_earlier_recording_goes() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run");
+        record_some(&path, 10).finish();
+        // As if killed: nothing runs any more that could write a digest.
+        std::mem::forget(record_some(&path, 1000));
+        assert_eq!(fs::read_to_string(digest_path(&path)).ok(), None);
     }
 
     #[test]

@@ -63,9 +63,9 @@ pub enum Output<P> {
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Its queue was full.
+    /// Its queue was full, or all queues together were.
     QueueFull,
-    /// Its queue was full, and a later pure ACK of the same connection, held there, says all that it said.
+    /// There was no room, and a later pure ACK of the same connection, held there, says all that it said.
     AckSuperseded,
     /// DATA of an upload whose held ACKs already stand for more DATA than a queue may hold. The loss tells its sender to
     /// slow down, once for each window; an upload's window, and with it the time that its ACKs wait, would otherwise
@@ -161,7 +161,8 @@ pub struct StationReport {
     pub learned: bool,
 }
 
-/// One TCP connection.
+/// One TCP connection. One between two stations that a router on the wired side joins is there twice, once for each of
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// Its addresses and ports.

@@ -27,6 +27,9 @@ pub struct Config {
     /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
     /// held ACKs stand for.
     pub queue_limit: Limit,
+    /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
+    /// many packets keeps some of it for what is not held.
+    pub held_limit: Option<u32>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early. More
     /// would hand the access point a burst.
     pub pacing_slack: Span,
@@ -134,11 +137,15 @@ pub enum ConfigError {
     ZeroRate,
     /// An interval, or a drain limit, of zero.
     ZeroSpan,
+    /// A rate above [`Config::MAX_RATE`].
+    HighRate(BitRate),
+    /// A span above [`Config::MAX_SPAN`].
+    LongSpan(Span),
     /// The tolerance must be below 1000 thousandths.
     Tolerance(u32),
     /// The start must be between 1 and 1000 thousandths.
     Start(u32),
-    /// A queue limit that admits no packet of full size.
+    /// A limit of a queue, or of all, that admits no packet of full size.
     QueueLimit,
 }
 
@@ -163,6 +170,11 @@ impl Default for Controller {
 }
 
 impl Config {
+    /// The highest service rate or step: 1 Tb/s, far above any WLAN.
+    pub const MAX_RATE: BitRate = BitRate::from_mbps(1_000_000);
+    /// The longest interval, slack or drain limit: a day.
+    pub const MAX_SPAN: Span = Span::from_secs(86_400);
+
     /// A configuration for this PHY with every other value at its default, and no station known.
     pub fn new(phy: Phy) -> Self {
         let default_rate = phy.lowest_basic();
@@ -175,6 +187,7 @@ impl Config {
             stations: Vec::new(),
             default_rate,
             queue_limit: Limit::Packets(100),
+            held_limit: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }
@@ -191,8 +204,10 @@ impl Config {
         if self.drain_limit == Span::ZERO {
             return Err(ConfigError::ZeroSpan);
         }
+        not_long(self.drain_limit)?;
+        not_long(self.pacing_slack)?;
         const FULL_SIZE: Bytes = Bytes(1500);
-        if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) {
+        if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
             return Err(ConfigError::QueueLimit);
         }
         Ok(())
@@ -261,9 +276,18 @@ impl Controller {
             Self::Published { interval, .. } if interval == Span::ZERO => Err(ConfigError::ZeroSpan),
             Self::Published { tolerance_permille: t, .. } if t >= 1000 => Err(ConfigError::Tolerance(t)),
             Self::Published { start_permille: s, .. } if s == 0 || s > 1000 => Err(ConfigError::Start(s)),
-            Self::Fixed(_) | Self::Published { .. } => Ok(()),
+            Self::Fixed(rate) => not_high(rate),
+            Self::Published { interval, delta, .. } => not_high(delta).and_then(|()| not_long(interval)),
         }
     }
+}
+
+fn not_high(rate: BitRate) -> Result<(), ConfigError> {
+    if rate <= Config::MAX_RATE { Ok(()) } else { Err(ConfigError::HighRate(rate)) }
+}
+
+fn not_long(span: Span) -> Result<(), ConfigError> {
+    if span <= Config::MAX_SPAN { Ok(()) } else { Err(ConfigError::LongSpan(span)) }
 }
 
 const fn nonzero(weight: u32) -> Result<(), ConfigError> {
@@ -282,9 +306,11 @@ impl fmt::Display for ConfigError {
             Self::UnknownRate(rate) => write!(f, "{rate} Mb/s is not a rate of the PHY's standard"),
             Self::ZeroRate => f.write_str("a service rate or step is zero: it must be positive"),
             Self::ZeroSpan => f.write_str("an interval or drain limit is zero: it must be positive"),
+            Self::HighRate(rate) => write!(f, "a service rate or step is {rate}: the most is {}", Config::MAX_RATE),
+            Self::LongSpan(span) => write!(f, "an interval, slack or drain limit is {span}: the most is a day"),
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
-            Self::QueueLimit => f.write_str("the queue limit admits no packet of 1500 bytes"),
+            Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
         }
     }
 }
@@ -340,7 +366,14 @@ mod tests {
         assert_eq!(error(|c| c.controller = published(1, 1, 0, 0)), Some(ConfigError::Start(0)));
         assert_eq!(error(|c| c.controller = published(1, 1, 0, 1001)), Some(ConfigError::Start(1001)));
         assert_eq!(error(|c| c.drain_limit = Span::ZERO), Some(ConfigError::ZeroSpan));
+        let (long, high) = (Config::MAX_SPAN * 2, Config::MAX_RATE + Config::MAX_RATE);
+        assert_eq!(error(|c| c.pacing_slack = long), Some(ConfigError::LongSpan(long)));
+        assert_eq!(error(|c| c.drain_limit = long), Some(ConfigError::LongSpan(long)));
+        assert_eq!(error(|c| c.controller = published(172_800, 1, 0, 900)), Some(ConfigError::LongSpan(long)));
+        assert_eq!(error(|c| c.controller = Controller::Fixed(high)), Some(ConfigError::HighRate(high)));
+        assert_eq!(error(|c| c.controller = published(1, 2_000_000, 0, 900)), Some(ConfigError::HighRate(high)));
         assert_eq!(error(|c| c.queue_limit = Limit::Packets(0)), Some(ConfigError::QueueLimit));
+        assert_eq!(error(|c| c.held_limit = Some(0)), Some(ConfigError::QueueLimit));
         assert_eq!(error(|c| c.queue_limit = Limit::Bytes(Bytes(1499))), Some(ConfigError::QueueLimit));
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     }
     put_rate(config.default_rate, out);
     put_limit(config.queue_limit, out);
+    out.put_option(config.held_limit, Write::put_u32);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
 }
@@ -49,6 +50,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         })?,
         default_rate: read_rate(reader)?,
         queue_limit: read_limit(reader)?,
+        held_limit: reader.option(Reader::u32)?,
         pacing_slack: Span::from_nanos(reader.u64()?),
         drain_limit: Span::from_nanos(reader.u64()?),
     })
@@ -229,6 +231,7 @@ mod tests {
             controller: Controller::Fixed(BitRate::from_kbps(4_890)),
             stations: [station(1, rates[0], None), station(2, rates[3], Some(ClassId(2)))].into(),
             queue_limit: Limit::Bytes(Bytes(150_000)),
+            held_limit: Some(14_336),
             ..Config::new(adwiser_80211b())
         }
     }

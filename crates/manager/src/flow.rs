@@ -27,8 +27,9 @@ const VOLUME_MEMORY: u64 = 1 << 20;
 /// does not hop between queues.
 const TURN_FACTOR: u64 = 2;
 
-/// A connection's key: the same addresses may be in use in several VLANs.
-pub(crate) type Key = (Option<u16>, FlowKey);
+/// A connection's key: the same addresses may be in use in several VLANs, and a connection between two stations that a
+/// router on the wired side joins crosses the box twice, once for each of its ends (true: its low end) on the WLAN.
+pub(crate) type Key = (Option<u16>, FlowKey, bool);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowId(u32);
@@ -208,6 +209,12 @@ impl Flows {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Flow> {
         self.by_key.values().map(|&id| self.get(id))
+    }
+
+    /// The most recently used ones, the last one first.
+    pub(crate) fn recent(&self) -> impl Iterator<Item = &Flow> {
+        let older = |&id: &FlowId| self.slots[id.0 as usize].older;
+        core::iter::successors(self.newest, older).map(|id| self.get(id))
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = FlowId> + use<> {

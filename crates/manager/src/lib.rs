@@ -5,6 +5,11 @@
 //! TCP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
 //! ACK stands for the data it releases. Everything else passes at once; what it costs the medium is charged.
 //!
+//! What passes at once may pass what is held. So nothing in one direction of a TCP connection passes an earlier packet
+//! of it, except IP fragments: they do not name their connection, are not held, and so may pass held segments of it.
+//! Every frame leaves by the side opposite to the one it came in by, or is dropped, as in a repeater: a manager does
+//! not know, as a bridge does, which frames need not cross.
+//!
 //! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, "Experiences With a Centralized Scheduling Approach for
 //! Performance Management of IEEE 802.11 Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 //!

@@ -1,6 +1,7 @@
 //! The manager: what happens to a packet, from in to out.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
 use evenair_sched::NodeId;
@@ -47,7 +48,7 @@ impl<P> Manager<P> {
             drain_until: Instant::MAX,
             stations,
             flows: Flows::default(),
-            queues: Queues::new(&config.policy.levels, config.queue_limit),
+            queues: Queues::new(&config),
             server: Server::new(config.pacing_slack, now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             counters: Counters::default(),
@@ -141,13 +142,23 @@ impl<P> Manager<P> {
     /// The state now. Takes time in proportion to the number of connections.
     pub fn report(&self, _now: Instant) -> Report {
         Report {
+            flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
+            queues: self.queues.report(&self.stations, &self.flows),
+            ..self.report_recent(0)
+        }
+    }
+
+    /// The state now, but for the queues, and with at most `flows` connections: those that were used last, the last one
+    /// first. The time it takes does not grow with their number.
+    pub fn report_recent(&self, flows: usize) -> Report {
+        Report {
             mode: self.mode,
             service_rate: self.rate.rate(),
             capacity: self.rate.capacity(),
             throughput: self.rate.throughput(),
             stations: self.stations.report(),
-            flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
-            queues: self.queues.report(&self.stations, &self.flows),
+            flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
+            queues: Vec::new(),
             counters: self.counters(),
         }
     }
@@ -202,8 +213,8 @@ impl<P> Manager<P> {
         }
         let station = self.station(now, mac);
         let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp()?);
-        let (key, _) = FlowKey::of(ip)?;
-        let key = (meta.vlan, key);
+        let (key, forward) = FlowKey::of(ip)?;
+        let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
         let found = match (self.flows.find(&key, now), station) {
             (Some(found), _) => Some(found),
             (None, Some(station)) => self.track(now, Flow::new(key, station, meta.ingress, tcp)),
@@ -405,6 +416,7 @@ impl<P> Manager<P> {
             self.set_capacity(now);
         }
         self.tell_rate(before);
+        self.queues.age();
         let (queues, stations) = (&mut self.queues, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, stations));
         self.stations.expire(now);
@@ -446,7 +458,7 @@ impl<P> Manager<P> {
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {
-        let fresh = Queues::new(&config.policy.levels, config.queue_limit);
+        let fresh = Queues::new(config);
         let mut old = core::mem::replace(&mut self.queues, fresh);
         for id in self.flows.ids() {
             self.flows.get_mut(id).leaf = None;
@@ -469,7 +481,7 @@ fn forget<P>(flow: Flow, queues: &mut Queues<P>, stations: &mut Stations) {
 
 /// C* before anything was seen: as if all configured stations were active; without any, C at the default rate.
 fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations) -> BitRate {
-    let parts: alloc::vec::Vec<_> = stations.iter().map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
+    let parts: Vec<_> = stations.iter().map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
     match mixed_capacity(&parts) {
         BitRate::ZERO => medium.capacity(config.default_rate),
         capacity => capacity,

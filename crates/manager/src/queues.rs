@@ -15,7 +15,7 @@ use evenair_wifi::mixed_capacity;
 use crate::flow::{Flow, FlowId, Flows};
 use crate::station::{Station, StationId, Stations};
 use crate::tcp::supersedes;
-use crate::{ClassId, Direction, DropReason, Level, QueueReport};
+use crate::{ClassId, Config, Direction, DropReason, Level, QueueReport};
 
 /// A queue counts as active for this long after it held something: longer than the pauses of a connection that waits
 /// for its window, shorter than a user's.
@@ -51,11 +51,13 @@ pub(crate) struct Service {
 #[derive(Clone, Debug)]
 struct Node {
     share: Share,
-    /// Of a queue: its station (the first one, where several share it); what was served from it lately, in virtual bits
-    /// and in time at C_i; the connections that use it; the bytes it holds.
+    /// Of a queue: its station (the first one, where several share it, which may have gone since); what was served from
+    /// it lately, in virtual bits and in time at C_i, and C of that mixture, before anything was served C_i; the
+    /// connections that use it; the bytes it holds.
     station: StationId,
     served_bits: u64,
     served_time: Span,
+    mixture: BitRate,
     users: u32,
     bytes: Bytes,
     last_held: Instant,
@@ -66,6 +68,8 @@ struct Node {
 pub(crate) struct Queues<P> {
     levels: Vec<Level>,
     limit: Limit,
+    /// Of all queues together, in packets.
+    held_limit: usize,
     hsfq: Hsfq<Held<P>>,
     /// By node number.
     nodes: Vec<Option<Node>>,
@@ -78,25 +82,19 @@ impl Node {
     fn note_service(&mut self, service: Service) {
         self.served_bits += service.bits;
         self.served_time += service.capacity.time_for_bits(service.bits);
-    }
-
-    /// C of the mixture that was served lately. What was served earlier counts for less each time.
-    fn mixture_capacity(&mut self, stations: &Stations) -> BitRate {
         match BitRate::from_bits_over(self.served_bits, self.served_time) {
-            BitRate::ZERO => stations.get(self.station).capacity,
-            capacity => {
-                (self.served_bits, self.served_time) = (self.served_bits / 2, self.served_time / 2);
-                capacity
-            }
+            BitRate::ZERO => {}
+            mixture => self.mixture = mixture,
         }
     }
 }
 
 impl<P> Queues<P> {
-    pub(crate) fn new(levels: &[Level], limit: Limit) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
-            levels: levels.to_vec(),
-            limit,
+            levels: config.policy.levels.clone(),
+            limit: config.queue_limit,
+            held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
             hsfq: Hsfq::new(),
             nodes: Vec::new(),
             children: BTreeMap::new(),
@@ -119,14 +117,14 @@ impl<P> Queues<P> {
             let (share, weight) = share_of(&self.levels[i], id, flow, station);
             at = match self.children.get(&(share, at)) {
                 Some(&child) => child,
-                None => self.add(at, share, weight, flow.station),
+                None => self.add(at, share, weight, (flow.station, station.capacity)),
             };
         }
         self.node(at).users += 1;
         at
     }
 
-    fn add(&mut self, parent: NodeId, share: Share, weight: u64, station: StationId) -> NodeId {
+    fn add(&mut self, parent: NodeId, share: Share, weight: u64, (station, capacity): (StationId, BitRate)) -> NodeId {
         let id = self.hsfq.add(parent, weight);
         if self.nodes.len() <= id.index() {
             self.nodes.resize(id.index() + 1, None);
@@ -136,6 +134,7 @@ impl<P> Queues<P> {
             station,
             served_bits: 0,
             served_time: Span::ZERO,
+            mixture: capacity,
             users: 0,
             bytes: Bytes::ZERO,
             last_held: Instant::ZERO,
@@ -187,12 +186,13 @@ impl<P> Queues<P> {
     ///
     /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
     /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
-    /// nothing is lost, and the sender hears the news sooner.
+    /// nothing is lost, and the sender hears the news sooner. The same holds where all queues together are full, whoever
+    /// filled them: to look for the longest queue would cost an attacker's packet more than it is worth.
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
         let packets = if held.tcp.is_pure_ack() { queue.len() / ACKS_PER_PACKET } else { queue.len() };
-        if self.limit.admits(packets, bytes, held.ip_len) {
+        if self.len() < self.held_limit && self.limit.admits(packets, bytes, held.ip_len) {
             return Room::Enough;
         }
         let superseded = |head: &&Held<P>| head.flow == held.flow && supersedes(&held.tcp, &head.tcp);
@@ -231,6 +231,14 @@ impl<P> Queues<P> {
         }
     }
 
+    /// Some time has passed: what was served until now counts for half as much.
+    pub(crate) fn age(&mut self) {
+        for &leaf in &self.recent {
+            let node = self.nodes[leaf.index()].as_mut().expect("queues that go are taken out");
+            (node.served_bits, node.served_time) = (node.served_bits / 2, node.served_time / 2);
+        }
+    }
+
     /// C* of the queues active in the last while (equation 1, applied to each node of the tree): `None` if there are
     /// none.
     pub(crate) fn capacity(&mut self, stations: &Stations, now: Instant) -> Option<BitRate> {
@@ -247,8 +255,7 @@ impl<P> Queues<P> {
             if active {
                 // A queue of one station has that station's C_i at once when its rate changes; others have what they
                 // serve.
-                let capacity =
-                    if of_one_station { stations.get(node.station).capacity } else { node.mixture_capacity(stations) };
+                let capacity = if of_one_station { stations.get(node.station).capacity } else { node.mixture };
                 let top = (depth..self.levels.len()).fold(leaf, |id, _| hsfq.parent(id).unwrap_or(id));
                 layer.insert(top, capacity);
             }

@@ -5,8 +5,9 @@
 //! is the same to the byte: the proof that whoever recorded ran the same code, and the way to study what it did.
 //!
 //! Packets are named by numbers that the driver gives. A recording begins with a header and the configuration, so that
-//! it needs nothing else. Both ends drain all decisions after each input. A recording cut short is replayed as far as
-//! it goes, and the error tells where.
+//! it needs nothing else. The replay drains the decisions after each input; a driver may give several inputs at one
+//! instant and drain then, as nothing but that instant tells when a decision was made, and their order is the same. A
+//! recording cut short or damaged is replayed as far as it can be read, and the error tells where.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -16,10 +17,13 @@ use evenair_packet::{PacketMeta, Port};
 use evenair_units::Instant;
 
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
-use crate::{Command, Config, DropReason, Event, Manager, Mode, Observation, Output};
+use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x01";
+const MAGIC: [u8; 8] = *b"evenair\x02";
+
+/// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
+const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
 
 const TAG_PACKET: u8 = 1;
 const TAG_TIMEOUT: u8 = 2;
@@ -59,10 +63,12 @@ pub struct Player<'a> {
     bytes: &'a [u8],
     config: Config,
     start: Instant,
+    /// The latest instant so far.
+    now: Instant,
 }
 
 /// Why a recording cannot be read on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
     /// It is not a recording, or one of another version.
     NotARecording,
@@ -72,6 +78,13 @@ pub enum ReplayError {
         at: usize,
         /// What is wrong with it.
         error: CodecError,
+    },
+    /// It begins with a configuration that no manager can have been made with.
+    Config(ConfigError),
+    /// Time goes back in it.
+    TimeGoesBack {
+        /// Offset of the input that is earlier than the one before.
+        at: usize,
     },
 }
 
@@ -150,9 +163,10 @@ impl<'a> Player<'a> {
         if reader.take(MAGIC.len()) != Ok(&MAGIC) {
             return Err(ReplayError::NotARecording);
         }
-        let mut header = || Ok((Instant::from_nanos(reader.u64()?), decode_config(&mut reader)?));
+        let mut header = || Ok((read_instant(&mut reader)?, decode_config(&mut reader)?));
         let (start, config) = header().map_err(|error| ReplayError::Broken { at: MAGIC.len(), error })?;
-        Ok(Self { reader, bytes, config, start })
+        config.check().map_err(ReplayError::Config)?;
+        Ok(Self { reader, bytes, config, start, now: start })
     }
 
     /// What the recorded manager was made with.
@@ -168,18 +182,23 @@ impl<'a> Player<'a> {
     /// The next input; `None` at the end.
     ///
     /// # Errors
-    /// If the bytes from here on have no meaning.
+    /// If the bytes from here on have no meaning, or go back in time.
     pub fn next_input(&mut self) -> Result<Option<(Instant, Input)>, ReplayError> {
         if self.reader.is_empty() {
             return Ok(None);
         }
         let at = self.reader.consumed();
-        self.read().map(Some).map_err(|error| ReplayError::Broken { at, error })
+        let (now, input) = self.read().map_err(|error| ReplayError::Broken { at, error })?;
+        if now < self.now {
+            return Err(ReplayError::TimeGoesBack { at });
+        }
+        self.now = now;
+        Ok(Some((now, input)))
     }
 
     fn read(&mut self) -> Result<(Instant, Input), CodecError> {
         let tag = self.reader.u8()?;
-        let now = Instant::from_nanos(self.reader.u64()?);
+        let now = read_instant(&mut self.reader)?;
         let input = match tag {
             TAG_PACKET => {
                 let number = self.reader.u64()?;
@@ -200,6 +219,10 @@ impl<'a> Player<'a> {
         };
         Ok((now, input))
     }
+}
+
+fn read_instant(reader: &mut Reader<'_>) -> Result<Instant, CodecError> {
+    reader.u64_up_to(LATEST.as_nanos()).map(Instant::from_nanos)
 }
 
 /// Runs a new manager on a recording, and gives its decisions and how the recording ended.
@@ -297,6 +320,8 @@ impl fmt::Display for ReplayError {
         match self {
             Self::NotARecording => f.write_str("not a recording of this version"),
             Self::Broken { at, error } => write!(f, "the recording is broken at byte {at}: {error}"),
+            Self::Config(error) => write!(f, "the recorded configuration cannot be: {error}"),
+            Self::TimeGoesBack { at } => write!(f, "the recording goes back in time at byte {at}"),
         }
     }
 }

@@ -66,7 +66,8 @@ pub(crate) struct Tcp {
     wlan: Side,
     wire: Side,
     growth: Growth,
-    /// The WLAN's end was told to slow down by the loss of a packet: what it had sent by then.
+    /// The WLAN's end was told to slow down by the loss of a packet, and has not been released an ACK for all that it
+    /// had sent by then, up to here.
     told_at: Option<u32>,
 }
 
@@ -124,6 +125,8 @@ impl Tcp {
     pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wire, &self.wlan, tcp, ip_len);
+        // Forgotten at once, because sequence numbers half their range apart change their order.
+        self.told_at = self.told_at.filter(|&told| self.wire.acked.is_none_or(|acked| after(told, acked)));
         let sent_for_it = match covered {
             Covered::InOrder(bytes) => bytes,
             Covered::Duplicate(bytes) => bytes * REDUCTION_PERCENT / 100,
@@ -151,7 +154,7 @@ impl Tcp {
     /// Whether a loss now would tell the WLAN's end something new: once for each window, which is how often its
     /// congestion control reacts (RFC 5681, 4.3). True counts as told.
     pub(crate) fn tell_to_slow_down(&mut self) -> bool {
-        let heard = self.told_at.is_none_or(|told| self.wire.acked.is_some_and(|acked| !after(told, acked)));
+        let heard = self.told_at.is_none();
         if heard {
             self.told_at = self.wlan.sent;
         }
@@ -407,6 +410,18 @@ mod tests {
         // Nothing comes for it. Then the window grows back to where it was, and beyond by one.
         (10..15).for_each(|j| _ = tcp.note_arrival(&data(1 + j * 1448), DATA));
         assert_eq!(released(&mut tcp, &ack(1, 5)), 1_000 + 1_000);
+    }
+
+    #[test]
+    fn a_sender_can_be_told_again_however_much_it_has_sent_since() {
+        let mut tcp = upload(1, 1);
+        assert!(tcp.tell_to_slow_down());
+        for seq in [1, 1 << 30, 2 << 30, 3 << 30] {
+            tcp.note_arrival(&data(seq), DATA);
+            tcp.note_release(&ack(seq, 1), ACK);
+        }
+        tcp.note_arrival(&data(3 << 30), DATA);
+        assert!(tcp.tell_to_slow_down(), "3 GB later");
     }
 
     #[test]

@@ -19,7 +19,12 @@ pub enum CodecError {
     Truncated,
     /// A tag has no meaning.
     Tag(u8),
+    /// A number is larger than it can be.
+    OutOfRange(u64),
 }
+
+/// No packet is longer, offloads included; whoever computes with lengths relies on it.
+const MAX_LEN: u64 = 1 << 20;
 
 /// Reads values off the front of some bytes.
 #[derive(Clone, Debug)]
@@ -116,6 +121,14 @@ impl<'a> Reader<'a> {
             tag => Err(CodecError::Tag(tag)),
         }
     }
+    /// Eight bytes for a number that is not above `max`.
+    pub fn u64_up_to(&mut self, max: u64) -> Result<u64, CodecError> {
+        let number = self.u64()?;
+        if number <= max { Ok(number) } else { Err(CodecError::OutOfRange(number)) }
+    }
+    fn length(&mut self) -> Result<Bytes, CodecError> {
+        self.u64_up_to(MAX_LEN).map(Bytes)
+    }
     /// A MAC address.
     pub fn mac(&mut self) -> Result<MacAddr, CodecError> {
         self.array().map(MacAddr)
@@ -152,7 +165,7 @@ pub fn decode(bytes: &[u8]) -> Result<(PacketMeta, usize), CodecError> {
             1 => Port::Wire,
             tag => return Err(CodecError::Tag(tag)),
         },
-        frame_len: Bytes(reader.u64()?),
+        frame_len: reader.length()?,
         src: reader.mac()?,
         dst: reader.mac()?,
         vlan: reader.option(Reader::u16)?,
@@ -189,7 +202,7 @@ fn decode_ip(reader: &mut Reader<'_>) -> Result<IpMeta, CodecError> {
         protocol: reader.u8()?,
         dscp: reader.u8()?,
         ecn: reader.u8()?,
-        total_len: Bytes(reader.u64()?),
+        total_len: reader.length()?,
         fragment: reader.bool()?,
         transport: match reader.u8()? {
             0 => Transport::Other,
@@ -221,7 +234,7 @@ fn decode_tcp(reader: &mut Reader<'_>) -> Result<TcpMeta, CodecError> {
         ack: reader.u32()?,
         flags: TcpFlags(reader.u8()?),
         window: reader.u16()?,
-        payload: Bytes(reader.u64()?),
+        payload: reader.length()?,
         window_scale: reader.option(Reader::u8)?,
         mss: reader.option(Reader::u16)?,
         sack: reader.bool()?,
@@ -254,6 +267,7 @@ impl fmt::Display for CodecError {
         match self {
             Self::Truncated => f.write_str("the bytes end in the middle of a value"),
             Self::Tag(tag) => write!(f, "the tag {tag} has no meaning"),
+            Self::OutOfRange(number) => write!(f, "the number {number} is out of range"),
         }
     }
 }

@@ -149,6 +149,13 @@ pub(crate) const MAX_WEIGHT: u32 = 1000;
 /// Which weights there may be.
 pub(crate) const WEIGHTS: &str = "1 to 1000";
 
+/// What service rates and steps may be.
+const RATES: &str = "more than 0 b/s and up to 1 Tb/s";
+
+fn is_rate(rate: &BitRate) -> bool {
+    (BitRate::from_bps(1)..=Config::MAX_RATE).contains(rate)
+}
+
 /// Whether a weight may be.
 pub(crate) fn is_weight(weight: &u32) -> bool {
     (1..=MAX_WEIGHT).contains(weight)
@@ -246,6 +253,8 @@ impl ManagerSpec {
             stations: Vec::new(),
             default_rate: default_rate?,
             queue_limit: queue_limit?,
+            // Whoever has a memory for packets sets it by that.
+            held_limit: None,
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
         };
@@ -274,7 +283,7 @@ impl ManagerSpec {
                     problems.add(self.controller.place(), what, "service_rate = \"4 Mb/s\" beside it");
                     return None;
                 };
-                rate.get_if(problems, |&rate| rate > BitRate::ZERO, "more than 0 b/s").map(Controller::Fixed)
+                rate.get_if(problems, is_rate, RATES).map(Controller::Fixed)
             }
         }
     }
@@ -286,7 +295,7 @@ impl ManagerSpec {
         };
         let intervals = Span::from_millis(10)..=Span::from_secs(60);
         let interval = self.interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 60 s");
-        let delta = self.step.get_or_if(delta, problems, |&rate| rate > BitRate::ZERO, "more than 0 b/s");
+        let delta = self.step.get_or_if(delta, problems, is_rate, RATES);
         let tolerance =
             self.tolerance.get_or_if(Permille(tolerance_permille), problems, |p| p.0 < 1000, "0 % to 99.9 %");
         let starts = Permille(1)..=Permille(1000);
@@ -414,6 +423,8 @@ mod tests {
         assert_eq!(config.charge, Charge::Bits);
         let error =
             check("controller = \"fixed\"\nservice_rate = \"0 Mb/s\"\nstep = \"1 Mb/s\"").unwrap_err().to_string();
+        let high = check("step = \"2000000 Mb/s\"").unwrap_err().to_string();
+        assert!(high.contains("up to 1 Tb/s"), "{high}");
         assert!(
             error.contains("more than 0 b/s") && error.contains("the fixed controller does not use this"),
             "{error}"

@@ -175,19 +175,6 @@ impl Epoll {
         }
     }
 
-    /// Takes `fd` out of the set.
-    ///
-    /// # Errors
-    /// `ENOENT` where it is not in it.
-    pub fn remove(&self, fd: impl AsFd) -> Result<(), OsError> {
-        let (epoll, fd) = (self.fd.as_raw_fd(), fd.as_fd().as_raw_fd());
-        // SAFETY: EPOLL_CTL_DEL ignores the event pointer, which may be null.
-        match unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(OsError::last("epoll_ctl(EPOLL_CTL_DEL)")),
-        }
-    }
-
     /// Waits until a descriptor is ready or `timeout` has passed (`None`: for ever), and returns the tokens of the
     /// ready ones. A signal ends the wait early with none.
     ///
@@ -331,9 +318,6 @@ mod tests {
         waker.wake();
         assert_eq!(epoll.wait(None).expect("waits").collect::<Vec<_>>(), [7]);
         waker.clear();
-        assert_eq!(epoll.wait(Some(Duration::ZERO)).expect("waits").count(), 0);
-        waker.wake();
-        epoll.remove(&waker).expect("is in the set");
         assert_eq!(epoll.wait(Some(Duration::ZERO)).expect("waits").count(), 0);
     }
 

@@ -99,7 +99,7 @@ fn print_status(status: &Status) {
         );
     }
     if flows.len() > MOST_FLOWS {
-        println!("  and {} smaller connections (--json shows all)", flows.len() - MOST_FLOWS);
+        println!("  and {} smaller connections (--json shows up to 1000)", flows.len() - MOST_FLOWS);
     }
 }
 

@@ -33,7 +33,7 @@ pub enum Request {
     Insert,
     /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic.
     Bypass,
-    /// Tell everything.
+    /// Tell everything, but of the TCP connections only the 1000 that were used last.
     Status,
     /// Learn of a station's PHY rate.
     Observe {
@@ -43,7 +43,8 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_mbps: Option<f64>,
     },
-    /// Read the configuration file again and take its manager settings and stations. A wrong file changes nothing.
+    /// Read the configuration file again and take its manager settings, radio and stations. A file that is wrong, or that
+    /// changes anything else, is refused and changes nothing.
     Reconfigure {
         /// Another file than the one the box was started with.
         #[serde(default, skip_serializing_if = "Option::is_none")]

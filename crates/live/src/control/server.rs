@@ -22,6 +22,8 @@ use crate::config::BoxConfig;
 
 /// Longest line a client may send, in bytes.
 const MAX_LINE: u64 = 64 * 1024;
+/// More than any PHY rate.
+const MAX_RATE_MBPS: f64 = 10_000.0;
 /// Most clients at once.
 const MAX_CLIENTS: usize = 32;
 /// How long the end waits for the last answers to be written.
@@ -69,10 +71,10 @@ struct Desk {
 }
 
 impl Server {
-    /// Listens at `path`. A socket left over by a dead box is replaced.
+    /// Listens at `path`, whose directory is made if need be. A socket left over by a dead box is replaced.
     ///
     /// # Errors
-    /// A living box answers there already, or the path cannot be made.
+    /// A living box answers there already, or the directory or the socket cannot be made.
     pub(crate) fn start(
         path: &Path,
         config: &BoxConfig,
@@ -82,6 +84,11 @@ impl Server {
         let describe = || format!("[control] socket = {:?}", path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
+        }
+        // A directory below /run is gone after each start of the machine.
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            let directory = || format!("{}: make the directory {}", describe(), parent.display());
+            fs::create_dir_all(parent).with_context(directory)?;
         }
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).with_context(describe),
@@ -99,18 +106,33 @@ impl Server {
                 if clients.load(Ordering::Relaxed) >= MAX_CLIENTS {
                     continue;
                 }
-                clients.fetch_add(1, Ordering::Relaxed);
-                let (desk, clients) = (desk.clone(), Arc::clone(&clients));
+                let (desk, counted) = (desk.clone(), Counted::new(&clients));
                 thread::spawn(move || {
+                    let _counted = counted;
                     if let Err(error) = serve(&client, &desk) {
                         debug!("control client: {error}");
                     }
-                    clients.fetch_sub(1, Ordering::Relaxed);
                 });
             }
         };
         thread::Builder::new().name("control".into()).spawn(accept).context("start the control thread")?;
         Ok(Self { path: path.to_owned(), busy })
+    }
+}
+
+/// Counts for one as long as it lives, however its thread ends.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -134,12 +156,10 @@ fn serve(client: &UnixStream, desk: &Desk) -> io::Result<()> {
         if (&mut lines).take(MAX_LINE).read_line(&mut line)? == 0 {
             return Ok(());
         }
-        desk.busy.fetch_add(1, Ordering::AcqRel);
+        let _busy = Counted::new(&desk.busy);
         let mut answer = serde_json::to_vec(&answer(&line, desk)).map_err(io::Error::other)?;
         answer.push(b'\n');
-        let written = (&mut &*client).write_all(&answer);
-        desk.busy.fetch_sub(1, Ordering::AcqRel);
-        written?;
+        (&mut &*client).write_all(&answer)?;
     }
 }
 
@@ -172,9 +192,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
         Request::Shutdown => Wish::Shutdown,
         Request::Observe { mac, rate_mbps } => {
             let not_a_mac = |_| format!("mac: {mac:?} is not a MAC address such as \"02:00:00:00:00:01\"");
-            // PHY rates are multiples of 100 kb/s.
-            let rate = rate_mbps.map(|rate| BitRate::from_kbps((rate * 10.0).round() as u64 * 100));
-            Wish::Observe(mac.parse().map_err(not_a_mac)?, rate)
+            Wish::Observe(mac.parse().map_err(not_a_mac)?, rate_mbps.map(phy_rate).transpose()?)
         }
         Request::Reconfigure { file } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
@@ -183,6 +201,11 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("ports.wlan", new.wlan != config.wlan),
                 ("ports.wire", new.wire != config.wire),
                 ("ports.bridge", new.bridge != config.bridge),
+                ("ports.inserted", new.inserted != config.inserted),
+                ("ports.ring_packets", new.ring_frames != config.ring_frames),
+                ("ports.pool_packets", new.pool_frames != config.pool_frames),
+                ("control.socket", new.control != config.control),
+                ("record.file", new.record != config.record),
             ];
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
@@ -190,6 +213,15 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             Wish::Reconfigure(Box::new(new.manager))
         }
     })
+}
+
+/// PHY rates are multiples of 100 kb/s.
+fn phy_rate(mbps: f64) -> Result<BitRate, String> {
+    if (0.0..=MAX_RATE_MBPS).contains(&mbps) {
+        Ok(BitRate::from_kbps((mbps * 10.0).round() as u64 * 100))
+    } else {
+        Err(format!("rate_mbps: {mbps} is not a PHY rate in Mb/s: 0 to {MAX_RATE_MBPS}"))
+    }
 }
 
 #[cfg(test)]
@@ -207,6 +239,24 @@ mod tests {
         check(Request::Reconfigure { file: Some(file.path().to_owned()) }, &config)
     }
 
+    fn start(path: &Path) -> Result<Server> {
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        Server::start(path, &config, mpsc::channel().0, Arc::new(Waker::new()?))
+    }
+
+    #[test]
+    fn the_sockets_directory_is_made() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run/evenair/control.sock");
+        let server = start(&path).expect("the directory can be made");
+        UnixStream::connect(&path).expect("the box listens");
+        drop(server);
+        let file = dir.path().join("file");
+        fs::write(&file, "").expect("writable");
+        let error = start(&file.join("below/control.sock")).err().expect("refused");
+        assert!(format!("{error:#}").contains("make the directory"), "{error:#}");
+    }
+
     #[test]
     fn a_reconfiguration_is_checked_before_the_loop_hears_of_it() {
         assert!(
@@ -219,6 +269,22 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_change_while_the_box_runs_is_refused() {
+        let ports = |line: &str| FILE.replace("[radio]", &format!("{line}\n[radio]"));
+        for (text, key) in [
+            (ports("bridge = \"br0\""), "ports.bridge"),
+            (ports("inserted = true"), "ports.inserted"),
+            (ports("ring_packets = 64"), "ports.ring_packets"),
+            (ports("pool_packets = 64"), "ports.pool_packets"),
+            (format!("{FILE}[control]\nsocket = \"s\"\n"), "control.socket"),
+            (format!("{FILE}[record]\nfile = \"f\"\n"), "record.file"),
+        ] {
+            let error = reconfigure(&text).err().expect("refused");
+            assert!(error.contains(&format!("{key} cannot change while the box runs")), "{error}");
+        }
+    }
+
+    #[test]
     fn an_observation_needs_a_mac_address() {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
         let observe = |mac: &str, rate_mbps| check(Request::Observe { mac: mac.into(), rate_mbps }, &config);
@@ -226,5 +292,9 @@ mod tests {
             matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::Observe(_, Some(r))) if r.as_bps() == 5_500_000)
         );
         assert!(observe("02:00", None).err().expect("refused").contains("\"02:00\" is not a MAC address"));
+        for wrong in [1e300, -1.0, f64::NAN, f64::INFINITY, 10_001.0] {
+            let error = observe("02:00:00:00:00:01", Some(wrong)).err().expect("refused");
+            assert!(error.contains("is not a PHY rate"), "{error}");
+        }
     }
 }

@@ -34,7 +34,8 @@ pub struct Status {
     pub recording: Option<RecordingStatus>,
     /// Stations.
     pub stations: Vec<StationStatus>,
-    /// TCP connections.
+    /// TCP connections: the 1000 that were used last, the last one first. To tell of all would take time in proportion
+    /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
 }
 
@@ -67,7 +68,9 @@ pub struct PacketStatus {
     pub send_refused: u64,
     /// Released, and waiting for the kernel to take it.
     pub sending: u64,
-    /// The sums above are right (but for packets that are in the ring right now, which only `taken` counts).
+    /// The sums above are right. While the box carries the traffic, packets that are in the rings right now count as
+    /// `taken` only: then `taken` may be larger than its sum by as many as the rings hold, and smaller by those that the
+    /// processors are handling right now. When the bridge carries the traffic, the rings are empty and the sum is exact.
     pub conserved: bool,
 }
 
@@ -183,6 +186,9 @@ pub(crate) struct Snapshot {
     pub(crate) wire: PortStatus,
     /// Of both ports: too long, pool full.
     pub(crate) not_admitted: (u64, u64),
+    /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
+    /// gets a packet before the gate counts it. None while the bridge carries the traffic.
+    pub(crate) underway: (u64, u64),
     pub(crate) sending: u64,
     pub(crate) pool: PoolStatus,
     pub(crate) hold: HoldStatus,
@@ -215,7 +221,8 @@ impl Snapshot {
             sent,
             send_refused,
             sending: self.sending,
-            conserved: taken >= admitted
+            conserved: taken <= admitted + self.underway.0
+                && admitted <= taken + self.underway.1
                 && received == released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead + held
                 && released == sent + send_refused + self.sending
                 && self.pool.used as u64 == held + self.sending,
@@ -281,5 +288,46 @@ fn flow(report: &FlowReport) -> FlowStatus {
         from_wlan_bytes: report.from_wlan.0,
         backlog_packets: report.backlog_packets,
         dropped: report.dropped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_manager::{Config, Manager};
+    use evenair_units::Instant;
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+
+    /// 100 packets came out of the rings or were lost at them; this many were taken.
+    fn conserved(taken: u64, underway: (u64, u64)) -> bool {
+        let config = Config::new(Phy::default_for(Standard::Dot11g));
+        let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(0);
+        report.counters.received = 90;
+        report.counters.released = 90;
+        let port = |taken, sent| PortStatus { taken, sent, ring_full: 3, ..PortStatus::default() };
+        let snapshot = Snapshot {
+            report,
+            carrier: "bridge",
+            uptime_s: 1.0,
+            wlan: port(60, 50),
+            wire: port(taken - 60, 40),
+            not_admitted: (4, 0),
+            underway,
+            sending: 0,
+            pool: PoolStatus { used: 0, peak: 10, size: 100 },
+            hold: HoldStatus::default(),
+            pacing: PacingStatus::default(),
+            recording: None,
+        };
+        snapshot.packets().conserved
+    }
+
+    #[test]
+    fn a_packet_lost_between_gate_and_ring_is_noticed() {
+        let none = (0, 0);
+        assert!(conserved(100, none) && !conserved(101, none) && !conserved(99, none), "the rings are empty");
+        assert!(conserved(108, (8, 1)) && !conserved(109, (8, 1)), "the rings hold eight at most");
+        assert!(conserved(99, (8, 1)) && !conserved(98, (8, 1)), "one is being handled");
     }
 }

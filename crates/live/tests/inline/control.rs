@@ -64,7 +64,8 @@ fn a_wrong_request_or_file_changes_nothing() {
     let Some(lab) = Lab::new() else { return };
     let file = lab.file("box.toml");
     let good = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11b\"\n";
-    fs::write(&file, good).expect("writable");
+    let good = format!("{good}[control]\nsocket = {:?}\n", lab.file("box.sock"));
+    fs::write(&file, &good).expect("writable");
     let running = lab.start_box(&format!("file={}", file.display()));
     let mut client = running.client();
 

@@ -134,6 +134,48 @@ fn the_same_addresses_in_two_vlans_are_two_connections() {
 }
 
 #[test]
+fn a_connection_that_a_wired_router_turns_round_is_one_of_each_station() {
+    let mut manager = inserted(|_| {});
+    let router = MacAddr([2, 0, 0, 0, 9, 1]);
+    for k in 0..10 {
+        let up = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1 + k * SEGMENT as u32, 1), SEGMENT);
+        let down = PacketMeta { ingress: Port::Wire, src: router, dst: mac(1), ..up.clone() };
+        manager.handle_packet(START, u64::from(2 * k), &up);
+        manager.handle_packet(START, u64::from(2 * k + 1), &down);
+    }
+    let mut flows: Vec<_> =
+        manager.report(START).flows.iter().map(|flow| (flow.station, flow.direction, flow.backlog_packets)).collect();
+    flows.sort();
+    assert_eq!(flows, [(mac(0), Direction::Up, 0), (mac(1), Direction::Down, 9)]);
+}
+
+#[test]
+fn a_short_report_tells_of_the_connections_used_last() {
+    let mut manager = inserted(|_| {});
+    for (number, flow) in [1, 2, 3, 2].into_iter().enumerate() {
+        manager.handle_packet(START, number as u64, &data(flow, 1));
+    }
+    let (all, recent) = (manager.report(START), manager.report_recent(2));
+    let keys = |flows: &[evenair_manager::FlowReport]| flows.iter().map(|flow| flow.key).collect::<Vec<_>>();
+    assert_eq!(keys(&recent.flows), [keys(&all.flows)[1], keys(&all.flows)[2]], "in the order of use");
+    assert_eq!(evenair_manager::Report { flows: all.flows.clone(), queues: all.queues.clone(), ..recent }, all);
+}
+
+#[test]
+fn all_queues_together_are_bounded_and_what_is_not_held_still_passes() {
+    let mut manager = inserted(|config| config.held_limit = Some(20));
+    // Each connection is far below its own limit; the first packet is released at once.
+    for number in 0..30 {
+        manager.handle_packet(START, number, &data(number as u16, 1));
+    }
+    let lost: Vec<_> = (21..30).map(|number| (number, DropReason::QueueFull)).collect();
+    assert_eq!(dropped(&drain(&mut manager)), lost);
+    assert_eq!(manager.counters().held, 20);
+    manager.handle_packet(START, 30, &udp(Port::Wire, mac(0)));
+    assert_eq!(released(&drain(&mut manager)), [30]);
+}
+
+#[test]
 fn a_full_queue_drops_data_at_the_tail() {
     let mut manager = inserted(|config| config.queue_limit = Limit::Packets(3));
     // The first is released at once.
@@ -343,4 +385,34 @@ fn a_hundred_thousand_connections_are_tracked_and_the_table_is_bounded() {
     manager.handle_timeout(START + Span::from_secs(1));
     manager.handle_packet(START + Span::from_secs(1), 0, &connection(200_000));
     assert_eq!(manager.counters().untracked, counters.untracked);
+}
+
+#[test]
+fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
+    let directions = Policy { levels: vec![Level::Direction { up: 1, down: 1 }] };
+    let rates = [rate(11_000), rate(1_000)];
+    let mut manager = Manager::new(Config { policy: directions, ..config(&rates) }, START);
+    manager.handle_command(START, Command::Insert);
+    let learned = MacAddr([2, 0, 0, 0, 9, 9]);
+    manager.handle_packet(START, 0, &PacketMeta { dst: learned, ..data(7, 1) });
+    let slow = |seq| packet(Port::Wire, 1, 1, TcpFlags::ACK, (seq, 1), SEGMENT);
+    manager.handle_packet(START, 1, &slow(1));
+    let mut now = time_to_empty(&mut manager, START);
+    let observe = |manager: &mut Manager<u64>, now, kbps| {
+        manager.handle_observation(now, Observation::StationRate { mac: mac(0), rate: rate(kbps) });
+        manager.report(now).capacity
+    };
+    let mixture = observe(&mut manager, now, 1_000);
+    assert!((0..100).all(|k| observe(&mut manager, now, [11_000, 1_000][k % 2]) == mixture), "observed 100 times");
+
+    // The first station goes; the second one's connection goes on.
+    for seconds in 1..700 {
+        now = now.max(START + Span::from_secs(seconds));
+        manager.handle_packet(now, seconds + 1, &slow(1 + seconds as u32 * SEGMENT as u32));
+        now = time_to_empty(&mut manager, now);
+        manager.handle_timeout(now);
+    }
+    assert!(manager.report(now).stations.iter().all(|station| station.mac != learned), "it was forgotten");
+    (0..100).for_each(|k| _ = observe(&mut manager, now, [11_000, 1_000][k % 2]));
+    assert!(manager.report(now).capacity < mixture, "what the slow one is served at");
 }

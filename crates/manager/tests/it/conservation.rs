@@ -55,6 +55,7 @@ impl Session {
             charge: if self.rng.below(2) == 0 { Charge::Airtime } else { Charge::Bits },
             controller: controllers[self.rng.below(2) as usize],
             queue_limit: limits[self.rng.below(4) as usize],
+            held_limit: [None, Some(50)][self.rng.below(2) as usize],
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
             ..config(&rates)
         };

@@ -1,12 +1,17 @@
 //! A recording replayed gives the same decisions, to the byte.
 
 use evenair_manager::record::{DecisionLog, Player, Recorder, ReplayError, replay};
-use evenair_manager::{Manager, Output};
+use evenair_manager::{Config, ConfigError, Manager, Output};
+use evenair_units::{Instant, Span};
 
 use crate::conservation::{Session, Step, apply};
 
 /// A recording of a random session and the decisions made in it. `change` may alter one step.
 fn record(seed: u64, change: impl Fn(usize, &mut Step)) -> (Vec<u8>, DecisionLog, usize) {
+    record_steps(20_000, seed, change)
+}
+
+fn record_steps(steps: usize, seed: u64, change: impl Fn(usize, &mut Step)) -> (Vec<u8>, DecisionLog, usize) {
     let mut session = Session::new(seed);
     let config = session.config();
     let mut recorder = Recorder::new(&config, session.now);
@@ -14,7 +19,7 @@ fn record(seed: u64, change: impl Fn(usize, &mut Step)) -> (Vec<u8>, DecisionLog
     let mut log = DecisionLog::default();
     let mut bytes = Vec::new();
     let mut drops = 0;
-    for i in 0..20_000 {
+    for i in 0..steps {
         let mut step = session.step();
         change(i, &mut step);
         match &step {
@@ -73,4 +78,40 @@ fn broken_recordings_are_refused_where_they_break() {
     let (part, end) = replay(&bytes[..cut]).unwrap();
     assert!(matches!(end, Err(ReplayError::Broken { at, .. }) if at < cut));
     assert!(log.as_bytes().starts_with(part.as_bytes()));
+}
+
+#[test]
+fn a_damaged_recording_is_an_error_or_another_recording_but_no_panic() {
+    for seed in [1, 6] {
+        let (mut bytes, ..) = record_steps(60, seed, |i, step| {
+            if i == 0 {
+                *step = Step::Command(Box::new(evenair_manager::Command::Insert));
+            }
+        });
+        for at in 0..bytes.len() {
+            for mask in [0x01, 0x02, 0x10, 0x40, 0x80, 0xff] {
+                bytes[at] ^= mask;
+                let outcome = std::panic::catch_unwind(|| replay(&bytes).is_ok());
+                assert!(outcome.is_ok(), "seed {seed}, byte {at} of {}, mask {mask:#x}", bytes.len());
+                bytes[at] ^= mask;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_no_manager_can_have_made_is_refused() {
+    let (good, ..) = record_steps(1, 1, |_, _| {});
+    let config = Player::new(&good).unwrap().config().clone();
+    let refused = Config { drain_limit: Span::ZERO, ..config.clone() };
+    let bytes = Recorder::new(&refused, Instant::ZERO).take();
+    assert_eq!(replay(&bytes), Err(ReplayError::Config(ConfigError::ZeroSpan)));
+    let mut recorder = Recorder::new(&config, Instant::from_nanos(2));
+    recorder.timeout(Instant::from_nanos(2));
+    let at = {
+        let begun = recorder.clone().take().len();
+        recorder.timeout(Instant::from_nanos(1));
+        begun
+    };
+    assert_eq!(replay(&recorder.take()).unwrap().1, Err(ReplayError::TimeGoesBack { at }));
 }

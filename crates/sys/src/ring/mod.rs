@@ -133,6 +133,11 @@ impl Ring {
         &self.interface
     }
 
+    /// Packets that the ring holds when it is full.
+    pub fn room(&self) -> u64 {
+        self.slots as u64
+    }
+
     /// Bytes that hold any frame of the interface, with its VLAN tag put back.
     pub fn max_frame_len(&self) -> usize {
         (self.interface.mtu + FRAME_OVERHEAD) as usize
