@@ -132,6 +132,20 @@ fn any_ip() -> impl Strategy<Value = IpAddr> {
     prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)]
 }
 
+/// Up to the longest that a recording may tell of.
+fn length(any: u64) -> Bytes {
+    Bytes(any % ((1 << 20) + 1))
+}
+
+#[test]
+fn a_length_that_no_packet_has_is_refused() {
+    let mut meta = parse(Port::Wlan, &tcp_frame(b""));
+    meta.frame_len = Bytes((1 << 20) + 1);
+    let mut bytes = Vec::new();
+    codec::encode(&meta, &mut bytes);
+    assert_eq!(codec::decode(&bytes), Err(codec::CodecError::OutOfRange((1 << 20) + 1)));
+}
+
 fn any_tcp() -> impl Strategy<Value = TcpMeta> {
     let ports = any::<(u16, u16, u32, u32, u8, u16, u64)>();
     (ports, any::<(Option<u8>, Option<u16>, bool)>()).prop_map(|(p, o)| TcpMeta {
@@ -141,7 +155,7 @@ fn any_tcp() -> impl Strategy<Value = TcpMeta> {
         ack: p.3,
         flags: TcpFlags(p.4),
         window: p.5,
-        payload: Bytes(p.6),
+        payload: length(p.6),
         window_scale: o.0,
         mss: o.1,
         sack: o.2,
@@ -164,7 +178,7 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
             protocol,
             dscp,
             ecn,
-            total_len: Bytes(len),
+            total_len: length(len),
             fragment,
             transport,
         },
@@ -172,7 +186,7 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
     let link = any::<(bool, u64, [u8; 6], [u8; 6], Option<u16>, u16)>();
     (link, proptest::option::of(ip)).prop_map(|(l, ip)| PacketMeta {
         ingress: if l.0 { Port::Wlan } else { Port::Wire },
-        frame_len: Bytes(l.1),
+        frame_len: length(l.1),
         src: MacAddr(l.2),
         dst: MacAddr(l.3),
         vlan: l.4,
