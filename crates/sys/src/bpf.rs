@@ -347,7 +347,7 @@ impl Program {
         const BEFORE: u32 = 1 << 3;
         // prog_fd, target_ifindex, attach_type, flags, tcx { relative_fd, padding, expected_revision }
         let mut attributes = [self.fd.as_raw_fd() as u32, index, TCX_INGRESS, BEFORE, 0, 0, 0, 0];
-        let call = format!("BPF_LINK_CREATE, tcx ingress, on {name} (needs CAP_NET_ADMIN and Linux 6.6 or newer)");
+        let call = format!("BPF_LINK_CREATE, tcx ingress, on {name} (needs CAP_NET_ADMIN)");
         Ok(Link { fd: bpf(28, &mut attributes, &call)? })
     }
 }
@@ -356,6 +356,12 @@ impl Program {
 #[derive(Debug)]
 pub struct Link {
     fd: OwnedFd,
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 impl AsFd for Link {

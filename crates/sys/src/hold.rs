@@ -10,7 +10,8 @@
 //!   decision on its own packet. No packet is taken and forwarded, or neither, however often the hold changes.
 //!
 //! The hold is a point in time, beaten forward by the packet loop. It ends
-//! - when the process dies, whose descriptors are all that keeps the programs in place;
+//! - when the process dies, whose descriptors are all that keeps the programs in place (before Linux 6.6 the gate stays,
+//!   and passes everything, since without the filter no packet is decided to be the ring's);
 //! - when the loop stops beating (stopped, hung), at the time last set;
 //! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter goes on
 //!   taking until everything that was taken has been sent ([`Hold::settle`]), and that is checked for each packet.
@@ -26,6 +27,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use crate::bpf::{Assembler, Helper, Link, Map, Program, ProgramKind, Reg, SharedWords};
+use crate::clsact;
 use crate::error::OsError;
 use crate::iface::Interface;
 use crate::ring::{Ring, RingCounters};
@@ -61,8 +63,30 @@ pub struct Hold {
 
 #[derive(Debug)]
 struct Port {
-    // Held for its drop: the attachment lives as long as its descriptor.
-    _gate: Link,
+    // Held for its drop, which detaches it.
+    _gate: Gate,
+}
+
+/// How a gate is attached.
+#[derive(Debug)]
+enum Gate {
+    /// It goes with the process, however that ends.
+    Tcx { _link: Link },
+    /// Before Linux 6.6. After a kill it stays, and lets everything pass since nobody beats the hold.
+    Clsact { _attachment: clsact::Attachment },
+}
+
+impl Gate {
+    fn attach(program: &Program, interface: &Interface) -> Result<Self, OsError> {
+        match program.attach_ingress(interface.index, &interface.name) {
+            Ok(link) => Ok(Self::Tcx { _link: link }),
+            Err(error) if error.errno() == libc::EINVAL => {
+                let attachment = clsact::Attachment::ingress(program, interface.index, &interface.name)?;
+                Ok(Self::Clsact { _attachment: attachment })
+            }
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Names a port of a [`Hold`].
@@ -90,7 +114,7 @@ impl Hold {
     /// while the hold is in force.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`; `EINVAL` before Linux 6.6 (which has no tcx).
+    /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`.
     ///
     /// # Panics
     /// With more than [`MAX_PORTS`] ports.
@@ -104,7 +128,7 @@ impl Hold {
         let gate = Program::load(ProgramKind::SchedCls, &gate, &name("gate"))?;
         let filter = self.filter(&decision, id);
         let filter = Program::load(ProgramKind::SocketFilter, &filter, &name("filter"))?;
-        let gate = gate.attach_ingress(interface.index, &interface.name)?;
+        let gate = Gate::attach(&gate, interface)?;
         filter.filter(ring.as_fd())?;
         self.ports.push(Port { _gate: gate });
         Ok(id)

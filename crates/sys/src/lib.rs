@@ -1,6 +1,7 @@
 //! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting
 
 pub mod bpf;
+pub mod clsact;
 pub mod error;
 pub mod hold;
 pub mod iface;

@@ -1,4 +1,4 @@
-//! The box between real interfaces. Needs root and Linux 6.6; skipped, with the reason printed, without.
+//! The box between real interfaces. Needs root; skipped, with the reason printed, without.
 
 mod control;
 mod lab;
