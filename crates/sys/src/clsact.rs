@@ -4,6 +4,9 @@
 //! direct-action` would (tc-bpf(8)). Unlike a tcx link the kernel keeps it when the process dies. So a program attached
 //! in this way must let packets pass by itself once nobody looks after it, as the gate of [`crate::hold`] does; the next
 //! start replaces it.
+//!
+//! The discipline itself is left, empty, when the program is detached: it does nothing then, and to remove it under
+//! traffic sometimes costs a packet.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -29,8 +32,6 @@ const HANDLE: u32 = 1;
 pub struct Attachment {
     index: u32,
     name: String,
-    /// There was no `clsact` before.
-    made_discipline: bool,
 }
 
 impl Attachment {
@@ -50,13 +51,11 @@ impl Attachment {
             0,
         )
         .attribute(TCA_KIND, b"clsact\0");
-        let made_discipline = match discipline.send(name, "add a clsact queueing discipline to") {
-            Ok(()) => true,
-            Err(error) if error.errno() == libc::EEXIST => false,
-            Err(error) => return Err(error),
-        };
-        // From here on what was made is taken away again where something fails.
-        let attachment = Self { index, name: name.to_owned(), made_discipline };
+        match discipline.send(name, "add a clsact queueing discipline to") {
+            Err(error) if error.errno() != libc::EEXIST => return Err(error),
+            _ => {}
+        }
+        let attachment = Self { index, name: name.to_owned() };
         let fd = program.as_fd().as_raw_fd() as u32;
         let options = [
             attribute(TCA_BPF_FD, &fd.to_ne_bytes()),
@@ -81,10 +80,6 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         // Errors in here mean that the interface, and with it the attachment, is gone.
         let _ = self.filter(libc::RTM_DELTFILTER, 0).attribute(TCA_KIND, b"bpf\0").send(&self.name, "clean");
-        if self.made_discipline {
-            let discipline = Request::new(libc::RTM_DELQDISC, 0, self.index, TC_H_CLSACT_HANDLE, TC_H_CLSACT, 0);
-            let _ = discipline.send(&self.name, "clean");
-        }
     }
 }
 
