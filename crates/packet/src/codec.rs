@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_units::Bytes;
 
-use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 
 /// Bytes that no encoder wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,6 +224,10 @@ fn encode_tcp(out: &mut Vec<u8>, tcp: &TcpMeta) {
     out.put_option(tcp.window_scale, Write::put_u8);
     out.put_option(tcp.mss, Write::put_u16);
     out.put_u8(tcp.sack.into());
+    out.put_option(tcp.timestamps, |out, stamps| {
+        out.put_u32(stamps.value);
+        out.put_u32(stamps.echo);
+    });
 }
 
 fn decode_tcp(reader: &mut Reader<'_>) -> Result<TcpMeta, CodecError> {
@@ -238,6 +242,7 @@ fn decode_tcp(reader: &mut Reader<'_>) -> Result<TcpMeta, CodecError> {
         window_scale: reader.option(Reader::u8)?,
         mss: reader.option(Reader::u16)?,
         sack: reader.bool()?,
+        timestamps: reader.option(|r| Ok(Timestamps { value: r.u32()?, echo: r.u32()? }))?,
     })
 }
 

@@ -5,42 +5,63 @@
 
 use crate::parse::{Version, ip_offset};
 
-/// Changes to a packet. `None` leaves a field as it is.
+/// Changes to a packet. `None` and `false` leave a field as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Edits {
     /// New differentiated services code point, 6 bits; the ECN bits stay.
     pub dscp: Option<u8>,
+    /// "Congestion experienced" (RFC 3168, 5) in a packet whose transport is capable of it; in others nothing changes.
+    pub congestion: bool,
 }
+
+/// Both ECN bits: congestion experienced. Zero is a transport that does not understand them.
+const ECN: u8 = 0b11;
 
 impl Edits {
     /// No change.
-    pub const NONE: Self = Self { dscp: None };
+    pub const NONE: Self = Self { dscp: None, congestion: false };
 
     /// Applies the changes to an Ethernet frame. A frame that carries no IP header is left as it is.
     pub fn apply(&self, frame: &mut [u8]) {
-        if let Some(dscp) = self.dscp {
-            match ip_offset(frame) {
-                Some((Version::V4, at)) => set_dscp_v4(&mut frame[at..], dscp & 0x3f),
-                Some((Version::V6, at)) => set_dscp_v6(&mut frame[at..], dscp & 0x3f),
-                None => {}
-            }
+        if *self == Self::NONE {
+            return;
         }
+        match ip_offset(frame) {
+            Some((Version::V4, at)) => {
+                let class = self.class(frame[at + 1]);
+                set_class_v4(&mut frame[at..], class);
+            }
+            Some((Version::V6, at)) => {
+                let class = self.class(frame[at] << 4 | frame[at + 1] >> 4);
+                set_class_v6(&mut frame[at..], class);
+            }
+            None => {}
+        }
+    }
+
+    /// The octet of DSCP and ECN as it is to be.
+    const fn class(&self, was: u8) -> u8 {
+        let class = match self.dscp {
+            Some(dscp) => dscp << 2 | was & ECN,
+            None => was,
+        };
+        if self.congestion && was & ECN != 0 { class | ECN } else { class }
     }
 }
 
 /// RFC 791: the second octet is DSCP and ECN, octets 10 and 11 are the header checksum.
-fn set_dscp_v4(header: &mut [u8], dscp: u8) {
+fn set_class_v4(header: &mut [u8], class: u8) {
     let old = u16::from_be_bytes([header[0], header[1]]);
-    header[1] = dscp << 2 | header[1] & 0b11;
+    header[1] = class;
     let new = u16::from_be_bytes([header[0], header[1]]);
     let checksum = u16::from_be_bytes([header[10], header[11]]);
     header[10..12].copy_from_slice(&adjust_checksum(checksum, old, new).to_be_bytes());
 }
 
 /// RFC 8200: the traffic class lies across the first two octets; no checksum covers it.
-fn set_dscp_v6(header: &mut [u8], dscp: u8) {
-    header[0] = header[0] & 0xf0 | dscp >> 2;
-    header[1] = dscp << 6 | header[1] & 0x3f;
+fn set_class_v6(header: &mut [u8], class: u8) {
+    header[0] = header[0] & 0xf0 | class >> 4;
+    header[1] = class << 4 | header[1] & 0x0f;
 }
 
 /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
@@ -83,9 +104,10 @@ mod tests {
         fn dscp_changes_alone_and_the_checksum_stays_right(tos: u8, dscp in 0u8..64, payload: [u8; 9]) {
             let mut frame = v4_frame(tos, &payload);
             let before = parse(Port::Wire, &frame).ip.unwrap();
-            Edits { dscp: Some(dscp) }.apply(&mut frame);
+            Edits { dscp: Some(dscp), ..Edits::NONE }.apply(&mut frame);
             let after = parse(Port::Wire, &frame).ip.unwrap();
             prop_assert_eq!(after.dscp, dscp);
+            prop_assert_eq!(crate::dscp(&frame), Some(dscp));
             prop_assert_eq!(&crate::IpMeta { dscp: before.dscp, ..after }, &before);
             let header = Ipv4HeaderSlice::from_slice(&frame[14..]).unwrap().to_header();
             prop_assert_eq!(header.header_checksum, header.calc_header_checksum());
@@ -97,15 +119,41 @@ mod tests {
             let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]).ipv6([1; 16], [2; 16], 64);
             builder.udp(1, 2).write(&mut frame, &payload).unwrap();
             let before = frame.clone();
-            Edits { dscp: Some(dscp) }.apply(&mut frame);
+            Edits { dscp: Some(dscp), ..Edits::NONE }.apply(&mut frame);
             prop_assert_eq!(parse(Port::Wire, &frame).ip.unwrap().dscp, dscp);
-            Edits { dscp: Some(0) }.apply(&mut frame);
+            prop_assert_eq!(crate::dscp(&frame), Some(dscp));
+            Edits { dscp: Some(0), ..Edits::NONE }.apply(&mut frame);
             prop_assert_eq!(frame, before);
         }
 
         #[test]
+        fn congestion_is_marked_where_the_transport_understands_it(tos: u8, payload: [u8; 9]) {
+            let mark = Edits { congestion: true, ..Edits::NONE };
+            let mut v4 = v4_frame(tos, &payload);
+            let mut v6 = Vec::new();
+            PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
+                .ipv6([1; 16], [2; 16], 64)
+                .udp(1, 2)
+                .write(&mut v6, &payload)
+                .unwrap();
+            set_class_v6(&mut v6[14..], tos);
+            for frame in [&mut v4, &mut v6] {
+                let before = parse(Port::Wire, frame).ip.unwrap();
+                prop_assert_eq!(before.dscp << 2 | before.ecn, tos);
+                mark.apply(frame);
+                let after = parse(Port::Wire, frame).ip.unwrap();
+                prop_assert_eq!(after.ecn, if tos & 3 == 0 { 0 } else { 3 });
+                prop_assert_eq!(&crate::IpMeta { ecn: before.ecn, ..after }, &before);
+            }
+            let header = Ipv4HeaderSlice::from_slice(&v4[14..]).unwrap().to_header();
+            prop_assert_eq!(header.header_checksum, header.calc_header_checksum());
+        }
+
+        #[test]
         fn any_bytes_are_survived(mut frame: Vec<u8>, dscp: u8) {
-            Edits { dscp: Some(dscp) }.apply(&mut frame);
+            Edits { dscp: Some(dscp), congestion: true }.apply(&mut frame);
+            let ip = parse(Port::Wire, &frame).ip;
+            prop_assert!(ip.is_none_or(|ip| crate::dscp(&frame) == Some(ip.dscp)));
         }
     }
 }

@@ -21,5 +21,5 @@ mod parse;
 pub use edits::Edits;
 pub use flow::FlowKey;
 pub use mac::{MacAddr, MacAddrError};
-pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
-pub use parse::parse;
+pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
+pub use parse::{dscp, parse};

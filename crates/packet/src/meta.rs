@@ -94,6 +94,18 @@ pub struct TcpMeta {
     pub mss: Option<u16>,
     /// It carries a SACK option (RFC 2018) with blocks.
     pub sack: bool,
+    /// Timestamps option (RFC 7323, 3).
+    pub timestamps: Option<Timestamps>,
+}
+
+/// A timestamps option, in the ticks of its senders' own clocks, modulo 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval: when the sender sent the segment, by its clock.
+    pub value: u32,
+    /// TSecr: the value that it last got from the other end, by that one's clock; has a meaning only with
+    /// [`TcpFlags::ACK`].
+    pub echo: u32,
 }
 
 /// TCP control bits, in the order of the header's octet.
@@ -150,6 +162,11 @@ impl TcpMeta {
     pub const fn is_pure_ack(&self) -> bool {
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
         self.payload.0 == 0 && self.flags.contains(TcpFlags::ACK) && !self.flags.intersects(control)
+    }
+
+    /// A SYN without ACK: it begins another connection between the same ports.
+    pub const fn begins(&self) -> bool {
+        self.flags.contains(TcpFlags::SYN) && !self.flags.contains(TcpFlags::ACK)
     }
 
     /// Sequence number behind the last byte, SYN and FIN counted as one each (RFC 9293, 3.4).

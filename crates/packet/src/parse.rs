@@ -9,7 +9,7 @@ use core::net::IpAddr;
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice, TcpOptionElement, TcpSlice, UdpHeaderSlice};
 use evenair_units::Bytes;
 
-use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -53,6 +53,17 @@ pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
         ether_type: link.ether_type,
         ip,
     }
+}
+
+/// The differentiated services code point of an Ethernet frame with an intact IP header: all that is needed to tell its
+/// priority.
+pub fn dscp(frame: &[u8]) -> Option<u8> {
+    let (version, at) = ip_offset(frame)?;
+    Some(match version {
+        Version::V4 => frame[at + 1] >> 2,
+        // The traffic class lies across the first two octets.
+        Version::V6 => (frame[at] & 0x0f) << 2 | frame[at + 1] >> 6,
+    })
 }
 
 /// Where an intact IP header (of version 4: at least 20 bytes, of version 6: 40) begins.
@@ -147,6 +158,7 @@ fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
         window_scale: None,
         mss: None,
         sack: false,
+        timestamps: None,
     };
     // An option that does not parse ends the list; what came before it stands.
     for option in tcp.options_iterator().map_while(Result::ok) {
@@ -154,6 +166,7 @@ fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
             TcpOptionElement::MaximumSegmentSize(mss) => meta.mss = Some(mss),
             TcpOptionElement::WindowScale(shift) => meta.window_scale = Some(shift),
             TcpOptionElement::SelectiveAcknowledgement(..) => meta.sack = true,
+            TcpOptionElement::Timestamp(value, echo) => meta.timestamps = Some(Timestamps { value, echo }),
             _ => {}
         }
     }

@@ -3,7 +3,9 @@
 use core::net::IpAddr;
 
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
-use evenair_packet::{FlowKey, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport, codec, parse};
+use evenair_packet::{
+    FlowKey, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, codec, parse,
+};
 use evenair_units::Bytes;
 use proptest::prelude::*;
 
@@ -22,6 +24,27 @@ fn tcp_frame(payload: &[u8]) -> Vec<u8> {
         .write(&mut frame, payload)
         .unwrap();
     frame
+}
+
+#[test]
+fn timestamps_are_read_with_other_options_around_them() {
+    let options = [
+        TcpOptionElement::SelectiveAcknowledgement((1, 2), [None; 3]),
+        TcpOptionElement::Noop,
+        TcpOptionElement::Timestamp(7, 9),
+    ];
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2(SRC, DST)
+        .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+        .tcp(5001, 443, 1000, 65535)
+        .ack(7777)
+        .options(&options)
+        .unwrap()
+        .write(&mut frame, b"x")
+        .unwrap();
+    let meta = parse(Port::Wlan, &frame);
+    let tcp = meta.tcp().expect("TCP");
+    assert_eq!((tcp.timestamps, tcp.sack), (Some(Timestamps { value: 7, echo: 9 }), true));
 }
 
 fn tagged(frame: &[u8], tags: &[(u16, u16)]) -> Vec<u8> {
@@ -148,7 +171,7 @@ fn a_length_that_no_packet_has_is_refused() {
 
 fn any_tcp() -> impl Strategy<Value = TcpMeta> {
     let ports = any::<(u16, u16, u32, u32, u8, u16, u64)>();
-    (ports, any::<(Option<u8>, Option<u16>, bool)>()).prop_map(|(p, o)| TcpMeta {
+    (ports, any::<(Option<u8>, Option<u16>, bool, Option<(u32, u32)>)>()).prop_map(|(p, o)| TcpMeta {
         src_port: p.0,
         dst_port: p.1,
         seq: p.2,
@@ -159,6 +182,7 @@ fn any_tcp() -> impl Strategy<Value = TcpMeta> {
         window_scale: o.0,
         mss: o.1,
         sack: o.2,
+        timestamps: o.3.map(|(value, echo)| Timestamps { value, echo }),
     })
 }
 

@@ -13,6 +13,6 @@ mod rng;
 mod time;
 
 pub use limit::Limit;
-pub use rate::{BitRate, Bytes, Dbm};
-pub use rng::{Rng, Streams};
+pub use rate::{BitRate, Bytes, Db, Dbm};
+pub use rng::{Rng, Streams, mix};
 pub use time::{Airtime, Instant, Span};

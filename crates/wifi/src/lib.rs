@@ -2,12 +2,15 @@
 //!
 //! - [`Standard`], [`PhyRate`], [`Phy`]: rates, inter-frame spaces, contention windows, and how long each frame is on
 //!   air. Integers only.
+//! - [`AccessCategory`], [`EdcaParameters`]: EDCA's categories and their default parameters. Integers only.
 //! - [`tcp_capacity`], [`mixed_capacity`]: what a TCP transfer at one rate, and a mixture of rates, can get out of the
 //!   medium. Integers only.
 //! - [`bianchi`]: the saturation throughput of DCF. Floats, through one deterministic maths library.
+//! - [`power`]: path loss, noise, interference; [`errors`]: what of a signal of some strength is received. Integers in
+//!   and out, floats within.
 //!
 //! What is not here: a medium with stations on it (that is the `medium` crate), 802.11n and later, protection of
-//! 802.11g against 802.11b stations, propagation and errors.
+//! 802.11g against 802.11b stations, fading and shadowing.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
@@ -15,9 +18,19 @@
 #[allow(clippy::float_arithmetic)] // A closed form, never in the path of a packet.
 pub mod bianchi;
 mod capacity;
+mod edca;
+#[allow(clippy::float_arithmetic)] // Closed forms, whose results a medium keeps.
+pub mod errors;
+#[allow(clippy::float_arithmetic)] // Closed forms, of which a medium is made.
+pub mod idle_sense;
 mod phy;
+#[allow(clippy::float_arithmetic)] // As above.
+pub mod power;
 mod rate;
 
 pub use capacity::{TcpShape, adwiser_80211b, mixed_capacity, tcp_capacity, time_fair_weight};
-pub use phy::{LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble};
+pub use edca::{AccessCategory, EdcaParameters, EdcaSet, UnknownCategory};
+pub use errors::BitErrorRate;
+pub use phy::{ACK_CTS, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble, QOS_CONTROL, RTS};
+pub use power::{PathLoss, Position, noise_floor, thermal_noise};
 pub use rate::{PhyRate, Standard, UnknownStandard};

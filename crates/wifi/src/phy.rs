@@ -12,10 +12,12 @@ use crate::rate::{Modulation, PhyRate, Standard};
 pub const LLC_SNAP: Bytes = Bytes(8);
 /// Header of a DATA frame with three addresses and no QoS field (24), and the frame check sequence (4); clause 9.3.2.1.
 pub const MAC_HEADER_AND_FCS: Bytes = Bytes(28);
+/// QoS Control field, which the header of a QoS DATA frame has besides (clause 9.2.4.5).
+pub const QOS_CONTROL: Bytes = Bytes(2);
 /// An ACK or a CTS frame (clauses 9.3.1.3, 9.3.1.4).
-const ACK_CTS: Bytes = Bytes(14);
+pub const ACK_CTS: Bytes = Bytes(14);
 /// An RTS frame (clause 9.3.1.2).
-const RTS: Bytes = Bytes(20);
+pub const RTS: Bytes = Bytes(20);
 
 /// The preamble of 802.11b frames. The OFDM standards have one preamble only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +83,8 @@ pub struct Phy {
     timing: &'static Timing,
     /// One bit for each of `standard.rates()`.
     basic: u16,
+    /// First and largest contention window.
+    windows: (u32, u32),
 }
 
 /// Why a profile cannot be.
@@ -116,7 +120,7 @@ impl Phy {
             Standard::Dot11a => &DOT11A,
             Standard::Dot11g => &DOT11G,
         };
-        Ok(Self { standard, preamble, timing, basic })
+        Ok(Self { standard, preamble, timing, basic, windows: (timing.cw_min, timing.cw_max) })
     }
 
     /// The usual profile: long preamble and basic rates 1 and 2 for 802.11b, basic rates 6, 12 and 24 for OFDM.
@@ -131,6 +135,16 @@ impl Phy {
     /// Its standard.
     pub const fn standard(&self) -> Standard {
         self.standard
+    }
+
+    /// The preamble of its DSSS frames.
+    pub const fn preamble(&self) -> Preamble {
+        self.preamble
+    }
+
+    /// The same with other contention windows than its standard's.
+    pub const fn with_windows(self, cw_min: u32, cw_max: u32) -> Self {
+        Self { windows: (cw_min, cw_max), ..self }
     }
 
     /// The unit of back-off.
@@ -167,12 +181,12 @@ impl Phy {
 
     /// First contention window: back-off is drawn from `0..=cw_min` slots.
     pub const fn cw_min(&self) -> u32 {
-        self.timing.cw_min
+        self.windows.0
     }
 
     /// Largest contention window.
     pub const fn cw_max(&self) -> u32 {
-        self.timing.cw_max
+        self.windows.1
     }
 
     /// The lowest basic rate: that of broadcasts.
@@ -215,6 +229,11 @@ impl Phy {
         self.ppdu(Bytes(msdu.0 + LLC_SNAP.0 + MAC_HEADER_AND_FCS.0), rate)
     }
 
+    /// Time on air of a QoS DATA frame, as EDCA sends, with an IP packet of `msdu` bytes.
+    pub const fn qos_data(&self, msdu: Bytes, rate: PhyRate) -> Span {
+        self.data(Bytes(msdu.0 + QOS_CONTROL.0), rate)
+    }
+
     /// Time on air of the ACK to a frame at `data`.
     pub fn ack(&self, data: PhyRate) -> Span {
         self.ppdu(ACK_CTS, self.control_rate(data))
@@ -243,7 +262,7 @@ impl Phy {
 
     /// Mean back-off of a first attempt: half of the first contention window.
     pub const fn mean_backoff(&self) -> Span {
-        Span::from_nanos(self.slot().as_nanos() * self.timing.cw_min as u64 / 2)
+        Span::from_nanos(self.slot().as_nanos() * self.cw_min() as u64 / 2)
     }
 
     /// What one packet costs the medium without collisions: DIFS, one mean back-off, the exchange.

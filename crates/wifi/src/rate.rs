@@ -29,7 +29,7 @@ pub(crate) enum Modulation {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PhyRate {
     /// The standard's own unit (rates are told in it in the Supported Rates element).
-    half_mbps: u32,
+    half_mbps: u8,
     modulation: Modulation,
 }
 
@@ -37,11 +37,11 @@ pub struct PhyRate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownStandard;
 
-const fn dsss(half_mbps: u32) -> PhyRate {
+const fn dsss(half_mbps: u8) -> PhyRate {
     PhyRate { half_mbps, modulation: Modulation::Dsss }
 }
 
-const fn ofdm(mbps: u32) -> PhyRate {
+const fn ofdm(mbps: u8) -> PhyRate {
     PhyRate { half_mbps: mbps * 2, modulation: Modulation::Ofdm }
 }
 
@@ -82,6 +82,11 @@ impl PhyRate {
     /// Bits of payload per second of payload time.
     pub const fn bit_rate(self) -> BitRate {
         BitRate::from_kbps(self.half_mbps as u64 * 500)
+    }
+
+    /// The same in the standard's own unit of 500 kb/s.
+    pub const fn in_half_mbps(self) -> u8 {
+        self.half_mbps
     }
 
     pub(crate) const fn modulation(self) -> Modulation {
