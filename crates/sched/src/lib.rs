@@ -1,16 +1,45 @@
 //! Queue disciplines as state machines, generic over the packet.
 //!
-//! - [`Hsfq`]: start-time fair queueing, flat or hierarchical.
+//! Those that are queues of their own, behind one trait, [`Discipline`]:
+//! - [`Fifo`], drop-tail.
+//! - [`CodelQueue`], drops or marks by delay (RFC 8289).
+//! - [`Drr`], deficit round robin between flows (Shreedhar and Varghese).
+//! - [`FqCodel`], deficit round robin between hashed flows, sparse ones first, CoDel in each (RFC 8290).
+//! - [`LasAck`], the TCP connection that has moved least so far first (Heusse, Urvoy-Keller, Duda).
+//! - [`Htb`], a tree of rates and ceilings, as in Linux.
 //!
-//! A discipline decides order only. It has no clock and no rate: whoever drives it says when the server is free.
+//! And for who keeps queues by other rules:
+//! - [`Hsfq`], start-time fair queueing, flat or hierarchical.
+//! - [`Codel`], when a standing queue's sender is to be told.
+//!
+//! A discipline has no clock and no server: whoever drives it says what time it is and when the server is free.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 extern crate alloc;
 
+mod codel;
+mod codel_queue;
+mod config;
+mod discipline;
+mod drr;
+mod fifo;
+mod fq_codel;
 mod hsfq;
+mod htb;
+mod las_ack;
+mod line;
 mod tags;
 
+pub use codel::{Codel, CodelConfig, Verdict};
+pub use codel_queue::{CodelQueue, CodelQueueConfig};
+pub use config::Config;
+pub use discipline::{Cause, Discipline, Dropped, Packet, Progress};
+pub use drr::{Drr, DrrConfig};
+pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use hsfq::Hsfq;
+pub use htb::{Htb, HtbClass, HtbConfig, Mode};
+pub use las_ack::{LasAck, LasAckConfig, Overflow};
 pub use tags::NodeId;

@@ -1,0 +1,97 @@
+//! One queue under CoDel, with a limit behind which it is drop-tail.
+//!
+//! The control law is in `codel`. What it tells, this queue says by dropping the head, or where that takes marks and marks
+//! are switched on, by marking it (RFC 3168): a marked packet is sent, and counts as one dropped, as in Linux
+//! `codel_impl.h`.
+//!
+//! Source: RFC 8289. Promise: the standing delay goes to the target for senders that answer losses, whatever the server's
+//! rate. Not done here: isolation of flows (`fq_codel`), a threshold for shallow marks.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use evenair_units::{Bytes, Instant, Limit};
+
+use crate::codel::{Codel, CodelConfig, Verdict};
+use crate::line::Line;
+use crate::{Cause, Discipline, Dropped, Packet};
+
+/// Parameters of a queue under CoDel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodelQueueConfig {
+    /// Of the control law.
+    pub codel: CodelConfig,
+    /// A queue of no more than this is never told of: a packet of the largest size (RFC 8289, 4.4).
+    pub mtu: Bytes,
+    /// Mark the packets that take marks, instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for CodelQueueConfig {
+    /// What the RFC recommends, Ethernet frames, no marks.
+    fn default() -> Self {
+        Self { codel: CodelConfig::RFC, mtu: Bytes(1514), ecn: false }
+    }
+}
+
+/// The packet to be sent; what is dropped on the way goes to `drops`.
+pub(crate) fn pop<P: Packet>(
+    law: &mut Codel,
+    config: &CodelQueueConfig,
+    now: Instant,
+    line: &mut Line<P>,
+    drops: &mut VecDeque<Dropped<P>>,
+) -> Option<P> {
+    loop {
+        let (since, mut packet) = line.pop()?;
+        let is_short = line.bytes() <= config.mtu;
+        match law.judge(now, now.saturating_since(since), is_short, &config.codel) {
+            Verdict::Serve => return Some(packet),
+            Verdict::Signal if config.ecn && packet.mark() => return Some(packet),
+            Verdict::Signal => drops.push_back(Dropped { packet, cause: Cause::Delay }),
+        }
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Clone, Debug)]
+pub struct CodelQueue<P> {
+    config: CodelQueueConfig,
+    limit: Limit,
+    law: Codel,
+    line: Line<P>,
+    drops: VecDeque<Dropped<P>>,
+}
+
+impl<P> CodelQueue<P> {
+    /// An empty queue.
+    pub fn new(config: CodelQueueConfig, limit: Limit) -> Self {
+        Self { config, limit, law: Codel::default(), line: Line::default(), drops: VecDeque::new() }
+    }
+}
+
+impl<P: Packet> Discipline<P> for CodelQueue<P> {
+    fn handle_packet(&mut self, now: Instant, packet: P) {
+        self.line.push_within(self.limit, now, packet, &mut self.drops);
+    }
+
+    fn poll_packet(&mut self, now: Instant) -> Option<P> {
+        pop(&mut self.law, &self.config, now, &mut self.line, &mut self.drops)
+    }
+
+    fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.drops.pop_front()
+    }
+
+    fn take_all(&mut self) -> Vec<P> {
+        self.line.take_all()
+    }
+
+    fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.line.bytes()
+    }
+}

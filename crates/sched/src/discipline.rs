@@ -1,0 +1,103 @@
+//! What all disciplines have in common: how they are driven, what they may know of a packet, and why one is dropped.
+
+use alloc::vec::Vec;
+
+use evenair_units::{Bytes, Instant};
+
+/// What a discipline may know of a packet. Whoever makes the packets decides what a flow, a class and a size are.
+pub trait Packet {
+    /// The size that is charged, and that counts against limits in bytes.
+    fn size(&self) -> Bytes;
+
+    /// The key of its flow: packets of one flow have the same, and are never reordered.
+    fn flow(&self) -> u64;
+
+    /// The class of a tree that it belongs to, by its number there.
+    fn class(&self) -> u32 {
+        0
+    }
+
+    /// The key of its connection: the same for both ways of one. By default its flow, for packets that all go one way.
+    fn connection(&self) -> u64 {
+        self.flow()
+    }
+
+    /// What it tells of its connection, where that is one of TCP.
+    fn progress(&self) -> Option<Progress> {
+        None
+    }
+
+    /// Marks it as having met congestion (RFC 3168, the CE code point) instead of being dropped. `false`: its transport
+    /// does not take marks, and it is unchanged.
+    fn mark(&mut self) -> bool {
+        false
+    }
+}
+
+/// What a TCP segment tells of its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// It goes the one way of the connection and not the other; which is which does not matter.
+    pub forth: bool,
+    /// It opens the connection: SYN without ACK.
+    pub opens: bool,
+    /// It carries data.
+    pub has_data: bool,
+    /// Its acknowledgment number, where that counts.
+    pub ack: Option<u32>,
+}
+
+/// A queue discipline: packets come in, and leave in the order that it decides, or are dropped.
+///
+/// In: [`Self::handle_packet`]. Out: [`Self::poll_packet`] whenever the server is free, and after each of the two
+/// [`Self::poll_drop`] until `None`. What came in has left, was dropped, or is held: [`Self::len`] counts it. Time must
+/// not go back.
+pub trait Discipline<P> {
+    /// A packet arrives. It or others may be dropped.
+    fn handle_packet(&mut self, now: Instant, packet: P);
+
+    /// The server is free: the packet that it takes. Others may be dropped.
+    fn poll_packet(&mut self, now: Instant) -> Option<P>;
+
+    /// What was dropped, in the order in which it was.
+    fn poll_drop(&mut self) -> Option<Dropped<P>>;
+
+    /// When [`Self::poll_packet`] may have a packet although it had none at `now`, and nothing comes meanwhile: not later
+    /// than it has one. `None` where that will not be: always, unless the discipline shapes.
+    fn poll_deadline(&self, now: Instant) -> Option<Instant> {
+        let _ = now;
+        None
+    }
+
+    /// Everything that is held leaves, in no order that matters: for a queue that goes away.
+    fn take_all(&mut self) -> Vec<P>;
+
+    /// Packets held.
+    fn len(&self) -> usize;
+
+    /// Their sizes.
+    fn bytes(&self) -> Bytes;
+
+    /// Nothing is held.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A packet that was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dropped<P> {
+    /// Which.
+    pub packet: P,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cause {
+    /// The limit: of the queue, or of all queues together.
+    Overflow,
+    /// The queue has been too long for too long, and its senders are to slow down.
+    Delay,
+}

@@ -1,0 +1,271 @@
+//! Hierarchical token bucket: a tree of classes, each with a rate that it is owed and a ceiling that it may reach with
+//! what others leave.
+//!
+//! Each class has two buckets, counted in time: one is filled at its rate, one at its ceiling. With both in credit it is
+//! green and sends; with the second alone it is yellow and sends what its parent lends, which is green or may borrow
+//! itself; else it is red. Those that may send at a level take turns by deficit round robin, the higher priority first;
+//! leaves that send on their own come before all that borrow.
+//!
+//! Source: M. Devera, "HTB manual and theory", 2002, and Linux `net/sched/sch_htb.c`, which this follows step by step:
+//! the pointers of the rounds, when deficits are given, buckets of a minute at most, hysteresis (there a module parameter,
+//! formerly on). Left out: offloading, the direct queue (a packet of no class goes to `default`), and its bound on events
+//! handled at once.
+//!
+//! Promise: over a time t a class without borrowing sends no more than rate * t + burst and, if it is backlogged and the
+//! rates of all leaves fit the server, no less than rate * t - a few quanta; no class sends more than ceil * t + cburst.
+//! Not bounded: delay inside of a class.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::fmt;
+
+use evenair_units::{BitRate, Bytes, Instant, Span};
+
+use crate::{Config, Discipline, Dropped, Packet};
+use class::Class;
+use feed::Feed;
+
+mod class;
+mod feed;
+mod tree;
+
+pub use class::Mode;
+
+/// Levels of the tree (`TC_HTB_MAXDEPTH`).
+pub(crate) const LEVELS: usize = 8;
+/// Priorities (`TC_HTB_NUMPRIO`).
+pub(crate) const PRIORITIES: usize = 8;
+
+/// One class.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HtbClass {
+    /// The class it borrows from, by its number, which is lower than its own.
+    pub parent: Option<usize>,
+    /// What it is owed.
+    pub rate: BitRate,
+    /// What it may reach; no less than the rate.
+    pub ceil: BitRate,
+    /// What it may send at once at its rate.
+    pub burst: Bytes,
+    /// What it may send at once at its ceiling.
+    pub cburst: Bytes,
+    /// What it sends in its turn.
+    pub quantum: Bytes,
+    /// 0 goes first, 7 last. Of a leaf.
+    pub priority: u8,
+}
+
+impl HtbClass {
+    /// A root with this rate, no other ceiling, and the kernel's defaults: a quantum of a tenth of the bytes in a second,
+    /// from 1000 to 200,000 (`r2q` 10); bursts of 1600 bytes, as `tc` gives them where timers are fine.
+    pub fn new(rate: BitRate) -> Self {
+        Self {
+            parent: None,
+            rate,
+            ceil: rate,
+            burst: Bytes(1600),
+            cburst: Bytes(1600),
+            quantum: Bytes((rate.as_bps() / 8 / 10).clamp(1000, 200_000)),
+            priority: 0,
+        }
+    }
+
+    /// The same as a child.
+    pub fn under(self, parent: usize) -> Self {
+        Self { parent: Some(parent), ..self }
+    }
+
+    /// The same with another ceiling.
+    pub fn with_ceil(self, ceil: BitRate) -> Self {
+        Self { ceil, ..self }
+    }
+}
+
+/// Parameters of a tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HtbConfig {
+    /// Parents before their children. Those without children are leaves.
+    pub classes: Vec<HtbClass>,
+    /// Of packets whose class is no leaf.
+    pub default: usize,
+    /// The queue in each leaf.
+    pub leaf: Box<Config>,
+    /// A class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
+    pub hysteresis: bool,
+}
+
+/// The queue of a leaf.
+type Queue<P> = Box<dyn Discipline<P> + Send>;
+
+/// A tree of classes with queues at its leaves.
+pub struct Htb<P> {
+    config: HtbConfig,
+    classes: Vec<Class>,
+    /// By class; inner ones have none.
+    leaves: Vec<Option<Queue<P>>>,
+    /// Green classes with packets, by level and priority.
+    rows: [[Feed; PRIORITIES]; LEVELS],
+    /// Classes whose mode will change, by level.
+    waiting: [BTreeSet<(Instant, usize)>; LEVELS],
+    len: usize,
+    bytes: Bytes,
+    drops: VecDeque<Dropped<P>>,
+}
+
+impl<P> fmt::Debug for Htb<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Htb").field("classes", &self.classes).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet + Send + 'static> Htb<P> {
+    /// An empty tree. `seed` is for leaves that hash.
+    ///
+    /// # Panics
+    /// If a parent does not come before its child, the tree is deeper than eight levels, a priority is above 7, a rate or
+    /// a quantum is zero, a ceiling is below its rate, or the default class is no leaf.
+    pub fn new(config: HtbConfig, seed: u64) -> Self {
+        let mut classes: Vec<Class> = Vec::new();
+        let is_parent = |number| config.classes.iter().any(|class| class.parent == Some(number));
+        for (number, class) in config.classes.iter().enumerate() {
+            assert!(class.parent.is_none_or(|parent| parent < number), "parents come before their children");
+            assert!(usize::from(class.priority) < PRIORITIES, "priorities are 0 to 7");
+            assert!(class.rate > BitRate::ZERO && class.quantum > Bytes::ZERO, "a class would never send");
+            assert!(class.ceil >= class.rate, "a class may always reach its rate");
+            let above = class.parent.map_or(LEVELS, |parent| classes[parent].level);
+            assert!(above > 1 || !is_parent(number), "a tree has up to eight levels");
+            classes.push(Class::new(class, if is_parent(number) { above - 1 } else { 0 }));
+        }
+        assert!(!matches!(*config.leaf, Config::Htb(_)), "the queue in a leaf does not shape");
+        assert!(classes.get(config.default).is_some_and(|class| class.level == 0), "the default class is a leaf");
+        let leaf = || config.leaf.build(seed);
+        Self {
+            leaves: classes.iter().map(|class| (class.level == 0).then(leaf)).collect(),
+            classes,
+            rows: Default::default(),
+            waiting: Default::default(),
+            len: 0,
+            bytes: Bytes::ZERO,
+            drops: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// What a class may do, as of the last time that it was looked at.
+    pub fn mode(&self, class: usize) -> Mode {
+        self.classes[class].mode
+    }
+
+    /// What a leaf holds.
+    ///
+    /// # Panics
+    /// If the class is no leaf.
+    pub fn leaf_len(&self, leaf: usize) -> usize {
+        self.leaf(leaf).len()
+    }
+
+    fn leaf(&self, class: usize) -> &Queue<P> {
+        self.leaves[class].as_ref().expect("only leaves are asked")
+    }
+
+    /// Does something to a leaf's queue, and takes down what that changed.
+    fn with_queue<R>(&mut self, leaf: usize, change: impl FnOnce(&mut Queue<P>) -> R) -> R {
+        let queue = self.leaves[leaf].as_mut().expect("only leaves are asked");
+        let before = (queue.len(), queue.bytes());
+        let result = change(queue);
+        self.len = self.len + queue.len() - before.0;
+        self.bytes = self.bytes + queue.bytes() - before.1;
+        while let Some(dropped) = queue.poll_drop() {
+            self.drops.push_back(dropped);
+        }
+        result
+    }
+
+    /// The leaf whose packet this is.
+    fn classify(&self, packet: &P) -> usize {
+        let class = packet.class() as usize;
+        if self.classes.get(class).is_some_and(|class| class.level == 0) { class } else { self.config.default }
+    }
+
+    /// Tries the classes of one priority that are green at a level.
+    fn serve_row(&mut self, now: Instant, level: usize, priority: usize) -> Option<P> {
+        loop {
+            let leaf = self.turn(level, priority)?;
+            if self.leaf(leaf).is_empty() {
+                self.deactivate(leaf);
+                continue;
+            }
+            let Some(packet) = self.with_queue(leaf, |queue| queue.poll_packet(now)) else { continue };
+            let size = packet.size();
+            let class = &mut self.classes[leaf];
+            class.deficit[level] -= i64::try_from(size.0).unwrap_or(i64::MAX / 2);
+            if class.deficit[level] < 0 {
+                class.deficit[level] += class.quantum;
+                self.pass_turn(leaf, level, priority);
+            }
+            if self.leaf(leaf).is_empty() {
+                self.deactivate(leaf);
+            }
+            self.charge(now, leaf, level, size);
+            return Some(packet);
+        }
+    }
+}
+
+impl<P: Packet + Send + 'static> Discipline<P> for Htb<P> {
+    fn handle_packet(&mut self, now: Instant, packet: P) {
+        let class = self.classify(&packet);
+        self.with_queue(class, |queue| queue.handle_packet(now, packet));
+        if self.classes[class].active == 0 && !self.leaf(class).is_empty() {
+            self.activate(class);
+        }
+    }
+
+    fn poll_packet(&mut self, now: Instant) -> Option<P> {
+        if self.len == 0 {
+            return None;
+        }
+        for level in 0..LEVELS {
+            self.change_modes(now, level);
+            for priority in 0..PRIORITIES {
+                if !self.rows[level][priority].is_empty()
+                    && let Some(packet) = self.serve_row(now, level, priority)
+                {
+                    return Some(packet);
+                }
+            }
+        }
+        None
+    }
+
+    fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.drops.pop_front()
+    }
+
+    fn poll_deadline(&self, now: Instant) -> Option<Instant> {
+        let next = self.waiting.iter().filter_map(|waiting| waiting.first()).map(|&(at, _)| at).min();
+        next.filter(|_| self.len > 0).map(|at| at.max(now + Span::from_nanos(1)))
+    }
+
+    fn take_all(&mut self) -> Vec<P> {
+        let mut all = Vec::new();
+        for class in 0..self.classes.len() {
+            let Some(queue) = &mut self.leaves[class] else { continue };
+            all.extend(queue.take_all());
+            if self.classes[class].active != 0 {
+                self.deactivate(class);
+            }
+        }
+        (self.len, self.bytes) = (0, Bytes::ZERO);
+        all
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+}

@@ -1,0 +1,9 @@
+//! The queue disciplines against laws that hold for all, and each against its own theory.
+
+mod codel;
+mod drr;
+mod fq_codel;
+mod htb;
+mod las_ack;
+mod laws;
+mod packets;
