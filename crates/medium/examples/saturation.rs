@@ -7,7 +7,9 @@
 
 use std::time;
 
-use evenair_medium::{AfterCollision, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
+use evenair_medium::{
+    AccessCategory, AfterCollision, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
+};
 use evenair_units::{BitRate, Bytes, Instant, Span, Streams};
 use evenair_wifi::{Phy, Standard};
 
@@ -22,20 +24,14 @@ fn main() {
     let seconds = u64::from(args.next().unwrap_or(2_000));
 
     let mut medium = Medium::new(
-        MediumConfig {
-            phy: Phy::default_for(Standard::Dot11a),
-            rts_threshold: None,
-            short_retry_limit: 7,
-            long_retry_limit: 4,
-            after_collision: AfterCollision::Difs,
-        },
+        MediumConfig { after_collision: AfterCollision::Difs, ..MediumConfig::new(Phy::default_for(Standard::Dot11a)) },
         &Streams::new(1),
     );
-    let receiver = medium.add_node(NodeConfig { buffer: Limit::Packets(1) });
+    let receiver = medium.add_node(NodeConfig::dcf(Limit::Packets(1)));
     let rate = Standard::Dot11a.rate(BitRate::from_mbps(54)).expect("a rate of 802.11a");
-    let frame = Mpdu { to: To::Node(receiver), msdu: MSDU, rate, frame: () };
+    let frame = Mpdu { to: To::Node(receiver), msdu: MSDU, rate, category: AccessCategory::BestEffort, frame: () };
     let stations: Vec<NodeId> =
-        (0..stations).map(|_| medium.add_node(NodeConfig { buffer: Limit::Packets(READY) })).collect();
+        (0..stations).map(|_| medium.add_node(NodeConfig::dcf(Limit::Packets(READY)))).collect();
     for &station in &stations {
         (0..READY).for_each(|_| medium.handle_frame(Instant::ZERO, station, frame.clone()));
     }

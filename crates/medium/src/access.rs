@@ -1,202 +1,346 @@
-//! An access to the medium from its first bit to the silence after it.
+//! An access to the medium from its first bit to the last: one frame, or with EDCA as many as the TXOP has room for. Its
+//! end is in `settle`.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
-use evenair_units::{Airtime, Instant, Span};
-use evenair_wifi::PhyRate;
+use alloc::vec::Vec;
 
-use crate::medium::{Stage, dropped};
-use crate::{AfterCollision, DropReason, Event, Medium, NodeId, To};
+use evenair_units::{Airtime, Bytes, Instant, Span};
+use evenair_wifi::{ACK_CTS, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyRate, QOS_CONTROL, RTS};
 
-/// What one node sends when it has won the medium.
+use crate::function::{Queued, Service};
+use crate::medium::Stage;
+use crate::reception::Sent;
+use crate::{Event, Medium, NodeId, To};
+
+/// One attempt to send the frame at the head of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) to: To,
+    pub(crate) rate: PhyRate,
+    /// Starts with RTS.
+    pub(crate) rts: bool,
+    /// DATA with its header and FCS.
+    pub(crate) psdu: Bytes,
+    /// Time on air of DATA.
+    pub(crate) data: Span,
+    /// SIFS and ACK, where there is one.
+    pub(crate) answer: Span,
+}
+
+/// What one function sends at a time when it has won the medium.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
-    node: u32,
-    to: To,
-    rate: PhyRate,
-    /// Starts with RTS.
-    rts: bool,
-    outcome: Outcome,
+    pub(crate) node: u32,
+    pub(crate) function: u32,
+    pub(crate) attempt: Attempt,
+    pub(crate) outcome: Outcome,
     /// End of what the node itself sends of RTS and DATA.
-    sent: Instant,
+    pub(crate) sent: Instant,
     /// End of the ACK where there is one.
-    answered: Instant,
+    pub(crate) answered: Instant,
+    /// DATA was received, and its receiver has it.
+    pub(crate) delivered: bool,
+    /// When the TXOP ends, if it may have more than one frame.
+    pub(crate) txop_end: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Outcome {
+pub(crate) enum Outcome {
     Received,
+    /// DATA was received, its ACK was not.
+    Unconfirmed,
     /// DATA was not received.
     Lost,
-    /// RTS was not answered, for its receiver has left.
+    /// RTS was not received, or its CTS was not, or its receiver has left.
     Unanswered,
     Collided,
 }
 
+impl Outcome {
+    pub(crate) fn delivers(self) -> bool {
+        matches!(self, Self::Received | Self::Unconfirmed)
+    }
+}
+
 impl<F> Medium<F> {
-    /// Back-off has run out at one node, or at several at once.
+    /// Back-off has run out at one function, or at several at once.
+    #[inline(always)]
     pub(crate) fn start(&mut self, at: Instant) {
         self.account(at);
-        let mut senders = core::mem::take(&mut self.senders);
-        self.contention.start(at, &mut senders);
-        let alone = senders.len() == 1;
-        for id in senders.drain(..) {
-            let access = self.access(at, id, alone);
-            let node = &mut self.nodes[id as usize];
-            let airtime = Airtime(access.answered - at);
-            node.on_air = true;
-            node.head.attempts += 1;
-            node.head.airtime += airtime;
-            node.counters.attempts += 1;
-            node.counters.airtime += airtime;
-            self.on_air.push(access);
+        let slots = self.idle_sense.is_some().then(|| self.contention.slots());
+        self.contention.start(at, &mut self.senders);
+        if let (Some(before), Some(sense)) = (slots, &mut self.idle_sense) {
+            sense.observe(self.contention.slots() - before);
+        }
+        if self.senders.len() > 1 && self.has_edca {
+            self.collide_internally(at);
+        }
+        self.totals.transmissions += 1;
+        if let [id] = self.senders[..] {
+            self.senders.clear();
+            let attempt = self.attempt(at, id, true);
+            let outcome = self.outcome_alone(id, attempt);
+            let (sent, answered) = self.transmit(at, id, attempt, outcome);
+            (self.stage, self.due) =
+                if outcome.delivers() { (Stage::Receiving, sent) } else { (Stage::Ending, answered) };
+        } else {
+            self.start_together(at);
+        }
+        if self.watch.is_some() {
+            self.tell_accesses(at);
+        }
+    }
+
+    /// Several functions send at once.
+    #[inline(never)]
+    fn start_together(&mut self, at: Instant) {
+        let senders = core::mem::take(&mut self.senders);
+        for &id in &senders {
+            let attempt = self.attempt(at, id, true);
+            self.transmit(at, id, attempt, Outcome::Collided);
         }
         self.senders = senders;
-        self.totals.transmissions += 1;
-        self.totals.collisions += u64::from(!alone);
-        self.stage = match self.on_air[..] {
-            [Access { outcome: Outcome::Received, sent, .. }] => Stage::Receiving(sent),
-            _ => Stage::Ending(self.on_air.iter().map(|access| access.sent).max().expect("someone sends")),
-        };
-    }
-
-    /// What `id` sends from `at` on, and what will become of it.
-    fn access(&mut self, at: Instant, id: u32, alone: bool) -> Access {
-        let mpdu = self.nodes[id as usize].front().expect("a node contends while it has a frame");
-        let (to, msdu, rate) = (mpdu.to, mpdu.msdu, mpdu.rate);
-        let acknowledged = to != To::Broadcast;
-        let rts = acknowledged && self.config.rts_threshold.is_some_and(|threshold| msdu > threshold);
-        let outcome = if alone { self.outcome_alone(id, to, rts) } else { Outcome::Collided };
-        let phy = &self.config.phy;
-        let rate = if acknowledged { rate } else { phy.lowest_basic() };
-        let sent = at
-            + match outcome {
-                Outcome::Unanswered | Outcome::Collided if rts => phy.rts(rate),
-                Outcome::Received | Outcome::Lost if rts => phy.reservation(rate) + phy.data(msdu, rate),
-                _ => phy.data(msdu, rate),
-            };
-        let has_answer = acknowledged && outcome == Outcome::Received;
-        let answered = if has_answer { sent + phy.sifs() + phy.ack(rate) } else { sent };
-        Access { node: id, to, rate, rts, outcome, sent, answered }
-    }
-
-    fn outcome_alone(&mut self, id: u32, to: To, rts: bool) -> Outcome {
-        let To::Node(receiver) = to else { return Outcome::Received };
-        if self.nodes[receiver.0 as usize].has_left {
-            return if rts { Outcome::Unanswered } else { Outcome::Lost };
+        self.senders.clear();
+        self.totals.collisions += 1;
+        if self.receivers.can_capture() {
+            self.capture(at);
         }
-        let per_billion = self.frame_errors.get(&(NodeId(id), receiver)).copied().unwrap_or(0);
-        if self.nodes[id as usize].draw_error(per_billion) { Outcome::Lost } else { Outcome::Received }
+        (self.stage, self.due) = self.stage_of_transmission();
+    }
+
+    /// Of the functions of one node that would send, the one of the highest priority does. The others behave as if they
+    /// had collided (10.22.2.4).
+    #[inline(never)]
+    fn collide_internally(&mut self, at: Instant) {
+        let mut senders = core::mem::take(&mut self.senders);
+        // The functions of a node have successive numbers, in the order of priority.
+        senders.sort_unstable_by(|a, b| b.cmp(a));
+        let mut last = None;
+        let mut losers = Vec::new();
+        senders.retain(|&id| {
+            let node = self.functions[id as usize].node;
+            let wins = last.replace(node) != Some(node);
+            if !wins {
+                losers.push(id);
+            }
+            wins
+        });
+        self.senders = senders;
+        for id in losers {
+            self.functions[id as usize].counters.internal_collisions += 1;
+            self.retry(at, id, false);
+            self.back_off(id);
+        }
+    }
+
+    /// How the frame at the head of the queue is sent now.
+    #[inline(always)]
+    pub(crate) fn attempt(&mut self, at: Instant, id: u32, may_reserve: bool) -> Attempt {
+        let function = &self.functions[id as usize];
+        let mut service = function.service().expect("a function contends while it has a frame");
+        let node = function.node;
+        if self.rates.is_some() {
+            service.rate = self.choose_rate(at, id, service);
+        }
+        self.attempt_at(node, service, may_reserve)
+    }
+
+    /// The rate of the next attempt, where senders choose it.
+    #[inline(never)]
+    fn choose_rate(&mut self, at: Instant, id: u32, service: Service) -> PhyRate {
+        let function = &mut self.functions[id as usize];
+        let (Some(rates), To::Node(receiver)) = (&mut self.rates, service.to) else { return service.rate };
+        let (pair, attempt, highest) = ((function.node, receiver.0), function.head.attempts, service.rate);
+        let choose = || rates.choose((at, &self.config.phy), pair, highest, attempt);
+        *function.head.rate.get_or_insert_with(choose)
+    }
+
+    /// How a node sends a frame.
+    #[inline(always)]
+    pub(crate) fn attempt_at(&mut self, node: u32, service: Service, may_reserve: bool) -> Attempt {
+        let Service { to, msdu, rate } = service;
+        let phy = &self.config.phy;
+        let psdu = Bytes(msdu.0 + LLC_SNAP.0 + MAC_HEADER_AND_FCS.0);
+        let To::Node(receiver) = to else { return broadcast(phy, psdu) };
+        let rts = may_reserve && self.config.rts_threshold.is_some_and(|threshold| msdu > threshold);
+        let qos = self.has_edca && self.nodes[node as usize].edca && self.nodes[receiver.0 as usize].edca;
+        let psdu = if qos { Bytes(psdu.0 + QOS_CONTROL.0) } else { psdu };
+        let (data, answer) = self.airtimes.of(phy, psdu, rate);
+        Attempt { to, rate, rts, psdu, data, answer }
+    }
+
+    /// The frame at the head of the queue goes on the air, and a TXOP begins where there are any. Says when what the
+    /// sender itself sends will have ended, and the whole exchange.
+    #[inline(always)]
+    fn transmit(&mut self, at: Instant, id: u32, attempt: Attempt, outcome: Outcome) -> (Instant, Instant) {
+        let txop = self.functions[id as usize].txop();
+        self.transmit_until(at, id, attempt, outcome, (txop > Span::ZERO).then(|| at + txop))
+    }
+
+    /// The same where the TXOP has begun.
+    #[inline(always)]
+    pub(crate) fn transmit_until(
+        &mut self,
+        at: Instant,
+        id: u32,
+        attempt: Attempt,
+        outcome: Outcome,
+        txop_end: Option<Instant>,
+    ) -> (Instant, Instant) {
+        let (sent, answered) = self.ends(at, attempt, outcome);
+        let function = &mut self.functions[id as usize];
+        function.on_air = true;
+        function.begin_attempt(Airtime(answered - at));
+        let node = function.node;
+        self.on_air.push(Access { node, function: id, attempt, outcome, sent, answered, delivered: false, txop_end });
+        (sent, answered)
+    }
+
+    /// When what the sender itself sends will have ended, and the whole exchange.
+    #[inline(always)]
+    fn ends(&self, at: Instant, attempt: Attempt, outcome: Outcome) -> (Instant, Instant) {
+        let sent = at + if attempt.rts { self.own_time_after_rts(attempt, outcome) } else { attempt.data };
+        (sent, if outcome.delivers() { sent + attempt.answer } else { sent })
+    }
+
+    /// How long what the sender itself sends takes, with RTS.
+    #[inline(never)]
+    fn own_time_after_rts(&self, attempt: Attempt, outcome: Outcome) -> Span {
+        let (phy, rate) = (&self.config.phy, attempt.rate);
+        match outcome {
+            Outcome::Unanswered | Outcome::Collided => phy.rts(rate),
+            _ => phy.reservation(rate) + attempt.data,
+        }
+    }
+
+    /// What becomes of a frame that nothing overlaps.
+    #[inline(always)]
+    pub(crate) fn outcome_alone(&mut self, id: u32, attempt: Attempt) -> Outcome {
+        let To::Node(NodeId(to)) = attempt.to else { return Outcome::Received };
+        if self.nodes[to as usize].has_left {
+            return if attempt.rts { Outcome::Unanswered } else { Outcome::Lost };
+        }
+        if self.receivers.is_lossy() { self.outcome_in_noise(id, to, attempt) } else { Outcome::Received }
+    }
+
+    #[inline(never)]
+    fn outcome_in_noise(&mut self, id: u32, to: u32, attempt: Attempt) -> Outcome {
+        let from = self.functions[id as usize].node;
+        let control = |psdu| Sent { rate: self.config.phy.control_rate(attempt.rate), psdu, is_data: false };
+        let (rts, answer) = (control(RTS), control(ACK_CTS));
+        if attempt.rts && (self.draw_loss(from, to, rts) || self.draw_loss(to, from, answer)) {
+            Outcome::Unanswered
+        } else if self.draw_loss(from, to, Sent { rate: attempt.rate, psdu: attempt.psdu, is_data: true }) {
+            Outcome::Lost
+        } else if self.draw_loss(to, from, answer) {
+            Outcome::Unconfirmed
+        } else {
+            Outcome::Received
+        }
+    }
+
+    /// Of frames that began together, those go on that are received in spite of the others.
+    fn capture(&mut self, at: Instant) {
+        for index in 0..self.on_air.len() {
+            let Access { node, function, attempt, .. } = self.on_air[index];
+            let To::Node(NodeId(to)) = attempt.to else { continue };
+            let receiver_sends = self.on_air.iter().any(|access| access.node == to);
+            if receiver_sends || !self.is_captured(index, to, node, at) {
+                continue;
+            }
+            let mut outcome = self.outcome_alone(function, attempt);
+            let phy = &self.config.phy;
+            let cts_begins = at + phy.rts(attempt.rate) + phy.sifs();
+            if attempt.rts && !self.is_captured(index, node, to, cts_begins) {
+                outcome = Outcome::Unanswered;
+            }
+            let (sent, _) = self.ends(at, attempt, outcome);
+            if outcome == Outcome::Received && !self.is_captured(index, node, to, sent + self.config.phy.sifs()) {
+                outcome = Outcome::Unconfirmed;
+            }
+            let (sent, answered) = self.ends(at, attempt, outcome);
+            let more = Airtime(answered - self.on_air[index].answered);
+            self.functions[function as usize].charge(more);
+            self.on_air[index] = Access { outcome, sent, answered, ..self.on_air[index] };
+        }
+    }
+
+    /// Whether what begins at `begins` from `from` for `at` is received in spite of the frames that began with that of
+    /// `index` and are still on the air then.
+    fn is_captured(&mut self, index: usize, at: u32, from: u32, begins: Instant) -> bool {
+        let others = self.on_air.iter().enumerate().filter(|&(other, access)| other != index && access.sent > begins);
+        self.receivers.captures(at, from, others.map(|(_, access)| access.node))
+    }
+
+    #[inline(never)]
+    pub(crate) fn stage_of_transmission(&self) -> (Stage, Instant) {
+        let next = self.on_air.iter().filter(|access| access.outcome.delivers() && !access.delivered);
+        match next.map(|access| access.sent).min() {
+            Some(received) => (Stage::Receiving, received),
+            None => (Stage::Ending, self.on_air.iter().map(|access| access.answered).max().expect("someone sends")),
+        }
     }
 
     /// The end of a DATA frame that is received, unless one of the two has left meanwhile.
+    #[inline(always)]
     pub(crate) fn receive(&mut self, at: Instant) {
-        let Access { node: id, to, answered, .. } = self.on_air[0];
+        let is_due = |access: &Access| access.outcome.delivers() && !access.delivered && access.sent == at;
+        let alone = self.on_air.len() == 1;
+        let place = if alone { 0 } else { self.on_air.iter().position(is_due).expect("the stage says so") };
+        let access = &mut self.on_air[place];
+        access.delivered = true;
+        let Access { node, function, attempt: Attempt { to, .. }, outcome, .. } = *access;
         let receiver_left = matches!(to, To::Node(receiver) if self.nodes[receiver.0 as usize].has_left);
-        let sender = &mut self.nodes[id as usize];
-        if receiver_left || sender.has_left {
-            self.on_air[0].outcome = Outcome::Lost;
-            return self.end(at);
+        if receiver_left || self.nodes[node as usize].has_left {
+            (access.outcome, access.answered) = (Outcome::Lost, access.sent);
+        } else {
+            self.deliver(at, function, outcome == Outcome::Received);
         }
-        let (queued, head) = sender.pop().expect("the frame on the air is at the head of its queue");
-        sender.counters.successes += 1;
-        sender.reset_window(self.config.phy.cw_min());
-        self.backlogged -= usize::from(!sender.has_frame());
-        self.events.push_back(Event::Delivered {
-            at,
-            enqueued: queued.enqueued,
-            from: NodeId(id),
-            to,
-            msdu: queued.mpdu.msdu,
-            attempts: head.attempts,
-            airtime: head.airtime,
-            frame: queued.mpdu.frame,
-        });
-        self.stage = Stage::Ending(answered);
-    }
-
-    /// The medium falls silent.
-    pub(crate) fn end(&mut self, at: Instant) {
-        self.account(at);
-        self.stage = Stage::Silent;
-        let resume = at + self.wait_of_bystanders();
-        self.contention.resume(resume);
-        let mut on_air = core::mem::take(&mut self.on_air);
-        for access in on_air.drain(..) {
-            self.settle(at, resume, access);
-        }
-        self.on_air = on_air;
-    }
-
-    /// From the end of the last frame until the first slot, for those who did not send.
-    fn wait_of_bystanders(&self) -> Span {
-        let phy = &self.config.phy;
-        let Access { outcome, rate, .. } = self.on_air[0];
-        match outcome {
-            Outcome::Received => phy.difs(),
-            // They could decode the frame, and keep off while the ACK is due (the NAV, 10.3.2.4). The receiver, which
-            // could not, would wait EIFS: a few microseconds more, which are left out.
-            Outcome::Lost => phy.sifs() + phy.ack(rate) + phy.difs(),
-            // They give the reservation up when no CTS comes, as the sender does.
-            Outcome::Unanswered => phy.response_timeout() + phy.difs(),
-            Outcome::Collided => match self.config.after_collision {
-                AfterCollision::Eifs => phy.eifs(),
-                AfterCollision::Difs | AfterCollision::DifsForAll => phy.difs(),
-            },
+        (self.stage, self.due) =
+            if alone { (Stage::Ending, self.on_air[0].answered) } else { self.stage_of_transmission() };
+        if self.stage == Stage::Ending && self.due <= at {
+            self.end_broadcast(at);
         }
     }
 
-    /// How long a sender whose access failed waits, from the end of its own frame, before it counts DIFS.
-    fn wait_of_sender(&self, access: &Access) -> Span {
-        let expects_answer = access.to != To::Broadcast;
-        let together = access.outcome == Outcome::Collided && self.config.after_collision == AfterCollision::DifsForAll;
-        if expects_answer && !together { self.config.phy.response_timeout() } else { Span::ZERO }
-    }
-
-    /// The sender learns what became of its access, and draws its next back-off: also where it has no other frame, so
-    /// that it cannot take the medium twice in a row at once (10.3.4.2).
-    fn settle(&mut self, at: Instant, resume: Instant, access: Access) {
-        let node = &mut self.nodes[access.node as usize];
-        node.on_air = false;
-        if node.has_left {
-            return;
-        }
-        if access.outcome != Outcome::Received {
-            let origin = at.max(access.sent + self.wait_of_sender(&access)) + self.config.phy.difs();
-            if origin != resume {
-                self.contention.set_apart(access.node, origin);
+    /// The frame in service has been received, and where `confirmed`, its sender will know. A receiver drops what it
+    /// has had before.
+    pub(crate) fn deliver(&mut self, at: Instant, id: u32, confirmed: bool) {
+        let function = &mut self.functions[id as usize];
+        if !function.is_unconfirmed() {
+            if let Some(chain) = &mut self.backlog {
+                chain.push(self.backlogged as u32);
             }
-            self.fail(at, &access);
+            let service = if confirmed { None } else { function.service() };
+            let (Queued { enqueued, mpdu }, head) = function.pop().expect("the frame in service is at the head");
+            self.events.push_back(Event::Delivered {
+                at,
+                enqueued,
+                from: NodeId(function.node),
+                to: mpdu.to,
+                msdu: mpdu.msdu,
+                attempts: head.attempts,
+                airtime: head.airtime,
+                frame: mpdu.frame,
+            });
+            if let Some(service) = service {
+                function.keep(service, head);
+            }
+        } else if confirmed {
+            function.confirm();
         }
-        let node = &mut self.nodes[access.node as usize];
-        self.contention.set(access.node, node.draw_back_off());
-        if node.has_frame() {
-            self.contention.enter(access.node);
+        if confirmed {
+            function.counters.successes += 1;
+            function.reset_window();
+            self.note_if_empty(id);
         }
     }
+}
 
-    /// Doubles the window, or gives the frame up (10.3.3, 10.3.4.4).
-    fn fail(&mut self, at: Instant, access: &Access) {
-        let node = &mut self.nodes[access.node as usize];
-        let counter = match access.outcome {
-            Outcome::Collided => &mut node.counters.collisions,
-            _ => &mut node.counters.losses,
-        };
-        *counter += 1;
-        let (retries, limit) = match access.outcome {
-            Outcome::Lost if access.rts => (&mut node.head.long_retries, self.config.long_retry_limit),
-            _ => (&mut node.head.short_retries, self.config.short_retry_limit),
-        };
-        *retries += 1;
-        let reason = match access.to {
-            To::Broadcast => DropReason::BroadcastCollision,
-            To::Node(_) if *retries >= limit => DropReason::RetryLimit,
-            To::Node(_) => return node.widen_window(self.config.phy.cw_max()),
-        };
-        let (queued, _) = node.pop().expect("the frame on the air is at the head of its queue");
-        node.counters.retry_drops += u64::from(reason == DropReason::RetryLimit);
-        node.reset_window(self.config.phy.cw_min());
-        self.backlogged -= usize::from(!node.has_frame());
-        self.events.push_back(dropped(at, NodeId(access.node), queued.mpdu, reason));
-    }
+/// A broadcast is sent once at the lowest basic rate, and not answered.
+#[cold]
+fn broadcast(phy: &Phy, psdu: Bytes) -> Attempt {
+    let rate = phy.lowest_basic();
+    Attempt { to: To::Broadcast, rate, rts: false, psdu, data: phy.ppdu(psdu, rate), answer: Span::ZERO }
 }

@@ -1,150 +1,301 @@
 //! Back-off in slots: who sends next, and when.
 //!
-//! Nobody counts idle slots one by one. Back-off counts down for all nodes together, so one counter of slots passed is
-//! kept, and each node's back-off is the value of that counter at which it may send. While the medium is busy the
-//! counter stands; when it falls silent, the first slot begins one inter-frame space later, at the period's `origin`,
-//! and the next transmission is where the least expiry lies on the grid of slots from there.
+//! Nobody counts idle slots one by one. Access functions that wait for the same inter-frame space are a group, and
+//! their back-off counts down together: one counter of slots passed is kept for each group, and each function's back-off
+//! is the value of that counter at which it may send. While the medium is busy the counter stands; when it falls silent,
+//! the group's first slot begins one inter-frame space later, at the period's `origin`, and the group's next
+//! transmission is where the least expiry lies on the grid of slots from there. The medium's next one is the earliest of
+//! all groups'. All DCF functions are one group; EDCA makes one for each AIFS.
 //!
-//! Some nodes begin later or earlier than the rest in one period: those whose frame collided or was lost wait for an
-//! answer first. They are kept apart for that period, each with an origin of its own, and join the rest when the medium
-//! becomes busy again. All this holds for nodes with the same inter-frame space; nodes with another (EDCA's access
-//! categories) would be a second `Contention` beside this one.
+//! Where others take the medium at the end of a function's t-th slot, DCF has counted t slots (10.3.4.3). EDCA counts at
+//! slot boundaries, the first of which is the end of AIFS, and so has counted one more (10.22.2.4).
 //!
-//! A transmission is sensed by all others at once: two nodes collide only if they start at the same instant. Since all
-//! that resume together share a grid, that is whenever they start in the same slot.
+//! Some functions begin later or earlier than the rest in one period: those of nodes whose frame collided or was lost
+//! wait for an answer first. They are kept apart for that period, each with an origin of its own, and join the rest when
+//! the medium becomes busy again.
+//!
+//! A transmission is sensed by all others at once: two functions collide only if they start at the same instant. Since
+//! all that resume together share a grid, that is whenever they start in the same slot.
 
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use evenair_units::{Instant, Span};
+
+use crate::wheel::{Linked, Links, Wheel};
 
 #[derive(Debug)]
 pub(crate) struct Contention {
     slot: Span,
-    /// Idle slots that had passed when this period began.
+    functions: Vec<Function>,
+    groups: Vec<Group>,
+}
+
+/// How a function waits, which all of a group have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Waiting {
+    /// DIFS or AIFS: silence before the first slot.
+    pub(crate) space: Span,
+    /// Whether the end of `space` counts as the end of a slot, as EDCA has it.
+    pub(crate) counts_boundaries: bool,
+}
+
+impl Linked for Function {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+#[derive(Debug)]
+struct Function {
+    /// Value of the group's counter at which it may send; one that is past does not keep it from sending.
+    expiry: u64,
+    group: u32,
+    place: Place,
+    links: Links,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// It has nothing to send.
+    Away,
+    /// In its group's wheel.
+    Waiting,
+    /// In its group's `apart`, at this index.
+    Apart(u32),
+}
+
+#[derive(Debug)]
+struct Group {
+    waiting: Waiting,
+    /// Slots that had been counted when this period began.
     count: u64,
     /// When this idle period's first slot begins.
     origin: Instant,
-    /// Value of the counter at which each node may send; one that is past does not keep a node from sending.
-    expiry: Vec<u64>,
-    /// Nodes with a frame to send, by expiry, except those in `apart`.
-    waiting: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Nodes with an origin of their own in this period. In it, their expiry is relative to that origin.
+    /// Functions with a frame to send, by expiry, except those in `apart`.
+    wheel: Wheel,
+    /// Functions with an origin of their own in this period. In it, their expiry is relative to that origin.
     apart: Vec<Apart>,
 }
 
 #[derive(Debug)]
 struct Apart {
-    node: u32,
+    function: u32,
     origin: Instant,
-    waiting: bool,
+    waits: bool,
 }
 
 impl Contention {
     pub(crate) fn new(slot: Span) -> Self {
-        Self {
-            slot,
-            count: 0,
-            origin: Instant::ZERO,
-            expiry: Vec::new(),
-            waiting: BinaryHeap::new(),
-            apart: Vec::new(),
+        Self { slot, functions: Vec::new(), groups: Vec::new() }
+    }
+
+    /// A function with no back-off to count, and never one of more than `cw_max` slots. Functions are numbered from zero
+    /// in the order of being added.
+    pub(crate) fn add(&mut self, waiting: Waiting, cw_max: u32) {
+        let group = self.groups.iter().position(|group| group.waiting == waiting).unwrap_or_else(|| {
+            self.groups.push(Group::new(waiting));
+            self.groups.len() - 1
+        });
+        self.groups[group].widen(group as u32, cw_max, &mut self.functions);
+        let (expiry, group) = (self.groups[group].count, group as u32);
+        self.functions.push(Function { expiry, group, place: Place::Away, links: Links::NONE });
+    }
+
+    /// The function sends no more.
+    pub(crate) fn remove(&mut self, id: u32) {
+        let Function { expiry, group, place, .. } = self.functions[id as usize];
+        let group = &mut self.groups[group as usize];
+        match place {
+            Place::Apart(index) => group.apart[index as usize].waits = false,
+            Place::Waiting => group.wheel.remove(expiry, id, &mut self.functions),
+            Place::Away => {}
+        }
+        self.functions[id as usize].place = Place::Away;
+    }
+
+    /// The medium fell silent at `from`, or is to be taken as if it had: inter-frame spaces count from there.
+    #[inline(always)]
+    pub(crate) fn resume(&mut self, from: Instant) {
+        if let [group] = &mut self.groups[..] {
+            group.origin = from + group.waiting.space;
+            return;
+        }
+        for group in &mut self.groups {
+            group.origin = from + group.waiting.space;
         }
     }
 
-    /// A node with no back-off to count.
-    pub(crate) fn add(&mut self) {
-        self.expiry.push(0);
+    /// In the period that begins, the inter-frame space of this function counts from an instant of its own.
+    pub(crate) fn set_apart(&mut self, id: u32, from: Instant) {
+        let Function { expiry, group, place, .. } = self.functions[id as usize];
+        let group = &mut self.groups[group as usize];
+        let waits = place == Place::Waiting;
+        if waits {
+            group.wheel.remove(expiry, id, &mut self.functions);
+        }
+        self.functions[id as usize].place = Place::Apart(group.apart.len() as u32);
+        group.apart.push(Apart { function: id, origin: from + group.waiting.space, waits });
     }
 
-    /// The node sends no more.
-    pub(crate) fn remove(&mut self, node: u32) {
-        self.waiting.retain(|&Reverse((_, other))| other != node);
-        self.apart.retain(|apart| apart.node != node);
+    /// The function waits `slots` slots before it sends. Only while it is not waiting to send, and no slots pass: when
+    /// the medium is busy or just fell silent.
+    pub(crate) fn set(&mut self, id: u32, slots: u64) {
+        let function = &mut self.functions[id as usize];
+        function.expiry = self.groups[function.group as usize].count + slots;
     }
 
-    /// The medium fell silent, and slots pass from `origin` on.
-    pub(crate) fn resume(&mut self, origin: Instant) {
-        self.origin = origin;
+    /// A new back-off begins, as with [`Self::set`], and where the function `waits` to send, [`Self::enter`].
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, id: u32, slots: u64, waits: bool) {
+        let function = &mut self.functions[id as usize];
+        let group = &mut self.groups[function.group as usize];
+        function.expiry = group.count + slots;
+        if waits {
+            match function.place {
+                Place::Apart(index) => group.apart[index as usize].waits = true,
+                Place::Away | Place::Waiting => group.insert(id, &mut self.functions),
+            }
+        }
     }
 
-    /// In the period that begins, slots pass for `node` from an origin of its own. Before it enters.
-    pub(crate) fn set_apart(&mut self, node: u32, origin: Instant) {
-        self.apart.push(Apart { node, origin, waiting: false });
+    /// Slots that the functions with DCF have counted, while all were silent.
+    pub(crate) fn slots(&self) -> u64 {
+        self.groups.iter().find(|group| !group.waiting.counts_boundaries).map_or(0, |group| group.count)
     }
 
-    /// The node waits `slots` slots before it sends. Only while no slots pass: when the medium is busy or just fell
-    /// silent.
-    pub(crate) fn set(&mut self, node: u32, slots: u64) {
-        self.expiry[node as usize] = self.count + slots;
+    /// Whether the function's back-off had run out when the medium became busy.
+    pub(crate) fn has_run_out(&self, id: u32) -> bool {
+        let function = &self.functions[id as usize];
+        function.expiry <= self.groups[function.group as usize].count
     }
 
-    /// Whether the node's back-off had run out when the medium became busy.
-    pub(crate) fn has_run_out(&self, node: u32) -> bool {
-        self.expiry[node as usize] <= self.count
-    }
-
-    /// The node has a frame to send once its back-off has run out. Only while no slots pass.
-    pub(crate) fn enter(&mut self, node: u32) {
-        match self.apart.iter_mut().find(|apart| apart.node == node) {
-            Some(apart) => apart.waiting = true,
-            None => self.waiting.push(Reverse((self.expiry[node as usize], node))),
+    /// The function, which waited for none, has a frame to send once its back-off has run out. Only while no slots pass.
+    pub(crate) fn enter(&mut self, id: u32) {
+        let Function { group, place, .. } = self.functions[id as usize];
+        let group = &mut self.groups[group as usize];
+        match place {
+            Place::Apart(index) => group.apart[index as usize].waits = true,
+            Place::Away | Place::Waiting => group.insert(id, &mut self.functions),
         }
     }
 
     /// The same while the medium is silent: at the first boundary of slots after `now` where back-off has run out
-    /// already, so that nodes whose frames come within the same slot collide.
-    pub(crate) fn enter_at(&mut self, node: u32, now: Instant) {
-        let apart = self.apart.iter().find(|apart| apart.node == node);
-        let origin = apart.map_or(self.origin, |apart| apart.origin);
+    /// already, so that functions whose frames come within the same slot collide.
+    pub(crate) fn enter_at(&mut self, id: u32, now: Instant) {
+        let function = &mut self.functions[id as usize];
+        let group = &self.groups[function.group as usize];
+        let origin = match function.place {
+            Place::Apart(index) => group.apart[index as usize].origin,
+            Place::Away | Place::Waiting => group.origin,
+        };
         let next = now.checked_since(origin).map_or(0, |passed| passed / self.slot + 1);
-        let expiry = &mut self.expiry[node as usize];
-        *expiry = (*expiry).max(self.count + next);
-        self.enter(node);
+        function.expiry = function.expiry.max(group.count + next);
+        self.enter(id);
     }
 
-    /// When the next node sends if the medium stays silent.
-    pub(crate) fn next(&self) -> Option<Instant> {
-        let waiting = self.waiting.peek().map(|&Reverse((expiry, _))| self.on_grid(self.origin, expiry));
-        let apart = self.apart.iter().filter(|apart| apart.waiting);
-        let apart = apart.map(|apart| self.on_grid(apart.origin, self.expiry[apart.node as usize])).min();
-        match (waiting, apart) {
-            (Some(waiting), Some(apart)) => Some(waiting.min(apart)),
-            (waiting, apart) => waiting.or(apart),
+    /// When the next function sends if the medium stays silent; [`Instant::MAX`] where none does.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Instant {
+        if let [group] = &self.groups[..] {
+            return group.next(self.slot, &self.functions);
         }
+        let next = self.groups.iter().map(|group| group.next(self.slot, &self.functions));
+        next.min().unwrap_or(Instant::MAX)
     }
 
     /// The medium becomes busy at `at`, as [`Self::next`] said. Those who send are put into `senders`, and wait no more.
+    #[inline(always)]
     pub(crate) fn start(&mut self, at: Instant, senders: &mut Vec<u32>) {
-        while let Some(&Reverse((expiry, node))) = self.waiting.peek() {
-            if self.on_grid(self.origin, expiry) != at {
-                break;
-            }
-            self.waiting.pop();
-            senders.push(node);
+        if let [group] = &mut self.groups[..] {
+            return group.start(at, self.slot, &mut self.functions, senders);
         }
+        for group in &mut self.groups {
+            group.start(at, self.slot, &mut self.functions, senders);
+        }
+    }
+}
+
+impl Group {
+    fn new(waiting: Waiting) -> Self {
+        Self { waiting, count: 0, origin: Instant::ZERO, wheel: Wheel::new(0), apart: Vec::new() }
+    }
+
+    /// Makes room for a back-off of `cw_max` slots, and one slot more: a function whose back-off has run out may wait for
+    /// the next boundary.
+    fn widen(&mut self, number: u32, cw_max: u32, functions: &mut [Function]) {
+        if self.wheel.spans(cw_max + 1) {
+            return;
+        }
+        self.wheel = Wheel::new(cw_max + 1);
+        for id in 0..functions.len() {
+            let Function { group, place, .. } = functions[id];
+            if group == number && place == Place::Waiting {
+                self.insert(id as u32, functions);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, id: u32, functions: &mut [Function]) {
+        let function = &mut functions[id as usize];
+        function.place = Place::Waiting;
+        self.wheel.insert(function.expiry, id, functions);
+    }
+
+    #[inline(always)]
+    fn next(&self, slot: Span, functions: &[Function]) -> Instant {
+        let of = |origin: Instant, expiry: u64| origin + slot * expiry.saturating_sub(self.count);
+        let waiting = self.wheel.least().map_or(Instant::MAX, |expiry| of(self.origin, expiry));
+        if self.apart.is_empty() {
+            return waiting;
+        }
+        let apart = self.apart.iter().filter(|apart| apart.waits);
+        apart.map(|apart| of(apart.origin, functions[apart.function as usize].expiry)).fold(waiting, Instant::min)
+    }
+
+    #[inline(always)]
+    fn start(&mut self, at: Instant, slot: Span, functions: &mut [Function], senders: &mut Vec<u32>) {
         let before = self.count;
-        self.count += self.slots_since(self.origin, at);
-        while let Some(Apart { node, origin, waiting }) = self.apart.pop() {
-            let left = self.expiry[node as usize].saturating_sub(before);
-            if waiting && origin + self.slot * left == at {
-                senders.push(node);
+        let left = self.wheel.least().map(|expiry| expiry.saturating_sub(before));
+        match left {
+            Some(left) if self.origin + slot * left == at => {
+                let first = senders.len();
+                self.wheel.take_least(functions, senders);
+                for &id in &senders[first..] {
+                    functions[id as usize].place = Place::Away;
+                }
+                // As many as `counted` would find by a division.
+                self.count += left + u64::from(self.waiting.counts_boundaries);
+            }
+            _ => self.count += self.counted(self.origin, at, slot),
+        }
+        if !self.apart.is_empty() {
+            self.rejoin(before, (at, slot), functions, senders);
+        }
+    }
+
+    /// Those that were apart send or join the rest; `before` is what had been counted when the period began.
+    #[inline(never)]
+    fn rejoin(&mut self, before: u64, (at, slot): (Instant, Span), functions: &mut [Function], senders: &mut Vec<u32>) {
+        while let Some(Apart { function: id, origin, waits }) = self.apart.pop() {
+            let function = &mut functions[id as usize];
+            function.place = Place::Away;
+            let left = function.expiry.saturating_sub(before);
+            if waits && origin + slot * left == at {
+                senders.push(id);
                 continue;
             }
-            self.expiry[node as usize] = self.count + left.saturating_sub(self.slots_since(origin, at));
-            if waiting {
-                self.waiting.push(Reverse((self.expiry[node as usize], node)));
+            function.expiry = self.count + left.saturating_sub(self.counted(origin, at, slot));
+            if waits {
+                self.insert(id, functions);
             }
         }
     }
 
-    fn on_grid(&self, origin: Instant, expiry: u64) -> Instant {
-        origin + self.slot * expiry.saturating_sub(self.count)
-    }
-
-    fn slots_since(&self, origin: Instant, at: Instant) -> u64 {
-        at.saturating_since(origin) / self.slot
+    /// Slots counted from `origin` until the medium became busy at `at`.
+    fn counted(&self, origin: Instant, at: Instant, slot: Span) -> u64 {
+        let boundary = u64::from(self.waiting.counts_boundaries);
+        at.checked_since(origin).map_or(0, |passed| passed / slot + boundary)
     }
 }
 
@@ -158,14 +309,24 @@ mod tests {
         Instant::ZERO + Span::from_micros(us)
     }
 
-    fn contention(nodes: u32) -> Contention {
+    /// Without an inter-frame space, so that slots begin where it would.
+    fn contention(functions: u32) -> Contention {
         let mut contention = Contention::new(Span::from_micros(10));
-        (0..nodes).for_each(|_| contention.add());
+        (0..functions).for_each(|_| contention.add(Waiting { space: Span::ZERO, counts_boundaries: false }, 40));
+        contention
+    }
+
+    /// EDCA functions, one for each of these inter-frame spaces.
+    fn boundaries(spaces_us: &[u64]) -> Contention {
+        let mut contention = Contention::new(Span::from_micros(10));
+        for &us in spaces_us {
+            contention.add(Waiting { space: Span::from_micros(us), counts_boundaries: true }, 40);
+        }
         contention
     }
 
     fn start(contention: &mut Contention) -> (Instant, Vec<u32>) {
-        let at = contention.next().unwrap();
+        let at = contention.next();
         let mut senders = vec![];
         contention.start(at, &mut senders);
         (at, senders)
@@ -190,7 +351,7 @@ mod tests {
         c.set(0, 2);
         c.resume(at_us(100));
         c.enter_at(0, at_us(109));
-        assert_eq!(c.next(), Some(at_us(120)), "one slot of two was left");
+        assert_eq!(c.next(), at_us(120), "one slot of two was left");
         c.enter_at(1, at_us(110));
         assert_eq!(start(&mut c), (at_us(120), vec![0, 1]));
     }
@@ -200,7 +361,7 @@ mod tests {
         let mut c = contention(1);
         c.resume(at_us(100));
         c.enter_at(0, at_us(60));
-        assert_eq!(c.next(), Some(at_us(100)));
+        assert_eq!(c.next(), at_us(100));
     }
 
     #[test]
@@ -239,8 +400,57 @@ mod tests {
         c.enter(0);
         c.enter(1);
         c.remove(0);
-        assert_eq!(c.next(), Some(at_us(200)));
+        assert_eq!(c.next(), at_us(200));
         c.remove(1);
-        assert_eq!(c.next(), None);
+        assert_eq!(c.next(), Instant::MAX);
+    }
+
+    #[test]
+    fn groups_wait_for_spaces_of_their_own_and_meet_on_the_grid() {
+        let mut c = boundaries(&[30, 30, 70]);
+        [(0, 5), (1, 4), (2, 0)].into_iter().for_each(|(id, slots)| c.set(id, slots));
+        (0..3).for_each(|id| c.enter(id));
+        c.resume(at_us(100));
+        // Function 1 at 100 + 30 + 4 slots, where function 2 has its first boundary.
+        assert_eq!(start(&mut c), (at_us(170), vec![1, 2]));
+    }
+
+    #[test]
+    fn edca_counts_one_slot_more_than_dcf_in_each_busy_period() {
+        let mut c = boundaries(&[30, 30, 70]);
+        [(0, 3), (1, 5), (2, 2)].into_iter().for_each(|(id, slots)| c.set(id, slots));
+        (0..3).for_each(|id| c.enter(id));
+        c.resume(at_us(100));
+        assert_eq!(start(&mut c), (at_us(160), vec![0]));
+        c.resume(at_us(200));
+        // Function 1 had counted at 130, 140, 150 and 160: one of five is left. Function 2 had not begun.
+        assert_eq!(start(&mut c), (at_us(240), vec![1]));
+        c.resume(at_us(300));
+        assert_eq!(start(&mut c), (at_us(390), vec![2]));
+    }
+
+    #[test]
+    fn a_function_that_counts_to_zero_as_another_sends_is_first_in_the_next_period() {
+        let mut c = boundaries(&[30, 30]);
+        [(0, 0), (1, 1)].into_iter().for_each(|(id, slots)| c.set(id, slots));
+        (0..2).for_each(|id| c.enter(id));
+        c.resume(at_us(100));
+        assert_eq!(start(&mut c), (at_us(130), vec![0]));
+        assert!(c.has_run_out(1));
+        c.resume(at_us(200));
+        assert_eq!(start(&mut c), (at_us(230), vec![1]));
+    }
+
+    #[test]
+    fn a_waiting_function_can_be_set_apart_and_rejoins_the_rest() {
+        let mut c = boundaries(&[30, 30]);
+        [(0, 2), (1, 4)].into_iter().for_each(|(id, slots)| c.set(id, slots));
+        (0..2).for_each(|id| c.enter(id));
+        c.resume(at_us(100));
+        c.set_apart(0, at_us(150));
+        assert_eq!(start(&mut c), (at_us(170), vec![1]));
+        c.resume(at_us(300));
+        assert_eq!(start(&mut c), (at_us(350), vec![0]), "its two slots were not begun");
+        assert_eq!(c.next(), Instant::MAX);
     }
 }

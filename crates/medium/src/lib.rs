@@ -1,5 +1,5 @@
-//! The 802.11 MAC in event time, generic over the frame: DCF (IEEE Std 802.11-2016, clause 10.3) among nodes that all
-//! hear each other.
+//! The 802.11 MAC in event time, generic over the frame: DCF and EDCA (IEEE Std 802.11-2016, clauses 10.3 and 10.22.2),
+//! among nodes that all hear each other or not.
 //!
 //! A [`Medium`] holds access points and stations, each with a drop-tail buffer, and decides who sends when, what
 //! collides, what is lost, and when each frame is received. It knows no clock: a simulator drives it from event to
@@ -9,16 +9,31 @@
 //! - Back-off from a window that doubles up to its largest with each failure, frozen while the medium is busy; a back-off
 //!   after each access also without another frame to send; immediate access for a frame that comes to a node whose
 //!   back-off has run out while the medium is silent; retry limits; RTS and CTS above a threshold.
+//! - EDCA: four access functions in a node, each with its queue, inter-frame space, contention windows and retry counters;
+//!   slots counted at their boundaries, one more in each busy period than DCF counts; internal collisions; TXOPs of
+//!   several frames. Nodes with DCF and with EDCA share a medium.
 //! - After a collision the senders wait for their answer in vain and then DIFS, the bystanders EIFS.
+//! - A frame whose ACK is lost is sent again, and its receiver drops the copy.
+//! - Beside it, Idle Sense and constant windows in place of DCF's.
+//!
+//! What is received of what is sent, and at which rates senders send, is decided in `reception` and `rate_control`: plain
+//! and signal-based errors, capture, fallback schemes.
+//!
+//! There are two engines behind the one [`Medium`]. Where all hear all, the medium is busy or silent for all alike, and one
+//! access is looked at at a time (`contention`, `access`, `settle`): that is fast. Where some are hidden from others
+//! ([`Medium::with_hidden_nodes`]), each node senses for itself and frames go out one by one (`sensing`). Both have the
+//! nodes, queues, retry rules, counters and events in common, and what is received.
 //!
 //! Simplified:
 //! - Immediate access begins at the next boundary of slots, on the grid that the last frame on the air has set, so that
 //!   two frames that come within one slot collide. On average it begins half a slot late.
-//! - Whoever starts is sensed by all at once, there is no propagation delay and no capture: frames that overlap are lost.
+//! - Whoever starts is sensed by all at once, there is no propagation delay.
+//! - Bystanders decode every frame that nothing overlaps, whether its receiver could or not.
 //! - A frame dropped at a retry limit is reported when the medium falls silent, not at the timeout soon after.
+//! - A TXOP reserves with RTS for its first frame only, and ends with the first failure. A frame longer than the TXOP
+//!   limit is sent, alone; it is not fragmented.
 //!
-//! Not here: hidden stations, EDCA, aggregation, rate control (each frame brings its rate), errors by signal strength
-//! (they are handed in as probabilities), management frames.
+//! Not here: aggregation, management frames.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
@@ -26,13 +41,30 @@
 extern crate alloc;
 
 mod access;
+mod airtimes;
+mod backlog;
 mod contention;
+mod function;
+mod idle_sense;
 mod medium;
 mod node;
+mod rate_control;
+mod reception;
+mod sensing;
+mod settle;
 mod types;
+mod watch;
+mod wheel;
 
+pub use backlog::BacklogChain;
 pub use evenair_units::Limit;
+pub use evenair_wifi::{AccessCategory, EdcaSet};
+pub use idle_sense::{Adaptation, IdleSenseConfig};
 pub use medium::Medium;
+pub use rate_control::RateControl;
+pub use reception::{Antenna, Capture, Interference, Reception};
 pub use types::{
-    AfterCollision, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To, Totals,
+    AfterCollision, BackOff, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To,
+    Totals,
 };
+pub use watch::{Fate, Kind, OnAir, Transmission};

@@ -1,101 +1,84 @@
-//! One node: its buffer, its contention window, and how the frame at the head of its queue has fared.
+//! One node: its access functions, and what they have in common.
 
-use alloc::collections::VecDeque;
+use core::ops::Range;
 
-use evenair_units::{Airtime, Bytes, Instant, Rng, Streams};
+use evenair_units::{Rng, Span, Streams};
+use evenair_wifi::{AccessCategory, EdcaParameters, Phy};
 
-use crate::{Counters, Mpdu, NodeConfig, QueueState};
+use crate::contention::Waiting;
+use crate::function::{Function, Rules};
+use crate::idle_sense::IdleSense;
+use crate::{BackOff, NodeConfig, NodeId};
+
+/// Streams of back-off by category.
+const EDCA_STREAMS: [&str; 4] =
+    ["medium back-off bk", "medium back-off be", "medium back-off vi", "medium back-off vo"];
 
 #[derive(Debug)]
-pub(crate) struct Node<F> {
-    config: NodeConfig,
-    queue: VecDeque<Queued<F>>,
-    bytes: Bytes,
-    window: u32,
-    pub(crate) head: Head,
-    /// From the start of its transmission until the medium falls silent.
-    pub(crate) on_air: bool,
+pub(crate) struct Node {
+    /// Its first function's number; EDCA's others follow in the order of priority.
+    first: u32,
+    /// Sends QoS frames, from four functions.
+    pub(crate) edca: bool,
     pub(crate) has_left: bool,
-    pub(crate) counters: Counters,
-    back_off: Rng,
+    /// Functions with a frame.
+    pub(crate) backlogged: u32,
     errors: Rng,
 }
 
-#[derive(Debug)]
-pub(crate) struct Queued<F> {
-    pub(crate) enqueued: Instant,
-    pub(crate) mpdu: Mpdu<F>,
-}
-
-/// What happened so far to the frame at the head of the queue.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Head {
-    pub(crate) attempts: u32,
-    pub(crate) airtime: Airtime,
-    pub(crate) short_retries: u32,
-    pub(crate) long_retries: u32,
-}
-
-impl<F> Node<F> {
-    /// Its draws do not depend on how many other nodes there are, nor back-off on what is lost.
-    pub(crate) fn new(config: NodeConfig, id: u32, window: u32, streams: &Streams) -> Self {
-        Self {
-            config,
-            queue: VecDeque::new(),
-            bytes: Bytes::ZERO,
-            window,
-            head: Head::default(),
-            on_air: false,
-            has_left: false,
-            counters: Counters::default(),
-            back_off: streams.numbered("medium back-off", u64::from(id)),
-            errors: streams.numbered("medium frame errors", u64::from(id)),
-        }
+impl Node {
+    /// Its draws do not depend on how many other nodes there are.
+    pub(crate) fn new(config: &NodeConfig, id: NodeId, first: u32, streams: &Streams) -> Self {
+        let errors = streams.numbered("medium frame errors", u64::from(id.0));
+        Self { first, edca: config.edca.is_some(), has_left: false, backlogged: 0, errors }
     }
 
-    pub(crate) fn has_frame(&self) -> bool {
-        !self.queue.is_empty()
+    /// The function that sends frames of this category.
+    pub(crate) fn function(&self, category: AccessCategory) -> u32 {
+        self.first + if self.edca { category.index() as u32 } else { 0 }
     }
 
-    pub(crate) fn front(&self) -> Option<&Mpdu<F>> {
-        self.queue.front().map(|queued| &queued.mpdu)
+    /// What its function of this number sends.
+    pub(crate) fn category(&self, function: u32) -> AccessCategory {
+        if self.edca { AccessCategory::ALL[(function - self.first) as usize] } else { AccessCategory::BestEffort }
     }
 
-    pub(crate) fn queue_state(&self) -> QueueState {
-        QueueState { packets: self.queue.len(), bytes: self.bytes }
-    }
-
-    /// Takes a frame in, or gives it back where the buffer is full.
-    pub(crate) fn push(&mut self, now: Instant, mpdu: Mpdu<F>) -> Result<(), Mpdu<F>> {
-        if !self.config.buffer.admits(self.queue.len(), self.bytes, mpdu.msdu) {
-            self.counters.buffer_drops += 1;
-            return Err(mpdu);
-        }
-        self.bytes += mpdu.msdu;
-        self.queue.push_back(Queued { enqueued: now, mpdu });
-        Ok(())
-    }
-
-    /// The frame at the head, delivered or given up, and how it fared.
-    pub(crate) fn pop(&mut self) -> Option<(Queued<F>, Head)> {
-        let queued = self.queue.pop_front()?;
-        self.bytes = self.bytes - queued.mpdu.msdu;
-        Some((queued, core::mem::take(&mut self.head)))
-    }
-
-    pub(crate) fn draw_back_off(&mut self) -> u64 {
-        self.back_off.below(u64::from(self.window) + 1)
+    /// All its functions.
+    pub(crate) fn functions(&self) -> Range<usize> {
+        let first = self.first as usize;
+        first..first + if self.edca { AccessCategory::ALL.len() } else { 1 }
     }
 
     pub(crate) fn draw_error(&mut self, per_billion: u32) -> bool {
         per_billion > 0 && self.errors.chance(per_billion)
     }
+}
 
-    pub(crate) fn reset_window(&mut self, min: u32) {
-        self.window = min;
-    }
-
-    pub(crate) fn widen_window(&mut self, max: u32) {
-        self.window = (2 * self.window + 1).min(max);
-    }
+/// The functions of a node, and how each waits. Their draws do not depend on one another.
+pub(crate) fn functions<F>(
+    config: &NodeConfig,
+    id: NodeId,
+    phy: &Phy,
+    streams: &Streams,
+) -> impl Iterator<Item = (Function<F>, Waiting)> {
+    let NodeConfig { buffer, edca, .. } = *config;
+    let (node, number) = (id.0, u64::from(id.0));
+    let dcf = edca.is_none().then(|| {
+        let (cw_min, cw_max, more_per_billion) = match config.back_off {
+            BackOff::Standard => (phy.cw_min(), phy.cw_max(), 0),
+            BackOff::Constant { slots, more_per_billion } => (slots, slots, more_per_billion),
+            BackOff::IdleSense => (IdleSense::MAX_WINDOW, IdleSense::MAX_WINDOW, 0),
+        };
+        let idle_sense = config.back_off == BackOff::IdleSense;
+        let rules = Rules { cw_min, cw_max, txop: Span::ZERO, buffer, more_per_billion, idle_sense };
+        let back_off = streams.numbered("medium back-off", number);
+        (Function::new(node, rules, back_off), Waiting { space: phy.difs(), counts_boundaries: false })
+    });
+    let edca = edca.into_iter().flatten().zip(EDCA_STREAMS).map(move |(parameters, stream)| {
+        let EdcaParameters { cw_min, cw_max, txop, .. } = parameters;
+        let rules = Rules { cw_min, cw_max, txop, buffer, more_per_billion: 0, idle_sense: false };
+        let waiting = Waiting { space: parameters.aifs(phy), counts_boundaries: true };
+        (Function::new(node, rules, streams.numbered(stream, number)), waiting)
+    });
+    dcf.into_iter().chain(edca)
 }

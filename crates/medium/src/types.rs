@@ -1,7 +1,12 @@
 //! What goes into a medium and what comes out of it.
 
+use core::iter::Sum;
+use core::ops::Sub;
+
 use evenair_units::{Airtime, Bytes, Instant, Limit, Span};
-use evenair_wifi::{Phy, PhyRate};
+use evenair_wifi::{AccessCategory, EdcaSet, Phy, PhyRate};
+
+use crate::{Antenna, IdleSenseConfig, RateControl, Reception};
 
 /// A station or an access point on one medium. Ids count up from zero in the order of [`crate::Medium::add_node`] and
 /// are not used again.
@@ -19,6 +24,9 @@ pub enum AfterCollision {
     Difs,
     /// Everybody waits DIFS, senders too: what Bianchi's model and simulations in slots assume.
     DifsForAll,
+    /// Bystanders wait EIFS and then DIFS; senders begin to count when the time of an answer is over. This is what ns-2
+    /// does.
+    EifsThenDifs,
 }
 
 /// One medium's rules.
@@ -34,13 +42,72 @@ pub struct MediumConfig {
     pub long_retry_limit: u32,
     /// What bystanders of a collision wait.
     pub after_collision: AfterCollision,
+    /// What is received of what is sent.
+    pub reception: Reception,
+    /// How senders choose their rates.
+    pub rate_control: RateControl,
+    /// What nodes with [`BackOff::IdleSense`] aim at.
+    pub idle_sense: IdleSenseConfig,
+}
+
+impl MediumConfig {
+    /// The standard's rules, without RTS: nothing is lost but by collision, and rates are those that frames bring.
+    pub fn new(phy: Phy) -> Self {
+        Self {
+            phy,
+            rts_threshold: None,
+            short_retry_limit: 7,
+            long_retry_limit: 4,
+            after_collision: AfterCollision::Eifs,
+            reception: Reception::default(),
+            rate_control: RateControl::Fixed,
+            idle_sense: IdleSenseConfig::default(),
+        }
+    }
+}
+
+/// Where the back-off of a node with DCF is drawn from.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum BackOff {
+    /// From the PHY's windows, doubled with each failure.
+    #[default]
+    Standard,
+    /// From 0 to `slots` slots, whatever fails; with a probability of `more_per_billion`, from one slot more.
+    Constant {
+        /// The window.
+        slots: u32,
+        /// Makes windows that are no whole number in the mean.
+        more_per_billion: u32,
+    },
+    /// From a window that keeps the mean number of idle slots between transmissions at [`MediumConfig::idle_sense`],
+    /// whatever fails. Only where all hear all.
+    IdleSense,
 }
 
 /// What is particular to one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeConfig {
-    /// Drop-tail buffer; bytes are those of MSDUs (IP packets), and the frame in service counts.
+    /// Drop-tail buffer, with EDCA one for each category; bytes are those of MSDUs (IP packets), and the frame in
+    /// service counts.
     pub buffer: Limit,
+    /// The parameters of its categories; `None`: it has DCF, with the PHY's contention windows.
+    pub edca: Option<EdcaSet>,
+    /// Where its back-off is drawn from with DCF.
+    pub back_off: BackOff,
+    /// Its place and power, where these matter.
+    pub antenna: Option<Antenna>,
+}
+
+impl NodeConfig {
+    /// A node with DCF.
+    pub const fn dcf(buffer: Limit) -> Self {
+        Self { buffer, edca: None, back_off: BackOff::Standard, antenna: None }
+    }
+
+    /// A node with EDCA, with a buffer like this for each category.
+    pub const fn edca(buffer: Limit, set: EdcaSet) -> Self {
+        Self { buffer, edca: Some(set), back_off: BackOff::Standard, antenna: None }
+    }
 }
 
 /// For whom a frame is.
@@ -59,8 +126,11 @@ pub struct Mpdu<F> {
     pub to: To,
     /// Size of the IP packet; LLC/SNAP, MAC header and FCS are added to it on the air.
     pub msdu: Bytes,
-    /// PHY rate of this frame. Broadcasts go at the lowest basic rate whatever this says.
+    /// PHY rate of this frame; with a rate control, the highest that it may choose. Broadcasts go at the lowest basic
+    /// rate whatever this says.
     pub rate: PhyRate,
+    /// Which of the sender's access functions sends it, where it has EDCA.
+    pub category: AccessCategory,
     /// What is carried.
     pub frame: F,
 }
@@ -126,23 +196,75 @@ pub struct QueueState {
     pub bytes: Bytes,
 }
 
-/// What happened at one node since it joined.
+impl Sum for QueueState {
+    fn sum<I: Iterator<Item = Self>>(queues: I) -> Self {
+        queues.fold(Self::default(), |a, b| Self { packets: a.packets + b.packets, bytes: a.bytes + b.bytes })
+    }
+}
+
+/// What happened at one node, or at one of its access functions, since it joined.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Accesses to the medium.
+    /// Frames sent, or RTS for them: with DCF one for each access to the medium, in a TXOP several.
     pub attempts: u64,
-    /// Accesses that delivered.
+    /// Attempts that delivered.
     pub successes: u64,
-    /// Accesses that ended in a collision.
+    /// Attempts that ended in a collision.
     pub collisions: u64,
-    /// Accesses that failed without collision.
+    /// Attempts that failed without collision.
     pub losses: u64,
+    /// Attempts that failed right after another attempt of the same frame had failed.
+    pub repeated_failures: u64,
+    /// Attempts that repeated a frame which had been received: its ACK was not.
+    pub duplicates: u64,
+    /// Attempts with DATA at a lower rate than the frame brought.
+    pub slowed: u64,
+    /// Times that a category of higher priority of the same node was to send at the same instant. These are no attempts.
+    pub internal_collisions: u64,
     /// Frames dropped at a retry limit.
     pub retry_drops: u64,
     /// Frames that found the buffer full.
     pub buffer_drops: u64,
-    /// Medium time of its accesses, failed ones included: RTS, CTS, DATA, ACK and SIFS.
+    /// Medium time of its attempts, failed ones included: RTS, CTS, DATA, ACK and SIFS between them.
     pub airtime: Airtime,
+}
+
+impl Sum for Counters {
+    fn sum<I: Iterator<Item = Self>>(counters: I) -> Self {
+        counters.fold(Self::default(), |a, b| Self {
+            attempts: a.attempts + b.attempts,
+            successes: a.successes + b.successes,
+            collisions: a.collisions + b.collisions,
+            losses: a.losses + b.losses,
+            repeated_failures: a.repeated_failures + b.repeated_failures,
+            duplicates: a.duplicates + b.duplicates,
+            slowed: a.slowed + b.slowed,
+            internal_collisions: a.internal_collisions + b.internal_collisions,
+            retry_drops: a.retry_drops + b.retry_drops,
+            buffer_drops: a.buffer_drops + b.buffer_drops,
+            airtime: a.airtime + b.airtime,
+        })
+    }
+}
+
+/// What happened since the other count was taken.
+impl Sub for Counters {
+    type Output = Self;
+    fn sub(self, base: Self) -> Self {
+        Self {
+            attempts: self.attempts - base.attempts,
+            successes: self.successes - base.successes,
+            collisions: self.collisions - base.collisions,
+            losses: self.losses - base.losses,
+            repeated_failures: self.repeated_failures - base.repeated_failures,
+            duplicates: self.duplicates - base.duplicates,
+            slowed: self.slowed - base.slowed,
+            internal_collisions: self.internal_collisions - base.internal_collisions,
+            retry_drops: self.retry_drops - base.retry_drops,
+            buffer_drops: self.buffer_drops - base.buffer_drops,
+            airtime: Airtime(self.airtime.0 - base.airtime.0),
+        }
+    }
 }
 
 /// What the medium was used for. The three spans add up to the time since [`Instant::ZERO`].
@@ -154,7 +276,7 @@ pub struct Totals {
     pub contending: Span,
     /// Silence with nothing to send.
     pub idle: Span,
-    /// Transmissions: times that the medium became busy.
+    /// Accesses: times that the medium became busy.
     pub transmissions: u64,
     /// Those in which two or more nodes sent at once.
     pub collisions: u64,

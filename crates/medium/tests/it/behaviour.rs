@@ -1,7 +1,8 @@
 //! What the medium does to the nanosecond.
 
 use evenair_medium::{
-    AfterCollision, Counters, DropReason, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To,
+    AccessCategory, AfterCollision, Counters, DropReason, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId,
+    QueueState, To,
 };
 use evenair_units::{Airtime, Bytes, Instant, Span, Streams};
 use evenair_wifi::Standard;
@@ -42,7 +43,7 @@ fn dot11b(nodes: u32) -> (Frames, Vec<NodeId>) {
 }
 
 fn mpdu(to: To, frame: u32) -> Mpdu<u32> {
-    Mpdu { to, msdu: Bytes(1_500), rate: rate(Standard::Dot11b, 11), frame }
+    Mpdu { to, msdu: Bytes(1_500), rate: rate(Standard::Dot11b, 11), category: AccessCategory::BestEffort, frame }
 }
 
 fn send(medium: &mut Frames, now: Instant, from: NodeId, to: NodeId, frame: u32) {
@@ -228,8 +229,15 @@ fn a_frame_is_given_up_at_the_short_retry_limit_or_with_rts_at_the_long_one() {
         send(&mut medium, at_us(0), n[0], n[1], 0);
         assert_eq!(drops(&run(&mut medium)), [(DropReason::RetryLimit, 0)]);
         let airtime = Airtime(Span::from_micros(attempts * each_us));
-        let expected = Counters { attempts, losses: attempts, retry_drops: 1, airtime, ..Counters::default() };
-        assert_eq!(medium.counters(n[0]), &expected);
+        let expected = Counters {
+            attempts,
+            losses: attempts,
+            repeated_failures: attempts - 1,
+            retry_drops: 1,
+            airtime,
+            ..Counters::default()
+        };
+        assert_eq!(medium.counters(n[0]), expected);
     }
 }
 
@@ -275,7 +283,7 @@ fn a_broadcast_that_collides_is_lost_and_the_other_frame_repeated() {
 #[test]
 fn a_buffer_in_bytes_counts_the_frame_in_service() {
     let mut medium = Medium::new(config(Standard::Dot11b, AfterCollision::Eifs), &Streams::new(1));
-    let access_point = medium.add_node(NodeConfig { buffer: Limit::Bytes(Bytes(3_100)) });
+    let access_point = medium.add_node(NodeConfig::dcf(Limit::Bytes(Bytes(3_100))));
     let station = medium.add_node(unlimited());
     let small = |frame| Mpdu { msdu: Bytes(100), ..mpdu(To::Node(station), frame) };
     (0..3).for_each(|frame| medium.handle_frame(at_us(0), access_point, mpdu(To::Node(station), frame)));

@@ -1,22 +1,24 @@
 //! Tests of the medium through its public calls.
 
+mod agreement;
+mod backlog;
 mod behaviour;
+mod edca;
+mod hidden;
+mod hidden_pair;
+mod idle_sense;
 mod invariants;
 mod oracles;
+mod reception;
 mod saturation;
+mod watch;
 
 use evenair_medium::{AfterCollision, Limit, MediumConfig, NodeConfig};
 use evenair_units::BitRate;
 use evenair_wifi::{Phy, PhyRate, Standard};
 
 fn config(standard: Standard, after_collision: AfterCollision) -> MediumConfig {
-    MediumConfig {
-        phy: Phy::default_for(standard),
-        rts_threshold: None,
-        short_retry_limit: 7,
-        long_retry_limit: 4,
-        after_collision,
-    }
+    MediumConfig { after_collision, ..MediumConfig::new(Phy::default_for(standard)) }
 }
 
 fn rate(standard: Standard, mbps: u64) -> PhyRate {
@@ -24,5 +26,5 @@ fn rate(standard: Standard, mbps: u64) -> PhyRate {
 }
 
 fn unlimited() -> NodeConfig {
-    NodeConfig { buffer: Limit::Unlimited }
+    NodeConfig::dcf(Limit::Unlimited)
 }

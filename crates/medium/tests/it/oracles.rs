@@ -1,6 +1,8 @@
 //! The medium against figures that were not made with it: closed forms, an exact simulation in slots, ns-3.
 
-use evenair_medium::{AfterCollision, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
+use evenair_medium::{
+    AccessCategory, AfterCollision, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
+};
 use evenair_units::{Bytes, Instant, Streams};
 use evenair_wifi::bianchi::Model;
 use evenair_wifi::{LLC_SNAP, Standard};
@@ -101,7 +103,7 @@ fn one_slow_station_pulls_a_fast_one_down_to_itself() {
 fn downlink(loss_per_billion: u32) -> [f64; 2] {
     const SECONDS: u64 = 500;
     let mut medium = Medium::new(config(Standard::Dot11b, AfterCollision::Difs), &Streams::new(SEED));
-    let access_point = medium.add_node(NodeConfig { buffer: Limit::Packets(100) });
+    let access_point = medium.add_node(NodeConfig::dcf(Limit::Packets(100)));
     let stations = [medium.add_node(unlimited()), medium.add_node(unlimited())];
     medium.set_frame_error(access_point, stations[1], loss_per_billion);
     let mut jitter = Streams::new(SEED).stream("jitter");
@@ -110,7 +112,13 @@ fn downlink(loss_per_billion: u32) -> [f64; 2] {
         for (which, &station) in stations.iter().enumerate() {
             // Two sources in step would fill the last place of the queue with packets of the first one only.
             let at = Instant::from_nanos((tick * 2 + which as u64) * 666_667 + jitter.below(600_000));
-            let frame = Mpdu { to: To::Node(station), msdu: Bytes(1_052), rate: rate(Standard::Dot11b, 11), frame: () };
+            let frame = Mpdu {
+                to: To::Node(station),
+                msdu: Bytes(1_052),
+                rate: rate(Standard::Dot11b, 11),
+                category: AccessCategory::BestEffort,
+                frame: (),
+            };
             medium.handle_frame(at, access_point, frame);
         }
         while let Some(event) = medium.poll_event() {

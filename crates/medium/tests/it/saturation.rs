@@ -1,6 +1,6 @@
 //! Sources that always have a frame to send, and what the medium makes of them.
 
-use evenair_medium::{Event, Medium, MediumConfig, Mpdu, NodeId, To};
+use evenair_medium::{AccessCategory, Event, Medium, MediumConfig, Mpdu, NodeId, To};
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_wifi::PhyRate;
 
@@ -23,10 +23,26 @@ impl Saturation {
 
 /// One station for each of `rates`, which sends packets of `msdu` to a common receiver for `seconds`.
 pub(crate) fn saturate(config: MediumConfig, seed: u64, msdu: Bytes, rates: &[PhyRate], seconds: u64) -> Saturation {
-    let mut medium = Medium::new(config, &Streams::new(seed));
+    saturate_on(Medium::new(config, &Streams::new(seed)), msdu, rates, seconds)
+}
+
+/// The same on a medium without nodes.
+pub(crate) fn saturate_on(medium: Medium<()>, msdu: Bytes, rates: &[PhyRate], seconds: u64) -> Saturation {
+    saturate_where(medium, msdu, rates, seconds, &[])
+}
+
+/// The same where pairs of nodes do not hear each other. The receiver is node 0.
+pub(crate) fn saturate_where(
+    mut medium: Medium<()>,
+    msdu: Bytes,
+    rates: &[PhyRate],
+    seconds: u64,
+    hidden: &[(u32, u32)],
+) -> Saturation {
     let receiver = medium.add_node(unlimited());
     let stations: Vec<NodeId> = rates.iter().map(|_| medium.add_node(unlimited())).collect();
-    let frame = |rate| Mpdu { to: To::Node(receiver), msdu, rate, frame: () };
+    hidden.iter().for_each(|&(a, b)| medium.hide(NodeId(a), NodeId(b)));
+    let frame = |rate| Mpdu { to: To::Node(receiver), msdu, rate, category: AccessCategory::BestEffort, frame: () };
     for (&station, &rate) in stations.iter().zip(rates) {
         // More than can be sent in a millisecond: each frame that leaves is made up for once a millisecond.
         (0..16).for_each(|_| medium.handle_frame(Instant::ZERO, station, frame(rate)));

@@ -1,0 +1,219 @@
+//! Which rate a sender uses toward a receiver, decided for each attempt from what became of those before.
+//!
+//! All these schemes take a missing ACK for a bad signal. Where frames collide they go slower for nothing, the more
+//! stations there are the more so: that is their published weakness, not one of this model.
+//!
+//! - [`RateControl::TwoFailures`]: firmware that goes down after two missing ACKs in a row and up after five ACKs in a row
+//!   (S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure WLANs", IEEE Trans. Mobile
+//!   Computing 5(7), 2006, found it so in products).
+//! - [`RateControl::Arf`]: A. Kamerman, L. Monteban, "WaveLAN-II: a high-performance wireless LAN for the unlicensed
+//!   band", Bell Labs Technical Journal 2(3), 1997.
+//! - [`RateControl::Aarf`]: M. Lacage, M. H. Manshaei, T. Turletti, "IEEE 802.11 rate adaptation: a practical approach",
+//!   MSWiM 2004.
+//! - [`RateControl::Minstrel`]: F. Fietkau's, as the Linux kernel documents it (see `minstrel`).
+//!
+//! A missing CTS tells nothing about the rate of DATA, and is not reported.
+
+mod fallback;
+mod minstrel;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use evenair_units::{Instant, Rng, Streams};
+use evenair_wifi::{Phy, PhyRate};
+
+use fallback::Fallback;
+use minstrel::Minstrel;
+
+/// How senders choose their rates.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RateControl {
+    /// The rate that a frame brings.
+    #[default]
+    Fixed,
+    /// Down after two missing ACKs in a row, up after five ACKs in a row.
+    TwoFailures,
+    /// Automatic rate fallback: up after ten ACKs in a row or a timer; a first attempt that then fails goes down at once.
+    Arf,
+    /// Adaptive ARF: the number of ACKs that it takes to go up doubles with each first attempt that fails.
+    Aarf {
+        /// That number's limit: 50 in the paper, 60 in ns-3.
+        most: u32,
+    },
+    /// What a rate delivered, measured, with one frame of ten to look around.
+    Minstrel,
+}
+
+/// All senders' choices.
+#[derive(Debug)]
+pub(crate) struct Rates {
+    control: RateControl,
+    controllers: BTreeMap<(u32, u32), Controller>,
+    /// By sender.
+    rngs: Vec<Rng>,
+}
+
+impl Rates {
+    /// `None` where nobody chooses.
+    pub(crate) fn new(control: RateControl) -> Option<Self> {
+        (control != RateControl::Fixed).then(|| Self { control, controllers: BTreeMap::new(), rngs: Vec::new() })
+    }
+
+    pub(crate) fn add_node(&mut self, node: u32, streams: &Streams) {
+        self.rngs.push(streams.numbered("medium rate control", u64::from(node)));
+    }
+
+    /// Nobody will ask for the node again.
+    pub(crate) fn remove_node(&mut self, node: u32) {
+        self.controllers.retain(|&(from, to), _| from != node && to != node);
+    }
+
+    /// The rate at which `from` makes its next attempt at a frame to `to`, which brings the rate `highest` and of which
+    /// `attempt` have failed. A frame that brings another rate than the ones before begins anew.
+    pub(crate) fn choose(
+        &mut self,
+        (now, phy): (Instant, &Phy),
+        (from, to): (u32, u32),
+        highest: PhyRate,
+        attempt: u32,
+    ) -> PhyRate {
+        let new = || Controller::new(self.control, phy, highest);
+        let controller = self.controllers.entry((from, to)).or_insert_with(new);
+        if controller.highest() != highest {
+            *controller = new();
+        }
+        controller.rate(now, attempt, &mut self.rngs[from as usize])
+    }
+
+    /// What became of an attempt with DATA.
+    pub(crate) fn report(&mut self, from: u32, to: u32, rate: PhyRate, acknowledged: bool) {
+        // Absent where one of the two left meanwhile; and a rate may have become too high.
+        if let Some(controller) = self.controllers.get_mut(&(from, to)).filter(|c| rate <= c.highest()) {
+            controller.handle_outcome(rate, acknowledged);
+        }
+    }
+
+    pub(crate) fn current(&self, from: u32, to: u32) -> Option<PhyRate> {
+        self.controllers.get(&(from, to)).map(Controller::current)
+    }
+}
+
+/// One sender's choice of rates toward one receiver.
+#[derive(Debug)]
+struct Controller {
+    /// Slowest first; the last is the highest that may be used.
+    rates: Vec<PhyRate>,
+    scheme: Scheme,
+}
+
+#[derive(Debug)]
+enum Scheme {
+    Fallback(Fallback),
+    Minstrel(Minstrel),
+}
+
+impl Controller {
+    /// Starts at `highest`.
+    ///
+    /// # Panics
+    /// For [`RateControl::Fixed`], which needs none.
+    fn new(control: RateControl, phy: &Phy, highest: PhyRate) -> Self {
+        let rates: Vec<_> = phy.standard().rates().iter().copied().filter(|&rate| rate <= highest).collect();
+        let top = rates.len() - 1;
+        let scheme = match control {
+            RateControl::Fixed => unreachable!("rates that frames bring need no control"),
+            RateControl::TwoFailures => Scheme::Fallback(Fallback::two_failures(top)),
+            RateControl::Arf => Scheme::Fallback(Fallback::arf(top)),
+            RateControl::Aarf { most } => Scheme::Fallback(Fallback::aarf(top, most)),
+            RateControl::Minstrel => Scheme::Minstrel(Minstrel::new(phy, &rates)),
+        };
+        Self { rates, scheme }
+    }
+
+    /// The highest rate that it may use.
+    fn highest(&self) -> PhyRate {
+        self.rates[self.rates.len() - 1]
+    }
+
+    /// The rate of a frame's next attempt, of which `attempt` have failed.
+    fn rate(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> PhyRate {
+        let index = match &mut self.scheme {
+            Scheme::Fallback(fallback) => fallback.index(),
+            Scheme::Minstrel(minstrel) => minstrel.index(now, attempt, rng),
+        };
+        self.rates[index]
+    }
+
+    /// What became of the attempt that was made last, at this rate.
+    fn handle_outcome(&mut self, rate: PhyRate, acknowledged: bool) {
+        match &mut self.scheme {
+            Scheme::Fallback(fallback) => fallback.handle_outcome(acknowledged),
+            Scheme::Minstrel(minstrel) => {
+                let index = self.rates.iter().position(|&known| known == rate).expect("a rate of this controller");
+                minstrel.handle_outcome(index, acknowledged);
+            }
+        }
+    }
+
+    /// The rate that it now holds for the best.
+    fn current(&self) -> PhyRate {
+        self.rates[match &self.scheme {
+            Scheme::Fallback(fallback) => fallback.index(),
+            Scheme::Minstrel(minstrel) => minstrel.best(),
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_units::Streams;
+    use evenair_wifi::Standard;
+
+    use super::*;
+
+    #[test]
+    fn every_scheme_starts_at_the_highest_rate_and_uses_none_above() {
+        let phy = Phy::default_for(Standard::Dot11a);
+        let highest = phy.standard().rates()[4];
+        let schemes =
+            [RateControl::TwoFailures, RateControl::Arf, RateControl::Aarf { most: 50 }, RateControl::Minstrel];
+        for control in schemes {
+            let mut rng = Streams::new(1).stream("rate control");
+            let mut controller = Controller::new(control, &phy, highest);
+            assert_eq!((controller.current(), controller.highest()), (highest, highest), "{control:?}");
+            let mut now = Instant::ZERO;
+            for _ in 0..5_000 {
+                let rate = controller.rate(now, 0, &mut rng);
+                assert!(rate <= highest, "{control:?}");
+                controller.handle_outcome(rate, true);
+                now += evenair_units::Span::from_millis(1);
+            }
+            assert_eq!(controller.current(), highest, "{control:?}: everything arrives");
+        }
+        assert!(Rates::new(RateControl::Fixed).is_none());
+    }
+
+    #[test]
+    fn every_scheme_goes_down_where_fast_frames_fail() {
+        let phy = Phy::default_for(Standard::Dot11a);
+        let rates = phy.standard().rates();
+        for control in
+            [RateControl::TwoFailures, RateControl::Arf, RateControl::Aarf { most: 50 }, RateControl::Minstrel]
+        {
+            let mut rng = Streams::new(2).stream("rate control");
+            let mut controller = Controller::new(control, &phy, rates[7]);
+            let (mut now, mut attempt, mut slow, frames) = (Instant::ZERO, 0, 0, 4_000);
+            for _ in 0..frames {
+                let rate = controller.rate(now, attempt, &mut rng);
+                // Up to 24 Mb/s all arrives, above nothing does.
+                let arrives = rate <= rates[4];
+                controller.handle_outcome(rate, arrives);
+                attempt = if arrives { 0 } else { (attempt + 1) % 7 };
+                slow += u32::from(rate == rates[4]);
+                now += evenair_units::Span::from_millis(1);
+            }
+            assert!(slow > frames / 2, "{control:?}: {slow} of {frames} at the best rate");
+        }
+    }
+}
