@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use evenair_link::{Link, LinkConfig};
 use evenair_manager::{Charge, Command, Config, Controller, Manager, Output};
-use evenair_medium::{AfterCollision, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
+use evenair_medium::{AccessCategory, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
 use evenair_packet::{FlowKey, PacketMeta, Port, codec, parse};
 use evenair_sched::Hsfq;
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span, Streams};
@@ -136,16 +136,9 @@ impl World {
         let mut manager = Manager::new(config, Instant::ZERO);
         manager.handle_command(Instant::ZERO, Command::Insert);
 
-        let config = MediumConfig {
-            phy,
-            rts_threshold: None,
-            short_retry_limit: 7,
-            long_retry_limit: 4,
-            after_collision: AfterCollision::Eifs,
-        };
-        let mut medium = Medium::new(config, &Streams::new(seed));
-        let access_point = medium.add_node(NodeConfig { buffer: Limit::Packets(50) });
-        let station = medium.add_node(NodeConfig { buffer: Limit::Packets(50) });
+        let mut medium = Medium::new(MediumConfig::new(phy), &Streams::new(seed));
+        let access_point = medium.add_node(NodeConfig::dcf(Limit::Packets(50)));
+        let station = medium.add_node(NodeConfig::dcf(Limit::Packets(50)));
 
         let config = LinkConfig {
             rate: Some(BitRate::from_mbps(100)),
@@ -215,7 +208,7 @@ impl World {
     }
 
     fn transmit(&mut self, now: Instant, from: NodeId, to: NodeId, msdu: Bytes, frame: u32) {
-        self.medium.handle_frame(now, from, Mpdu { to: To::Node(to), msdu, rate: self.rate, frame });
+        self.medium.handle_frame(now, from, Mpdu { to: To::Node(to), msdu, rate: self.rate, category: AccessCategory::BestEffort, frame });
     }
 
     /// The station answers every second segment, as TCP does.

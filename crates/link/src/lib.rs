@@ -42,6 +42,8 @@ pub struct Link<F> {
     buffered: Bytes,
     /// When the last of `frames` will have been sent.
     free_at: Instant,
+    /// The size of the last frame, and how long it took to send: most are alike.
+    last: (Bytes, Span),
     dropped: VecDeque<F>,
 }
 
@@ -61,6 +63,7 @@ impl<F> Link<F> {
             sent: 0,
             buffered: Bytes::ZERO,
             free_at: Instant::ZERO,
+            last: (Bytes::ZERO, Span::ZERO),
             dropped: VecDeque::new(),
         }
     }
@@ -68,13 +71,17 @@ impl<F> Link<F> {
     /// A frame of `len` comes to the link; where the buffer is full it comes out of [`Self::poll_drop`]. `now` does not
     /// go back.
     pub fn handle_frame(&mut self, now: Instant, len: Bytes, frame: F) {
-        self.settle(now);
-        if !self.config.buffer.admits(self.frames.len() - self.sent, self.buffered, len) {
-            self.dropped.push_back(frame);
-            return;
+        if self.config.buffer != Limit::Unlimited {
+            self.settle(now);
+            if !self.config.buffer.admits(self.frames.len() - self.sent, self.buffered, len) {
+                self.dropped.push_back(frame);
+                return;
+            }
         }
-        let sending = self.config.rate.map_or(Span::ZERO, |rate| rate.time_for(len));
-        self.free_at = self.free_at.max(now).saturating_add(sending);
+        if self.last.0 != len {
+            self.last = (len, self.config.rate.map_or(Span::ZERO, |rate| rate.time_for(len)));
+        }
+        self.free_at = self.free_at.max(now).saturating_add(self.last.1);
         self.frames.push_back(Carried { sent_at: self.free_at, len, frame });
         self.buffered += len;
     }
@@ -82,7 +89,9 @@ impl<F> Link<F> {
     /// The next frame to have arrived by `now`, with its instant of arrival.
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Instant, F)> {
         let at = self.poll_deadline().filter(|&at| at <= now)?;
-        self.settle(now);
+        if self.sent == 0 {
+            self.settle(now);
+        }
         self.sent -= 1;
         self.frames.pop_front().map(|carried| (at, carried.frame))
     }

@@ -67,10 +67,12 @@ pub enum DropReason {
     QueueFull,
     /// There was no room, and a later pure ACK of the same connection, held there, says all that it said.
     AckSuperseded,
-    /// DATA of an upload whose held ACKs already stand for more DATA than a queue may hold. The loss tells its sender to
-    /// slow down, once for each window; an upload's window, and with it the time that its ACKs wait, would otherwise
-    /// grow without end.
+    /// DATA of an upload whose held ACKs wait in a standing queue, or stand for more DATA than a queue may hold. The loss
+    /// tells its sender to slow down, once for each window; an upload's window, and with it the time that its ACKs wait,
+    /// would otherwise grow without end.
     SenderAhead,
+    /// It was the head of a standing queue, and its sender understands no mark.
+    StandingQueue,
 }
 
 /// Something to tell.
@@ -215,6 +217,10 @@ pub struct Counters {
     pub dropped_ack_superseded: u64,
     /// Packets dropped with [`DropReason::SenderAhead`].
     pub dropped_sender_ahead: u64,
+    /// Packets dropped with [`DropReason::StandingQueue`].
+    pub dropped_standing_queue: u64,
+    /// Packets, among the released, that were marked: congestion experienced.
+    pub marked: u64,
     /// Packets held now.
     pub held: u64,
     /// Packets, among the released, that were held before.
@@ -226,6 +232,6 @@ pub struct Counters {
 impl Counters {
     /// Packets dropped for whatever reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_ack_superseded + self.dropped_sender_ahead
+        self.dropped_queue_full + self.dropped_ack_superseded + self.dropped_sender_ahead + self.dropped_standing_queue
     }
 }

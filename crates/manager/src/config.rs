@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use evenair_packet::MacAddr;
+use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
@@ -27,11 +28,14 @@ pub struct Config {
     /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
     /// held ACKs stand for.
     pub queue_limit: Limit,
+    /// When a queue is a standing one, whose sender is told to slow down; each connection then has a queue of its own
+    /// below the policy's last level. `None`: only the limit bounds what a queue holds.
+    pub aqm: Option<CodelConfig>,
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
-    /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early. More
-    /// would hand the access point a burst.
+    /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
+    /// service rate sets the pace. More would hand the access point a burst.
     pub pacing_slack: Span,
     /// The longest that [`Command::Bypass`](crate::Command) waits for the queues to drain at the service rate.
     pub drain_limit: Span,
@@ -99,6 +103,12 @@ pub enum Controller {
         /// C starts at this many thousandths of C*.
         start_permille: u32,
     },
+    /// As much is released as keeps this much medium time standing in the access point, told by the answers of the
+    /// stations: no rate is guessed.
+    Queue {
+        /// The medium time; a packet more of it may be there, so that the medium never waits for the box.
+        target: Span,
+    },
     /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
     Fixed(BitRate),
 }
@@ -137,6 +147,8 @@ pub enum ConfigError {
     ZeroRate,
     /// An interval, or a drain limit, of zero.
     ZeroSpan,
+    /// A target of the queues of zero, or above their interval.
+    Target(Span),
     /// A rate above [`Config::MAX_RATE`].
     HighRate(BitRate),
     /// A span above [`Config::MAX_SPAN`].
@@ -158,15 +170,20 @@ impl Default for Policy {
 }
 
 impl Default for Controller {
-    /// The published rule with the published interval and step.
+    /// By the access point's queue, which is kept at a few milliseconds.
     fn default() -> Self {
-        Self::Published {
-            interval: Span::from_secs(1),
-            delta: BitRate::from_kbps(100),
-            tolerance_permille: 30,
-            start_permille: 900,
-        }
+        Self::Queue { target: Span::from_millis(3) }
     }
+}
+
+impl Controller {
+    /// The published rule with the published interval and step.
+    pub const PUBLISHED: Self = Self::Published {
+        interval: Span::from_secs(1),
+        delta: BitRate::from_kbps(100),
+        tolerance_permille: 30,
+        start_permille: 900,
+    };
 }
 
 impl Config {
@@ -174,6 +191,9 @@ impl Config {
     pub const MAX_RATE: BitRate = BitRate::from_mbps(1_000_000);
     /// The longest interval, slack or drain limit: a day.
     pub const MAX_SPAN: Span = Span::from_secs(86_400);
+    /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a station's
+    /// turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
+    pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) };
 
     /// A configuration for this PHY with every other value at its default, and no station known.
     pub fn new(phy: Phy) -> Self {
@@ -186,7 +206,8 @@ impl Config {
             controller: Controller::default(),
             stations: Vec::new(),
             default_rate,
-            queue_limit: Limit::Packets(100),
+            queue_limit: Limit::Packets(1000),
+            aqm: Some(Self::AQM),
             held_limit: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
@@ -206,6 +227,12 @@ impl Config {
         }
         not_long(self.drain_limit)?;
         not_long(self.pacing_slack)?;
+        if let Some(aqm) = self.aqm {
+            not_long(aqm.interval)?;
+            if aqm.target == Span::ZERO || aqm.target > aqm.interval {
+                return Err(ConfigError::Target(aqm.target));
+            }
+        }
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
             return Err(ConfigError::QueueLimit);
@@ -271,6 +298,8 @@ impl Level {
 impl Controller {
     fn check(&self) -> Result<(), ConfigError> {
         match *self {
+            Self::Queue { target } if target == Span::ZERO => Err(ConfigError::ZeroSpan),
+            Self::Queue { target } => not_long(target),
             Self::Fixed(rate) if rate == BitRate::ZERO => Err(ConfigError::ZeroRate),
             Self::Published { delta, .. } if delta == BitRate::ZERO => Err(ConfigError::ZeroRate),
             Self::Published { interval, .. } if interval == Span::ZERO => Err(ConfigError::ZeroSpan),
@@ -305,9 +334,10 @@ impl fmt::Display for ConfigError {
             Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
             Self::UnknownRate(rate) => write!(f, "{rate} Mb/s is not a rate of the PHY's standard"),
             Self::ZeroRate => f.write_str("a service rate or step is zero: it must be positive"),
-            Self::ZeroSpan => f.write_str("an interval or drain limit is zero: it must be positive"),
+            Self::ZeroSpan => f.write_str("an interval, target or drain limit is zero: it must be positive"),
+            Self::Target(span) => write!(f, "a queue's target is {span}: it must be above zero and up to its interval"),
             Self::HighRate(rate) => write!(f, "a service rate or step is {rate}: the most is {}", Config::MAX_RATE),
-            Self::LongSpan(span) => write!(f, "an interval, slack or drain limit is {span}: the most is a day"),
+            Self::LongSpan(span) => write!(f, "an interval, target, slack or drain limit is {span}: the most is a day"),
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),

@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use evenair_packet::codec::{CodecError, Reader, Write};
+use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
@@ -26,6 +27,10 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     }
     put_rate(config.default_rate, out);
     put_limit(config.queue_limit, out);
+    out.put_option(config.aqm, |out, aqm| {
+        out.put_u64(aqm.target.as_nanos());
+        out.put_u64(aqm.interval.as_nanos());
+    });
     out.put_option(config.held_limit, Write::put_u32);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
@@ -50,10 +55,15 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         })?,
         default_rate: read_rate(reader)?,
         queue_limit: read_limit(reader)?,
+        aqm: reader.option(|r| Ok(CodelConfig { target: read_span(r)?, interval: read_span(r)? }))?,
         held_limit: reader.option(Reader::u32)?,
-        pacing_slack: Span::from_nanos(reader.u64()?),
-        drain_limit: Span::from_nanos(reader.u64()?),
+        pacing_slack: read_span(reader)?,
+        drain_limit: read_span(reader)?,
     })
+}
+
+fn read_span(reader: &mut Reader<'_>) -> Result<Span, CodecError> {
+    reader.u64().map(Span::from_nanos)
 }
 
 /// A rate is told by a standard that has it and its bit rate.
@@ -155,18 +165,23 @@ fn put_controller(controller: Controller, out: &mut Vec<u8>) {
             out.put_u8(1);
             out.put_u64(rate.as_bps());
         }
+        Controller::Queue { target } => {
+            out.put_u8(2);
+            out.put_u64(target.as_nanos());
+        }
     }
 }
 
 fn read_controller(reader: &mut Reader<'_>) -> Result<Controller, CodecError> {
     Ok(match reader.u8()? {
         0 => Controller::Published {
-            interval: Span::from_nanos(reader.u64()?),
+            interval: read_span(reader)?,
             delta: BitRate::from_bps(reader.u64()?),
             tolerance_permille: reader.u32()?,
             start_permille: reader.u32()?,
         },
         1 => Controller::Fixed(BitRate::from_bps(reader.u64()?)),
+        2 => Controller::Queue { target: read_span(reader)? },
         tag => return Err(CodecError::Tag(tag)),
     })
 }
@@ -231,6 +246,7 @@ mod tests {
             controller: Controller::Fixed(BitRate::from_kbps(4_890)),
             stations: [station(1, rates[0], None), station(2, rates[3], Some(ClassId(2)))].into(),
             queue_limit: Limit::Bytes(Bytes(150_000)),
+            aqm: None,
             held_limit: Some(14_336),
             ..Config::new(adwiser_80211b())
         }

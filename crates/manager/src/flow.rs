@@ -12,6 +12,7 @@ use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::Direction;
+use crate::answers::Answers;
 use crate::station::StationId;
 use crate::tcp::Tcp;
 
@@ -43,6 +44,7 @@ pub(crate) struct Flow {
     /// The direction that its packets speak for.
     pub(crate) leaning: Direction,
     pub(crate) tcp: Tcp,
+    pub(crate) answers: Answers,
     /// Its queue.
     pub(crate) leaf: Option<NodeId>,
     /// Packets held.
@@ -50,6 +52,8 @@ pub(crate) struct Flow {
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     pub(crate) dropped: u64,
+    /// Its queue is a standing one, and it is an upload: its next new packet of DATA tells so, if it still stands then.
+    pub(crate) told_by_next: bool,
     up_volume: u64,
     down_volume: u64,
 }
@@ -82,11 +86,13 @@ impl Flow {
             direction: guess,
             leaning: guess,
             tcp: Tcp::default(),
+            answers: Answers::default(),
             leaf: None,
             held: 0,
             released: Bytes::ZERO,
             from_wlan: Bytes::ZERO,
             dropped: 0,
+            told_by_next: false,
             up_volume: 0,
             down_volume: 0,
         }
@@ -94,9 +100,10 @@ impl Flow {
 
     /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection.
     pub(crate) fn note_packet(&mut self, ingress: Port, tcp: &TcpMeta) {
-        if tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK) {
+        if tcp.begins() {
             (self.up_volume, self.down_volume) = (0, 0);
             self.leaning = first_guess(ingress, tcp);
+            self.told_by_next = false;
         }
         match ingress {
             Port::Wlan => self.up_volume += tcp.payload.0,
@@ -116,8 +123,16 @@ impl Flow {
     /// Whether its ACKs that are held stand for more packets of its DATA than a queue may hold.
     pub(crate) fn is_ahead(&self, limit: Limit) -> bool {
         const FULL_SIZE: Bytes = Bytes(1500);
-        let packets = u64::from(self.held) * u64::from(self.tcp.upload_ratio_milli()) / 1_000;
-        self.direction == Direction::Up && !limit.admits(packets as usize, FULL_SIZE * packets, FULL_SIZE)
+        let packets = self.data_packets(self.held as usize);
+        self.direction == Direction::Up && !limit.admits(packets, FULL_SIZE * packets as u64, FULL_SIZE)
+    }
+
+    /// The packets of its DATA that so many held packets stand for.
+    pub(crate) fn data_packets(&self, held: usize) -> usize {
+        match self.direction {
+            Direction::Up => (held as u64 * u64::from(self.tcp.upload_ratio_milli()) / 1_000) as usize,
+            Direction::Down => held,
+        }
     }
 
     /// Segments of its data for each ACK, in thousandths.

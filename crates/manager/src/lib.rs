@@ -1,7 +1,8 @@
 //! The inline manager, sans I/O.
 //!
-//! It sits between a wire and the access points of one contention domain and serves a virtual server a little below
-//! what the medium carries, so that the queue forms here and not in the access points; then it decides who gets what.
+//! It sits between a wire and the access points of one contention domain and releases no more than keeps the medium
+//! busy, so that the queue forms here and not in the access points; then it decides who gets what, and tells senders
+//! whose queue stands.
 //! TCP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
 //! ACK stands for the data it releases. Everything else passes at once; what it costs the medium is charged.
 //!
@@ -25,6 +26,7 @@
 
 extern crate alloc;
 
+mod answers;
 mod api;
 mod config;
 mod config_codec;
@@ -35,6 +37,7 @@ mod queues;
 mod rate;
 pub mod record;
 mod server;
+mod standing;
 mod station;
 mod tcp;
 
@@ -43,4 +46,5 @@ pub use api::{
     Report, StationReport,
 };
 pub use config::{Charge, ClassId, Config, ConfigError, Controller, Level, Policy, StationConfig};
+pub use evenair_sched::CodelConfig;
 pub use manager::Manager;

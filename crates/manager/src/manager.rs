@@ -1,20 +1,23 @@
 //! The manager: what happens to a packet, from in to out.
 
+mod path;
+mod upkeep;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
-use evenair_sched::NodeId;
-use evenair_units::{BitRate, Bytes, Instant};
+use evenair_packet::{PacketMeta, Port};
+use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
-use crate::cost::{Load, Medium, Packets};
+use crate::cost::Medium;
 use crate::flow::{Flow, FlowId, Flows};
-use crate::queues::{Held, Queues, Room, Service};
+use crate::queues::{Held, Queues};
 use crate::rate::ServiceRate;
 use crate::server::Server;
-use crate::station::{StationId, Stations};
-use crate::{Command, Config, Counters, DropReason, Event, FlowReport, Mode, Observation, Output, Reason, Report};
+use crate::standing::Standing;
+use crate::station::Stations;
+use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
 #[derive(Clone, Debug)]
@@ -28,6 +31,7 @@ pub struct Manager<P> {
     flows: Flows,
     queues: Queues<P>,
     server: Server,
+    standing: Standing,
     rate: ServiceRate,
     counters: Counters,
     outputs: VecDeque<Output<P>>,
@@ -50,6 +54,7 @@ impl<P> Manager<P> {
             flows: Flows::default(),
             queues: Queues::new(&config),
             server: Server::new(config.pacing_slack, now),
+            standing: Standing::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             counters: Counters::default(),
             outputs: VecDeque::new(),
@@ -61,11 +66,18 @@ impl<P> Manager<P> {
     /// Takes a packet that came in. `now` never goes back.
     pub fn handle_packet(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         self.counters.received += 1;
+        if meta.ingress == Port::Wlan {
+            self.standing.hear(now);
+        }
+        let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
         match self.classify(now, meta) {
-            Some((id, tcp)) => match meta.ingress {
-                Port::Wire => self.toward_wlan(now, Held { packet, flow: id, tcp: tcp.clone(), ip_len: meta.ip_len() }),
-                Port::Wlan => self.toward_wire(packet, id, tcp, meta.ip_len()),
-            },
+            Some((flow, tcp)) => {
+                let held = Held { packet, flow, tcp: tcp.clone(), ip_len: meta.ip_len(), takes_marks, since: now };
+                match meta.ingress {
+                    Port::Wire => self.toward_wlan(now, held),
+                    Port::Wlan => self.toward_wire(now, held),
+                }
+            }
             None => self.pass(now, packet, meta),
         }
         self.serve(now);
@@ -126,12 +138,30 @@ impl<P> Manager<P> {
     pub fn poll_deadline(&self) -> Option<(Instant, Reason)> {
         let mut deadline = (self.rate.next_tick(), Reason::Tick);
         if !self.queues.is_empty() {
-            deadline = deadline.min((self.server.free_at(), Reason::Release));
+            deadline = deadline.min((self.free_at(), Reason::Release));
         }
         if self.mode == Mode::Draining {
             deadline = deadline.min((self.drain_until, Reason::DrainLimit));
         }
         Some(deadline)
+    }
+
+    /// When the next packet may be released.
+    fn free_at(&self) -> Instant {
+        match self.config.controller {
+            Controller::Queue { target } => self.standing.ready_at(target, self.next_airtime()),
+            Controller::Published { .. } | Controller::Fixed(_) => self.server.free_at(),
+        }
+    }
+
+    /// The medium time of the packet whose turn it is, alone.
+    fn next_airtime(&self) -> Span {
+        self.queues.peek().map_or(Span::ZERO, |head| self.medium.packet_airtime(head.ip_len, self.rate_of(head.flow)))
+    }
+
+    /// The PHY rate of a connection's station.
+    fn rate_of(&self, id: FlowId) -> PhyRate {
+        self.stations.get(self.flows.get(id).station).rate
     }
 
     /// The mode.
@@ -197,277 +227,6 @@ impl<P> Manager<P> {
         }
         self.mode = mode;
         self.tell(Event::ModeChanged(mode));
-    }
-}
-
-/// Packets in.
-impl<P> Manager<P> {
-    /// The connection of a TCP packet between one station and the wire. `None` for all that is not held.
-    fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, &'m TcpMeta)> {
-        let mac = match meta.ingress {
-            Port::Wlan => meta.src,
-            Port::Wire => meta.dst,
-        };
-        if mac.is_multicast() || meta.dst.is_multicast() {
-            return None;
-        }
-        let station = self.station(now, mac);
-        let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp()?);
-        let (key, forward) = FlowKey::of(ip)?;
-        let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
-        let found = match (self.flows.find(&key, now), station) {
-            (Some(found), _) => Some(found),
-            (None, Some(station)) => self.track(now, Flow::new(key, station, meta.ingress, tcp)),
-            (None, None) => None,
-        };
-        let Some(id) = found else {
-            self.counters.untracked += 1;
-            return None;
-        };
-        self.flows.get_mut(id).note_packet(meta.ingress, tcp);
-        self.settle(now, id, station);
-        Some((id, tcp))
-    }
-
-    fn station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
-        let (id, new) = self.stations.seen(mac, &self.medium, now)?;
-        if new {
-            self.tell(Event::StationLearned(mac));
-        }
-        Some(id)
-    }
-
-    fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
-        if self.flows.is_full() {
-            let evicted = self.flows.evict()?;
-            forget(evicted, &mut self.queues, &mut self.stations);
-        }
-        self.stations.get_mut(flow.station).flows += 1;
-        Some(self.flows.insert(flow, now))
-    }
-
-    /// Moves a connection, with all it holds, to the queue of its present station and direction. All of it, because its
-    /// packets must not pass each other.
-    fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
-        let flow = self.flows.get_mut(id);
-        let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
-        if (flow.station, flow.direction) == (station, direction) {
-            return;
-        }
-        self.stations.get_mut(flow.station).flows -= 1;
-        self.stations.get_mut(station).flows += 1;
-        (flow.station, flow.direction) = (station, direction);
-        let Some(old) = flow.leaf.take() else { return };
-        let held = self.queues.take(old, id);
-        self.queues.detach(old);
-        if !held.is_empty() {
-            let leaf = self.leaf(id);
-            held.into_iter().for_each(|held| self.queues.push(leaf, held, now));
-        }
-    }
-
-    /// The queue of a connection, made if need be.
-    fn leaf(&mut self, id: FlowId) -> NodeId {
-        let flow = self.flows.get_mut(id);
-        if let Some(leaf) = flow.leaf {
-            return leaf;
-        }
-        let leaf = self.queues.attach(id, flow, self.stations.get(flow.station));
-        flow.leaf = Some(leaf);
-        leaf
-    }
-
-    fn toward_wire(&mut self, packet: P, id: FlowId, tcp: &TcpMeta, ip_len: Bytes) {
-        let flow = self.flows.get_mut(id);
-        flow.from_wlan += ip_len;
-        let crossed = flow.tcp.note_arrival(tcp, ip_len);
-        self.rate.note_crossed(&self.medium, &crossed, self.stations.get(flow.station).rate);
-        let ahead = self.mode == Mode::Inserted && tcp.payload.0 > 0 && flow.is_ahead(self.config.queue_limit);
-        if ahead && flow.tcp.tell_to_slow_down() {
-            return self.discard(packet, id, DropReason::SenderAhead);
-        }
-        self.release(packet, Port::Wire);
-    }
-
-    fn toward_wlan(&mut self, now: Instant, held: Held<P>) {
-        if self.mode == Mode::Bypassed {
-            self.account_release(&held);
-            return self.release(held.packet, Port::Wlan);
-        }
-        let leaf = self.leaf(held.flow);
-        loop {
-            match self.queues.make_room(leaf, &held) {
-                Room::Enough => break,
-                Room::Made(head, reason) => {
-                    self.flows.get_mut(head.flow).held -= 1;
-                    self.discard(head.packet, head.flow, reason);
-                }
-                Room::None(reason) => return self.discard(held.packet, held.flow, reason),
-            }
-        }
-        self.flows.get_mut(held.flow).held += 1;
-        if self.queues.is_empty() && self.server.wake(now) {
-            self.queues.end_service();
-        }
-        self.queues.push(leaf, held, now);
-    }
-
-    /// Lets a packet pass that is not held, and charges what it takes of the medium.
-    fn pass(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
-        if self.mode != Mode::Bypassed {
-            let ip_len = meta.ip_len();
-            let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
-            if !mac.is_multicast() {
-                let known = self.station(now, mac);
-                let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
-                let load = Load([Packets::one(ip_len), Packets::default(), Packets::default()]);
-                self.server.bypass(self.rate.wait(&self.medium, &load, rate));
-            }
-            if meta.dst.is_multicast() {
-                // From a station it goes up as a unicast to its access point, which then broadcasts it.
-                self.server.bypass(self.rate.stretch(self.medium.broadcast_airtime(ip_len)));
-            }
-        }
-        self.release(packet, meta.ingress.opposite());
-    }
-}
-
-/// Packets out.
-impl<P> Manager<P> {
-    /// Releases what the server is free for.
-    fn serve(&mut self, now: Instant) {
-        while self.mode != Mode::Bypassed && self.server.free_at() <= now && !self.queues.is_empty() {
-            let Some((held, load)) = self.pop(now) else { break };
-            let rate = self.stations.get(self.flows.get(held.flow).station).rate;
-            self.server.release(now, self.rate.wait(&self.medium, &load, rate));
-            self.note_unanswered(&held.tcp, &load, rate);
-            self.counters.queued += 1;
-            self.release(held.packet, Port::Wlan);
-        }
-        if self.mode == Mode::Draining && self.queues.is_empty() {
-            self.set_mode(now, Mode::Bypassed);
-        }
-    }
-
-    /// Patience with draining has ended: everything goes out in the order of service.
-    fn release_all(&mut self, now: Instant) {
-        while let Some((held, _)) = self.pop(now) {
-            self.counters.queued += 1;
-            self.release(held.packet, Port::Wlan);
-        }
-        self.set_mode(now, Mode::Bypassed);
-    }
-
-    fn pop(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
-        let (flows, stations) = (&mut self.flows, &self.stations);
-        let mut load = Load::default();
-        let held = self.queues.pop(now, |held| {
-            let flow = flows.get_mut(held.flow);
-            flow.held -= 1;
-            flow.released += held.ip_len;
-            load = flow.tcp.note_release(&held.tcp, held.ip_len);
-            Service { bits: load.bits(), capacity: stations.get(flow.station).capacity }
-        })?;
-        Some((held, load))
-    }
-
-    /// What is released without being held changes what its connection has sent all the same.
-    fn account_release(&mut self, held: &Held<P>) {
-        let flow = self.flows.get_mut(held.flow);
-        flow.released += held.ip_len;
-        let load = flow.tcp.note_release(&held.tcp, held.ip_len);
-        let rate = self.stations.get(flow.station).rate;
-        self.note_unanswered(&held.tcp, &load, rate);
-    }
-
-    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
-    fn note_unanswered(&mut self, tcp: &TcpMeta, load: &Load, rate: PhyRate) {
-        if tcp.payload == Bytes::ZERO {
-            let own = Load([load.0[0], Packets::default(), Packets::default()]);
-            self.rate.note_crossed(&self.medium, &own, rate);
-        }
-    }
-
-    fn release(&mut self, packet: P, port: Port) {
-        self.counters.released += 1;
-        self.outputs.push_back(Output::Release { packet, port, edits: Edits::NONE });
-    }
-
-    fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
-        self.flows.get_mut(flow).dropped += 1;
-        match reason {
-            DropReason::QueueFull => self.counters.dropped_queue_full += 1,
-            DropReason::AckSuperseded => self.counters.dropped_ack_superseded += 1,
-            DropReason::SenderAhead => self.counters.dropped_sender_ahead += 1,
-        }
-        self.outputs.push_back(Output::Drop { packet, reason });
-    }
-}
-
-/// From time to time.
-impl<P> Manager<P> {
-    fn tick(&mut self, now: Instant) {
-        let account = self.server.take_account(now, !self.queues.is_empty());
-        let before = (self.rate.rate(), self.rate.capacity());
-        if self.mode == Mode::Bypassed {
-            self.rate.measure(now, account.elapsed);
-        } else {
-            self.rate.tick(now, account);
-            self.set_capacity(now);
-        }
-        self.tell_rate(before);
-        self.queues.age();
-        let (queues, stations) = (&mut self.queues, &mut self.stations);
-        self.flows.expire(now, |flow| forget(flow, queues, stations));
-        self.stations.expire(now);
-    }
-
-    fn update_capacity(&mut self, now: Instant) {
-        let before = (self.rate.rate(), self.rate.capacity());
-        self.set_capacity(now);
-        self.tell_rate(before);
-    }
-
-    /// C* of the active queues. Where there are none, the last one stands: nothing is known of who comes next.
-    fn set_capacity(&mut self, now: Instant) {
-        if let Some(capacity) = self.queues.capacity(&self.stations, now) {
-            self.rate.set_capacity(capacity);
-        }
-    }
-
-    fn tell_rate(&mut self, before: (BitRate, BitRate)) {
-        let (service_rate, capacity) = (self.rate.rate(), self.rate.capacity());
-        if before != (service_rate, capacity) {
-            self.tell(Event::RateChanged { service_rate, capacity });
-        }
-    }
-
-    /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
-    fn reconfigure(&mut self, now: Instant, config: Config) {
-        let before = (self.rate.rate(), self.rate.capacity());
-        self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
-        self.stations.reconfigure(&config, &self.medium, now);
-        self.server.set_slack(config.pacing_slack);
-        self.rebuild_queues(&config, now);
-        let capacity = self.queues.capacity(&self.stations, now);
-        let capacity = capacity.unwrap_or_else(|| configured_capacity(&config, &self.medium, &self.stations));
-        self.server.take_account(now, !self.queues.is_empty());
-        self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
-        self.config = config;
-        self.tell_rate(before);
-    }
-
-    fn rebuild_queues(&mut self, config: &Config, now: Instant) {
-        let fresh = Queues::new(config);
-        let mut old = core::mem::replace(&mut self.queues, fresh);
-        for id in self.flows.ids() {
-            self.flows.get_mut(id).leaf = None;
-        }
-        let capacity = self.rate.capacity();
-        while let Some(held) = old.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {
-            let leaf = self.leaf(held.flow);
-            self.queues.push(leaf, held, now);
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use evenair_packet::TcpMeta;
-use evenair_sched::{Hsfq, NodeId};
+use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::mixed_capacity;
 
@@ -28,6 +28,10 @@ pub(crate) struct Held<P> {
     pub(crate) flow: FlowId,
     pub(crate) tcp: TcpMeta,
     pub(crate) ip_len: Bytes,
+    /// Its transport understands marks of congestion (RFC 3168).
+    pub(crate) takes_marks: bool,
+    /// Since when.
+    pub(crate) since: Instant,
 }
 
 /// What tells the children of a node apart.
@@ -60,6 +64,7 @@ struct Node {
     mixture: BitRate,
     users: u32,
     bytes: Bytes,
+    codel: Codel,
     last_held: Instant,
     in_recent: bool,
 }
@@ -68,6 +73,7 @@ struct Node {
 pub(crate) struct Queues<P> {
     levels: Vec<Level>,
     limit: Limit,
+    aqm: Option<CodelConfig>,
     /// Of all queues together, in packets.
     held_limit: usize,
     hsfq: Hsfq<Held<P>>,
@@ -92,8 +98,9 @@ impl Node {
 impl<P> Queues<P> {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            levels: config.policy.levels.clone(),
+            levels: levels(config),
             limit: config.queue_limit,
+            aqm: config.aqm,
             held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
             hsfq: Hsfq::new(),
             nodes: Vec::new(),
@@ -137,6 +144,7 @@ impl<P> Queues<P> {
             mixture: capacity,
             users: 0,
             bytes: Bytes::ZERO,
+            codel: Codel::default(),
             last_held: Instant::ZERO,
             in_recent: false,
         };
@@ -199,10 +207,41 @@ impl<P> Queues<P> {
         if queue.front().filter(superseded).is_none() {
             return Room::None(DropReason::QueueFull);
         }
-        let head = self.hsfq.drop_head(leaf).expect("the head was just seen");
+        let head = self.drop_head(leaf).expect("the head was just seen");
+        Room::Made(head, DropReason::AckSuperseded)
+    }
+
+    /// The head whose turn it is.
+    pub(crate) fn peek(&self) -> Option<&Held<P>> {
+        self.hsfq.peek().map(|(_, head)| head)
+    }
+
+    /// The head whose turn it is, and whether its sender is to be told that its queue is a standing one. To be asked once
+    /// for each head. `data_packets` tells for how many packets of DATA a queue stands.
+    pub(crate) fn judge(
+        &mut self,
+        now: Instant,
+        data_packets: impl FnOnce(&Held<P>, usize) -> usize,
+    ) -> Option<(&Held<P>, Verdict)> {
+        let (leaf, head) = self.hsfq.peek()?;
+        let Some(aqm) = &self.aqm else { return Some((head, Verdict::Serve)) };
+        let short = data_packets(head, self.hsfq.queue(leaf).len()) <= SHORT;
+        let node = self.nodes[leaf.index()].as_mut().expect("a node of the tree is known here");
+        let verdict = node.codel.judge(now, now.saturating_since(head.since), short, aqm);
+        Some((head, verdict))
+    }
+
+    /// Takes the head whose turn it is out, unserved.
+    pub(crate) fn drop_next(&mut self) -> Option<Held<P>> {
+        let (leaf, _) = self.hsfq.peek()?;
+        self.drop_head(leaf)
+    }
+
+    fn drop_head(&mut self, leaf: NodeId) -> Option<Held<P>> {
+        let head = self.hsfq.drop_head(leaf)?;
         let node = self.node(leaf);
         node.bytes = node.bytes - head.ip_len;
-        Room::Made(head, DropReason::AckSuperseded)
+        Some(head)
     }
 
     /// Takes the packet whose turn it is; `service` tells what it is served as.
@@ -304,6 +343,21 @@ impl<P> Queues<P> {
 /// An upload's sender is told to slow down when its ACKs stand for as many packets of DATA as the limit says. Until it
 /// has, its window goes on growing, and then a loss makes every packet a duplicate ACK: these are to find room.
 const ACKS_PER_PACKET: usize = 4;
+
+/// A queue that stands for no more packets of DATA than this is not a standing one, however long they wait for their
+/// turns: with fewer under way a loss is not noticed by duplicate ACKs (RFC 5681, 3.2: three of them), and costs its
+/// connection a timeout.
+const SHORT: usize = 4;
+
+/// The policy's levels. Where standing queues are told apart, each connection has a queue of its own, whose wait is its
+/// own doing and no other's.
+fn levels(config: &Config) -> Vec<Level> {
+    let mut levels = config.policy.levels.clone();
+    if config.aqm.is_some() && !levels.contains(&Level::Flow) {
+        levels.push(Level::Flow);
+    }
+    levels
+}
 
 /// Whether a queue has room.
 #[derive(Clone, Debug)]

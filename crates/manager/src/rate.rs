@@ -56,6 +56,7 @@ impl ServiceRate {
         this.next_tick = now + this.interval();
         this.rate = match controller {
             Controller::Fixed(rate) => rate,
+            Controller::Queue { .. } => capacity,
             Controller::Published { start_permille, .. } => {
                 capacity.mul_div(u64::from(start_permille), 1_000).max(this.floor())
             }
@@ -106,10 +107,19 @@ impl ServiceRate {
         let before = core::mem::replace(&mut self.capacity, capacity);
         match (self.controller, self.charge) {
             (Controller::Fixed(_), _) => {}
+            // It is the medium's own speed, and was measured as a part of C*.
+            (Controller::Queue { .. }, _) => self.rate = self.rate.mul_div(capacity.as_bps(), before.as_bps()),
             (Controller::Published { .. }, Charge::Airtime) => {
                 self.rate = self.rate.mul_div(capacity.as_bps(), before.as_bps()).clamp(self.floor(), capacity);
             }
             (Controller::Published { .. }, Charge::Bits) => self.rate = self.rate.clamp(self.floor(), capacity),
+        }
+    }
+
+    /// The medium was seen to work at `speed.0 / speed.1` of what the formulas say.
+    pub(crate) fn set_speed(&mut self, (numerator, denominator): (u64, u64)) {
+        if matches!(self.controller, Controller::Queue { .. }) {
+            self.rate = self.capacity.mul_div(numerator, denominator).max(BitRate::from_bps(1));
         }
     }
 
@@ -139,7 +149,7 @@ impl ServiceRate {
     fn interval(&self) -> Span {
         match self.controller {
             Controller::Published { interval, .. } => interval,
-            Controller::Fixed(_) => DEFAULT_INTERVAL,
+            Controller::Queue { .. } | Controller::Fixed(_) => DEFAULT_INTERVAL,
         }
     }
 
@@ -155,7 +165,7 @@ mod tests {
     const SECOND: Span = Span::from_secs(1);
 
     fn published() -> Controller {
-        Controller::default()
+        Controller::PUBLISHED
     }
 
     fn mbps(milli: u64) -> BitRate {

@@ -20,7 +20,7 @@ use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
 use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x02";
+const MAGIC: [u8; 8] = *b"evenair\x03";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -261,6 +261,7 @@ impl DecisionLog {
                 self.bytes.put_u64(number(packet));
                 self.bytes.put_u8((*port == Port::Wlan).into());
                 self.bytes.put_option(edits.dscp, Write::put_u8);
+                self.bytes.put_u8(edits.congestion.into());
             }
             Output::Drop { packet, reason } => {
                 self.bytes.put_u8(TAG_DROP);
@@ -269,6 +270,7 @@ impl DecisionLog {
                     DropReason::QueueFull => 0,
                     DropReason::AckSuperseded => 1,
                     DropReason::SenderAhead => 2,
+                    DropReason::StandingQueue => 3,
                 });
             }
             Output::Event(event) => {

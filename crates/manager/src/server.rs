@@ -1,4 +1,5 @@
-//! The virtual server: when the next packet may be released.
+//! The virtual server: when the next packet may be released, where a service rate sets the pace (see `standing` for the
+//! controller that goes by answers).
 //!
 //! The medium is the real server. This one takes as long for each packet as the medium would at the service rate, so
 //! that the queue forms in front of it and not in the access point. Traffic that is not held (UDP, broadcasts) uses the

@@ -92,6 +92,8 @@ struct Side {
     window: u16,
     /// Bytes that its duplicate ACKs have released ahead of the cumulative one.
     ahead: u64,
+    /// It has sent SACK blocks: where it means data behind a hole, it says so.
+    sacks: bool,
     /// Its MSS option: the largest segment it receives.
     mss: Option<u16>,
     /// Mean bytes of DATA in its segments, in 1/16 byte; none seen yet: `None`.
@@ -111,6 +113,7 @@ impl Default for Side {
             acked: None,
             window: 0,
             ahead: 0,
+            sacks: false,
             mss: None,
             segment_16: None,
             header: USUAL_HEADER,
@@ -151,7 +154,12 @@ impl Tcp {
         Load([own, self.wire.packets(covered.bytes()), Packets::default()])
     }
 
-    /// Whether a loss now would tell the WLAN's end something new: once for each window, which is how often its
+    /// Whether this segment of the WLAN's end, not noted yet, is new: all of it is behind what was seen so far.
+    pub(crate) fn is_new(&self, tcp: &TcpMeta) -> bool {
+        self.wlan.sent.is_none_or(|sent| !after(sent, tcp.seq))
+    }
+
+    /// Whether a loss or a mark now would tell the WLAN's end something new: once for each window, which is how often its
     /// congestion control reacts (RFC 5681, 4.3). True counts as told.
     pub(crate) fn tell_to_slow_down(&mut self) -> bool {
         let heard = self.told_at.is_none();
@@ -173,7 +181,7 @@ impl Tcp {
 
     /// A SYN without ACK begins another connection between the same ports.
     fn restart_on_syn(&mut self, tcp: &TcpMeta) {
-        if tcp.flags.contains(TcpFlags::SYN) && !tcp.flags.contains(TcpFlags::ACK) {
+        if tcp.begins() {
             *self = Self::default();
         }
     }
@@ -224,10 +232,11 @@ impl Side {
         if tcp.is_pure_ack() {
             self.pure_ack = ip_len;
         }
+        self.sacks |= tcp.sack;
         let Some(acked) = self.acked.replace(tcp.ack) else { return NOTHING };
         let outstanding = peer.sent.map_or(0, |sent| forward(acked, sent));
         if tcp.ack == acked {
-            let duplicate = tcp.is_pure_ack() && outstanding > self.ahead && (tcp.sack || same_window);
+            let duplicate = tcp.is_pure_ack() && outstanding > self.ahead && (tcp.sack || same_window && !self.sacks);
             let released = if duplicate { peer.segment().min(outstanding - self.ahead) } else { 0 };
             self.ahead += released;
             return Covered::Duplicate(released);
@@ -240,6 +249,11 @@ impl Side {
         let covered = forward(acked, tcp.ack).min(outstanding);
         let released = covered.saturating_sub(self.ahead);
         self.ahead -= covered - released;
+        if self.sacks && !tcp.sack {
+            // No hole is left. What is left of these were duplicates that told of no arrival: answers to segments that
+            // were sent twice.
+            self.ahead = 0;
+        }
         if tcp.is_pure_ack() && covered >= peer.segment() {
             self.note_ratio(covered * 1_000 / peer.segment());
         }
@@ -276,7 +290,7 @@ fn pass(sender: &mut Side, peer: &Side, tcp: &TcpMeta, ip_len: Bytes) -> (Packet
 }
 
 /// Whether sequence number `a` is behind (further than) `b`, modulo 2^32 (RFC 9293, 3.4).
-fn after(a: u32, b: u32) -> bool {
+pub(crate) fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
@@ -291,14 +305,14 @@ pub(crate) fn supersedes(later: &TcpMeta, earlier: &TcpMeta) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use evenair_packet::TcpFlags;
 
     const DATA: Bytes = Bytes(1500);
     const ACK: Bytes = Bytes(52);
 
-    fn segment(seq: u32, ack: u32, payload: u64) -> TcpMeta {
+    pub(crate) fn segment(seq: u32, ack: u32, payload: u64) -> TcpMeta {
         TcpMeta {
             src_port: 1,
             dst_port: 2,
@@ -310,6 +324,7 @@ mod tests {
             window_scale: None,
             mss: None,
             sack: false,
+            timestamps: None,
         }
     }
 
@@ -369,6 +384,20 @@ mod tests {
         }
         assert_eq!(released(&mut tcp, &ack(1, 10)), 8_000 - 3_000);
         assert_eq!(released(&mut tcp, &ack(1, 10)), 0, "nothing is outstanding");
+    }
+
+    #[test]
+    fn answers_to_what_was_sent_twice_release_nothing_of_what_follows() {
+        let mut tcp = upload(1, 20);
+        let sack = |segments| TcpMeta { sack: true, ..ack(1, segments) };
+        assert_eq!(released(&mut tcp, &ack(1, 2)), 2_000);
+        // Two without blocks, before any with them: taken for arrivals. Then two that are.
+        assert_eq!([0; 2].map(|_| released(&mut tcp, &ack(1, 2))), [699; 2]);
+        assert_eq!([0; 2].map(|_| released(&mut tcp, &sack(2))), [699; 2]);
+        assert_eq!([0; 2].map(|_| released(&mut tcp, &ack(1, 2))), [0; 2], "now it is known that it says what arrived");
+        // The hole is filled: the ACK covers three, four had been taken for arrivals.
+        assert_eq!(released(&mut tcp, &ack(1, 5)), 0);
+        assert_eq!(released(&mut tcp, &ack(1, 7)), 2_000);
     }
 
     #[test]

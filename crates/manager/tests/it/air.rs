@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use evenair_medium::{AfterCollision, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
+use evenair_medium::{AccessCategory, AfterCollision, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
 use evenair_units::{Bytes, Instant, Limit, Streams};
 use evenair_wifi::{Phy, PhyRate};
 
@@ -82,9 +82,9 @@ pub struct Dcf(Medium<Frame>);
 impl Dcf {
     pub fn new(phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
         let after_collision = AfterCollision::Eifs;
-        let config = MediumConfig { phy, rts_threshold, short_retry_limit: 7, long_retry_limit: 4, after_collision };
+        let config = MediumConfig { rts_threshold, after_collision, ..MediumConfig::new(phy) };
         let mut medium = Medium::new(config, &Streams::new(1));
-        (0..=stations).for_each(|_| _ = medium.add_node(NodeConfig { buffer: Limit::Unlimited }));
+        (0..=stations).for_each(|_| _ = medium.add_node(NodeConfig::dcf(Limit::Unlimited)));
         Self(medium)
     }
 }
@@ -93,7 +93,17 @@ impl Air for Dcf {
     fn offer(&mut self, now: Instant, frame: Frame) {
         let (ap, station) = (NodeId(0), NodeId(1 + frame.station as u32));
         let (from, to) = if frame.from_station { (station, ap) } else { (ap, station) };
-        self.0.handle_frame(now, from, Mpdu { to: To::Node(to), msdu: frame.ip_len, rate: frame.rate, frame });
+        self.0.handle_frame(
+            now,
+            from,
+            Mpdu {
+                to: To::Node(to),
+                msdu: frame.ip_len,
+                rate: frame.rate,
+                category: AccessCategory::BestEffort,
+                frame,
+            },
+        );
     }
 
     fn deadline(&self) -> Option<Instant> {

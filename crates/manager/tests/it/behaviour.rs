@@ -327,7 +327,9 @@ fn reconfiguring_keeps_what_is_held_and_its_order() {
     let mut order = released(&drain(&mut manager));
     let held = manager.counters().held;
     let levels = vec![Level::Station { time_fair: false }];
-    let config = Config { policy: Policy { levels }, queue_limit: Limit::Packets(1), ..config(&[rate(11_000); 2]) };
+    let controller = Controller::Fixed(BitRate::from_mbps(4));
+    let config =
+        Config { policy: Policy { levels }, controller, queue_limit: Limit::Packets(1), ..config(&[rate(11_000); 2]) };
     manager.handle_command(START, Command::Reconfigure(config));
     assert_eq!(manager.counters().held, held);
     assert_eq!(manager.report(START).queues.len(), 1);
@@ -415,4 +417,107 @@ fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
     assert!(manager.report(now).stations.iter().all(|station| station.mac != learned), "it was forgotten");
     (0..100).for_each(|k| _ = observe(&mut manager, now, [11_000, 1_000][k % 2]));
     assert!(manager.report(now).capacity < mixture, "what the slow one is served at");
+}
+
+/// Two stations at a pace at which what comes at once stands for seconds, with the box's own judgement of that.
+fn slow() -> Manager<u64> {
+    inserted(|config| {
+        config.controller = Controller::Fixed(BitRate::from_kbps(200));
+        config.aqm = Some(Config::AQM);
+    })
+}
+
+/// DATA of an upload, and of a download's station toward the wire.
+fn sent_up(flow: u16, seq: u32, payload: u64) -> PacketMeta {
+    packet(Port::Wlan, 0, flow, TcpFlags::ACK, (seq, 1), payload)
+}
+
+/// An upload of 60 segments whose ACKs, one for every second segment, are held, until half of them have gone.
+fn standing_upload(manager: &mut Manager<u64>) -> Instant {
+    let segment = SEGMENT as u32;
+    (0..60).for_each(|k| manager.handle_packet(START, k, &sent_up(0, 1 + k as u32 * segment, SEGMENT)));
+    (1..=30).for_each(|k| manager.handle_packet(START, 100 + k, &ack(0, 2 * k as u32)));
+    let mut now = START;
+    while manager.counters().held > 15 {
+        (now, _) = manager.poll_deadline().unwrap();
+        manager.handle_timeout(now);
+    }
+    drain(manager);
+    now
+}
+
+#[test]
+fn a_standing_download_loses_some_or_is_marked_where_it_takes_marks() {
+    for ecn in [0, 2] {
+        let mut manager = slow();
+        for k in 0..60 {
+            let mut meta = data(0, 1 + k as u32 * SEGMENT as u32);
+            meta.ip.as_mut().unwrap().ecn = ecn;
+            manager.handle_packet(START, k, &meta);
+        }
+        time_to_empty(&mut manager, START);
+        let outputs = drain(&mut manager);
+        let lost = dropped(&outputs);
+        let is_marked = |output: &&Output<u64>| matches!(output, Output::Release { edits, .. } if edits.congestion);
+        let marked = outputs.iter().filter(is_marked).count();
+        assert!(lost.iter().all(|(_, reason)| *reason == DropReason::StandingQueue), "{lost:?}");
+        let (told, other) = if ecn == 0 { (lost.len(), marked) } else { (marked, lost.len()) };
+        assert!((5..60).contains(&told) && other == 0, "ECN {ecn}: {marked} marked, {} lost", lost.len());
+        assert_eq!(manager.counters().marked, marked as u64);
+    }
+}
+
+#[test]
+fn a_short_queue_is_not_told_however_long_it_stands() {
+    let mut manager = slow();
+    let mut now = START;
+    // Four packets, and each that goes is followed by another: the pace alone makes them wait.
+    for k in 0..60 {
+        manager.handle_packet(now, k, &data(0, 1 + k as u32 * SEGMENT as u32));
+        while manager.counters().held >= 4 {
+            (now, _) = manager.poll_deadline().unwrap();
+            manager.handle_timeout(now);
+        }
+    }
+    assert_eq!(dropped(&drain(&mut manager)), []);
+    assert!(now > START + Span::from_secs(2), "{now:?}");
+}
+
+#[test]
+fn a_standing_upload_is_told_by_its_next_new_data_once_in_a_window() {
+    let mut manager = slow();
+    let now = standing_upload(&mut manager);
+    let next = 1 + 60 * SEGMENT as u32;
+    manager.handle_packet(now, 200, &sent_up(0, next - SEGMENT as u32, SEGMENT));
+    (0..3).for_each(|k| manager.handle_packet(now, 201 + k, &sent_up(0, next + k as u32 * SEGMENT as u32, SEGMENT)));
+    assert_eq!(dropped(&drain(&mut manager)), [(201, DropReason::SenderAhead)], "the retransmission is spared");
+}
+
+#[test]
+fn an_upload_whose_queue_has_gone_is_told_nothing() {
+    let mut manager = slow();
+    let now = standing_upload(&mut manager);
+    let later = time_to_empty(&mut manager, now) + Span::from_secs(60);
+    drain(&mut manager);
+    manager.handle_packet(later, 300, &sent_up(0, 1 + 60 * SEGMENT as u32, 100));
+    assert_eq!(dropped(&drain(&mut manager)), []);
+}
+
+#[test]
+fn the_requests_of_a_downloading_station_are_let_alone() {
+    let mut manager = slow();
+    // DATA, and acknowledgments between them: of a connection that carries data both ways, most of it down.
+    for k in 0..40 {
+        manager.handle_packet(START, 2 * k, &data(0, 1 + k as u32 * SEGMENT as u32));
+        manager.handle_packet(START, 2 * k + 1, &packet(Port::Wire, 0, 0, TcpFlags::ACK, (1, 2 + k as u32), 0));
+    }
+    let mut request = 1;
+    while manager.counters().held > 0 {
+        let (now, _) = manager.poll_deadline().unwrap();
+        manager.handle_timeout(now);
+        manager.handle_packet(now, 1_000, &sent_up(0, request, 10));
+        request += 10;
+    }
+    let lost = dropped(&drain(&mut manager));
+    assert!(!lost.is_empty() && lost.iter().all(|(_, reason)| *reason == DropReason::StandingQueue), "{lost:?}");
 }

@@ -113,7 +113,8 @@ fn without_the_manager_the_access_point_holds_the_queue() {
 fn the_service_rate_converges_from_below_and_from_above() {
     for charge in [Charge::Airtime, Charge::Bits] {
         let rates = [rate(11_000); 4];
-        let config = evenair_manager::Config { charge, ..config(&rates) };
+        let controller = Controller::PUBLISHED;
+        let config = evenair_manager::Config { charge, controller, ..config(&rates) };
         let mut world = settled(World::new(config, &rates, sources(&[0, 1], &[2, 3])));
         let report = world.manager.report(world.now);
         assert_eq!(report.service_rate, report.capacity, "{charge:?}: the medium carries C*, so C climbs to it");
@@ -128,6 +129,38 @@ fn the_service_rate_converges_from_below_and_from_above() {
         world.run(MINUTE);
         assert_eq!(world.manager.report(world.now).service_rate, report.capacity, "{charge:?}");
     }
+}
+
+#[test]
+fn by_the_queue_a_medium_of_any_speed_is_used_and_the_queue_stays_short() {
+    let rates = [rate(11_000); 4];
+    let mut world = settled(World::new(config(&rates), &rates, sources(&[0, 1], &[2, 3])));
+    let capacity = world.manager.report(world.now).capacity.as_bps() as f64;
+    for slowness in [1000, 1333, 3000, 700, 1000] {
+        world.air.slow_down(slowness);
+        world.run(Span::from_secs(2));
+        world.ap_queue_peak = 0;
+        let got: f64 = bits(&world.run(Span::from_secs(10))).iter().sum::<f64>() / 10.0;
+        let carried = capacity * 1e3 / slowness as f64;
+        assert!(close(got, carried, 20.0), "{got} of {carried} b/s");
+        assert!(world.ap_queue_peak <= 6, "{} packets at the access point", world.ap_queue_peak);
+        let told = world.manager.report(world.now).service_rate.as_bps() as f64;
+        assert!(close(told, carried, 50.0), "{told} told, {carried} carried");
+    }
+}
+
+#[test]
+fn the_published_rule_keeps_the_queue_in_the_box_too() {
+    let rates = [rate(11_000); 10];
+    let all: Vec<usize> = (0..10).collect();
+    let config = evenair_manager::Config { controller: Controller::PUBLISHED, ..config(&rates) };
+    let mut world = settled(World::new(config, &rates, sources(&all[..5], &all[5..])));
+    world.ap_queue_peak = 0;
+    let got = bits(&world.run(MINUTE));
+    assert!(jain(&got) >= 0.999, "{got:?}");
+    let capacity = world.manager.report(world.now).capacity.as_bps() as f64;
+    assert!(close(got.iter().sum::<f64>() / 60.0, capacity, 10.0));
+    assert!(world.ap_queue_peak < 40, "{}", world.ap_queue_peak);
 }
 
 #[test]

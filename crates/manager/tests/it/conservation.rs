@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    Charge, ClassId, Command, Config, Controller, Counters, DropReason, Level, Manager, Mode, Observation, Output,
-    Policy,
+    Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DropReason, Level, Manager, Mode, Observation,
+    Output, Policy,
 };
-use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Transport};
+use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Rng, Span, Streams};
 use proptest::prelude::*;
 
@@ -47,14 +47,17 @@ impl Session {
         if !levels.iter().any(|level| matches!(level, Level::Station { .. } | Level::Flow)) {
             levels.push(Level::Flow);
         }
+        let strict = CodelConfig { target: Span::from_micros(100), interval: Span::from_millis(1) };
+        let aqm = [None, Some(Config::AQM), Some(strict)][self.rng.below(3) as usize];
         let limits = [Limit::Packets(1), Limit::Packets(20), Limit::Bytes(Bytes(9_000)), Limit::Unlimited];
-        let controllers = [Controller::default(), Controller::Fixed(BitRate::from_kbps(3_000))];
+        let controllers = [Controller::default(), Controller::PUBLISHED, Controller::Fixed(BitRate::from_kbps(3_000))];
         let rates: Vec<_> = (0..4).map(|_| rate(RATES[self.rng.below(4) as usize])).collect();
         let mut config = Config {
             policy: Policy { levels },
             charge: if self.rng.below(2) == 0 { Charge::Airtime } else { Charge::Bits },
-            controller: controllers[self.rng.below(2) as usize],
+            controller: controllers[self.rng.below(3) as usize],
             queue_limit: limits[self.rng.below(4) as usize],
+            aqm,
             held_limit: [None, Some(50)][self.rng.below(2) as usize],
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
             ..config(&rates)
@@ -116,6 +119,13 @@ impl Session {
         let sizes = [0, 0, 1, 536, 1448, 1448, 60_000];
         let payload = sizes[self.rng.below(7) as usize];
         let mut meta = packet(ingress, station, self.rng.below(4) as u16, flags, sequence, payload);
+        if let Some(ip) = &mut meta.ip {
+            ip.ecn = self.rng.below(4) as u8;
+            if let (Transport::Tcp(tcp), true) = (&mut ip.transport, self.rng.below(2) == 0) {
+                let mut stamp = || near.wrapping_add(self.rng.below(100) as u32);
+                tcp.timestamps = Some(Timestamps { value: stamp(), echo: stamp() });
+            }
+        }
         match self.rng.below(40) {
             0 => meta.dst = MacAddr::BROADCAST,
             1 => meta.src = MacAddr([1, 0, 0, 0, 0, 0]),
@@ -147,18 +157,21 @@ struct Ledger {
     /// Number of the packet of each flow and direction that was released last.
     latest: BTreeMap<(Port, Option<u16>, FlowKey), u64>,
     released: u64,
+    marked: u64,
     dropped: BTreeMap<DropReason, u64>,
 }
 
 impl Ledger {
     fn note(&mut self, output: Output<u64>) -> Result<(), TestCaseError> {
         match output {
-            Output::Release { packet, port, .. } => {
+            Output::Release { packet, port, edits } => {
                 let meta = self.inside.remove(&packet);
                 prop_assert!(meta.is_some(), "packet {} went out that was not in", packet);
                 let meta = meta.unwrap();
                 prop_assert_eq!(port, meta.ingress.opposite());
                 self.released += 1;
+                self.marked += u64::from(edits.congestion);
+                prop_assert!(!edits.congestion || meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0));
                 if let Some((key, _)) = meta.ip.as_ref().and_then(FlowKey::of)
                     && meta.tcp().is_some()
                     && !meta.dst.is_multicast()
@@ -183,9 +196,11 @@ impl Ledger {
         prop_assert_eq!(counters.received, counters.released + counters.dropped() + counters.held);
         prop_assert_eq!(counters.held, self.inside.len() as u64);
         prop_assert_eq!(counters.released, self.released);
+        prop_assert_eq!(counters.marked, self.marked);
         prop_assert_eq!(counters.dropped_queue_full, dropped(DropReason::QueueFull));
         prop_assert_eq!(counters.dropped_ack_superseded, dropped(DropReason::AckSuperseded));
         prop_assert_eq!(counters.dropped_sender_ahead, dropped(DropReason::SenderAhead));
+        prop_assert_eq!(counters.dropped_standing_queue, dropped(DropReason::StandingQueue));
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Output, StationConfig};
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
-use evenair_units::{BitRate, Bytes, Instant, Span};
+use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{PhyRate, Standard, adwiser_80211b};
 
 use crate::air::{Air, Formula, Frame};
@@ -99,12 +99,14 @@ pub fn mac(station: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, station as u8])
 }
 
-/// 802.11b as published, these stations with weight one.
+/// 802.11b as published, these stations with weight one. Sources have no recovery, so that queues are to lose nothing.
 pub fn config(rates: &[PhyRate]) -> Config {
     let station = |(i, &rate)| StationConfig { mac: mac(i), rate, weight: 1, class: None };
     Config {
         rts_threshold: Some(Bytes(1000)),
         stations: rates.iter().enumerate().map(station).collect(),
+        aqm: None,
+        queue_limit: Limit::Packets(100),
         ..Config::new(adwiser_80211b())
     }
 }
@@ -338,6 +340,7 @@ pub fn packet(
         window_scale: None,
         mss: None,
         sack: false,
+        timestamps: None,
     };
     let transport = Transport::Tcp(tcp);
     let ip = IpMeta { src: src.0, dst: dst.0, protocol: 6, dscp: 0, ecn: 0, total_len, fragment: false, transport };

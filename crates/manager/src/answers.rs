@@ -1,0 +1,228 @@
+//! Which packets from a station answer which releases toward it.
+//!
+//! - DATA of a download are answered by the ACK that covers them, or tells of their arrival behind a hole (RFC 2018).
+//! - An ACK of an upload is answered by the first packet that echoes its timestamp (RFC 7323, 3): it was sent after the
+//!   ACK had arrived, whatever made the station send it.
+//! - Without timestamps, by the first byte that the sender could not have sent without it. That is known only while the
+//!   upload is held back by its window and not by its application, and so asked only while more ACKs of it are held.
+//!
+//! What is not here: anything but TCP; retransmissions, whose answers may be those of the original (Karn and Partridge,
+//! 1987).
+
+use alloc::collections::VecDeque;
+
+use evenair_packet::{TcpFlags, TcpMeta};
+
+use crate::standing::Mark;
+use crate::tcp::after;
+
+/// Answers of one kind that one connection may owe; 24 bytes each, where so many are under way. Of what is released
+/// beyond, only the last is waited for.
+const MOST: usize = 128;
+
+/// The answers that one connection owes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    /// By the sequence number behind DATA.
+    acks: VecDeque<(u32, Mark)>,
+    /// By the timestamp of an ACK.
+    echoes: VecDeque<(u32, Mark)>,
+    /// By the sequence number up to which the sender could send before.
+    bytes: VecDeque<(u32, Mark)>,
+    /// The furthest DATA asked for, the furthest timestamp, acknowledgments each way.
+    furthest: Option<u32>,
+    stamped: Option<u32>,
+    acked_by_wire: Option<u32>,
+    acked_by_wlan: Option<u32>,
+    /// Sequence number up to which the station may have sent, by what was released to it, and up to which it has.
+    allowed: Option<u32>,
+}
+
+impl Answers {
+    /// Whether an answer is due to a packet that is about to be released; `held`: more of its connection are waiting;
+    /// `ratio_milli`: segments that the station's ACKs cover each, in thousandths.
+    pub(crate) fn is_due(&self, tcp: &TcpMeta, held: bool, ratio_milli: u32) -> bool {
+        // A receiver waits for that many before it acknowledges; a quarter less than the mean is near enough.
+        let enough = (self.acks.len() as u64 + 1) * 1_000 + 250 >= u64::from(ratio_milli);
+        let answered = self.is_new_data(tcp) && (enough || tcp.payload.0 == 0);
+        !tcp.flags.contains(TcpFlags::RST) && (answered || self.newly_covers(tcp) && self.tells(tcp, held))
+    }
+
+    /// A packet was released.
+    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, held: bool, mark: Mark) {
+        self.restart_on_syn(tcp);
+        if self.is_new_data(tcp) {
+            self.furthest = Some(tcp.seq_end());
+            push(&mut self.acks, tcp.seq_end().wrapping_sub(1), mark);
+        }
+        let echoed = tcp.timestamps.filter(|_| tcp.is_pure_ack());
+        if let Some(stamps) = echoed
+            && self.stamped.is_none_or(|stamped| after(stamps.value, stamped))
+        {
+            self.stamped = Some(stamps.value);
+            push(&mut self.echoes, stamps.value.wrapping_sub(1), mark);
+        }
+        if let (Some(allowed), true) = (self.allowed, self.newly_covers(tcp)) {
+            if held && echoed.is_none() {
+                push(&mut self.bytes, allowed, mark);
+            }
+            let covered = self.acked_by_wire.map_or(0, |acked| tcp.ack.wrapping_sub(acked));
+            self.allowed = Some(allowed.wrapping_add(covered));
+        }
+        if tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_none_or(|acked| after(tcp.ack, acked)) {
+            self.acked_by_wire = Some(tcp.ack);
+        }
+    }
+
+    /// A packet came from the station: the newest release that it answers.
+    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta) -> Option<Mark> {
+        self.restart_on_syn(tcp);
+        let mut newest = None;
+        if tcp.flags.contains(TcpFlags::ACK) {
+            newest = newest.max(pop(&mut self.acks, |end| after(tcp.ack, end)));
+            let duplicate = tcp.sack && self.acked_by_wlan == Some(tcp.ack);
+            if duplicate && self.acks.len() > 1 {
+                // The first one is missing; one of those behind it has arrived.
+                newest = newest.max(self.acks.remove(1).map(|(_, mark)| mark));
+            }
+            self.acked_by_wlan = Some(tcp.ack);
+        }
+        if let Some(stamps) = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)) {
+            newest = newest.max(pop(&mut self.echoes, |value| after(stamps.echo, value)));
+        }
+        let end = tcp.seq_end();
+        newest = newest.max(pop(&mut self.bytes, |allowed| after(end, allowed)));
+        if self.allowed.is_none_or(|allowed| after(end, allowed)) {
+            self.allowed = Some(end);
+        }
+        newest
+    }
+
+    /// A SYN without ACK begins another connection between the same ports.
+    fn restart_on_syn(&mut self, tcp: &TcpMeta) {
+        if tcp.begins() {
+            *self = Self::default();
+        }
+    }
+
+    /// It carries what has not been released before.
+    fn is_new_data(&self, tcp: &TcpMeta) -> bool {
+        tcp.seq_end() != tcp.seq && self.furthest.is_none_or(|furthest| after(tcp.seq_end(), furthest))
+    }
+
+    /// It acknowledges what was not acknowledged before, to which a sender that has more answers.
+    fn newly_covers(&self, tcp: &TcpMeta) -> bool {
+        tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_some_and(|acked| after(tcp.ack, acked))
+    }
+
+    /// It can be told from what the station sends that it has arrived.
+    fn tells(&self, tcp: &TcpMeta, held: bool) -> bool {
+        match tcp.timestamps {
+            Some(stamps) => held && self.stamped.is_none_or(|stamped| after(stamps.value, stamped)),
+            None => held && self.allowed.is_some(),
+        }
+    }
+}
+
+fn push(queue: &mut VecDeque<(u32, Mark)>, key: u32, mark: Mark) {
+    if queue.len() == MOST {
+        queue.pop_back();
+    }
+    queue.push_back((key, mark));
+}
+
+/// Takes out what is answered, oldest first; the newest of it.
+fn pop(queue: &mut VecDeque<(u32, Mark)>, answered: impl Fn(u32) -> bool) -> Option<Mark> {
+    let count = queue.iter().take_while(|(key, _)| answered(*key)).count();
+    queue.drain(..count).next_back().map(|(_, mark)| mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::standing::Standing;
+    use crate::tcp::tests::segment;
+    use evenair_packet::Timestamps;
+    use evenair_units::{Instant, Span};
+
+    fn stamped(value: u32, echo: u32, tcp: TcpMeta) -> TcpMeta {
+        TcpMeta { timestamps: Some(Timestamps { value, echo }), ..tcp }
+    }
+
+    /// Releases these packets, and gives their marks.
+    fn release(answers: &mut Answers, held: bool, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
+        let mut standing = Standing::new(Instant::ZERO);
+        let mut note = |tcp: &TcpMeta| {
+            let mark = standing.release(Instant::ZERO, Span::from_millis(1), true);
+            answers.note_release(tcp, held, mark);
+            mark
+        };
+        packets.iter().map(&mut note).collect()
+    }
+
+    #[test]
+    fn an_ack_answers_the_data_that_it_covers() {
+        let mut answers = Answers::default();
+        let data: alloc::vec::Vec<_> = (0..4).map(|k| segment(1 + k * 100, 1, 100)).collect();
+        let marks = release(&mut answers, true, &data);
+        assert_eq!(answers.note_arrival(&segment(1, 1, 0)), None);
+        assert_eq!(answers.note_arrival(&segment(1, 250, 0)), Some(marks[1]));
+        let missing = TcpMeta { sack: true, ..segment(1, 250, 0) };
+        assert_eq!(answers.note_arrival(&missing), Some(marks[3]), "the third is missing, one behind it has arrived");
+        assert!(!answers.is_due(&data[2], true, 2_000), "its answer may be that of the original");
+    }
+
+    #[test]
+    fn every_second_segment_is_answered_where_the_receiver_does_so() {
+        let mut answers = Answers::default();
+        let data = |k: u32| segment(1 + k * 100, 1, 100);
+        assert!(!answers.is_due(&data(0), true, 2_000));
+        assert!(answers.is_due(&data(0), true, 1_000));
+        release(&mut answers, true, &[data(0)]);
+        assert!(answers.is_due(&data(1), true, 2_000));
+        assert!(!answers.is_due(&data(1), true, 8_000), "a receiver that joins segments");
+    }
+
+    #[test]
+    fn the_echo_of_a_timestamp_answers_the_ack_that_bore_it() {
+        let mut answers = Answers::default();
+        let acks: alloc::vec::Vec<_> = (0..3).map(|k| stamped(50 + k / 2, 0, segment(1, 1 + k * 200, 0))).collect();
+        let marks = release(&mut answers, true, &acks);
+        assert_eq!(answers.note_arrival(&stamped(9, 49, segment(1, 1, 100))), None);
+        assert_eq!(
+            answers.note_arrival(&stamped(9, 50, segment(101, 1, 100))),
+            Some(marks[0]),
+            "the first of two alike"
+        );
+        assert_eq!(answers.note_arrival(&stamped(9, 50, segment(201, 1, 100))), None, "nothing new");
+        assert_eq!(answers.note_arrival(&stamped(9, 51, segment(301, 1, 100))), Some(marks[2]));
+    }
+
+    #[test]
+    fn what_acks_with_timestamps_allow_is_no_answer_to_what_follows_them() {
+        let mut answers = Answers::default();
+        (0..3).for_each(|k| _ = answers.note_arrival(&stamped(9, 1, segment(1 + k * 100, 1, 100))));
+        release(&mut answers, true, &[stamped(10, 9, segment(1, 1, 0))]);
+        // The ACK lets the station send up to 601, and the DATA behind it, which covers more, up to 701.
+        let packets = [stamped(11, 9, segment(1, 301, 0)), stamped(12, 9, segment(1, 401, 50))];
+        let marks = release(&mut answers, true, &packets);
+        assert_eq!(answers.note_arrival(&stamped(9, 11, segment(301, 1, 100))), Some(marks[0]));
+        assert_eq!(answers.note_arrival(&stamped(9, 11, segment(401, 1, 200))), None, "the ACK has allowed these");
+        assert_eq!(answers.note_arrival(&stamped(9, 11, segment(601, 1, 100))), Some(marks[1]));
+    }
+
+    #[test]
+    fn an_application_that_sends_when_it_likes_answers_nothing_without_timestamps() {
+        let mut answers = Answers::default();
+        // 300 bytes outstanding, the window is full.
+        (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100)));
+        let first = segment(1, 1, 0);
+        release(&mut answers, true, &[first]);
+        let marks = release(&mut answers, true, &[segment(1, 101, 0), segment(1, 301, 0)]);
+        assert_eq!(answers.note_arrival(&segment(301, 1, 100)), Some(marks[0]));
+        assert_eq!(answers.note_arrival(&segment(401, 1, 100)), Some(marks[1]));
+        // No more of its ACKs are held: then it is not its window that it waits for.
+        release(&mut answers, false, &[segment(1, 401, 0)]);
+        assert_eq!(answers.note_arrival(&segment(501, 1, 100)), None);
+    }
+}

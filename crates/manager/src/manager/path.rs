@@ -1,0 +1,296 @@
+//! The way of a packet through the manager: in, held, out.
+
+use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
+use evenair_sched::{NodeId, Verdict};
+use evenair_units::{Bytes, Instant};
+use evenair_wifi::PhyRate;
+
+use super::{Manager, forget};
+use crate::cost::{Load, Packets};
+use crate::flow::{Flow, FlowId};
+use crate::queues::{Held, Room, Service};
+use crate::station::StationId;
+use crate::{Direction, DropReason, Event, Mode, Output};
+
+/// Packets in.
+impl<P> Manager<P> {
+    /// The connection of a TCP packet between one station and the wire. `None` for all that is not held.
+    pub(super) fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, &'m TcpMeta)> {
+        let mac = match meta.ingress {
+            Port::Wlan => meta.src,
+            Port::Wire => meta.dst,
+        };
+        if mac.is_multicast() || meta.dst.is_multicast() {
+            return None;
+        }
+        let station = self.station(now, mac);
+        let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp()?);
+        let (key, forward) = FlowKey::of(ip)?;
+        let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
+        let found = match (self.flows.find(&key, now), station) {
+            (Some(found), _) => Some(found),
+            (None, Some(station)) => self.track(now, Flow::new(key, station, meta.ingress, tcp)),
+            (None, None) => None,
+        };
+        let Some(id) = found else {
+            self.counters.untracked += 1;
+            return None;
+        };
+        self.flows.get_mut(id).note_packet(meta.ingress, tcp);
+        self.settle(now, id, station);
+        Some((id, tcp))
+    }
+
+    pub(super) fn station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
+        let (id, new) = self.stations.seen(mac, &self.medium, now)?;
+        if new {
+            self.tell(Event::StationLearned(mac));
+        }
+        Some(id)
+    }
+
+    fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
+        if self.flows.is_full() {
+            let evicted = self.flows.evict()?;
+            forget(evicted, &mut self.queues, &mut self.stations);
+        }
+        self.stations.get_mut(flow.station).flows += 1;
+        Some(self.flows.insert(flow, now))
+    }
+
+    /// Moves a connection, with all it holds, to the queue of its present station and direction. All of it, because its
+    /// packets must not pass each other.
+    fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
+        let flow = self.flows.get_mut(id);
+        let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
+        if (flow.station, flow.direction) == (station, direction) {
+            return;
+        }
+        self.stations.get_mut(flow.station).flows -= 1;
+        self.stations.get_mut(station).flows += 1;
+        (flow.station, flow.direction) = (station, direction);
+        let Some(old) = flow.leaf.take() else { return };
+        let held = self.queues.take(old, id);
+        self.queues.detach(old);
+        if !held.is_empty() {
+            let leaf = self.leaf(id);
+            held.into_iter().for_each(|held| self.queues.push(leaf, held, now));
+        }
+    }
+
+    /// The queue of a connection, made if need be.
+    pub(super) fn leaf(&mut self, id: FlowId) -> NodeId {
+        let flow = self.flows.get_mut(id);
+        if let Some(leaf) = flow.leaf {
+            return leaf;
+        }
+        let leaf = self.queues.attach(id, flow, self.stations.get(flow.station));
+        flow.leaf = Some(leaf);
+        leaf
+    }
+
+    pub(super) fn toward_wire(&mut self, now: Instant, arrived: Held<P>) {
+        let Held { packet, flow: id, tcp, ip_len, takes_marks, .. } = arrived;
+        let flow = self.flows.get_mut(id);
+        flow.from_wlan += ip_len;
+        let new = tcp.payload.0 > 0 && flow.tcp.is_new(&tcp);
+        let crossed = flow.tcp.note_arrival(&tcp, ip_len);
+        if let Some(answered) = flow.answers.note_arrival(&tcp) {
+            self.standing.answer(now, answered);
+        }
+        self.rate.note_crossed(&self.medium, &crossed, self.stations.get(flow.station).rate);
+        // What stood is gone by now: its sender need not hear of it.
+        flow.told_by_next &= flow.held > 0 && flow.direction == Direction::Up;
+        // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
+        let telling = flow.told_by_next || flow.is_ahead(self.config.queue_limit);
+        if !(new && telling && self.mode == Mode::Inserted) {
+            return self.release(packet, Port::Wire);
+        }
+        flow.told_by_next = false;
+        if !flow.tcp.tell_to_slow_down() {
+            self.release(packet, Port::Wire);
+        } else if takes_marks {
+            self.mark(packet, Port::Wire);
+        } else {
+            self.discard(packet, id, DropReason::SenderAhead);
+        }
+    }
+
+    pub(super) fn toward_wlan(&mut self, now: Instant, held: Held<P>) {
+        if self.mode == Mode::Bypassed {
+            self.account_release(now, &held);
+            return self.release(held.packet, Port::Wlan);
+        }
+        let leaf = self.leaf(held.flow);
+        loop {
+            match self.queues.make_room(leaf, &held) {
+                Room::Enough => break,
+                Room::Made(head, reason) => {
+                    self.flows.get_mut(head.flow).held -= 1;
+                    self.discard(head.packet, head.flow, reason);
+                }
+                Room::None(reason) => return self.discard(held.packet, held.flow, reason),
+            }
+        }
+        self.flows.get_mut(held.flow).held += 1;
+        if self.queues.is_empty() && self.server.wake(now) && self.free_at() <= now {
+            self.queues.end_service();
+        }
+        self.queues.push(leaf, held, now);
+    }
+
+    /// Lets a packet pass that is not held, and charges what it takes of the medium.
+    pub(super) fn pass(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
+        let managed = self.mode != Mode::Bypassed;
+        let ip_len = meta.ip_len();
+        let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
+        if !mac.is_multicast() {
+            let known = self.station(now, mac);
+            let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
+            let load = Load([Packets::one(ip_len), Packets::default(), Packets::default()]);
+            if managed {
+                self.server.bypass(self.rate.wait(&self.medium, &load, rate));
+            }
+            if meta.ingress == Port::Wire {
+                self.standing.release(now, self.medium.airtime(&load, rate), false);
+            }
+        }
+        if meta.dst.is_multicast() {
+            // From a station it goes up as a unicast to its access point, which then broadcasts it.
+            let airtime = self.medium.broadcast_airtime(ip_len);
+            if managed {
+                self.server.bypass(self.rate.stretch(airtime));
+            }
+            self.standing.release(now, airtime, false);
+        }
+        self.release(packet, meta.ingress.opposite());
+    }
+}
+
+/// Packets out.
+impl<P> Manager<P> {
+    /// Releases what the server is free for.
+    pub(super) fn serve(&mut self, now: Instant) {
+        self.standing.reckon(now);
+        while self.mode != Mode::Bypassed && !self.queues.is_empty() && self.free_at() <= now {
+            let congested = self.tell_senders(now);
+            let Some((held, load)) = self.pop(now) else { break };
+            let rate = self.rate_of(held.flow);
+            self.server.release(now, self.rate.wait(&self.medium, &load, rate));
+            self.note_standing(now, &held, &load, rate);
+            self.note_unanswered(&held.tcp, &load, rate);
+            self.counters.queued += 1;
+            if congested {
+                self.mark(held.packet, Port::Wlan);
+            } else {
+                self.release(held.packet, Port::Wlan);
+            }
+        }
+        if self.queues.is_empty() {
+            self.standing.starve();
+        }
+        if self.mode == Mode::Draining && self.queues.is_empty() {
+            self.set_mode(now, Mode::Bypassed);
+        }
+    }
+
+    /// Patience with draining has ended: everything goes out in the order of service.
+    pub(super) fn release_all(&mut self, now: Instant) {
+        while let Some((held, load)) = self.pop(now) {
+            let rate = self.rate_of(held.flow);
+            self.note_standing(now, &held, &load, rate);
+            self.counters.queued += 1;
+            self.release(held.packet, Port::Wlan);
+        }
+        self.set_mode(now, Mode::Bypassed);
+    }
+
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
+        let (flows, stations) = (&mut self.flows, &self.stations);
+        let mut load = Load::default();
+        let held = self.queues.pop(now, |held| {
+            let flow = flows.get_mut(held.flow);
+            flow.held -= 1;
+            flow.released += held.ip_len;
+            load = flow.tcp.note_release(&held.tcp, held.ip_len);
+            Service { bits: load.bits(), capacity: stations.get(flow.station).capacity }
+        })?;
+        Some((held, load))
+    }
+
+    /// Tells the senders of standing queues, down to the head that is to be served next; true: it is to be marked.
+    ///
+    /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK, and to lose that says nothing,
+    /// since the next one says the same: the news goes with the DATA of the upload, to its receiver, whose echo of it
+    /// comes back through the queue. An ACK at the head of a download is served.
+    fn tell_senders(&mut self, now: Instant) -> bool {
+        loop {
+            let flows = &self.flows;
+            let judged = self.queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
+            let Some((head, Verdict::Signal)) = judged else { return false };
+            if head.tcp.payload == Bytes::ZERO {
+                let flow = self.flows.get_mut(head.flow);
+                flow.told_by_next = flow.direction == Direction::Up;
+                return false;
+            }
+            if head.takes_marks {
+                return true;
+            }
+            let Some(head) = self.queues.drop_next() else { return false };
+            self.flows.get_mut(head.flow).held -= 1;
+            self.discard(head.packet, head.flow, DropReason::StandingQueue);
+        }
+    }
+
+    /// What is released without being held changes what its connection has sent all the same.
+    fn account_release(&mut self, now: Instant, held: &Held<P>) {
+        let flow = self.flows.get_mut(held.flow);
+        flow.released += held.ip_len;
+        let load = flow.tcp.note_release(&held.tcp, held.ip_len);
+        let rate = self.stations.get(flow.station).rate;
+        self.note_standing(now, held, &load, rate);
+        self.note_unanswered(&held.tcp, &load, rate);
+    }
+
+    /// From now on it stands in the access point, until something is heard that answers it or what follows it.
+    fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
+        let flow = self.flows.get_mut(held.flow);
+        let more = flow.held > 0;
+        let asks = flow.answers.is_due(&held.tcp, more, flow.tcp.download_ratio_milli());
+        let mark = self.standing.release(now, self.medium.airtime(load, rate), asks);
+        flow.answers.note_release(&held.tcp, more, mark);
+    }
+
+    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
+    fn note_unanswered(&mut self, tcp: &TcpMeta, load: &Load, rate: PhyRate) {
+        if tcp.payload == Bytes::ZERO {
+            let own = Load([load.0[0], Packets::default(), Packets::default()]);
+            self.rate.note_crossed(&self.medium, &own, rate);
+        }
+    }
+
+    fn release(&mut self, packet: P, port: Port) {
+        self.send(packet, port, Edits::NONE);
+    }
+
+    fn mark(&mut self, packet: P, port: Port) {
+        self.counters.marked += 1;
+        self.send(packet, port, Edits { congestion: true, ..Edits::NONE });
+    }
+
+    fn send(&mut self, packet: P, port: Port, edits: Edits) {
+        self.counters.released += 1;
+        self.outputs.push_back(Output::Release { packet, port, edits });
+    }
+
+    fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
+        self.flows.get_mut(flow).dropped += 1;
+        match reason {
+            DropReason::QueueFull => self.counters.dropped_queue_full += 1,
+            DropReason::AckSuperseded => self.counters.dropped_ack_superseded += 1,
+            DropReason::SenderAhead => self.counters.dropped_sender_ahead += 1,
+            DropReason::StandingQueue => self.counters.dropped_standing_queue += 1,
+        }
+        self.outputs.push_back(Output::Drop { packet, reason });
+    }
+}

@@ -1,0 +1,77 @@
+//! What a manager does from time to time, and when its configuration changes.
+
+use evenair_units::{BitRate, Instant};
+
+use super::{Manager, configured_capacity, forget};
+use crate::cost::Medium;
+use crate::queues::{Queues, Service};
+use crate::rate::ServiceRate;
+use crate::{Config, Event, Mode};
+
+/// From time to time.
+impl<P> Manager<P> {
+    pub(super) fn tick(&mut self, now: Instant) {
+        let account = self.server.take_account(now, !self.queues.is_empty());
+        let before = (self.rate.rate(), self.rate.capacity());
+        if self.mode == Mode::Bypassed {
+            self.rate.measure(now, account.elapsed);
+        } else {
+            self.rate.tick(now, account);
+            self.rate.set_speed(self.standing.speed());
+            self.set_capacity(now);
+        }
+        self.tell_rate(before);
+        self.queues.age();
+        let (queues, stations) = (&mut self.queues, &mut self.stations);
+        self.flows.expire(now, |flow| forget(flow, queues, stations));
+        self.stations.expire(now);
+    }
+
+    pub(super) fn update_capacity(&mut self, now: Instant) {
+        let before = (self.rate.rate(), self.rate.capacity());
+        self.set_capacity(now);
+        self.tell_rate(before);
+    }
+
+    /// C* of the active queues. Where there are none, the last one stands: nothing is known of who comes next.
+    fn set_capacity(&mut self, now: Instant) {
+        if let Some(capacity) = self.queues.capacity(&self.stations, now) {
+            self.rate.set_capacity(capacity);
+        }
+    }
+
+    fn tell_rate(&mut self, before: (BitRate, BitRate)) {
+        let (service_rate, capacity) = (self.rate.rate(), self.rate.capacity());
+        if before != (service_rate, capacity) {
+            self.tell(Event::RateChanged { service_rate, capacity });
+        }
+    }
+
+    /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
+    pub(super) fn reconfigure(&mut self, now: Instant, config: Config) {
+        let before = (self.rate.rate(), self.rate.capacity());
+        self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
+        self.stations.reconfigure(&config, &self.medium, now);
+        self.server.set_slack(config.pacing_slack);
+        self.rebuild_queues(&config, now);
+        let capacity = self.queues.capacity(&self.stations, now);
+        let capacity = capacity.unwrap_or_else(|| configured_capacity(&config, &self.medium, &self.stations));
+        self.server.take_account(now, !self.queues.is_empty());
+        self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
+        self.config = config;
+        self.tell_rate(before);
+    }
+
+    fn rebuild_queues(&mut self, config: &Config, now: Instant) {
+        let fresh = Queues::new(config);
+        let mut old = core::mem::replace(&mut self.queues, fresh);
+        for id in self.flows.ids() {
+            self.flows.get_mut(id).leaf = None;
+        }
+        let capacity = self.rate.capacity();
+        while let Some(held) = old.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {
+            let leaf = self.leaf(held.flow);
+            self.queues.push(leaf, held, now);
+        }
+    }
+}

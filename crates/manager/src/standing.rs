@@ -1,0 +1,356 @@
+//! What stands in the access point, and so when the next packet may be released.
+//!
+//! The access point is a queue that the box fills and cannot see. But it hears of it: a packet that is answered has left
+//! the queue, and so have all that were released before it, whoever they were for. The newest answered release is the
+//! *frontier*. What was released behind it bounds from above what still stands in the access point, in medium time; no
+//! rate need be guessed for that. The next packet may go when this is below a target. So the medium always has something
+//! to do, the queue stays short whatever the medium does (retries, other networks, rates, stations that come and go), and
+//! what stations send by themselves needs no account of its own: it slows the answers down.
+//!
+//! What does not fool it, and why:
+//! - a station that is slow to answer, asleep or gone, an application that reads slowly, a lost packet: the frontier is
+//!   moved by whoever answers first;
+//! - delayed ACKs: the packet that the ACK answers is fresh. Those that were delivered and are not answered yet count as
+//!   standing, a few at most; where a receiver waits for more than the target holds, time moves the frontier (below);
+//! - traffic that nobody answers (datagrams, groups): it is released into the same queue, and the next answer moves the
+//!   frontier past it;
+//! - stations whose rates are unknown: airtimes are believed only in proportion. How long the medium really takes is
+//!   measured by the frontier's progress while the box always had something to send (the *slowness*).
+//!
+//! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. Where answers are
+//! due and nothing at all is heard from the WLAN, the signal is lost: the frontier moves at a small part of that, so that
+//! a dead channel is not filled, and one that comes back is found.
+//!
+//! What is not here: whose turn it is, which packets answer which (see `answers`), access points that serve each station
+//! from a queue of its own; there the bound holds for the queues of those that answer.
+//!
+//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux, `lib/dynamic_queue_limits.c`);
+//! the answers are the completions here. The measure of the slowness is that of BBR's delivery rate (Cardwell et al., 2016).
+
+use evenair_units::{Instant, Span};
+
+/// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
+const LEAST_UNDER_WAY: u64 = 2;
+/// For so long after an answer the frontier waits for the next one. Then time moves it.
+const PATIENCE: Span = Span::from_millis(5);
+/// Of the medium's measured speed, in hundredths, when time moves the frontier.
+const BY_TIME_PERCENT: u64 = 90;
+/// Nothing heard from the WLAN for so long, while answers are due, and the frontier moves at `LOST_PERCENT`; for longer
+/// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
+const LOST: (Span, u64) = (Span::from_millis(50), 25);
+const DEAD: (Span, u64) = (Span::from_secs(1), 5);
+/// Slowness is counted in parts of this.
+const UNIT: u64 = 1 << 10;
+/// The slowness is measured over at least so long.
+const WINDOW: Span = Span::from_millis(100);
+/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in which
+/// it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look fast.
+const WINDOWS: (u64, u64) = (8, 2);
+/// No medium is so much faster than believed (1 Mb/s where it is 54), or slower.
+const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
+
+/// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
+const ROUNDING: Span = Span::from_micros(1);
+
+/// A release, as far as its answer needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    /// How many were released up to it.
+    number: u64,
+    /// The airtime believed of all of them.
+    released: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    /// The newest release.
+    newest: Mark,
+    released_at: Instant,
+    /// The newest release to which an answer is due.
+    asked: u64,
+    frontier: Mark,
+    /// When it was last moved by an answer.
+    answered_at: Instant,
+    /// How far time has moved it since, in believed airtime, and until when that is reckoned.
+    by_time: Span,
+    reckoned: Instant,
+    /// When the WLAN was last heard, and since when an answer has been due.
+    heard: Instant,
+    due_since: Option<Instant>,
+    /// Real time for each believed one, in `UNIT`.
+    slowness: u64,
+    window: Window,
+}
+
+/// A stretch of time in which the slowness is measured.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    began: Instant,
+    /// Where the frontier was.
+    from: Span,
+    /// The box had nothing to release at some time, or the frontier was moved by time.
+    void: bool,
+}
+
+impl Standing {
+    pub(crate) const fn new(now: Instant) -> Self {
+        let mark = Mark { number: 0, released: Span::ZERO };
+        Self {
+            newest: mark,
+            released_at: now,
+            asked: 0,
+            frontier: mark,
+            answered_at: now,
+            by_time: Span::ZERO,
+            reckoned: now,
+            heard: now,
+            due_since: None,
+            slowness: UNIT,
+            window: Window { began: now, from: Span::ZERO, void: true },
+        }
+    }
+
+    /// A packet that is believed to cause this medium time was released; `asks`: an answer is due to it.
+    pub(crate) fn release(&mut self, now: Instant, airtime: Span, asks: bool) -> Mark {
+        self.reckon(now);
+        if self.is_empty() {
+            self.answered_at = now;
+        }
+        let before = core::mem::replace(&mut self.released_at, now);
+        self.newest = Mark { number: self.newest.number + 1, released: self.newest.released + airtime };
+        if asks {
+            self.asked = self.newest.number;
+            // What was never answered long ago says nothing about now.
+            self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
+        }
+        self.newest
+    }
+
+    /// A release was answered.
+    pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
+        self.reckon(now);
+        if mark.number <= self.frontier.number {
+            return;
+        }
+        self.frontier = mark;
+        self.by_time = Span::ZERO;
+        self.answered_at = now;
+        self.due_since = (self.asked > mark.number).then_some(now);
+        self.measure(now);
+    }
+
+    /// Something came from the WLAN.
+    pub(crate) fn hear(&mut self, now: Instant) {
+        self.reckon(now);
+        self.heard = now;
+    }
+
+    /// The box has nothing to release.
+    pub(crate) fn starve(&mut self) {
+        self.window.void = true;
+    }
+
+    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
+    /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
+    pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
+        let under_way = self.newest.number - self.frontier.number;
+        let most = target.mul_div(UNIT, self.slowness) + own;
+        let outstanding = self.outstanding();
+        if under_way < LEAST_UNDER_WAY || outstanding < most {
+            return self.reckoned;
+        }
+        self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
+    }
+
+    /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
+    pub(crate) const fn speed(&self) -> (u64, u64) {
+        (UNIT, self.slowness)
+    }
+
+    fn outstanding(&self) -> Span {
+        (self.newest.released - self.frontier.released).saturating_sub(self.by_time)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.newest.number == self.frontier.number
+    }
+
+    /// Reckons with the time until now.
+    pub(crate) fn reckon(&mut self, now: Instant) {
+        if now > self.reckoned && !self.is_empty() {
+            self.by_time += self.progress(self.reckoned, now);
+            if self.by_time >= self.newest.released - self.frontier.released {
+                // By the slowest reckoning all has left.
+                self.frontier = self.newest;
+                self.by_time = Span::ZERO;
+                self.window.void = true;
+            }
+        }
+        self.reckoned = self.reckoned.max(now);
+    }
+
+    /// How far time moves the frontier in a stretch, in believed airtime.
+    fn progress(&self, from: Instant, to: Instant) -> Span {
+        let stages = self.stages();
+        let mut moved = Span::ZERO;
+        for (i, &(begin, percent)) in stages.iter().enumerate() {
+            let end = stages.get(i + 1).map_or(Instant::MAX, |next| next.0);
+            let (begin, end) = (begin.max(from), end.min(to));
+            moved += end.saturating_since(begin).mul_div(percent, 100);
+        }
+        moved.mul_div(UNIT, self.slowness)
+    }
+
+    /// When time will have moved the frontier by this much more.
+    fn moved_by(&self, airtime: Span) -> Instant {
+        let mut left = airtime.mul_div(self.slowness, UNIT);
+        let stages = self.stages();
+        for (i, &(begin, percent)) in stages.iter().enumerate() {
+            let begin = begin.max(self.reckoned);
+            let end = stages.get(i + 1).map_or(Instant::MAX, |next| next.0);
+            let moves = end.saturating_since(begin).mul_div(percent, 100);
+            if percent > 0 && left <= moves {
+                return begin.saturating_add(left.mul_div(100, percent) + ROUNDING);
+            }
+            left = left.saturating_sub(moves);
+        }
+        Instant::MAX
+    }
+
+    /// From when on at how many hundredths of the medium's speed time moves the frontier.
+    fn stages(&self) -> [(Instant, u64); 4] {
+        if self.asked <= self.frontier.number {
+            let never = (Instant::MAX, BY_TIME_PERCENT);
+            return [(Instant::ZERO, BY_TIME_PERCENT), never, never, never];
+        }
+        let patient_until = self.answered_at.saturating_add(PATIENCE);
+        let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
+        let lost = silent_since.saturating_add(LOST.0).max(patient_until);
+        let dead = silent_since.saturating_add(DEAD.0).max(lost);
+        [(Instant::ZERO, 0), (patient_until, BY_TIME_PERCENT), (lost, LOST.1), (dead, DEAD.1)]
+    }
+
+    /// An answer has moved the frontier: ends a window that is long enough.
+    fn measure(&mut self, now: Instant) {
+        let Window { began, from, void } = self.window;
+        let took = now.saturating_since(began);
+        if !void && took < WINDOW {
+            return;
+        }
+        let progress = self.frontier.released.saturating_sub(from);
+        if !void && progress > Span::ZERO {
+            let sample = took.mul_div(UNIT, progress.as_nanos()).as_nanos();
+            let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
+            let windows = if sample > self.slowness { WINDOWS.0 } else { WINDOWS.1 };
+            let mean = (self.slowness * (windows - 1) + sample) / windows;
+            self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
+        }
+        self.window = Window { began: now, from: self.frontier.released, void: false };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+
+    const TARGET: Span = Span::from_millis(3);
+    const EACH: Span = Span::from_millis(2);
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Span::from_micros(us)
+    }
+
+    fn is_ready(standing: &mut Standing, now: Instant) -> bool {
+        standing.reckon(now);
+        standing.ready_at(TARGET, EACH) <= now
+    }
+
+    /// Releases all that may be released now.
+    fn fill(standing: &mut Standing, now: Instant, asks: bool) -> VecDeque<Mark> {
+        let mut marks = VecDeque::new();
+        while is_ready(standing, now) {
+            marks.push_back(standing.release(now, EACH, asks));
+        }
+        marks
+    }
+
+    #[test]
+    fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
+        let mut standing = Standing::new(at(0));
+        let marks = fill(&mut standing, at(0), true);
+        assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
+        standing.answer(at(2_000), marks[0]);
+        assert_eq!(fill(&mut standing, at(2_000), true).len(), 1);
+        // All three have left when the third is answered, whatever became of the second.
+        standing.answer(at(4_000), marks[2]);
+        assert_eq!(fill(&mut standing, at(4_000), true).len(), 2);
+        standing.answer(at(4_500), marks[1]);
+        assert!(fill(&mut standing, at(4_500), true).is_empty(), "an old answer is none");
+    }
+
+    #[test]
+    fn what_nobody_answers_leaves_by_time() {
+        let mut standing = Standing::new(at(0));
+        let mut released = 0;
+        for us in (0..1_000_000).step_by(100) {
+            released += fill(&mut standing, at(us), false).len();
+        }
+        // Nine tenths of the 500 that a second has room for.
+        assert!((445..=460).contains(&released), "{released}");
+    }
+
+    #[test]
+    fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
+        let mut standing = Standing::new(at(0));
+        let mut in_second = |from: u64, heard: bool| {
+            let mut released = 0;
+            for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
+                if heard {
+                    standing.hear(at(us));
+                }
+                released += fill(&mut standing, at(us), true).len();
+            }
+            released
+        };
+        // Others are heard, and only the answers are missing: the access point lives.
+        assert!(in_second(0, true) > 400);
+        let (first, second) = (in_second(1, false), in_second(2, false));
+        assert!((100..160).contains(&first), "{first}: a quarter");
+        assert!((20..30).contains(&second), "{second}: a twentieth");
+        assert!(in_second(3, true) > 400);
+    }
+
+    #[test]
+    fn its_deadline_is_when_it_is_ready() {
+        for asks in [false, true] {
+            let mut standing = Standing::new(at(0));
+            fill(&mut standing, at(0), asks);
+            for _ in 0..1_000 {
+                let deadline = standing.ready_at(TARGET, EACH);
+                assert!(!is_ready(&mut standing, deadline.saturating_sub(Span::from_micros(100))));
+                assert!(!fill(&mut standing, deadline, asks).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_speed_of_the_medium_is_learned() {
+        let mut standing = Standing::new(at(0));
+        let mut waiting = VecDeque::new();
+        let mut serve = |standing: &mut Standing, from: u64, each_us: u64| {
+            for us in (from..from + 3_000_000).step_by(each_us as usize) {
+                waiting.extend(fill(standing, at(us), true));
+                if let Some(mark) = waiting.pop_front() {
+                    standing.hear(at(us));
+                    standing.answer(at(us), mark);
+                }
+            }
+            let (units, slowness) = standing.speed();
+            slowness * 1_000 / units
+        };
+        assert!(serve(&mut standing, 0, 2_000).abs_diff(1_000) < 20);
+        assert!(serve(&mut standing, 3_000_000, 8_000).abs_diff(4_000) < 200);
+        assert!(serve(&mut standing, 6_000_000, 1_000).abs_diff(500) < 20);
+    }
+}
