@@ -2,7 +2,8 @@
 //!
 //! Equation (1) of Hegde et al., IEEE/ACM ToN 21(2), 2013, `C* = 1 / sum(phi_i / C_i)`, over TCP transfers that always
 //! have something to send. The shares phi are those of the manager's policy. Where the medium also carries datagrams,
-//! pages or calls, or the population changes inside the phase, there is no one C*, and none is given.
+//! pages or calls, or the population changes inside the phase, there is no one C*, and none is given. Nor is there with
+//! EDCA, Idle Sense or the asymmetric access point: the formula's gaps, single frames and mean back-off are those of DCF.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +31,8 @@ impl Scenario {
     /// C* of a phase in Mb/s, IP-level bits of DATA and ACKs, with the d (DATA packets for each ACK) that was measured
     /// for each application, by its number; where none was, 2 as with delayed ACKs (RFC 9293, 3.8.6.3).
     ///
-    /// `None` where the formula does not apply: no transfers, other traffic than bulk transfers and pings, or
-    /// stations and transfers that come, go or change inside the phase.
+    /// `None` where the formula does not apply: another access method than DCF, no transfers, other traffic than bulk
+    /// transfers and pings, or stations and transfers that come, go or change inside the phase.
     pub fn capacity_mbps(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         let inside = |at: Span| at > phase.from && at < phase.to;
         let population_changes = |event: &crate::Event| match event.action {
@@ -40,7 +41,8 @@ impl Scenario {
         };
         let transfers = self.transfers(phase, measured_d)?;
         let steady = !self.events.iter().any(population_changes);
-        if !steady || transfers.is_empty() {
+        let is_dcf = self.radio.edca.is_none() && self.radio.back_off == Default::default();
+        if !steady || transfers.is_empty() || !is_dcf {
             return None;
         }
         let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
@@ -63,7 +65,7 @@ impl Scenario {
                     transfers.push(self.transfer(index, app, phase.from, measured_d(index).unwrap_or(USUAL_D))?);
                 }
                 AppKind::Ping { .. } => {}
-                AppKind::Bulk { .. } | AppKind::Udp { .. } | AppKind::Web { .. } => return None,
+                _ => return None,
             }
         }
         Some(transfers)
@@ -78,7 +80,7 @@ impl Scenario {
             IpVersion::V6 => 40 + 20,
         };
         let shape = TcpShape {
-            data_ip: Bytes(1500),
+            data_ip: self.tcp.mss + Bytes(40),
             ack_ip: Bytes(headers + options),
             // No fewer DATA packets than ACKs: more of these are duplicates, which are not what C* is about.
             d_milli: (d.max(1.0) * 1000.0) as u32,
@@ -97,6 +99,12 @@ impl Scenario {
             _ => None,
         });
         Some(rates.last().unwrap_or(rate))
+    }
+
+    /// The class of a station in the manager's policy, by name.
+    pub fn class_of(&self, host: usize) -> Option<String> {
+        let Place::Station { class, .. } = self.hosts[host].place else { return None };
+        class.and_then(|class| self.manager.class_names().into_iter().nth(usize::from(class.0)))
     }
 
     /// Whether a station is there at `at`: one whose first event is a join is absent until then.

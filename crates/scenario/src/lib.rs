@@ -4,22 +4,40 @@
 //! others published for it. The simulator and the testbed run the same file. [`Scenario::load`] reads one; what they
 //! report is [`results::RunResult`].
 //!
-//! The crate runs nothing. Where a scenario's words and an engine's types differ, the engine converts.
+//! The crate runs nothing. Where a scenario's words and an engine's types differ, the engine converts; what both engines
+//! would convert alike, the rules of the medium, is here (`air`). So are the queues in front of it (`air_queues`), which
+//! the simulator alone drives: the testbed refuses a scenario that has them.
 
+mod air;
+mod air_queues;
 mod capacity;
 mod check;
 pub mod config;
+mod datagrams;
+mod distribution;
+mod flows;
+mod layout;
 mod manager_spec;
-pub mod plots;
+mod profile;
 mod raw;
-mod report;
 pub mod results;
 mod schema;
+pub mod sweep;
+mod trace;
+mod traffic_words;
 mod types;
+pub mod voice;
 mod words;
+mod written_units;
 
+pub use air::{AirPlan, StationPlan};
+pub use air_queues::{AirQueues, QueueSpec, Tag, Unsent};
 pub use config::ConfigError as ScenarioError;
+pub use datagrams::{Bursts, Datagram, DatagramSource, DatagramSpec, Spacing};
+pub use distribution::Distribution;
+pub use flows::{FileSource, FlowArrival, FlowArrivals, FlowSpec, OnOffSpec, Spread};
+pub use layout::Layout;
 pub use manager_spec::{ClassSpec, ControllerKind, Fairness, LevelKind, ManagerSpec, PhySpec};
-pub use report::report;
 pub use schema::schema;
+pub use sweep::Axis;
 pub use types::*;

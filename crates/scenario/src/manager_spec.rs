@@ -1,7 +1,9 @@
 //! The manager's settings, and the PHY profile it reckons with, as people write them: in a scenario and in the box's
 //! own configuration. Both forms can be written back, so that the testbed can start the box on a file of its own.
 
-use evenair_manager::{Charge, ClassId, Config, Controller, Level, Policy};
+use std::fmt;
+
+use evenair_manager::{Charge, ClassId, CodelConfig, Config, Controller, Level, Policy};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
@@ -31,9 +33,13 @@ pub struct PhySpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ManagerSpec {
-    /// What sets the service rate: the published additive rule, or a constant. Default: "published".
+    /// What sets the pace of releases: the access point's queue, kept short by the answers of the stations; the published
+    /// additive rule for a service rate; or a constant one. Default: "queue".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Written<ControllerKind>>,
+    /// Queue controller: medium time that may stand in the access point. Default: "3 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ap_target: Option<Written<Span>>,
     /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_rate: Option<Written<BitRate>>,
@@ -73,9 +79,19 @@ pub struct ManagerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Option<Written<Fairness>>,
     /// Limit of each queue, in DATA packets or bytes; an upload's queue counts the DATA that its held ACKs stand for.
-    /// Default: "100 packets".
+    /// Default: "1000 packets".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<Written<Limit>>,
+    /// How senders are told that their queues stand: by CoDel (RFC 8289), with a queue of its own for each connection below
+    /// the last of the levels, or "none", only by the limit. Default: "codel".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<Written<Aqm>>,
+    /// CoDel: packets that wait no longer than this are in no standing queue. Default: "20 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm_target: Option<Written<Span>>,
+    /// CoDel: for so long packets may wait longer before their sender is told. Default: "100 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm_interval: Option<Written<Span>>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -106,6 +122,8 @@ pub struct ClassSpec {
 /// The word for a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerKind {
+    /// By the access point's queue.
+    Queue,
     /// The published additive rule.
     Published,
     /// A constant.
@@ -125,6 +143,15 @@ pub enum LevelKind {
     Flow,
 }
 
+/// The word for the management of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aqm {
+    /// CoDel.
+    Codel,
+    /// None but the limit.
+    None,
+}
+
 /// The word for what is shared or charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fairness {
@@ -134,7 +161,18 @@ pub enum Fairness {
     Bits,
 }
 
-words!(ControllerKind { "published" => Self::Published, "fixed" => Self::Fixed });
+words!(ControllerKind { "queue" => Self::Queue, "published" => Self::Published, "fixed" => Self::Fixed });
+impl fmt::Display for ControllerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Published => "published",
+            Self::Fixed => "fixed",
+        })
+    }
+}
+
+words!(Aqm { "codel" => Self::Codel, "none" => Self::None });
 words!(LevelKind {
     "direction" => Self::Direction,
     "class" => Self::Class,
@@ -229,6 +267,7 @@ impl ManagerSpec {
             |limit| limit.admits(0, Bytes::ZERO, Bytes(1500)),
             "room for a packet of 1500 bytes at least",
         );
+        let aqm = self.aqm(problems);
         let slack_limit = Span::from_millis(100);
         let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
         let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
@@ -253,6 +292,7 @@ impl ManagerSpec {
             stations: Vec::new(),
             default_rate: default_rate?,
             queue_limit: queue_limit?,
+            aqm: aqm?,
             // Whoever has a memory for packets sets it by that.
             held_limit: None,
             pacing_slack: pacing_slack?,
@@ -262,22 +302,60 @@ impl ManagerSpec {
         Some(config)
     }
 
-    fn controller(&self, problems: &mut Problems) -> Option<Controller> {
-        match self.controller.get_or(ControllerKind::Published, problems)? {
-            ControllerKind::Published => {
-                if let Some(rate) = &self.service_rate {
-                    let what = "the published controller finds its own service rate";
-                    problems.add(rate.span(), what, "only with controller = \"fixed\"");
+    fn aqm(&self, problems: &mut Problems) -> Option<Option<CodelConfig>> {
+        if self.aqm.get_or(Aqm::Codel, problems)? == Aqm::None {
+            for span in [self.aqm_target.place(), self.aqm_interval.place()] {
+                if !span.is_empty() {
+                    problems.add(span, "without CoDel nothing uses this", "only without aqm = \"none\"");
                 }
-                self.published(problems)
             }
-            ControllerKind::Fixed => {
-                let (step, interval) = (self.step.place(), self.interval.place());
-                for span in [interval, step, self.tolerance.place(), self.start.place()] {
-                    if !span.is_empty() {
-                        problems.add(span, "the fixed controller does not use this", "only without this key");
-                    }
-                }
+            return Some(None);
+        }
+        let (shortest, longest) = (Span::from_micros(100), Span::from_secs(10));
+        let interval = self.aqm_interval.get_or_if(
+            Config::AQM.interval,
+            problems,
+            |span| (shortest..=longest).contains(span),
+            "0.1 ms to 10 s",
+        )?;
+        let target = self.aqm_target.get_or_if(
+            Config::AQM.target.min(interval),
+            problems,
+            |span| (shortest..=interval).contains(span),
+            "0.1 ms up to aqm_interval",
+        )?;
+        Some(Some(CodelConfig { target, interval }))
+    }
+
+    fn controller(&self, problems: &mut Problems) -> Option<Controller> {
+        use ControllerKind::{Fixed, Published, Queue};
+        let kind = self.controller.get_or(Queue, problems)?;
+        let keys = [
+            (self.ap_target.place(), Queue),
+            (self.service_rate.place(), Fixed),
+            (self.interval.place(), Published),
+            (self.step.place(), Published),
+            (self.tolerance.place(), Published),
+            (self.start.place(), Published),
+        ];
+        for (span, user) in keys {
+            if !span.is_empty() && user != kind {
+                let what = format!("the controller \"{kind}\" does not use this");
+                problems.add(span, what, format!("only with controller = \"{user}\""));
+            }
+        }
+        match kind {
+            Queue => {
+                let Controller::Queue { target } = Controller::default() else {
+                    unreachable!("the default controller is by the queue");
+                };
+                let targets = Span::from_micros(100)..=Span::from_secs(1);
+                let target =
+                    self.ap_target.get_or_if(target, problems, |span| targets.contains(span), "0.1 ms to 1 s")?;
+                Some(Controller::Queue { target })
+            }
+            Published => self.published(problems),
+            Fixed => {
                 let Some(rate) = &self.service_rate else {
                     let what = "the fixed controller needs a service rate";
                     problems.add(self.controller.place(), what, "service_rate = \"4 Mb/s\" beside it");
@@ -289,9 +367,9 @@ impl ManagerSpec {
     }
 
     fn published(&self, problems: &mut Problems) -> Option<Controller> {
-        let Controller::Published { interval, delta, tolerance_permille, start_permille } = Controller::default()
+        let Controller::Published { interval, delta, tolerance_permille, start_permille } = Controller::PUBLISHED
         else {
-            unreachable!("the default controller is the published one");
+            unreachable!("its name says so");
         };
         let intervals = Span::from_millis(10)..=Span::from_secs(60);
         let interval = self.interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 60 s");
@@ -347,6 +425,12 @@ impl ManagerSpec {
         Some(kinds)
     }
 
+    /// Names of the classes, in the order of their numbers.
+    pub fn class_names(&self) -> Vec<String> {
+        let mut problems = Problems::default();
+        self.class.iter().map(|class| class.name.get(&mut problems).unwrap_or_default()).collect()
+    }
+
     fn classes(&self, problems: &mut Problems) -> Option<Vec<(ClassId, u32)>> {
         let mut weights = Vec::new();
         for (i, class) in self.class.iter().enumerate() {
@@ -388,15 +472,25 @@ mod tests {
     fn the_documented_defaults_are_the_managers_own() {
         let schema = schemars::schema_for!(ManagerSpec).to_value();
         let properties = schema["properties"].as_object().expect("a table has keys");
-        let documented = properties.iter().filter_map(|(key, property)| {
-            let (_, default) = property["description"].as_str()?.split_once("Default: ")?;
-            // What is said in words (the lowest basic rate) is no value.
-            let line = format!("{key} = {}\n", default.trim_end_matches('.').replace('\n', " "));
-            line.parse::<toml::Table>().is_ok().then_some(line)
-        });
-        let lines: Vec<_> = documented.collect();
-        assert!(lines.len() >= 15 && lines.contains(&"tolerance = \"3 %\"\n".to_owned()), "{lines:?}");
-        assert_eq!(check(&lines.concat()).unwrap(), Config::new(Phy::default_for(Standard::Dot11b)), "{lines:?}");
+        // Keys of one controller do not stand beside another one.
+        let documented = |other: &str| {
+            let line = |(key, property): (&String, &serde_json::Value)| {
+                let (meaning, default) = property["description"].as_str()?.split_once("Default: ")?;
+                // What is said in words (the lowest basic rate) is no value.
+                let line = format!("{key} = {}\n", default.trim_end_matches('.').replace('\n', " "));
+                (!meaning.starts_with(other) && line.parse::<toml::Table>().is_ok()).then_some(line)
+            };
+            properties.iter().filter_map(line).collect::<Vec<_>>()
+        };
+        let config = Config::new(Phy::default_for(Standard::Dot11b));
+        let lines = documented("Published");
+        assert!(lines.len() >= 15 && lines.contains(&"ap_target = \"3 ms\"\n".to_owned()), "{lines:?}");
+        assert_eq!(check(&lines.concat()).unwrap(), config, "{lines:?}");
+
+        let lines = documented("Queue controller").concat();
+        assert!(lines.contains("tolerance = \"3 %\""), "{lines}");
+        let lines = lines.replace("controller = \"queue\"", "controller = \"published\"");
+        assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PUBLISHED, ..config }, "{lines}");
     }
 
     #[test]
@@ -423,12 +517,26 @@ mod tests {
         assert_eq!(config.charge, Charge::Bits);
         let error =
             check("controller = \"fixed\"\nservice_rate = \"0 Mb/s\"\nstep = \"1 Mb/s\"").unwrap_err().to_string();
-        let high = check("step = \"2000000 Mb/s\"").unwrap_err().to_string();
+        let high = check("controller = \"published\"\nstep = \"2000000 Mb/s\"").unwrap_err().to_string();
         assert!(high.contains("up to 1 Tb/s"), "{high}");
         assert!(
-            error.contains("more than 0 b/s") && error.contains("the fixed controller does not use this"),
+            error.contains("more than 0 b/s") && error.contains("the controller \"fixed\" does not use this"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_management_of_queues() {
+        let aqm = |target, interval| {
+            Some(CodelConfig { target: Span::from_millis(target), interval: Span::from_millis(interval) })
+        };
+        assert_eq!(check("aqm = \"none\"").unwrap().aqm, None);
+        assert_eq!(check("aqm_target = \"5 ms\"").unwrap().aqm, aqm(5, 100));
+        assert_eq!(check("aqm_interval = \"10 ms\"").unwrap().aqm, aqm(10, 10));
+        let error = |text| check(text).unwrap_err().to_string();
+        assert!(error("aqm = \"none\"\naqm_target = \"5 ms\"").contains("without CoDel"));
+        assert!(error("aqm_target = \"101 ms\"").contains("up to aqm_interval"));
+        assert!(error("aqm = \"red\"").contains("\"codel\""));
     }
 
     #[test]

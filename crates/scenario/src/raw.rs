@@ -1,14 +1,22 @@
 //! A scenario as it is written. See `docs/scenario-format.md` for the reference with examples; the comments here are
 //! what editors show.
 
-use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_medium::{Adaptation, AfterCollision};
+use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{Preamble, Standard};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::{List, Written};
-use crate::words::{At, Count, Do, Measured, What};
-use crate::{AfterCollision, Direction, IpVersion, ManagerSpec, PhySpec, Tool};
+use crate::config::{List, Metres, PerBillion, Written};
+use crate::profile::Profile;
+use crate::words::{AccessWord, At, CaptureThreshold, CodePoint, Count, Do, Measured, RateControlWord, Shape, What};
+use crate::{Direction, FastRecovery, IpVersion, ManagerSpec, PhySpec, Stack, Tool, WarmUp};
+
+mod queue;
+mod traffic;
+
+pub(crate) use queue::QueueRaw;
+pub(crate) use traffic::{FlowsRaw, OnOffRaw, ReplayRaw, SizeRaw, TimeRaw, UdpRaw, VoipRaw};
 
 /// One experiment: who talks to whom over which radio, what happens when, and what is measured.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -42,9 +50,21 @@ pub(crate) struct ScenarioRaw {
     /// TCP transfers as fast as TCP can.
     #[serde(default)]
     pub bulk: Vec<BulkRaw>,
-    /// Datagrams at a constant rate.
+    /// Datagrams.
     #[serde(default)]
     pub udp: Vec<UdpRaw>,
+    /// Traces of real traffic, sent again as datagrams.
+    #[serde(default)]
+    pub replay: Vec<ReplayRaw>,
+    /// Telephone calls.
+    #[serde(default)]
+    pub voip: Vec<VoipRaw>,
+    /// Arrivals of TCP transfers of random size.
+    #[serde(default)]
+    pub flows: Vec<FlowsRaw>,
+    /// Sources that send one TCP transfer of random size after another.
+    #[serde(default)]
+    pub onoff: Vec<OnOffRaw>,
     /// Readers of web pages.
     #[serde(default)]
     pub web: Vec<WebRaw>,
@@ -69,6 +89,9 @@ pub(crate) struct ScenarioRaw {
     /// Numbers and findings published for this set-up, shown beside the results.
     #[serde(default)]
     pub published: Vec<PublishedRaw>,
+    /// What `evenair sim sweep` varies; one run takes no notice of it.
+    #[serde(default)]
+    pub sweep: Vec<SweepRaw>,
 }
 
 /// The wireless side.
@@ -88,13 +111,104 @@ pub(crate) struct RadioRaw {
     pub short_retry_limit: Option<Written<u32>>,
     /// Attempts of a frame sent after RTS/CTS. Default: 4.
     pub long_retry_limit: Option<Written<u32>>,
-    /// What bystanders wait after a frame that they could not decode: "eifs" (the standard) or "difs" (several
-    /// published simulators and Bianchi's model). Default: "eifs".
+    /// Deviations of the tool that published results came from: "standard" (none), "ns-2", "ns-3" or "qualnet"; each key
+    /// overrides its profile. Default: "standard".
+    pub profile: Option<Written<Profile>>,
+    /// First contention window: back-off is drawn from 0 to this many slots. Default: the standard's.
+    pub cw_min: Option<Written<u32>>,
+    /// Largest contention window. Default: the standard's.
+    pub cw_max: Option<Written<u32>>,
+    /// What is waited after a collision: by bystanders "eifs" (the standard) or "difs"; by all, "difs-for-all" (Bianchi's
+    /// model) or "eifs-then-difs" (ns-2). Default: that of the profile.
     pub after_collision: Option<Written<AfterCollision>>,
     /// The access point's buffer toward the stations; IP-level sizes count. Default: "100 packets".
     pub ap_buffer: Option<Written<Limit>>,
     /// Each station's buffer toward the access point. Default: "1000 packets".
     pub station_buffer: Option<Written<Limit>>,
+    /// How senders choose their rates: "fixed", "two-failures", "arf", "aarf" or "minstrel". Default: "fixed".
+    pub rate_control: Option<Written<RateControlWord>>,
+    /// Probability that a bit is wrong, of all frames. Default: 0.
+    pub ber: Option<Written<f64>>,
+    /// By how much a frame must exceed those that overlap it to be received, or "off". Default: that of the profile.
+    pub capture_threshold: Option<Written<CaptureThreshold>>,
+    /// Exponent of the loss with distance: 2 in free space, 3 in usual rooms. Default: 3.
+    pub path_loss_exponent: Option<Written<f64>>,
+    /// Stations whose signals reach each other with less than this are hidden from each other. Default: "-82 dBm".
+    pub carrier_sense: Option<Written<Dbm>>,
+    /// What the access point and the stations send with. Default: "16.021 dBm".
+    pub tx_power: Option<Written<Dbm>>,
+    /// Where the access point is: two coordinates. Default: the origin.
+    pub ap_position: Option<List<Metres>>,
+    /// Where the stations are.
+    pub layout: Option<LayoutRaw>,
+    /// Where back-off is drawn from: "dcf" as in the standard, "idle-sense" at all nodes, or "asymmetric": Idle Sense at
+    /// stations and a constant window at the access point. Default: "dcf".
+    pub access: Option<Written<AccessWord>>,
+    /// What Idle Sense aims at: idle slots between two transmissions. Default: 5.68 for 802.11b, 3.91 otherwise.
+    pub idle_slots: Option<Written<f64>>,
+    /// How Idle Sense follows: "proportional", or "aimd" as published. Default: "proportional".
+    pub idle_adaptation: Option<Written<Adaptation>>,
+    /// "asymmetric": what the access point gets, over what all stations get together. Default: 2.
+    pub ap_ratio: Option<Written<f64>>,
+    /// Four access categories that contend by EDCA, in place of DCF. Default: false.
+    pub edca: Option<Written<bool>>,
+    /// The access point's queue in front of its MAC, where its buffer is more than drop-tail.
+    pub ap_queue: Option<QueueRaw>,
+    /// The same at each station.
+    pub station_queue: Option<QueueRaw>,
+    /// EDCA parameters of the access categories, at all nodes.
+    #[serde(default)]
+    pub ac: CategoriesRaw,
+    /// EDCA parameters that the access point alone has; the others it has from [radio.ac].
+    #[serde(default)]
+    pub ap_ac: CategoriesRaw,
+}
+
+/// The four access categories.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CategoriesRaw {
+    /// Background.
+    #[serde(default)]
+    pub bk: CategoryRaw,
+    /// Best effort.
+    #[serde(default)]
+    pub be: CategoryRaw,
+    /// Video.
+    #[serde(default)]
+    pub vi: CategoryRaw,
+    /// Voice.
+    #[serde(default)]
+    pub vo: CategoryRaw,
+}
+
+/// EDCA parameters of one access category.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CategoryRaw {
+    /// Slots after SIFS that make AIFS. Default: 7 for bk, 3 for be, 2 for vi and vo.
+    pub aifsn: Option<Written<u32>>,
+    /// First contention window. Default: that of IEEE Std 802.11-2016, table 9-137.
+    pub cw_min: Option<Written<u32>>,
+    /// Largest contention window. Default: that of table 9-137.
+    pub cw_max: Option<Written<u32>>,
+    /// How long one access may last, frames and answers; "0 us" means one frame. Default: that of table 9-137.
+    pub txop: Option<Written<Span>>,
+}
+
+/// Where the stations are around the access point.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LayoutRaw {
+    /// "circle" around the access point, "line" from it, "near-random" in a disk around it, "far-random" in a disk away
+    /// from it, or one "point".
+    pub shape: Written<Shape>,
+    /// Radius of the circle or disk. Default: "10 m".
+    pub radius: Option<Written<Metres>>,
+    /// From one station of a line to the next. Default: "1 m".
+    pub spacing: Option<Written<Metres>>,
+    /// From the access point to the centre of the far disk, or to the point. Default: "20 m", of a point "10 m".
+    pub distance: Option<Written<Metres>>,
 }
 
 impl RadioRaw {
@@ -145,6 +259,17 @@ pub(crate) struct StationRaw {
     pub weight: Option<Written<u32>>,
     /// Its class in the manager's policy, one of [[manager.class]]. Default: none.
     pub class: Option<Written<String>>,
+    /// Stations and groups that do not hear it, nor it them. Its own name: those of its group do not hear each other.
+    /// Default: none.
+    pub hidden_from: Option<List<String>>,
+    /// Probability that a DATA frame to or from it is lost, beside other losses. Default: "0 %".
+    pub loss: Option<Written<PerBillion>>,
+    /// Signal over noise between it and the access point, whatever their places. Default: from the places, if any.
+    pub snr: Option<Written<Db>>,
+    /// Where it is: two coordinates. Default: from the layout, if any.
+    pub position: Option<List<Metres>>,
+    /// What it sends with. Default: that of [radio].
+    pub tx_power: Option<Written<Dbm>>,
 }
 
 /// A host on the wired side.
@@ -155,6 +280,12 @@ pub(crate) struct ServerRaw {
     pub name: Written<String>,
     /// Where it is: "lan", or "wan" beyond the Internet link. Default: "lan".
     pub at: Option<Written<At>>,
+    /// One-way delay of what it sends before it comes to the Internet link; only "wan" (simulator only).
+    /// Default: "0 ms".
+    pub delay: Option<Written<Span>>,
+    /// What each of its packets waits besides, at random from zero to this, while none overtakes another: the time that
+    /// real hosts take; only "wan" (simulator only). Default: "0 ms".
+    pub jitter: Option<Written<Span>>,
 }
 
 /// The keys that all applications share.
@@ -167,6 +298,7 @@ pub(crate) struct Common<'a> {
     pub stagger: &'a Option<Written<Span>>,
     pub stop: &'a Option<Written<Span>>,
     pub ip: &'a Option<Written<IpVersion>>,
+    pub dscp: &'a Option<Written<CodePoint>>,
 }
 
 /// Declares a kind of application with the shared keys and its own. (Flattening one struct into another would lose
@@ -193,17 +325,22 @@ macro_rules! application {
             pub stop: Option<Written<Span>>,
             /// Which IP it uses: "v4" or "v6". Default: "v4".
             pub ip: Option<Written<IpVersion>>,
+            /// Differentiated services code point of its packets, both ways: a name such as "EF", "AF41", "CS1", or a
+            /// number. With EDCA it decides the access category (RFC 8325). Default: 0, and EF for calls.
+            pub dscp: Option<Written<CodePoint>>,
             $($own)*
         }
 
         impl $name {
             pub fn common(&self) -> Common<'_> {
-                let Self { name, stations, server, per_station, start, stagger, stop, ip, .. } = self;
-                Common { name, stations, server, per_station, start, stagger, stop, ip }
+                let Self { name, stations, server, per_station, start, stagger, stop, ip, dscp, .. } = self;
+                Common { name, stations, server, per_station, start, stagger, stop, ip, dscp }
             }
         }
     };
 }
+
+pub(crate) use application;
 
 application!(
     /// TCP transfers as fast as TCP can.
@@ -216,18 +353,6 @@ application!(
         pub congestion_control: Option<Written<String>>,
         /// How much to send. Default: without end.
         pub size: Option<Written<Bytes>>,
-    }
-);
-
-application!(
-    /// Datagrams at a constant rate.
-    UdpRaw {
-        /// "up" sends from the station, "down" to it.
-        pub direction: Written<Direction>,
-        /// Rate of UDP payload.
-        pub rate: Written<BitRate>,
-        /// UDP payload of a datagram. Default: "1000 bytes".
-        pub payload: Option<Written<Bytes>>,
     }
 );
 
@@ -275,6 +400,23 @@ pub(crate) struct TcpRaw {
     pub window_scaling: Option<Written<bool>>,
     /// Explicit congestion notification. Default: false.
     pub ecn: Option<Written<bool>>,
+    /// Largest segment, TCP options included: the IPv4 packet is 40 bytes larger. Default: "1460 bytes".
+    pub mss: Option<Written<Bytes>>,
+    /// Largest window that a receiver advertises, in segments or bytes; the receive buffer bounds it too.
+    /// Default: "unlimited".
+    pub window: Option<Written<Limit>>,
+    /// Window that a connection starts with, in segments. Default: 10.
+    pub initial_window: Option<Written<u32>>,
+    /// Acknowledge every second segment, or after a wait; otherwise each one at once. Default: true.
+    pub delayed_ack: Option<Written<bool>>,
+    /// Shortest retransmission timeout; Linux's stack counts it above the round-trip time. Default: "200 ms".
+    pub min_rto: Option<Written<Span>>,
+    /// Whose TCP it is: "linux", or "textbook" as the RFCs and most simulators have it (simulator only).
+    /// Default: "linux".
+    pub stack: Option<Written<Stack>>,
+    /// Repair of losses without SACK: "newreno", or "reno" whose fast recovery ends with the first new ACK (simulator
+    /// only). Default: "newreno".
+    pub fast_recovery: Option<Written<FastRecovery>>,
 }
 
 /// Something that happens.
@@ -298,6 +440,9 @@ pub(crate) struct EventRaw {
 pub(crate) struct MeasureRaw {
     /// Length of an interval of the time series. Default: "1 s".
     pub interval: Option<Written<Span>>,
+    /// What phases leave out: what is before this time, or "auto" for the initial transient of each phase (MSER-5).
+    /// Default: "0 s".
+    pub warm_up: Option<Written<WarmUp>>,
 }
 
 /// A stretch of the run over which results are averaged.
@@ -316,15 +461,32 @@ pub(crate) struct PhaseRaw {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PublishedRaw {
-    /// Which result it compares to: "total", "up", "down", "capacity" (C*), "jain_flows", "app", "station", or
-    /// "finding" for words alone.
+    /// Which result it compares to: "total", "up", "down", "capacity" (C*), "jain_flows", "app", "station", a measure
+    /// by its name such as "ap.loss_rate", a "figure" that only its words define, or "finding" for words alone.
     pub what: Written<What>,
     /// The application or station, for "app" and "station".
     pub of: Option<Written<String>>,
     /// The phase it speaks of. Default: the run as a whole.
     pub phase: Option<Written<String>>,
-    /// The value: a rate such as "4.8 Mb/s", or a plain number for "jain_flows"; none for "finding".
+    /// The value: a rate such as "4.8 Mb/s", a time such as "1.76 s", or a plain number for what has neither unit;
+    /// none for "finding".
     pub value: Option<Written<Measured>>,
     /// Source, and what was found in words.
     pub note: Written<String>,
+    /// Its name among those of the file, by which `evenair reproduce` judges it. Default: it is not judged.
+    pub id: Option<Written<String>>,
+    /// Of which variant of the file it speaks, such as "N = 10". Default: the file as it is.
+    pub at: Option<Written<String>>,
+}
+
+/// A key that `evenair sim sweep` varies.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SweepRaw {
+    /// The key, as `--set` takes it: "radio.ap_buffer", "station.sta.count".
+    pub key: Written<String>,
+    /// Its values, separated by commas, or a range: "2, 5, 10", "2..20 step 2", "1 Mb/s..7 Mb/s step 0.5 Mb/s".
+    pub values: Written<String>,
+    /// Whether it advances together with the entry before it, instead of making a grid with it. Default: false.
+    pub together: Option<Written<bool>>,
 }

@@ -4,18 +4,44 @@
 //! WLAN hop; `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts to
 //! read, so they are floats; no engine computes with them.
 
+pub mod air;
 mod average;
+pub mod backlog;
+mod calls;
+pub mod estimate;
+pub mod groups;
+pub mod histogram;
+pub mod measures;
+pub mod replicate;
 #[cfg(test)]
 pub(crate) mod sample;
+mod scalars;
+mod series;
 pub mod stats;
 mod store;
-pub(crate) mod summary;
+pub mod stretch;
+pub mod summary;
+pub mod tables;
+mod transfers;
+pub mod warm_up;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Direction, Published};
+pub use air::{
+    AccessResult, CategoryResult, LossSeries, MediumResult, MediumSeries, NodeResult, NodeSeries, PlaceResult,
+    PlaceSeries, RateUse,
+};
+pub use backlog::Backlog;
+pub use calls::CallResult;
+pub use groups::{Evenness, GroupResult};
+pub use histogram::Distribution;
+pub use measures::scalar;
+pub use scalars::scalars;
+pub use series::{FlowSeries, Series};
 pub use store::{StoreError, write_whole};
 pub use summary::{in_words, summary};
+pub use transfers::{TransferCount, TransferEnd, TransferLog, TransferRecord, TransferSizes, Transfers};
 
 /// Everything that one run has to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,6 +80,12 @@ pub struct RunResult {
     pub losses: Vec<LossCount>,
     /// Web pages read, in the order of their ends.
     pub pages: Vec<PageRecord>,
+    /// Transfers of known size.
+    #[serde(default)]
+    pub transfers: Transfers,
+    /// Telephone calls, by direction and phase.
+    #[serde(default)]
+    pub calls: Vec<CallResult>,
     /// Echoes, one entry per application that sent them.
     pub echoes: Vec<EchoResult>,
     /// What others published, copied from the scenario.
@@ -69,6 +101,10 @@ pub struct PhaseResult {
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
+    /// What was found to be the initial transient and left out: `from_s` comes after it. Only where the scenario asks
+    /// for that.
+    #[serde(default)]
+    pub transient_s: Option<f64>,
     /// Sum over all flows, IP level.
     pub total_ip_mbps: f64,
     /// Sum over all flows, goodput.
@@ -89,6 +125,39 @@ pub struct PhaseResult {
     pub ap_queue_mean_packets: f64,
     /// Largest of the queue's interval averages.
     pub ap_queue_max_packets: f64,
+    /// How many greedy flows had not received anything yet at the phase's end.
+    #[serde(default)]
+    pub flows_not_started: u64,
+    /// How evenly greedy flows share: uploads.
+    #[serde(default)]
+    pub evenness_up: Option<Evenness>,
+    /// How evenly greedy flows share: downloads.
+    #[serde(default)]
+    pub evenness_down: Option<Evenness>,
+    /// How evenly the stations share that have greedy flows or datagrams.
+    #[serde(default)]
+    pub evenness_stations: Option<Evenness>,
+    /// Flows by direction: "up" and "down", as far as there are any.
+    #[serde(default)]
+    pub groups_direction: Vec<GroupResult>,
+    /// Flows by the class of their station.
+    #[serde(default)]
+    pub groups_class: Vec<GroupResult>,
+    /// Flows by the PHY rate of their station, lowest first.
+    #[serde(default)]
+    pub groups_rate: Vec<GroupResult>,
+    /// Senders on the medium: the access point first.
+    #[serde(default)]
+    pub nodes: Vec<NodeResult>,
+    /// Wired ports and the box.
+    #[serde(default)]
+    pub places: Vec<PlaceResult>,
+    /// The medium.
+    #[serde(default)]
+    pub medium: Option<MediumResult>,
+    /// Backlogged nodes at successful transmissions.
+    #[serde(default)]
+    pub backlog: Option<Backlog>,
 }
 
 /// One application's flow in one phase.
@@ -116,6 +185,35 @@ pub struct FlowResult {
     pub rtt_ms: Option<f64>,
     /// Retransmitted segments in the phase.
     pub retransmits: u64,
+    /// Round-trip times that its TCP sender or its echoes measured.
+    #[serde(default)]
+    pub rtt: Option<Distribution>,
+    /// One-way delays of its datagrams.
+    #[serde(default)]
+    pub delay: Option<Distribution>,
+    /// Jitter of its datagrams' delays (RFC 3550).
+    #[serde(default)]
+    pub jitter_ms: Option<f64>,
+    /// Datagrams and echo requests that it sent.
+    #[serde(default)]
+    pub sent_packets: u64,
+    /// Datagrams that arrived, and echoes that came back.
+    #[serde(default)]
+    pub received_packets: u64,
+    /// Standard deviation over mean of its IP-level rate from interval to interval; absent where it got nothing.
+    #[serde(default)]
+    pub variation: Option<f64>,
+}
+
+impl FlowResult {
+    /// The part of datagrams or echo requests that did not arrive or come back in the phase they were sent in; those
+    /// under way at its ends count for nothing.
+    pub fn loss_rate(&self) -> f64 {
+        if self.sent_packets == 0 {
+            return 0.0;
+        }
+        (1.0 - self.received_packets as f64 / self.sent_packets as f64).max(0.0)
+    }
 }
 
 /// All flows of one station in one phase.
@@ -129,6 +227,12 @@ pub struct StationResult {
     pub ip_mbps: f64,
     /// Part of the phase's total, 0 to 1.
     pub share: f64,
+    /// Bytes that its applications received, either end.
+    #[serde(default)]
+    pub goodput_mbps: f64,
+    /// Standard deviation over mean of its IP-level rate from interval to interval; absent where it got nothing.
+    #[serde(default)]
+    pub variation: Option<f64>,
 }
 
 /// Sums by direction of the data.
@@ -138,46 +242,6 @@ pub struct Directions {
     pub up_ip_mbps: f64,
     /// Downloads, their ACKs included.
     pub down_ip_mbps: f64,
-}
-
-/// Values per interval. Every vector has one value per interval; interval `k` ends at `(k + 1) * interval_s`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    /// Length of an interval.
-    pub interval_s: f64,
-    /// One entry per application.
-    pub flows: Vec<FlowSeries>,
-    /// Time average of the access point's queue.
-    pub ap_queue_packets: Vec<f64>,
-    /// The box's service rate C; absent while it did not manage.
-    pub service_rate_mbps: Vec<Option<f64>>,
-}
-
-/// One application per interval. Vectors that an engine cannot fill stay empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowSeries {
-    /// Name of the application.
-    pub app: String,
-    /// Name of the station.
-    pub station: String,
-    /// Which way the data flow.
-    pub direction: Direction,
-    /// The station's PHY rate at the start of the run.
-    pub rate_mbps: f64,
-    /// DATA and ACKs over the WLAN hop.
-    pub ip_mbps: Vec<f64>,
-    /// Bytes that the application received.
-    pub goodput_mbps: Vec<f64>,
-    /// DATA packets over the WLAN hop.
-    pub data_packets: Vec<u64>,
-    /// Pure ACKs over the WLAN hop.
-    pub ack_packets: Vec<u64>,
-    /// Congestion window of the sender.
-    pub cwnd_segments: Vec<Option<f64>>,
-    /// Smoothed round-trip time of the sender.
-    pub rtt_ms: Vec<Option<f64>>,
-    /// Segments retransmitted in the interval.
-    pub retransmits: Vec<u64>,
 }
 
 /// How late the testbed's radio handed frames over, against their simulated instants.
@@ -270,6 +334,20 @@ pub struct MediumUse {
     pub transmissions: u64,
     /// Those in which two or more sent at once.
     pub collisions: u64,
+    /// Attempts to deliver a frame, by all senders.
+    pub attempts: u64,
+    /// Those that failed right after another attempt of the same frame had failed.
+    pub repeated_failures: u64,
+    /// Those that repeated a frame which had been received, for its ACK was lost.
+    pub duplicates: u64,
+    /// Those with DATA at a lower rate than the station's.
+    pub slowed: u64,
+    /// Of the attempts those of the access point.
+    pub ap_attempts: u64,
+    /// Of the repeated failures those of the access point.
+    pub ap_repeated_failures: u64,
+    /// Of the slowed attempts those of the access point.
+    pub ap_slowed: u64,
     /// Medium time of each sender's own accesses, failed ones included; the access point is called "ap".
     pub airtime: Vec<AirtimeShare>,
 }

@@ -6,11 +6,13 @@
 //! origin of its own.
 
 use evenair_manager::ClassId;
-use evenair_units::{BitRate, Bytes, Limit, Span};
-use evenair_wifi::{Phy, PhyRate};
+use evenair_medium::{AfterCollision, BackOff, IdleSenseConfig, RateControl, Reception};
+use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
+use evenair_wifi::{EdcaSet, Phy, PhyRate, Position};
 use serde::{Deserialize, Serialize};
 
-use crate::{ManagerSpec, PhySpec};
+use crate::voice::VoipSpec;
+use crate::{Axis, DatagramSpec, Distribution, FlowSpec, Layout, ManagerSpec, OnOffSpec, PhySpec};
 
 /// One experiment, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Scenario {
     pub tcp: TcpSpec,
     /// Numbers and findings that others published for this set-up.
     pub published: Vec<Published>,
+    /// What an experiment of many runs varies, see [`Scenario::points`].
+    pub sweep: Vec<Axis>,
 }
 
 /// The wireless side.
@@ -60,21 +64,45 @@ pub struct Radio {
     pub short_retry_limit: u32,
     /// Attempts of a frame sent with RTS.
     pub long_retry_limit: u32,
-    /// What bystanders wait after a frame that they could not decode.
+    /// What is waited after a collision.
     pub after_collision: AfterCollision,
     /// The access point's buffer toward the stations.
     pub ap_buffer: Limit,
     /// Each station's buffer toward the access point.
     pub station_buffer: Limit,
+    /// The access point's queue in front of its MAC, which has its buffer's size; `None`: the buffer is the MAC's own.
+    pub ap_queue: Option<crate::QueueSpec>,
+    /// The same at each station.
+    pub station_queue: Option<crate::QueueSpec>,
+    /// The access categories' parameters; with DCF none.
+    pub edca: Option<Edca>,
+    /// Where the access point's back-off is drawn from, and the stations'.
+    pub back_off: (BackOff, BackOff),
+    /// What Idle Sense aims at, where nodes have it.
+    pub idle_sense: IdleSenseConfig,
+    /// Pairs of stations that do not hear each other, each once, by their numbers among the stations, the lower one first.
+    pub hidden: Vec<(usize, usize)>,
+    /// What is received of what is sent.
+    pub reception: Reception,
+    /// How senders choose their rates.
+    pub rate_control: RateControl,
+    /// Where stations are that have no place of their own; `None`: places do not matter, or each has its own.
+    pub layout: Option<Layout>,
+    /// Where the access point is.
+    pub ap_position: Position,
+    /// What the access point sends with, and stations without a power of their own.
+    pub tx_power: Dbm,
+    /// Stations that reach each other with less than this do not hear each other.
+    pub carrier_sense: Dbm,
 }
 
-/// What a bystander waits after a frame that it could not decode.
+/// The access categories' parameters. Each category has a buffer of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterCollision {
-    /// EIFS, as the standard has it.
-    Eifs,
-    /// DIFS, as several published simulators and models have it.
-    Difs,
+pub struct Edca {
+    /// At stations.
+    pub stations: EdcaSet,
+    /// At the access point.
+    pub access_point: EdcaSet,
 }
 
 /// One direction of a wired link.
@@ -104,6 +132,10 @@ pub struct Host {
     pub name: String,
     /// Where it is attached.
     pub place: Place,
+    /// One-way delay of what it sends before that comes to the Internet link: how much farther away it is.
+    pub delay: Span,
+    /// What each packet that it sends toward the Internet link waits besides: uniform from zero to this, in order.
+    pub jitter: Span,
 }
 
 /// Where a host is attached.
@@ -117,11 +149,26 @@ pub enum Place {
         weight: u32,
         /// Its class in the manager's policy.
         class: Option<ClassId>,
+        /// How it and the access point receive each other.
+        link: Link,
     },
     /// Behind the access point (and the box), on the local wire.
     Lan,
     /// Beyond the Internet link.
     Wan,
+}
+
+/// How a station and the access point receive each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Probability per 10^9 that a DATA frame between the two is lost, beside other losses.
+    pub loss_per_billion: u32,
+    /// Signal over noise both ways, whatever the places.
+    pub snr: Option<Db>,
+    /// The station's place, where it does not follow from the layout.
+    pub position: Option<Position>,
+    /// What the station sends with, where it is not the usual.
+    pub tx_power: Option<Dbm>,
 }
 
 impl Place {
@@ -150,6 +197,8 @@ pub struct App {
     pub stop: Option<Span>,
     /// Which IP it uses.
     pub ip: IpVersion,
+    /// Differentiated services code point of its packets, both ways.
+    pub dscp: u8,
 }
 
 /// Which way data flow, seen from the station.
@@ -183,19 +232,20 @@ pub enum AppKind {
         /// How much to send; without end where absent.
         bytes: Option<Bytes>,
     },
-    /// Datagrams at a constant rate.
-    Udp {
-        /// Rate of UDP payload.
-        rate: BitRate,
-        /// UDP payload of each datagram.
-        payload: Bytes,
-    },
+    /// Datagrams.
+    Udp(DatagramSpec),
+    /// One direction of a telephone call.
+    Voip(VoipSpec),
+    /// Arrivals of TCP transfers of random size; one application of a group.
+    Flows(FlowSpec),
+    /// One TCP transfer of random size after another.
+    OnOff(OnOffSpec),
     /// A reader of web pages: a main object, then further objects over parallel connections, then a pause.
     Web {
         /// Fewest and most further objects of a page, uniform between.
         objects: (u32, u32),
-        /// Sizes of objects.
-        size: Pareto,
+        /// Bytes of an object.
+        size: Distribution,
         /// Pause between the end of a page and the next request.
         think: Span,
     },
@@ -206,6 +256,18 @@ pub enum AppKind {
     },
 }
 
+impl AppKind {
+    /// TCP congestion control of its senders, where it differs from the scenario's.
+    pub fn congestion_control(&self) -> Option<&str> {
+        match self {
+            Self::Bulk { congestion_control, .. }
+            | Self::Flows(FlowSpec { congestion_control, .. })
+            | Self::OnOff(OnOffSpec { congestion_control, .. }) => congestion_control.as_deref(),
+            Self::Udp(_) | Self::Voip(_) | Self::Web { .. } | Self::Ping { .. } => None,
+        }
+    }
+}
+
 /// Which program makes a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
@@ -213,27 +275,6 @@ pub enum Tool {
     Builtin,
     /// iperf3, which must be installed (testbed only).
     Iperf3,
-}
-
-/// A Pareto distribution of sizes, cut off at `cap`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pareto {
-    /// Tail exponent, above 1 so that the mean exists.
-    pub alpha: f64,
-    /// Mean of the distribution before it is cut off.
-    pub mean: Bytes,
-    /// Larger draws become this.
-    pub cap: Bytes,
-}
-
-impl Pareto {
-    /// The size at probability `u` (uniform in `[0, 1)`): `x_min / (1 - u)^(1/alpha)` with
-    /// `x_min = mean (alpha - 1) / alpha`, at least one byte, at most the cap.
-    pub fn quantile(&self, u: f64) -> Bytes {
-        let smallest = self.mean.0 as f64 * (self.alpha - 1.0) / self.alpha;
-        let size = smallest / (1.0 - u).powf(1.0 / self.alpha);
-        Bytes((size as u64).clamp(1, self.cap.0.max(1)))
-    }
 }
 
 /// Settings of every host's TCP.
@@ -253,6 +294,40 @@ pub struct TcpSpec {
     pub window_scaling: bool,
     /// Explicit congestion notification, RFC 3168.
     pub ecn: bool,
+    /// Largest segment, TCP options included.
+    pub mss: Bytes,
+    /// Largest window that a receiver advertises, where something else than its buffer bounds it.
+    pub window: Option<Bytes>,
+    /// Segments that a connection starts with, RFC 6928.
+    pub initial_window: u32,
+    /// Every second segment is acknowledged, or after a wait; otherwise each one at once.
+    pub delayed_ack: bool,
+    /// Shortest retransmission timeout.
+    pub min_rto: Span,
+    /// Whose TCP it is.
+    pub stack: Stack,
+    /// Repair of losses without SACK.
+    pub fast_recovery: FastRecovery,
+}
+
+/// Whose TCP the hosts have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// Linux: windows grow by bytes acknowledged, the first segments are acknowledged one by one, the timeout's lower
+    /// bound counts above the round-trip time, SACK recovery is proportional (RFC 6937), CUBIC has HyStart++.
+    Linux,
+    /// The RFCs' text, as most simulators have it: windows grow by ACKs (RFC 5681), the timeout itself is bounded
+    /// (RFC 6298), SACK recovery is RFC 6675, and no window falls back after idle time.
+    Textbook,
+}
+
+/// Repair of losses without SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastRecovery {
+    /// RFC 6582: fast recovery lasts until all data sent before it are acknowledged.
+    NewReno,
+    /// RFC 5681 without RFC 6582: it ends with the first new acknowledgment.
+    Reno,
 }
 
 /// Something that happens in a run.
@@ -286,6 +361,17 @@ pub struct Measure {
     pub interval: Span,
     /// Named stretches of the run over which results are averaged, in order of time.
     pub phases: Vec<Phase>,
+    /// What is left out at the start.
+    pub warm_up: WarmUp,
+}
+
+/// What of a run's start is left out of averages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarmUp {
+    /// Everything before this instant; the phases have been cut already.
+    Until(Span),
+    /// The initial transient of each phase, as far as one is found.
+    Auto,
 }
 
 /// A stretch of the run.
@@ -312,6 +398,12 @@ pub struct Published {
     pub unit: String,
     /// Source, and what was found in words.
     pub note: String,
+    /// Unique in the scenario; what is judged has one.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// Of which variant of the scenario it speaks; of the file as it is where absent.
+    #[serde(default)]
+    pub at: Option<String>,
 }
 
 /// A result that published values can be set beside.
@@ -332,24 +424,10 @@ pub enum Quantity {
     App(String),
     /// IP-level rate of all applications of one station, Mb/s.
     Station(String),
+    /// Any measure by its name (see [`crate::results::measures`]), which may leave out its phase.
+    Measure(String),
+    /// A number of a kind of its own, which its words and its id define.
+    Figure,
     /// A finding in words only.
     Finding,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pareto_sizes_have_their_mean_and_their_cap() {
-        let size = Pareto { alpha: 2.5, mean: Bytes(20_000), cap: Bytes(10_000_000_000) };
-        assert_eq!(size.quantile(0.0), Bytes(12_000));
-        // The quantile at evenly spaced probabilities averages to the mean.
-        let n = 1_000_000;
-        let mean = (0..n).map(|i| size.quantile((f64::from(i) + 0.5) / f64::from(n)).0).sum::<u64>() / n as u64;
-        assert!((19_900..=20_000).contains(&mean), "{mean}");
-        let capped = Pareto { cap: Bytes(15_000), ..size };
-        assert_eq!(capped.quantile(0.999_999), Bytes(15_000));
-        assert_eq!(Pareto { mean: Bytes(1), ..size }.quantile(0.0), Bytes(1));
-    }
 }

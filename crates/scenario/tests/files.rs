@@ -77,6 +77,21 @@ fn capacity_of_the_published_mixtures() {
     }
 }
 
+/// The formula's gaps and mean back-off are those of DCF: set beside another access method it would mislead.
+#[test]
+fn no_capacity_but_that_of_dcf() {
+    let file = scenarios().join("adwiser/a11-equal-up-and-down.toml");
+    let capacity = |key, value| {
+        let scenario = Scenario::load_with(&file, &[(key, value)]).unwrap();
+        scenario.capacity_mbps(&scenario.measure.phases[0], |_| None)
+    };
+    assert!(capacity("radio.access", "dcf").is_some());
+    assert!(capacity("radio.edca", "false").is_some());
+    for (key, value) in [("radio.access", "idle-sense"), ("radio.access", "asymmetric"), ("radio.edca", "true")] {
+        assert_eq!(capacity(key, value), None, "{key} = {value}");
+    }
+}
+
 #[test]
 fn the_buffer_sweep_is_a_matter_of_one_setting() {
     let file = scenarios().join("adwiser/a02-uploads-starve-downloads.toml");

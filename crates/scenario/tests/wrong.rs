@@ -166,7 +166,7 @@ const BROKEN: &[(&str, &str, usize, &[&str])] = &[
     ("delay = \"150 ms\"", "delay = \"150 s\"", 9, &["wan.down.delay: ", "0 to 10 s"]),
     ("delay = \"150 ms\"", "delay = \"0.1 ns\"", 9, &["finer than the smallest unit"]),
     ("name = \"sta\"", "name = \"1sta\"", 8, &["allowed: a letter, then"]),
-    ("count = 3", "count = 1000", 9, &["station.sta.count: 1000 is out of range; allowed: 1 to 250"]),
+    ("count = 3", "count = 9999", 9, &["station.sta.count: 9999 is out of range; allowed: 1 to 2000"]),
     (
         "rate = \"11 Mb/s\"",
         "rate = \"12 Mb/s\"",
@@ -176,6 +176,7 @@ const BROKEN: &[(&str, &str, usize, &[&str])] = &[
     ("weight = 2", "weight = 0", 10, &["station.sta.weight: 0 is out of range"]),
     ("weight = 2", "class = \"gold\"", 9, &["there is no class \"gold\""]),
     ("name = \"slow\"", "name = \"sta2\"", 8, &["a host or group named \"sta2\" is there already"]),
+    ("at = \"wan\"", "delay = \"9 ms\"", 9, &["only with at = \"wan\""]),
     ("at = \"wan\"", "at = \"internet\"", 6, &["allowed: \"lan\", \"wan\""]),
     (
         "stations = [\"sta\", \"slow\"]",
@@ -202,8 +203,14 @@ const BROKEN: &[(&str, &str, usize, &[&str])] = &[
     ("payload = \"160 bytes\"", "payload = \"1473 bytes\"", 11, &["1 to 1472 bytes"]),
     ("interval = \"200 ms\"", "interval = \"1 us\"", 12, &["ping.echo.interval: ", "1 ms to 60 s"]),
     ("congestion_control = \"cubic\"", "congestion_control = \"Cubic; rm\"", 22, &["tcp.congestion_control: "]),
+    ("congestion_control = \"cubic\"", "mss = \"2000 bytes\"", 7, &["tcp.mss: ", "88 to 1460 bytes"]),
+    ("congestion_control = \"cubic\"", "window = \"0 packets\"", 10, &["tcp.window: ", "one segment to 1 GiB"]),
+    ("congestion_control = \"cubic\"", "initial_window = 0", 18, &["tcp.initial_window: ", "1 to 1000"]),
+    ("congestion_control = \"cubic\"", "min_rto = \"0 s\"", 11, &["tcp.min_rto: ", "1 ms to 60 s"]),
+    ("congestion_control = \"cubic\"", "stack = \"bsd\"", 9, &["tcp.stack: ", "\"textbook\""]),
+    ("congestion_control = \"cubic\"", "fast_recovery = \"reno\"", 17, &["only with sack = false"]),
     ("controller = \"published\"", "controller = \"fixed\"", 14, &["the fixed controller needs a service rate"]),
-    ("controller = \"published\"", "service_rate = \"4 Mb/s\"", 16, &["the published controller finds its own"]),
+    ("controller = \"published\"", "service_rate = \"4 Mb/s\"", 16, &["the controller \"queue\" does not use this"]),
     (
         "levels = [\"direction\", \"station\", \"flow\"]",
         "levels = [\"flow\", \"flow\"]",
@@ -224,6 +231,13 @@ const BROKEN: &[(&str, &str, usize, &[&str])] = &[
     ("of = \"up1\"", "of = \"up9\"", 6, &["the name of one application"]),
     ("phase = \"inserted\"", "phase = \"during\"", 9, &["allowed: bypassed, inserted"]),
     ("value = \"1.2 Mb/s\"", "value = 1.2", 9, &["1.2 has no unit"]),
+    ("value = \"1.2 Mb/s\"", "value = \"1.2 s\"", 9, &["\"1.2 s\" is no rate"]),
+    ("what = \"app\"", "what = \"flow.up1.ip_mbs\"", 8, &["\"flow.up1.ip_mbs\" is not known"]),
+    ("what = \"app\"", "what = \"phase.before.up_ip_mbps\"", 8, &["\"before\" is no phase"]),
+    ("what = \"app\"", "what = \"flow.nobody.ip_mbps\"", 8, &["\"nobody\" is no application"]),
+    ("interval = \"1 s\"", "warm_up = \"2.5 s\"", 11, &["is not at the edge of an interval"]),
+    ("interval = \"1 s\"", "warm_up = \"20 s\"", 11, &["leaves nothing of the phase \"bypassed\"", "less than 20 s"]),
+    ("interval = \"1 s\"", "warm_up = 20", 11, &["measure.warm_up: 20 has no unit"]),
     ("[measure]", "[mesure]", 2, &["mesure: no such key; did you mean \"measure\"?"]),
 ];
 
@@ -300,8 +314,8 @@ fn a_server_beyond_a_link_that_is_not_there() {
 
 #[test]
 fn too_many_stations_in_all() {
-    let text = GOOD.replace("count = 3", "count = 250");
-    assert!(error_of(&text).contains("with this there are 251 stations, too many; allowed: up to 250"));
+    let text = GOOD.replace("count = 3", "count = 2000");
+    assert!(error_of(&text).contains("with this there are 2001 stations, too many; allowed: up to 2000"));
 }
 
 #[test]

@@ -1,22 +1,21 @@
 //! Applications: one per station and repetition.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use evenair_units::{BitRate, Bytes, Span};
+use evenair_units::{Bytes, Span};
 
 use super::hosts::{Hosts, members};
-use super::{congestion_control, name};
+use super::tcp::congestion_control;
+use super::{name, traffic};
 use crate::config::{OrDefault, Problems};
-use crate::raw::{BulkRaw, Common, PingRaw, ScenarioRaw, UdpRaw, WebRaw};
-use crate::words::Count;
-use crate::{Action, App, AppKind, Direction, Event, IpVersion, Pareto, Tool};
+use crate::raw::{BulkRaw, Common, PingRaw, ScenarioRaw, VoipRaw, WebRaw};
+use crate::traffic_words::Speech;
+use crate::words::{CodePoint, Count};
+use crate::{Action, App, AppKind, Direction, Distribution, Event, IpVersion, Tool};
 
 /// The most applications in a scenario.
-const MAX_APPS: usize = 1000;
-/// UDP payload that fits an Ethernet frame: 1500 bytes less IPv6 (40) or IPv4 (20) and UDP (8) headers.
-const MAX_PAYLOAD_V4: u64 = 1472;
-const MAX_PAYLOAD_V6: u64 = 1452;
-
+const MAX_APPS: usize = 10_000;
 /// All applications, and their names.
 pub(super) struct Apps {
     /// In the order of the file, kind by kind.
@@ -33,6 +32,7 @@ struct Checker<'a> {
 
 pub(super) fn check(
     raw: &ScenarioRaw,
+    folder: &Path,
     hosts: &Hosts,
     events: &[Event],
     duration: Span,
@@ -47,8 +47,26 @@ pub(super) fn check(
     }
     for udp in &raw.udp {
         let direction = udp.direction.get(problems).unwrap_or(Direction::Up);
-        let kind = udp_kind(udp, problems);
+        let kind = traffic::udp(udp, folder, problems);
         checker.add(&udp.common(), direction, &kind, problems);
+    }
+    for replay in &raw.replay {
+        let direction = replay.direction.get(problems).unwrap_or(Direction::Up);
+        let kind = traffic::replay(replay, direction, folder, problems);
+        checker.add(&replay.common(), direction, &kind, problems);
+    }
+    for call in &raw.voip {
+        checker.add_call(call, problems);
+    }
+    for flows in &raw.flows {
+        let direction = flows.direction.get(problems).unwrap_or(Direction::Up);
+        let kind = traffic::flows(flows, folder, duration, problems);
+        checker.add(&flows.common(), direction, &kind, problems);
+    }
+    for source in &raw.onoff {
+        let direction = source.direction.get(problems).unwrap_or(Direction::Up);
+        let kind = traffic::onoff(source, folder, problems);
+        checker.add(&source.common(), direction, &kind, problems);
     }
     for web in &raw.web {
         let kind = web_kind(web, problems);
@@ -58,8 +76,18 @@ pub(super) fn check(
         let kind = ping_kind(ping, problems);
         checker.add(&ping.common(), Direction::Up, &kind, problems);
     }
-    if raw.bulk.is_empty() && raw.udp.is_empty() && raw.web.is_empty() && raw.ping.is_empty() {
-        problems.add(0..0, "there is no application", "at least one [[bulk]], [[udp]], [[web]] or [[ping]]");
+    let entries = [
+        raw.bulk.len(),
+        raw.udp.len(),
+        raw.replay.len(),
+        raw.voip.len(),
+        raw.flows.len(),
+        raw.onoff.len(),
+        raw.web.len(),
+        raw.ping.len(),
+    ];
+    if entries.iter().all(|&entries| entries == 0) {
+        problems.add(0..0, "there is no application", "at least one, such as [[bulk]], [[udp]], [[web]] or [[ping]]");
     }
     checker.apps
 }
@@ -78,6 +106,9 @@ impl Checker<'_> {
         let per_station = raw.per_station.get_or(Count(1), problems).unwrap_or(Count(1)).0;
         let ip = raw.ip.get_or(IpVersion::V4, problems).unwrap_or(IpVersion::V4);
         let total = stations.len() as u32 * per_station;
+        // Speech is marked unless told otherwise: EF, RFC 3246.
+        let usual = if matches!(kind, AppKind::Voip(_)) { CodePoint(46) } else { CodePoint(0) };
+        let dscp = raw.dscp.get_or(usual, problems).unwrap_or(usual).0;
         let times = self.times(raw, total, problems);
         let Some(name) = name(raw.name, problems) else { return };
         // Stand-ins: what refers to this application by name is to be judged as if all else were right.
@@ -95,15 +126,31 @@ impl Checker<'_> {
                 return;
             }
         }
+        let kind = in_group(kind, self.apps.list.len(), names.len());
         for (i, name) in names.iter().enumerate() {
             let station = stations[i % stations.len()];
             let start = start + stagger * i as u64;
             self.check_presence(raw, station, start, problems);
             self.apps.names.insert(name.clone());
             let (name, kind) = (name.clone(), kind.clone());
-            self.apps.list.push(App { name, station, peer, direction, kind, start, stop, ip });
+            self.apps.list.push(App { name, station, peer, direction, kind, start, stop, ip, dscp });
         }
         self.apps.names.insert(name);
+    }
+
+    /// Each direction of a call is an application; of two, the names say which.
+    fn add_call(&mut self, raw: &VoipRaw, problems: &mut Problems) {
+        let kind = traffic::voip(raw, problems);
+        let directions = match raw.direction.get_or(Speech::Both, problems) {
+            Some(Speech::Up) => return self.add(&raw.common(), Direction::Up, &kind, problems),
+            Some(Speech::Down) => return self.add(&raw.common(), Direction::Down, &kind, problems),
+            Some(Speech::Both) | None => [(Direction::Up, "up"), (Direction::Down, "down")],
+        };
+        let Some(name) = name(&raw.name, problems) else { return };
+        for (direction, way) in directions {
+            let name = raw.name.with(format!("{name}-{way}"));
+            self.add(&Common { name: &name, ..raw.common() }, direction, &kind, problems);
+        }
     }
 
     /// First start, step between starts, stop.
@@ -149,6 +196,15 @@ impl Checker<'_> {
     }
 }
 
+/// Tells an application of a group who the others are.
+fn in_group(kind: &AppKind, first: usize, members: usize) -> AppKind {
+    let mut kind = kind.clone();
+    if let AppKind::Flows(spec) = &mut kind {
+        (spec.first, spec.members) = (first as u32, members as u32);
+    }
+    kind
+}
+
 fn bulk_kind(raw: &BulkRaw, problems: &mut Problems) -> AppKind {
     let size = raw.size.as_ref().and_then(|w| w.get_if(problems, |size| size.0 > 0, "one byte or more"));
     AppKind::Bulk {
@@ -156,16 +212,6 @@ fn bulk_kind(raw: &BulkRaw, problems: &mut Problems) -> AppKind {
         congestion_control: congestion_control(raw.congestion_control.as_ref(), problems),
         bytes: size,
     }
-}
-
-fn udp_kind(raw: &UdpRaw, problems: &mut Problems) -> AppKind {
-    let rates = BitRate::from_bps(1)..=BitRate::from_mbps(10_000);
-    let rate = raw.rate.get_if(problems, |rate| rates.contains(rate), "1 b/s to 10 Gb/s");
-    let v6 = raw.ip.get_or(IpVersion::V4, &mut Problems::default()) == Some(IpVersion::V6);
-    let most = if v6 { MAX_PAYLOAD_V6 } else { MAX_PAYLOAD_V4 };
-    let fits = |payload: &Bytes| (1..=most).contains(&payload.0);
-    let payload = raw.payload.get_or_if(Bytes(1000), problems, fits, format!("1 to {most} bytes, one Ethernet frame"));
-    AppKind::Udp { rate: rate.unwrap_or_default(), payload: payload.unwrap_or_default() }
 }
 
 fn web_kind(raw: &WebRaw, problems: &mut Problems) -> AppKind {
@@ -180,11 +226,12 @@ fn web_kind(raw: &WebRaw, problems: &mut Problems) -> AppKind {
     let sizes = Bytes(1)..=Bytes(10_000_000_000);
     let mean = raw.size_mean.get_or_if(Bytes(20_000), problems, |size| sizes.contains(size), "1 byte to 10 GB");
     let cap = raw.size_cap.get_or_if(Bytes(10_000_000), problems, |size| sizes.contains(size), "1 byte to 10 GB");
-    let size = Pareto { alpha, mean: mean.unwrap_or(Bytes(1)), cap: cap.unwrap_or(Bytes(10_000_000_000)) };
-    if size.cap < size.mean {
+    let (mean, cap) = (mean.unwrap_or(Bytes(1)), cap.unwrap_or(Bytes(10_000_000_000)));
+    if cap < mean {
         let span = if raw.size_cap.is_some() { raw.size_cap.place() } else { raw.size_mean.place() };
-        problems.add(span, format!("the largest object, {}, is below the mean, {}", size.cap, size.mean), "");
+        problems.add(span, format!("the largest object, {cap}, is below the mean, {mean}"), "");
     }
+    let size = Distribution::pareto_of_mean(alpha, mean.0 as f64, Some(cap.0 as f64));
     let second = Span::from_secs(1);
     let think = raw.think.get_or_if(second, problems, |&think| think <= Span::from_secs(3600), "0 to 1 h");
     AppKind::Web { objects: (fewest, most), size, think: think.unwrap_or(second) }

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use evenair_units::{Db, Span};
 use evenair_wifi::Standard;
 
-use crate::config::{List, OrDefault, Problems, Written, closest};
+use super::radio;
+use crate::config::{List, OrDefault, PerBillion, Problems, Written, closest};
 use crate::manager_spec::{WEIGHTS, is_weight, phy_rate};
 use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
 use crate::words::{At, Count};
-use crate::{Host, ManagerSpec, Place};
+use crate::{Host, Link, ManagerSpec, Place};
 
-/// The most stations in a scenario: what one access point of the testbed serves, and more than one could bear.
-const MAX_STATIONS: usize = 250;
+/// The most stations in a scenario: as many as one access point may associate (IEEE Std 802.11-2016, 9.4.1.8: 2007), and a
+/// round number. The testbed has a limit of its own.
+const MAX_STATIONS: usize = 2000;
 /// The most servers in a scenario.
 const MAX_SERVERS: usize = 50;
 
@@ -34,6 +37,7 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
         let what = format!("with this there are {stations} stations, too many");
         problems.add(span, what, format!("up to {MAX_STATIONS}"));
     }
+    check_places(raw, problems);
     if raw.station.is_empty() {
         problems.add(0..0, "there is no station", "at least one [[station]]");
     }
@@ -70,7 +74,7 @@ impl Hosts {
             }
             id
         });
-        let place = Place::Station { rate, weight, class };
+        let place = Place::Station { rate, weight, class, link: link(raw, problems) };
         let count = raw.count.as_ref().map(|count| count.get(problems).unwrap_or(Count(1)));
         self.add(&raw.name, count, place, problems);
     }
@@ -84,6 +88,14 @@ impl Hosts {
             problems.add(raw.at.place(), "there is no Internet link", "[wan.down] and [wan.up], or at = \"lan\"");
         }
         self.add(&raw.name, None, place, problems);
+        let delays = |delay: &Span| *delay <= super::MAX_DELAY;
+        let delay = raw.delay.get_or_if(Span::ZERO, problems, delays, "0 to 10 s").unwrap_or_default();
+        let jitter = raw.jitter.get_or_if(Span::ZERO, problems, delays, "0 to 10 s").unwrap_or_default();
+        if let Some(written) = raw.delay.as_ref().or(raw.jitter.as_ref()).filter(|_| place == Place::Lan) {
+            problems.add(written.span(), "a server on the LAN is as far as [lan] says", "only with at = \"wan\"");
+        } else if let Some(server) = self.list.last_mut().filter(|host| host.place == Place::Wan) {
+            (server.delay, server.jitter) = (delay, jitter);
+        }
     }
 
     fn add(&mut self, written: &Written<String>, count: Option<Count>, place: Place, problems: &mut Problems) {
@@ -99,7 +111,7 @@ impl Hosts {
         let first = self.list.len();
         for (i, member) in names.iter().enumerate() {
             self.names.insert(member.clone(), vec![first + i]);
-            self.list.push(Host { name: member.clone(), place });
+            self.list.push(Host { name: member.clone(), place, delay: Span::ZERO, jitter: Span::ZERO });
         }
         self.names.insert(name, (first..self.list.len()).collect());
     }
@@ -121,6 +133,11 @@ impl Hosts {
             }
         }
         stations
+    }
+
+    /// All that have this name: a host, or the members of a group.
+    pub fn group(&self, name: &str) -> &[usize] {
+        self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The server of this name.
@@ -158,6 +175,34 @@ impl Hosts {
             return None;
         }
         Some(members)
+    }
+}
+
+/// How a station and its access point receive each other.
+fn link(raw: &StationRaw, problems: &mut Problems) -> Link {
+    let is_proportion = |loss: &PerBillion| loss.0 <= 1_000_000_000;
+    let loss = raw.loss.get_or_if(PerBillion(0), problems, is_proportion, "0 % to 100 %").unwrap_or(PerBillion(0));
+    let ratios = Db::from_milli(-100_000)..=Db::from_milli(200_000);
+    Link {
+        loss_per_billion: loss.0,
+        snr: raw.snr.as_ref().and_then(|snr| snr.get_if(problems, |db| ratios.contains(db), "-100 dB to 200 dB")),
+        position: raw.position.as_ref().and_then(|list| radio::position(list, problems)),
+        tx_power: radio::tx_power(&raw.tx_power, problems),
+    }
+}
+
+/// With a place for one, all have one.
+fn check_places(raw: &ScenarioRaw, problems: &mut Problems) {
+    if raw.radio.layout.is_some() {
+        return;
+    }
+    let (placed, unplaced): (Vec<_>, Vec<_>) = raw.station.iter().partition(|station| station.position.is_some());
+    for station in unplaced.iter().filter(|_| !placed.is_empty()) {
+        let what = format!("{} has no position, and others have", station.name);
+        problems.add(station.name.span(), what, "position = [\"3 m\", \"-4.5 m\"], or [radio.layout] for all");
+    }
+    for power in raw.station.iter().filter_map(|station| station.tx_power.as_ref()).filter(|_| placed.is_empty()) {
+        problems.add(power.span(), "without places, power has no effect", "[radio.layout] or positions beside it");
     }
 }
 

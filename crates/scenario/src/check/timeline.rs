@@ -1,18 +1,21 @@
-//! Events, phases, and what was published of them.
+//! Events and phases.
 
 use std::collections::BTreeMap;
 
 use evenair_units::Span;
 use evenair_wifi::Standard;
 
-use super::apps::{Apps, seconds};
+use super::apps::seconds;
 use super::hosts::Hosts;
 use super::name;
-use crate::config::{Problems, Written};
+use crate::config::{OrDefault, Problems, Written};
 use crate::manager_spec::phy_rate;
-use crate::raw::{EventRaw, PhaseRaw, PublishedRaw};
-use crate::words::{Do, Measured, What};
-use crate::{Action, Event, Phase, Published, Quantity};
+use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
+use crate::words::Do;
+use crate::{Action, Event, Measure, Phase, WarmUp};
+
+/// Time series are kept in memory: the most intervals of all applications together, at some hundred bytes each.
+const MAX_INTERVALS: u64 = 20_000_000;
 
 pub(super) fn events(
     raw: &[EventRaw],
@@ -92,7 +95,43 @@ fn check_order(events: &[(Event, std::ops::Range<usize>)], hosts: &Hosts, proble
     }
 }
 
-pub(super) fn phases(raw: &[PhaseRaw], interval: Span, duration: Span, problems: &mut Problems) -> Vec<Phase> {
+/// What is measured when.
+pub(super) fn measure(raw: &ScenarioRaw, duration: Span, apps: usize, problems: &mut Problems) -> Measure {
+    let intervals = Span::from_millis(10)..=duration.max(Span::from_millis(10));
+    let accept = |span: &Span| intervals.contains(span);
+    let second = Span::from_secs(1);
+    let interval = raw.measure.interval.get_or_if(second, problems, accept, "10 ms up to the run's duration");
+    let interval = interval.unwrap_or(second);
+    let series = apps.max(1) as u64;
+    if series * (duration.as_nanos() / interval.as_nanos()) > MAX_INTERVALS {
+        let least = Span::from_nanos((duration.as_nanos() * series).div_ceil(MAX_INTERVALS));
+        let place = if raw.measure.interval.is_some() { raw.measure.interval.place() } else { raw.duration.span() };
+        let what = format!("{apps} applications over {} in intervals of {}", seconds(duration), seconds(interval));
+        problems.add(place, format!("{what} make too long a time series"), format!("{} or more", seconds(least)));
+    }
+    let mut phases = phases(&raw.phase, interval, duration, problems);
+    let warm_up = warm_up(raw, interval, &mut phases, problems);
+    Measure { interval, phases, warm_up }
+}
+
+/// Leaves the warm-up out of phases where its length is given.
+fn warm_up(raw: &ScenarioRaw, interval: Span, phases: &mut [Phase], problems: &mut Problems) -> WarmUp {
+    let nothing = WarmUp::Until(Span::ZERO);
+    let Some(written) = &raw.measure.warm_up else { return nothing };
+    let Some(warm_up) = written.get(problems) else { return nothing };
+    let WarmUp::Until(until) = warm_up else { return warm_up };
+    if until.as_nanos() % interval.as_nanos() != 0 {
+        let allowed = format!("a multiple of {}", seconds(interval));
+        problems.add(written.span(), format!("{written} is not at the edge of an interval"), allowed);
+    } else if let Some(phase) = phases.iter().find(|phase| phase.to <= until) {
+        let what = format!("{written} leaves nothing of the phase \"{}\"", phase.name);
+        problems.add(written.span(), what, format!("less than {}", seconds(phase.to)));
+    }
+    phases.iter_mut().for_each(|phase| phase.from = phase.from.max(until));
+    warm_up
+}
+
+fn phases(raw: &[PhaseRaw], interval: Span, duration: Span, problems: &mut Problems) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     for raw in raw {
         let name = name(&raw.name, problems);
@@ -121,84 +160,4 @@ pub(super) fn phases(raw: &[PhaseRaw], interval: Span, duration: Span, problems:
     }
     phases.sort_by_key(|phase| phase.from);
     phases
-}
-
-pub(super) fn published(
-    raw: &[PublishedRaw],
-    hosts: &Hosts,
-    apps: &Apps,
-    phases: &[Phase],
-    problems: &mut Problems,
-) -> Vec<Published> {
-    raw.iter().filter_map(|raw| one_published(raw, hosts, apps, phases, problems)).collect()
-}
-
-fn one_published(
-    raw: &PublishedRaw,
-    hosts: &Hosts,
-    apps: &Apps,
-    phases: &[Phase],
-    problems: &mut Problems,
-) -> Option<Published> {
-    let note = raw.note.get(problems);
-    let phase = match &raw.phase {
-        Some(written) => {
-            let names: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
-            Some(written.get_if(problems, |name| names.contains(&name.as_str()), names.join(", "))?)
-        }
-        None => None,
-    };
-    let what = raw.what.get(problems)?;
-    if let Some(of) = raw.of.as_ref().filter(|_| !matches!(what, What::App | What::Station)) {
-        problems.add(of.span(), format!("{} is not of one host", raw.what), "only without this key");
-    }
-    let of = |problems: &mut Problems| {
-        let Some(of) = &raw.of else {
-            problems.add(raw.what.span(), format!("{} needs a name", raw.what), "of = \"NAME\" beside it");
-            return None;
-        };
-        let is_app = what == What::App;
-        let known = |name: &String| if is_app { apps.has(name) } else { hosts.station_named(name).is_some() };
-        of.get_if(problems, known, format!("the name of one {}", if is_app { "application" } else { "station" }))
-    };
-    let what_of = match what {
-        What::Total => Quantity::Total,
-        What::Up => Quantity::Up,
-        What::Down => Quantity::Down,
-        What::Capacity => Quantity::Capacity,
-        What::JainFlows => Quantity::JainFlows,
-        What::App => Quantity::App(of(problems)?),
-        What::Station => Quantity::Station(of(problems)?),
-        What::Finding => Quantity::Finding,
-    };
-    let (value, unit) = value(raw, what, problems)?;
-    Some(Published { what: what_of, phase, value, unit, note: note? })
-}
-
-/// The number in the unit that results have, and that unit.
-fn value(raw: &PublishedRaw, what: What, problems: &mut Problems) -> Option<(Option<f64>, String)> {
-    let Some(written) = &raw.value else {
-        if what != What::Finding {
-            problems.add(raw.what.span(), format!("{} needs a value", raw.what), "value = \"4.8 Mb/s\", for instance");
-        }
-        return Some((None, String::new()));
-    };
-    match (what, written.get(problems)?) {
-        (What::Finding, _) => {
-            problems.add(written.span(), "a finding is in words", "only without this key");
-            None
-        }
-        (What::JainFlows, Measured::Number(value)) if (0.0..=1.0).contains(&value) => {
-            Some((Some(value), String::new()))
-        }
-        (What::JainFlows, _) => {
-            problems.add(written.span(), format!("{written} is no fairness index"), "a number from 0 to 1");
-            None
-        }
-        (_, Measured::Rate(rate)) => Some((Some(rate.as_mbps_f64()), "Mb/s".to_owned())),
-        (_, Measured::Number(_)) => {
-            problems.add(written.span(), format!("{written} has no unit"), "a rate such as \"4.8 Mb/s\"");
-            None
-        }
-    }
 }

@@ -66,6 +66,11 @@ impl Problems {
         self.0.is_empty()
     }
 
+    /// How many there are so far.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The problems, in order of place.
     pub fn into_sorted(mut self) -> Vec<Problem> {
         self.0.sort_by_key(|problem| problem.span.start);

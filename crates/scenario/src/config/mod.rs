@@ -11,6 +11,7 @@
 
 mod document;
 mod error;
+mod frequency;
 mod keys;
 mod quantity;
 mod spelling;
@@ -18,7 +19,8 @@ mod written;
 
 pub use document::{Document, read};
 pub use error::{ConfigError, Located, Problem, Problems};
+pub use frequency::Frequency;
 pub(crate) use quantity::words;
-pub use quantity::{FromWritten, Permille};
+pub use quantity::{FromWritten, Metres, PerBillion, Permille};
 pub use spelling::closest;
 pub use written::{List, OrDefault, Scalar, Written};

@@ -3,7 +3,7 @@
 //! One spelling per unit, so that files look alike. Numbers are read as decimals into integers exactly; what would
 //! need rounding (a third of a nanosecond) is refused, as is everything that does not fit.
 
-use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{Preamble, Standard};
 use schemars::{Schema, json_schema};
 
@@ -28,8 +28,16 @@ pub trait FromWritten: Sized {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permille(pub u32);
 
+/// A proportion in 10^-9, written in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PerBillion(pub u32);
+
+/// A length or coordinate in millimetres, written in metres.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Metres(pub i64);
+
 /// Units of one kind of quantity: spelling, and how many of the smallest.
-type Units = &'static [(&'static str, u64)];
+pub(super) type Units = &'static [(&'static str, u64)];
 
 const TIME: Units = &[
     ("ns", 1),
@@ -54,8 +62,17 @@ const PACKETS: Units = &[("packets", 1), ("packet", 1)];
 /// In thousandths.
 const PERCENT: Units = &[("%", 10)];
 
+/// In 10^-9.
+const FINE_PERCENT: Units = &[("%", 10_000_000)];
+/// In thousandths.
+const DECIBELS: Units = &[("dB", 1_000)];
+/// In thousandths.
+const POWER: Units = &[("dBm", 1_000)];
+/// In millimetres.
+const LENGTH: Units = &[("cm", 10), ("m", 1_000), ("km", 1_000_000)];
+
 /// Reads `"<number> <unit>"` into the smallest unit.
-fn quantity(text: &str, units: Units) -> Result<u64, String> {
+pub(super) fn quantity(text: &str, units: Units) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+')).unwrap_or(text.len());
     let (number, unit) = (&text[..split], text[split..].trim_start());
@@ -72,6 +89,19 @@ fn quantity(text: &str, units: Units) -> Result<u64, String> {
         return Err(format!("\"{unit}\" is not a unit known here"));
     };
     decimal(number, scale).map_err(|why| format!("\"{text}\" {why}"))
+}
+
+/// The same where the number may be negative.
+fn signed_quantity(scalar: &Scalar, units: Units) -> Result<i64, String> {
+    let text = with_unit(scalar)?.trim();
+    let (sign, rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+    let value = i64::try_from(quantity(rest, units)?).map_err(|_| format!("\"{text}\" is too large"))?;
+    Ok(sign * value)
+}
+
+/// One that fits into 32 bits.
+fn signed_milli(scalar: &Scalar, units: Units) -> Result<i32, String> {
+    i32::try_from(signed_quantity(scalar, units)?).map_err(|_| format!("{scalar} is too large"))
 }
 
 /// `number * scale`, exactly.
@@ -96,7 +126,7 @@ fn decimal(number: &str, scale: u64) -> Result<u64, &'static str> {
 }
 
 /// The text of a value that must have a unit.
-fn with_unit(scalar: &Scalar) -> Result<&str, String> {
+pub(super) fn with_unit(scalar: &Scalar) -> Result<&str, String> {
     match scalar {
         Scalar::Text(text) => Ok(text),
         Scalar::Integer(_) | Scalar::Float(_) => Err(format!("{scalar} has no unit")),
@@ -110,7 +140,11 @@ fn pattern(units: Units) -> String {
     format!("[0-9]+(\\.[0-9]+)? ?({})", names.join("|"))
 }
 
-fn quantity_schema(units: Units, example: &str) -> Schema {
+fn signed_schema(units: Units, example: &str) -> Schema {
+    json_schema!({ "type": "string", "pattern": format!("^-?{}$", pattern(units)), "examples": [example] })
+}
+
+pub(super) fn quantity_schema(units: Units, example: &str) -> Schema {
     json_schema!({ "type": "string", "pattern": format!("^{}$", pattern(units)), "examples": [example] })
 }
 
@@ -195,6 +229,63 @@ impl FromWritten for Permille {
 
     fn schema() -> Schema {
         quantity_schema(PERCENT, "90 %")
+    }
+}
+
+impl FromWritten for PerBillion {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        let per_billion = quantity(with_unit(scalar)?, FINE_PERCENT)?;
+        u32::try_from(per_billion).map(Self).map_err(|_| format!("{scalar} is too large"))
+    }
+
+    fn allowed() -> String {
+        "a proportion such as \"30 %\"".into()
+    }
+
+    fn schema() -> Schema {
+        quantity_schema(FINE_PERCENT, "30 %")
+    }
+}
+
+impl FromWritten for Metres {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        signed_quantity(scalar, LENGTH).map(Self)
+    }
+
+    fn allowed() -> String {
+        "a length such as \"10 m\" (cm, m, km)".into()
+    }
+
+    fn schema() -> Schema {
+        signed_schema(LENGTH, "10 m")
+    }
+}
+
+impl FromWritten for Db {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        signed_milli(scalar, DECIBELS).map(Self::from_milli)
+    }
+
+    fn allowed() -> String {
+        "a ratio such as \"10 dB\"".into()
+    }
+
+    fn schema() -> Schema {
+        signed_schema(DECIBELS, "10 dB")
+    }
+}
+
+impl FromWritten for Dbm {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        signed_milli(scalar, POWER).map(Self::from_milli)
+    }
+
+    fn allowed() -> String {
+        "a power such as \"16 dBm\"".into()
+    }
+
+    fn schema() -> Schema {
+        signed_schema(POWER, "16 dBm")
     }
 }
 
@@ -332,6 +423,10 @@ mod tests {
         assert_eq!(read("150 kB"), Ok(Limit::Bytes(Bytes(150_000))));
         assert_eq!(read("unlimited"), Ok(Limit::Unlimited));
         assert_eq!(read("2.5 %"), Ok(Permille(25)));
+        assert_eq!(read("0.0001 %"), Ok(PerBillion(1_000)));
+        assert_eq!(read("-4.5 m"), Ok(Metres(-4_500)));
+        assert_eq!(read("10 dB"), Ok(Db::from_milli(10_000)));
+        assert_eq!(read("-82 dBm"), Ok(Dbm::from_milli(-82_000)));
     }
 
     #[test]
@@ -342,6 +437,10 @@ mod tests {
         assert!(read::<Span>(&format!("{} s", "9".repeat(400))).is_err());
         assert!(read::<Span>(&format!("0.{}1 s", "0".repeat(400))).is_err());
         assert!(read::<Limit>("5000000000 packets").is_err());
+        for bad in ["--1 m", "-", "- m", "1 dB", "99999999999999999999 m", "0.0001 m"] {
+            assert!(read::<Metres>(bad).is_err(), "{bad}");
+        }
+        assert!(read::<Db>("10 dBm").is_err() && read::<Dbm>("3000000 dBm").is_err());
         assert!(read::<BitRate>("11 Mbps").is_err());
         assert_eq!(read::<BitRate>("11 MB/s"), Err("\"11 MB/s\" is in bytes per second".into()));
         assert_eq!(Span::from_written(&Scalar::Integer(10)), Err("10 has no unit".into()));

@@ -41,6 +41,11 @@ impl<T> Written<T> {
         Self { scalar: scalar.into(), span: 0..0, kind: PhantomData }
     }
 
+    /// Another value, told at the place of this one.
+    pub fn with(&self, scalar: impl Into<Scalar>) -> Self {
+        Self { scalar: scalar.into(), span: self.span(), kind: PhantomData }
+    }
+
     /// Where it stands in the file; empty for a default.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()

@@ -1,48 +1,72 @@
 //! From values per interval to averages over a phase. Every engine's phases are made here, so that they mean the same.
 
+mod air;
+mod flows;
+
 use std::ops::Range;
 
 use evenair_units::Span;
 
-use super::stats::{jain, mean, share};
-use super::{Directions, FlowResult, FlowSeries, PhaseResult, Series, StationResult};
-use crate::{App, AppKind, Direction, Phase, Scenario};
+use super::stats::{jain, mean};
+use super::stretch::Stretch;
+use super::{Backlog, Evenness, PhaseResult, Series, warm_up};
+use crate::{App, AppKind, Direction, Phase, Scenario, WarmUp};
 
 impl PhaseResult {
-    /// The averages of `series` over a phase of the scenario it was measured in, as far as the run went. `series.flows`
-    /// has the scenario's applications in their order.
+    /// The averages of `series` over a phase of the scenario it was measured in, as far as the run went, with what was
+    /// counted in `stretches` beside it. `series.flows` has the scenario's applications in their order.
     ///
     /// # Panics
     /// If the series has other applications than the scenario.
-    pub fn average(scenario: &Scenario, series: &Series, phase: &Phase) -> Self {
+    pub fn average(scenario: &Scenario, series: &Series, stretches: &[Stretch], phase: &Phase) -> Self {
         assert_eq!(series.flows.len(), scenario.apps.len(), "a series of another scenario");
-        let intervals = intervals(scenario, phase);
-        let mut flows: Vec<_> = scenario
-            .apps
-            .iter()
-            .zip(&series.flows)
-            .map(|(app, flow)| flow_result(scenario, app, flow, phase, &intervals))
-            .collect();
-        let total_ip_mbps = flows.iter().map(|flow| flow.ip_mbps).sum();
-        flows.iter_mut().for_each(|flow| flow.share = share(flow.ip_mbps, total_ip_mbps));
+        let nominal = intervals(scenario, phase);
+        let transient = transient(scenario, series, &nominal);
+        let intervals = nominal.start + transient.unwrap_or(0)..nominal.end;
+        let within =
+            |stretch: &&Stretch| intervals.start <= stretch.intervals.start && stretch.intervals.end <= intervals.end;
+        let counted = Stretch::sum(stretches.iter().filter(within));
 
-        let greedy = scenario.apps.iter().zip(&flows).filter(|(app, _)| is_greedy(scenario, app, phase));
-        let greedy: Vec<_> = greedy.map(|(_, flow)| flow.ip_mbps).collect();
-        let of = |direction| flows.iter().filter(|flow| flow.direction == direction).map(|flow| flow.ip_mbps).sum();
+        let flows = flows::flows(scenario, series, &counted, phase, &intervals);
+        let stations = flows::stations(scenario, series, &flows, &intervals);
+        let greedy: Vec<_> = (0..flows.len()).filter(|&app| is_greedy(scenario, &scenario.apps[app], phase)).collect();
+        let rates = |ways: &[Direction]| -> Vec<f64> {
+            let of = greedy.iter().filter(|&&app| ways.contains(&flows[app].direction));
+            of.map(|&app| flows[app].ip_mbps).collect()
+        };
+        let loaded = |station: &str| {
+            let apps = scenario.apps.iter().filter(|app| scenario.hosts[app.station].name == station);
+            apps.into_iter().any(|app| is_loading(scenario, app, phase))
+        };
+        let loaded: Vec<_> = stations.iter().filter(|s| loaded(&s.station)).map(|s| s.ip_mbps).collect();
         let queue = part(&series.ap_queue_packets, &intervals);
+        let nodes = air::nodes(series, &counted, &intervals);
+        let started = |app: usize| part(&series.flows[app].goodput_mbps, &(0..intervals.end)).iter().any(|&x| x > 0.0);
         Self {
             name: phase.name.clone(),
-            from_s: phase.from.as_secs_f64(),
+            from_s: (scenario.measure.interval * intervals.start as u64).as_secs_f64(),
             to_s: phase.to.as_secs_f64(),
-            total_ip_mbps,
+            transient_s: transient.map(|count| (scenario.measure.interval * count as u64).as_secs_f64()),
+            total_ip_mbps: flows.iter().map(|flow| flow.ip_mbps).sum(),
             total_goodput_mbps: flows.iter().map(|flow| flow.goodput_mbps).sum(),
             capacity_cstar_mbps: scenario.capacity_mbps(phase, |app| flows[app].d),
             service_rate_mbps: mean(part(&series.service_rate_mbps, &intervals).iter().copied().flatten()),
-            stations: stations(&flows, total_ip_mbps),
-            directions: Directions { up_ip_mbps: of(Direction::Up), down_ip_mbps: of(Direction::Down) },
-            jain_flows: jain(&greedy),
+            directions: flows::directions(&flows),
+            jain_flows: jain(&rates(&[Direction::Up, Direction::Down])),
             ap_queue_mean_packets: mean(queue.iter().copied()).unwrap_or(0.0),
             ap_queue_max_packets: queue.iter().copied().fold(0.0, f64::max),
+            flows_not_started: greedy.iter().filter(|&&app| !started(app)).count() as u64,
+            evenness_up: Evenness::of(&rates(&[Direction::Up])),
+            evenness_down: Evenness::of(&rates(&[Direction::Down])),
+            evenness_stations: Evenness::of(&loaded),
+            groups_direction: flows::by_direction(&flows, &counted),
+            groups_class: flows::by_class(scenario, &flows, &counted),
+            groups_rate: flows::by_rate(&flows, &counted),
+            medium: air::medium(series, &counted, &nodes, &intervals),
+            nodes,
+            places: air::places(series, &intervals),
+            backlog: Backlog::of(&counted.chain),
+            stations,
             flows,
         }
     }
@@ -54,58 +78,42 @@ fn intervals(scenario: &Scenario, phase: &Phase) -> Range<usize> {
     index(phase.from)..index(phase.to)
 }
 
+/// Intervals at the phase's start that are left out as its transient, where the scenario wants that.
+fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Option<usize> {
+    if scenario.measure.warm_up != WarmUp::Auto {
+        return None;
+    }
+    let total = |interval: usize| series.flows.iter().filter_map(|flow| flow.ip_mbps.get(interval)).sum();
+    let whole = series.flows.iter().map(|flow| flow.ip_mbps.len()).max().unwrap_or(0);
+    let totals: Vec<f64> = phase.clone().take_while(|&interval| interval < whole).map(total).collect();
+    Some(warm_up::transient(&totals).unwrap_or(0))
+}
+
 /// The values of some intervals, as far as there are any.
 fn part<'a, T>(values: &'a [T], intervals: &Range<usize>) -> &'a [T] {
     let to = intervals.end.min(values.len());
     &values[intervals.start.min(to)..to]
 }
 
+/// Their sum.
+fn sum(counts: &[u64], intervals: &Range<usize>) -> u64 {
+    part(counts, intervals).iter().sum()
+}
+
+/// Whether an application is active in the phase, on a station that is there.
+fn is_active(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
+    let runs = app.start < phase.to && app.stop.is_none_or(|stop| stop > phase.from);
+    runs && scenario.is_present(app.station, phase.from)
+}
+
 /// Whether an application takes what it can get in the phase, so that it belongs into an index of fairness.
 fn is_greedy(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
-    let runs = app.start < phase.to && app.stop.is_none_or(|stop| stop > phase.from);
-    runs && matches!(app.kind, AppKind::Bulk { .. }) && scenario.is_present(app.station, phase.from)
+    matches!(app.kind, AppKind::Bulk { .. }) && is_active(scenario, app, phase)
 }
 
-fn flow_result(
-    scenario: &Scenario,
-    app: &App,
-    series: &FlowSeries,
-    phase: &Phase,
-    intervals: &Range<usize>,
-) -> FlowResult {
-    let sum = |counts: &[u64]| part(counts, intervals).iter().sum::<u64>();
-    let (data, acks) = (sum(&series.data_packets), sum(&series.ack_packets));
-    FlowResult {
-        app: series.app.clone(),
-        station: series.station.clone(),
-        direction: series.direction,
-        rate_mbps: scenario.rate_at(app.station, phase.from).map_or(0.0, |rate| rate.bit_rate().as_mbps_f64()),
-        ip_mbps: mean(part(&series.ip_mbps, intervals).iter().copied()).unwrap_or(0.0),
-        goodput_mbps: mean(part(&series.goodput_mbps, intervals).iter().copied()).unwrap_or(0.0),
-        share: 0.0,
-        d: (acks > 0).then(|| data as f64 / acks as f64),
-        cwnd_segments: mean(part(&series.cwnd_segments, intervals).iter().copied().flatten()),
-        rtt_ms: mean(part(&series.rtt_ms, intervals).iter().copied().flatten()),
-        retransmits: sum(&series.retransmits),
-    }
-}
-
-/// The flows of each station together, in the order of their first flow.
-fn stations(flows: &[FlowResult], total: f64) -> Vec<StationResult> {
-    let mut stations: Vec<StationResult> = Vec::new();
-    for flow in flows {
-        match stations.iter_mut().find(|known| known.station == flow.station) {
-            Some(known) => known.ip_mbps += flow.ip_mbps,
-            None => stations.push(StationResult {
-                station: flow.station.clone(),
-                rate_mbps: flow.rate_mbps,
-                ip_mbps: flow.ip_mbps,
-                share: 0.0,
-            }),
-        }
-    }
-    stations.iter_mut().for_each(|station| station.share = share(station.ip_mbps, total));
-    stations
+/// Whether an application loads its station's access to the medium.
+fn is_loading(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
+    matches!(app.kind, AppKind::Bulk { .. } | AppKind::Udp { .. }) && is_active(scenario, app, phase)
 }
 
 #[cfg(test)]
@@ -128,6 +136,12 @@ mod tests {
         assert_eq!(inserted.flows[1].rate_mbps, 11.0);
         assert_eq!(inserted.stations.len(), 2);
         assert!(scenario.capacity_mbps(&scenario.measure.phases[0], |_| None).is_some());
+        assert_eq!(bypassed.evenness_stations.unwrap().min_over_max, Some(0.125));
+        assert_eq!(bypassed.evenness_up.unwrap().members, 1);
+        assert_eq!((bypassed.flows[0].variation, bypassed.flows_not_started), (Some(0.0), 0));
+        let [up, down] = &bypassed.groups_direction[..] else { panic!("two directions") };
+        assert_eq!((up.group.as_str(), up.flows, up.ip_mbps, down.ip_mbps), ("up", 1, 4.0, 0.5));
+        assert_eq!((bypassed.groups_rate.len(), bypassed.groups_rate[0].group.as_str()), (1, "11"));
     }
 
     #[test]
@@ -138,8 +152,33 @@ mod tests {
             flow.ip_mbps.truncate(3);
             flow.data_packets.clear();
         }
-        let phases = scenario.measure.phases.iter().map(|phase| PhaseResult::average(&scenario, &run.series, phase));
+        let phases = scenario.measure.phases.iter();
+        let phases = phases.map(|phase| PhaseResult::average(&scenario, &run.series, &[], phase));
         let totals: Vec<_> = phases.map(|phase| phase.total_ip_mbps).collect();
         assert_eq!(totals, [4.5, 0.0]);
+        let none = flows::directions(&[]);
+        assert!(
+            none.down_ip_mbps.is_sign_positive() && none.up_ip_mbps.is_sign_positive(),
+            "nothing is not less than zero"
+        );
+    }
+
+    #[test]
+    fn an_automatic_warm_up_cuts_series_and_stretches_alike() {
+        let (mut scenario, mut run) = sample::two_flows();
+        scenario.measure.warm_up = WarmUp::Auto;
+        scenario.measure.phases = vec![Phase { name: "all".into(), from: Span::ZERO, to: Span::from_secs(50) }];
+        for flow in &mut run.series.flows {
+            flow.ip_mbps = (0..50).map(|k| if k < 8 { 0.0 } else { 3.0 }).collect();
+        }
+        let stretch = |k: usize| {
+            let mut chain = evenair_medium::BacklogChain::default();
+            [1, 2].into_iter().for_each(|state| chain.push(state));
+            Stretch { intervals: 5 * k..5 * k + 5, chain, ..Stretch::default() }
+        };
+        let stretches: Vec<_> = (0..10).map(stretch).collect();
+        let phase = PhaseResult::average(&scenario, &run.series, &stretches, &scenario.measure.phases[0]);
+        assert_eq!((phase.transient_s, phase.from_s, phase.total_ip_mbps), (Some(10.0), 10.0, 6.0));
+        assert_eq!(phase.backlog.unwrap().successes, 8);
     }
 }

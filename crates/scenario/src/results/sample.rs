@@ -1,6 +1,6 @@
 //! A small made-up run for tests.
 
-use super::{FlowSeries, PhaseResult, RunResult, Series};
+use super::{FlowSeries, PhaseResult, RunResult, Series, Transfers};
 use crate::{Direction, Scenario};
 
 const FILE: &str = r#"
@@ -48,6 +48,11 @@ what = "up"
 phase = "inserted"
 value = "2.4 Mb/s"
 note = "Half."
+[[published]]
+what = "flow.download.ip_mbps"
+phase = "bypassed"
+value = "0.4 Mb/s"
+note = "One measure of all."
 "#;
 
 /// An upload and a download: 4.0 and 0.5 Mb/s for five seconds, 2.0 each for the next five.
@@ -59,6 +64,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
             app: app.into(),
             station: station.into(),
             direction,
+            class: None,
             rate_mbps: 11.0,
             goodput_mbps: ip_mbps.iter().map(|x| x * 0.95).collect(),
             ip_mbps,
@@ -67,6 +73,8 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
             cwnd_segments: vec![Some(10.0); 10],
             rtt_ms: vec![None; 10],
             retransmits: vec![1; 10],
+            sent_packets: vec![],
+            received_packets: vec![],
         }
     };
     let series = Series {
@@ -74,6 +82,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         flows: vec![flow("upload", "u", Direction::Up, 4.0), flow("download", "d", Direction::Down, 0.5)],
         ap_queue_packets: (0..10).map(|k| if k < 5 { 90.0 } else { 3.0 }).collect(),
         service_rate_mbps: (0..10).map(|k| (k >= 5).then_some(4.6)).collect(),
+        ..Series::default()
     };
     let phases = scenario.measure.phases.iter();
     let run = RunResult {
@@ -86,7 +95,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         invalid_because: vec![],
         box_faults: vec![],
         duration_s: 10.0,
-        phases: phases.map(|phase| PhaseResult::average(&scenario, &series, phase)).collect(),
+        phases: phases.map(|phase| PhaseResult::average(&scenario, &series, &[], phase)).collect(),
         series,
         lateness: None,
         box_counters: None,
@@ -94,6 +103,8 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         medium: None,
         losses: vec![],
         pages: vec![],
+        calls: vec![],
+        transfers: Transfers::default(),
         echoes: vec![],
         published: scenario.published.clone(),
     };

@@ -21,6 +21,13 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
+/// The standard deviation of a sample (n - 1); `None` with fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let middle = mean(values.iter().copied()).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|x| (x - middle) * (x - middle)).sum();
+    Some((squares / (values.len() as f64 - 1.0)).sqrt())
+}
+
 /// The smallest value that at least `permille` thousandths of the values do not exceed (nearest rank); `None` of
 /// nothing.
 pub fn percentile(values: &[f64], permille: u32) -> Option<f64> {
@@ -50,6 +57,13 @@ mod tests {
         assert_eq!(percentile(&values, 0), Some(1.0));
         assert_eq!(percentile(&values, 1000), Some(5.0));
         assert_eq!(percentile(&[], 500), None);
+    }
+
+    #[test]
+    fn a_deviation_needs_two_values() {
+        assert_eq!(deviation(&[4.0]), None);
+        assert_eq!(deviation(&[1.0, 3.0]), Some(2f64.sqrt()));
+        assert_eq!(deviation(&[2.0; 4]), Some(0.0));
     }
 
     #[test]

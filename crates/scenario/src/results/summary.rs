@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use super::measures::{full_name, scalar};
 use super::stats::percentile;
-use super::{PhaseResult, RunResult};
+use super::tables::{call_rows, category_rows, rate_rows, transfer_rows};
+use super::{NodeResult, PhaseResult, RunResult};
 use crate::{Direction, Published, Quantity};
 
 /// More flows than this are not listed one by one: the table would hide what matters.
-const FLOWS_SHOWN: usize = 24;
+pub(super) const FLOWS_SHOWN: usize = 24;
 
 /// A run in plain words and tables: who got what in each phase, against C* and against what was published.
 pub fn summary(run: &RunResult) -> String {
@@ -31,12 +33,22 @@ pub fn summary(run: &RunResult) -> String {
     out.push_str(&table(&phase_rows(run)));
     out.push('\n');
     out.push_str(&table(&flow_rows(run)));
-    for (heading, rows) in [("Published", published_rows(run)), ("Echoes", echo_rows(run)), ("Pages", page_rows(run))] {
+    let tables = [
+        ("Published", published_rows(run)),
+        ("Calls", call_rows(run)),
+        ("Response times by size", transfer_rows(run)),
+        ("Pages", page_rows(run)),
+        ("Echoes", echo_rows(run)),
+        ("Access categories at the access point", category_rows(run)),
+        ("PHY rates used, part of the attempts", rate_rows(run, 1)),
+    ];
+    for (heading, rows) in tables {
         if rows.len() > 1 {
             let _ = write!(out, "\n{heading}\n{}", table(&rows));
         }
     }
-    for published in run.published.iter().filter(|published| published.what == Quantity::Finding) {
+    let in_words = |published: &&Published| published.what == Quantity::Finding || published.at.is_some();
+    for published in run.published.iter().filter(in_words) {
         let _ = writeln!(out, "Published{}: {}", of_phase(published), published.note);
     }
     if let Some(late) = run.lateness {
@@ -93,13 +105,19 @@ pub fn in_words(run: &RunResult, phase: &PhaseResult) -> String {
 }
 
 /// One row per quantity, one column per phase; the first row is the heading.
-pub(crate) fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
+pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
     let row = |name: &str, value: &dyn Fn(&PhaseResult) -> Option<String>| {
         let values = run.phases.iter().map(|phase| value(phase).unwrap_or_else(|| "-".into()));
         std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>()
     };
     let mbps = |x: f64| Some(format!("{x:.3}"));
-    vec![
+    let percent = |x: f64| Some(format!("{:.1} %", 100.0 * x));
+    let access_point = |phase: &PhaseResult, of: &dyn Fn(&NodeResult) -> Option<String>| {
+        phase.nodes.iter().find(|node| node.node == "ap").and_then(of)
+    };
+    let delay =
+        |node: &NodeResult| node.sojourn.as_ref().map(|times| format!("{:.1} / {:.1}", times.p50_ms, times.p99_ms));
+    let mut rows = vec![
         row("Mb/s at IP level", &|phase| Some(phase.name.clone())),
         row("uploads", &|phase| mbps(phase.directions.up_ip_mbps)),
         row("downloads", &|phase| mbps(phase.directions.down_ip_mbps)),
@@ -109,11 +127,19 @@ pub(crate) fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
         row("goodput", &|phase| mbps(phase.total_goodput_mbps)),
         row("fairness of flows (Jain)", &|phase| phase.jain_flows.map(|index| format!("{index:.3}"))),
         row("AP queue, packets", &|phase| Some(format!("{:.1}", phase.ap_queue_mean_packets))),
-    ]
+        row("AP delay, ms: median / 99 %", &|phase| access_point(phase, &delay)),
+        row("lost at the AP", &|phase| access_point(phase, &|node| node.loss_rate.and_then(percent))),
+        row("attempts that collided", &|phase| phase.medium.as_ref()?.access.collision_rate.and_then(percent)),
+        row("medium busy", &|phase| percent(phase.medium.as_ref()?.busy_share)),
+        row("stations with a frame, mean", &|phase| Some(format!("{:.2}", phase.medium.as_ref()?.active_stations))),
+    ];
+    // What no phase has a value of, for want of a box or of an engine that counts it, is left out.
+    rows.retain(|row| row[1..].iter().any(|cell| cell != "-"));
+    rows
 }
 
 /// One row per flow, one column per phase; the first row is the heading.
-pub(crate) fn flow_rows(run: &RunResult) -> Vec<Vec<String>> {
+pub fn flow_rows(run: &RunResult) -> Vec<Vec<String>> {
     let Some(first) = run.phases.first() else { return Vec::new() };
     let mut heading = vec!["flow".to_owned(), "station".to_owned(), "PHY Mb/s".to_owned()];
     heading.extend(run.phases.iter().map(|phase| phase.name.clone()));
@@ -131,11 +157,12 @@ pub(crate) fn flow_rows(run: &RunResult) -> Vec<Vec<String>> {
 }
 
 /// What was published beside what was measured; the first row is the heading.
-pub(crate) fn published_rows(run: &RunResult) -> Vec<Vec<String>> {
+pub fn published_rows(run: &RunResult) -> Vec<Vec<String>> {
     let heading = ["quantity", "phase", "published", "measured", "difference", "note"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for published in &run.published {
-        let Some(value) = published.value else { continue };
+        // What speaks of a variant says nothing about this run.
+        let Some(value) = published.value.filter(|_| published.at.is_none()) else { continue };
         let measured = measured(run, published);
         let difference = measured.filter(|_| value != 0.0).map(|m| format!("{:+.1} %", 100.0 * (m / value - 1.0)));
         rows.push(vec![
@@ -164,7 +191,8 @@ fn measured(run: &RunResult, published: &Published) -> Option<f64> {
         Quantity::JainFlows => phase.jain_flows,
         Quantity::App(name) => phase.flows.iter().find(|flow| flow.app == *name).map(|flow| flow.ip_mbps),
         Quantity::Station(name) => phase.stations.iter().find(|s| s.station == *name).map(|s| s.ip_mbps),
-        Quantity::Finding => None,
+        Quantity::Measure(name) => scalar(run, &full_name(name, &phase.name)),
+        Quantity::Figure | Quantity::Finding => None,
     }
 }
 
@@ -176,17 +204,21 @@ fn quantity(what: &Quantity) -> String {
         Quantity::Down => "downloads".into(),
         Quantity::Capacity => "capacity C*".into(),
         Quantity::JainFlows => "fairness of flows".into(),
-        Quantity::App(name) | Quantity::Station(name) => name.clone(),
+        Quantity::App(name) | Quantity::Station(name) | Quantity::Measure(name) => name.clone(),
+        Quantity::Figure => "figure".into(),
         Quantity::Finding => "finding".into(),
     }
 }
 
+/// The phase and the variant that a published value speaks of, and where it is of a variant its value.
 fn of_phase(published: &Published) -> String {
-    published.phase.as_ref().map_or_else(String::new, |phase| format!(" ({phase})"))
+    let value = published.value.map(|value| format!("{value} {}", published.unit).trim_end().to_owned());
+    let parts: Vec<_> = published.phase.iter().chain(&published.at).cloned().chain(value).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// Round-trip times; the first row is the heading.
-pub(crate) fn echo_rows(run: &RunResult) -> Vec<Vec<String>> {
+pub fn echo_rows(run: &RunResult) -> Vec<Vec<String>> {
     let mut rows = vec![["application", "answers", "median ms", "99 % ms", "worst ms"].map(str::to_owned).to_vec()];
     rows.extend(run.echoes.iter().map(|echo| {
         let times = [echo.p50_ms, echo.p99_ms, echo.max_ms].map(|ms| format!("{ms:.1}"));
@@ -196,7 +228,7 @@ pub(crate) fn echo_rows(run: &RunResult) -> Vec<Vec<String>> {
 }
 
 /// Times of pages that were asked for in each phase; the first row is the heading.
-pub(crate) fn page_rows(run: &RunResult) -> Vec<Vec<String>> {
+pub fn page_rows(run: &RunResult) -> Vec<Vec<String>> {
     let mut rows = vec![["phase", "pages", "median s", "90 % s", "worst s"].map(str::to_owned).to_vec()];
     if run.pages.is_empty() {
         return rows;
@@ -211,7 +243,7 @@ pub(crate) fn page_rows(run: &RunResult) -> Vec<Vec<String>> {
 }
 
 /// Which columns hold numbers only, below their heading.
-pub(crate) fn numeric_columns(rows: &[Vec<String>]) -> Vec<bool> {
+pub fn numeric_columns(rows: &[Vec<String>]) -> Vec<bool> {
     let is_number = |cell: &str| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c));
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     (0..columns)
@@ -257,7 +289,8 @@ mod tests {
             "Most: upload with 4.000; least: download with 0.500.",
             "Inserted (5 to 10 s): uploads get 2.00 Mb/s (50 %), downloads 2.00 Mb/s (50 %), together 77 % of C*. All flows are equal",
             "Published (bypassed): Uploads win.",
-            "uploads   inserted   2.4 Mb/s     2.000     -16.7 %",
+            "uploads                inserted   2.4 Mb/s     2.000     -16.7 %",
+            "flow.download.ip_mbps  bypassed   0.4 Mb/s     0.500     +25.0 %",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }

@@ -1,0 +1,447 @@
+//! Charts: what is drawn, said once, and drawn for light and for dark backgrounds.
+//!
+//! The drawing is done by `kuva`; this file is all that knows it. Colours are those of Okabe and Ito ("Color Universal
+//! Design", 2008), which people with any colour vision can tell apart; lines differ in their dashes too where there
+//! are more of them than colours. What a line is stands in a legend beside the picture, where nothing overlaps.
+
+use std::sync::Arc;
+
+use kuva::backend::svg::SvgBackend;
+use kuva::plot::annotations::{ReferenceLine, ShadedRegion};
+use kuva::plot::{BarPlot, ForestPlot, LegendEntry, LegendShape, LinePlot, ScatterPlot};
+use kuva::render::layout::{Layout, TickFormat};
+use kuva::render::plots::Plot;
+use kuva::render::render::{Scene, render_multiple};
+use kuva::{RasterBackend, Theme};
+
+/// Pixels of a PNG for each unit of the picture: sharp on screens of high density and in print.
+const PNG_SCALE: f32 = 2.0;
+const WIDTH: f64 = 920.0;
+const HEIGHT: f64 = 420.0;
+
+/// A finished picture.
+pub struct Picture {
+    /// Name of its file, without ending.
+    pub name: String,
+    /// What it shows, in a line, for those who cannot see it.
+    pub title: String,
+    light: Scene,
+    dark: Scene,
+}
+
+impl Picture {
+    /// The SVG document, for light backgrounds.
+    pub fn svg(&self) -> String {
+        SvgBackend::new().render_scene(&self.light)
+    }
+
+    /// The SVG document, for dark backgrounds.
+    pub fn dark_svg(&self) -> String {
+        SvgBackend::new().render_scene(&self.dark)
+    }
+
+    /// The PNG document, for light backgrounds.
+    ///
+    /// # Panics
+    /// Never for a picture that was made here: its size is known to fit.
+    pub fn png(&self) -> Vec<u8> {
+        RasterBackend::new().with_scale(PNG_SCALE).render_scene(&self.light).expect("a picture of this size")
+    }
+}
+
+/// A colour on light and on dark backgrounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ink {
+    light: String,
+    dark: String,
+}
+
+impl Ink {
+    pub fn new(light: &str, dark: &str) -> Self {
+        Self { light: light.to_owned(), dark: dark.to_owned() }
+    }
+
+    /// Blue.
+    pub fn up() -> Self {
+        Self::new("#0072b2", "#56b4e9")
+    }
+
+    /// Vermilion, and orange where it is dark.
+    pub fn down() -> Self {
+        Self::new("#d55e00", "#e69f00")
+    }
+
+    /// Everything together.
+    pub fn total() -> Self {
+        Self::new("#222222", "#e0e0e0")
+    }
+
+    /// What serves for orientation only.
+    pub fn faint() -> Self {
+        Self::new("#6b7280", "#9ca3af")
+    }
+
+    /// Bluish green.
+    pub fn service() -> Self {
+        Self::new("#009e73", "#2fc89b")
+    }
+
+    /// Reddish purple.
+    pub fn queue() -> Self {
+        Self::new("#b4568f", "#e2a3cb")
+    }
+
+    /// Distinct colours, again from the first where they do not suffice.
+    pub fn cycle(index: usize) -> (Self, Dash) {
+        let colours = [
+            Self::up(),
+            Self::down(),
+            Self::service(),
+            Self::queue(),
+            Self::new("#b07a00", "#f0e442"),
+            Self::new("#3a9bd0", "#8fd0f5"),
+            Self::total(),
+        ];
+        let dashes = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+        (colours[index % colours.len()].clone(), dashes[index / colours.len() % dashes.len()])
+    }
+
+    /// The `index`-th of `count` mixtures of two colours.
+    pub fn between(from: &Self, to: &Self, index: usize, count: usize) -> Self {
+        let part = if count > 1 { index as f64 / (count - 1) as f64 } else { 0.0 };
+        let mix = |a: &str, b: &str| {
+            let channel = |text: &str, at: usize| f64::from(u8::from_str_radix(&text[at..at + 2], 16).unwrap_or(0));
+            let mixed = [1, 3, 5].map(|at| channel(a, at) + part * (channel(b, at) - channel(a, at)));
+            let [r, g, b] = mixed.map(|x| x.round() as u8);
+            format!("#{r:02x}{g:02x}{b:02x}")
+        };
+        Self { light: mix(&from.light, &to.light), dark: mix(&from.dark, &to.dark) }
+    }
+
+    fn on(&self, shade: Shade) -> String {
+        match shade {
+            Shade::Light => self.light.clone(),
+            Shade::Dark => self.dark.clone(),
+        }
+    }
+}
+
+/// How a line is broken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dash {
+    #[default]
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+/// The background that is drawn for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shade {
+    Light,
+    Dark,
+}
+
+/// A line, or points.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// Its name in the legend; not there where absent.
+    pub name: Option<String>,
+    pub ink: Ink,
+    pub dash: Dash,
+    pub width: f64,
+    pub points: Vec<(f64, f64)>,
+    /// Half-widths of confidence intervals, one per point.
+    pub errors: Option<Vec<f64>>,
+    /// Whether the area below is filled.
+    pub filled: bool,
+    /// Whether the points are marked.
+    pub marked: bool,
+    /// Whether it goes from point to point in steps, as an empirical distribution does.
+    pub stepped: bool,
+}
+
+impl Line {
+    /// A plain line. Points that are no numbers are left out.
+    pub fn new(name: Option<&str>, ink: Ink, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+        Self {
+            name: name.map(str::to_owned),
+            ink,
+            dash: Dash::Solid,
+            width: 1.75,
+            points,
+            errors: None,
+            filled: false,
+            marked: false,
+            stepped: false,
+        }
+    }
+
+    fn plots(&self, shade: Shade) -> Vec<Plot> {
+        let colour = self.ink.on(shade);
+        let mut line = LinePlot::new()
+            .with_data(self.points.iter().copied())
+            .with_color(colour.clone())
+            .with_stroke_width(self.width);
+        line = match self.dash {
+            Dash::Solid => line,
+            Dash::Dashed => line.with_dashed(),
+            Dash::Dotted => line.with_dotted(),
+        };
+        if let Some(errors) = &self.errors {
+            line = line.with_y_err(errors.iter().copied());
+        }
+        if self.filled {
+            line = line.with_fill().with_fill_opacity(0.2);
+        }
+        if self.stepped {
+            line = line.with_step();
+        }
+        if let Some(name) = &self.name {
+            line = line.with_legend(plain(&shortened(name)));
+        }
+        let mut plots = vec![Plot::from(line)];
+        if self.marked {
+            let marks = ScatterPlot::new().with_data(self.points.iter().copied()).with_color(colour).with_size(3.5);
+            plots.push(marks.into());
+        }
+        plots
+    }
+}
+
+/// One axis.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Axis {
+    /// What it shows, with the unit: `time, s`.
+    pub label: String,
+    /// Whether it is logarithmic; its values are above zero then.
+    pub logarithmic: bool,
+    /// Its ends, where they do not follow from the data.
+    pub from: Option<f64>,
+    pub to: Option<f64>,
+}
+
+impl Axis {
+    pub fn new(label: &str) -> Self {
+        Self { label: label.to_owned(), ..Self::default() }
+    }
+
+    /// An axis that begins at zero.
+    pub fn from_zero(label: &str) -> Self {
+        Self { from: Some(0.0), ..Self::new(label) }
+    }
+}
+
+/// Bars of one category, one for each series.
+#[derive(Clone, Debug)]
+pub(crate) struct Bars {
+    pub label: String,
+    /// Values, one per series.
+    pub values: Vec<f64>,
+}
+
+/// An estimate with its interval.
+#[derive(Clone, Debug)]
+pub(crate) struct Interval {
+    pub label: String,
+    pub value: f64,
+    pub half_width: f64,
+    pub ink: Ink,
+}
+
+/// A line across the picture that marks a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub at: f64,
+    pub upright: bool,
+    pub label: String,
+}
+
+/// What the data of a chart are.
+#[derive(Clone, Debug)]
+pub(crate) enum Data {
+    Lines(Vec<Line>),
+    /// Lines whose x is the number of a category, from 1.
+    Categories(Vec<String>, Vec<Line>),
+    /// Horizontal bars: names and colours of the series, and the bars.
+    Bars(Vec<(String, Ink)>, Vec<Bars>),
+    /// Horizontal intervals around estimates, with a line at zero.
+    Intervals(Vec<Interval>),
+}
+
+/// A picture before it is drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    pub title: String,
+    pub subtitle: String,
+    pub x: Axis,
+    pub y: Axis,
+    pub data: Data,
+    pub marks: Vec<Mark>,
+    /// Shaded stretches of the x axis.
+    pub bands: Vec<(f64, f64)>,
+}
+
+impl Chart {
+    pub fn new(title: &str, subtitle: &str, x: Axis, y: Axis, data: Data) -> Self {
+        let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
+        Self { title, subtitle, x, y, data, marks: Vec::new(), bands: Vec::new() }
+    }
+
+    /// Gives the y axis room for all points with their intervals, from zero where that is near.
+    pub fn with_room(mut self) -> Self {
+        let (Data::Lines(lines) | Data::Categories(_, lines)) = &self.data else { return self };
+        let ends = lines.iter().flat_map(|line| {
+            let errors = line.errors.iter().flatten().copied().chain(std::iter::repeat(0.0));
+            line.points.iter().zip(errors).flat_map(|((_, y), error)| [y - error, y + error])
+        });
+        let (low, high) = ends.fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(y), high.max(y)));
+        if low > high {
+            return self;
+        }
+        let margin = if high > low { 0.06 * (high - low) } else { 0.5 * high.abs().max(0.1) };
+        let near_zero = low >= 0.0 && low < 0.6 * high;
+        self.y.from = Some(if near_zero || (low >= 0.0 && low < margin) { 0.0 } else { low - margin });
+        self.y.to = Some(high + margin);
+        if let Data::Categories(names, _) = &self.data {
+            (self.x.from, self.x.to) = (Some(0.5), Some(names.len() as f64 + 0.5));
+        }
+        self
+    }
+
+    /// Draws it.
+    pub fn draw(&self, name: &str) -> Picture {
+        let (light, dark) = (self.scene(Shade::Light), self.scene(Shade::Dark));
+        Picture { name: name.to_owned(), title: self.title.clone(), light, dark }
+    }
+
+    fn scene(&self, shade: Shade) -> Scene {
+        let plots = self.plots(shade);
+        let mut layout = Layout::auto_from_plots(&plots)
+            .with_title(plain(&self.title))
+            .with_subtitle(plain(&self.subtitle))
+            .with_title_size(17)
+            .with_subtitle_size(12)
+            .with_label_size(13)
+            .with_tick_size(12)
+            .with_body_size(12)
+            .with_x_label(plain(&self.x.label))
+            .with_y_label(plain(&self.y.label))
+            .with_width(WIDTH)
+            .with_height(self.height())
+            .with_legend_box(false)
+            .with_theme(theme(shade))
+            .with_font_family("system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif");
+        if let Data::Categories(names, _) = &self.data {
+            layout = layout.with_x_categories(names.iter().map(|name| plain(&shortened(name))).collect());
+        }
+        if let Data::Bars(series, _) = &self.data {
+            let entry = |(name, ink): &(String, Ink)| LegendEntry {
+                label: plain(name),
+                color: ink.on(shade),
+                shape: LegendShape::Rect,
+                dasharray: None,
+            };
+            layout = layout.with_legend_entries(series.iter().map(entry).collect());
+        }
+        layout = ends(layout, &self.x, &self.y);
+        for &(from, to) in &self.bands {
+            let colour = if shade == Shade::Light { "#64748b" } else { "#94a3b8" };
+            let region = ShadedRegion::vertical(from, to).with_color(colour).with_opacity(0.09);
+            layout = layout.with_shaded_region(region);
+        }
+        for mark in &self.marks {
+            let line = if mark.upright { ReferenceLine::vertical(mark.at) } else { ReferenceLine::horizontal(mark.at) };
+            let line = line.with_color(Ink::faint().on(shade)).with_label(plain(&mark.label)).with_dasharray("3 3");
+            layout = layout.with_reference_line(line);
+        }
+        render_multiple(plots, layout)
+    }
+
+    fn plots(&self, shade: Shade) -> Vec<Plot> {
+        match &self.data {
+            Data::Lines(lines) | Data::Categories(_, lines) => {
+                lines.iter().flat_map(|line| line.plots(shade)).collect()
+            }
+            Data::Bars(series, bars) => {
+                let mut plot = BarPlot::new().with_horizontal(true).with_width(0.75);
+                // The library counts upward; people read downward.
+                for bar in bars.iter().rev() {
+                    let values = bar.values.iter().zip(series).map(|(value, (_, ink))| (*value, ink.on(shade)));
+                    plot = plot.with_group(plain(&shortened(&bar.label)), values.rev().collect::<Vec<_>>());
+                }
+                vec![plot.into()]
+            }
+            Data::Intervals(intervals) => {
+                let mut plot = ForestPlot::new().with_null_value(0.0).with_marker_size(5.0).with_cap_size(4.0);
+                for interval in intervals {
+                    let Interval { label, value, half_width, ink } = interval;
+                    let (low, high) = (value - half_width, value + half_width);
+                    plot = plot.with_colored_row(plain(label), *value, low, high, ink.on(shade));
+                }
+                vec![plot.into()]
+            }
+        }
+    }
+
+    fn height(&self) -> f64 {
+        match &self.data {
+            Data::Bars(series, bars) => 170.0 + (10.0 + 13.0 * series.len() as f64) * bars.len() as f64,
+            Data::Intervals(intervals) => 170.0 + 24.0 * intervals.len() as f64,
+            Data::Lines(_) | Data::Categories(..) => HEIGHT,
+        }
+    }
+}
+
+fn ends(mut layout: Layout, x: &Axis, y: &Axis) -> Layout {
+    if x.logarithmic {
+        layout = layout.with_log_x().with_x_tick_format(TickFormat::Custom(Arc::new(|x| format!("{x}"))));
+    }
+    if y.logarithmic {
+        layout = layout.with_log_y().with_y_tick_format(TickFormat::Custom(Arc::new(|y| format!("{y}"))));
+    }
+    if let Some(from) = x.from {
+        layout = layout.with_x_axis_min(from);
+    }
+    if let Some(to) = x.to {
+        layout = layout.with_x_axis_max(to);
+    }
+    if let Some(from) = y.from {
+        layout = layout.with_y_axis_min(from);
+    }
+    if let Some(to) = y.to {
+        layout = layout.with_y_axis_max(to);
+    }
+    layout
+}
+
+fn theme(shade: Shade) -> Theme {
+    let set = |theme: Theme, background: &str, text: &str, line: &str, grid: &str| Theme {
+        background: background.into(),
+        text_color: text.into(),
+        axis_color: line.into(),
+        tick_color: line.into(),
+        grid_color: grid.into(),
+        legend_bg: background.into(),
+        ..theme
+    };
+    match shade {
+        Shade::Light => set(Theme::light(), "#ffffff", "#222222", "#6b7280", "#e5e7eb"),
+        Shade::Dark => set(Theme::dark(), "#1c1f24", "#e0e0e0", "#9ca3af", "#363b43"),
+    }
+}
+
+/// A text in which nothing is taken for a formula.
+fn plain(text: &str) -> String {
+    text.replace('$', "\\$")
+}
+
+/// A name that leaves room for the data.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 28;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    text.chars().take(MOST - 1).chain(['…']).collect()
+}

@@ -1,0 +1,170 @@
+//! A table of results: named columns of one kind each. Units are in the names of the columns.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+
+/// Named columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The columns, from left to right.
+    pub columns: Vec<Column>,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name, with the unit at its end: `total_ip_mbps`.
+    pub name: String,
+    /// Its values, one per row.
+    pub values: Values,
+}
+
+/// The values of a column; absent where a row has none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Words.
+    Text(Vec<Option<String>>),
+    /// Whole numbers.
+    Count(Vec<Option<u64>>),
+    /// Numbers.
+    Number(Vec<Option<f64>>),
+}
+
+impl Values {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Text(values) => values.len(),
+            Self::Count(values) => values.len(),
+            Self::Number(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a row as it is written in a text; empty where there is none.
+    pub fn text(&self, row: usize) -> String {
+        match self {
+            Self::Text(values) => values[row].clone().unwrap_or_default(),
+            Self::Count(values) => values[row].map_or_else(String::new, |n| n.to_string()),
+            Self::Number(values) => values[row].map_or_else(String::new, |x| x.to_string()),
+        }
+    }
+
+    /// The value of a row as a number, where it is one.
+    pub fn number(&self, row: usize) -> Option<f64> {
+        match self {
+            Self::Text(_) => None,
+            Self::Count(values) => values[row].map(|n| n as f64),
+            Self::Number(values) => values[row],
+        }
+    }
+}
+
+impl Table {
+    /// Puts a column at the right.
+    ///
+    /// # Panics
+    /// If it has another length than those before it, or the name of one of them.
+    pub fn push(&mut self, name: impl Into<String>, values: Values) {
+        let name = name.into();
+        assert!(self.columns.iter().all(|column| column.values.len() == values.len()), "{name} has another length");
+        assert!(self.column(&name).is_none(), "two columns are called {name}");
+        self.columns.push(Column { name, values });
+    }
+
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.values.len())
+    }
+
+    /// RFC 4180, with a heading. Absent values are empty.
+    ///
+    /// # Panics
+    /// Never: writing to memory does not fail.
+    pub fn to_csv(&self) -> String {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(self.columns.iter().map(|column| &column.name)).expect("memory takes it");
+        for row in 0..self.rows() {
+            writer.write_record(self.columns.iter().map(|column| column.values.text(row))).expect("memory takes it");
+        }
+        String::from_utf8(writer.into_inner().expect("memory takes it")).expect("it was text")
+    }
+}
+
+/// A list of rows, each an object with the columns' names, in their order; absent values are `null`.
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.rows()))?;
+        for row in 0..self.rows() {
+            list.serialize_element(&Row { table: self, row })?;
+        }
+        list.end()
+    }
+}
+
+struct Row<'a> {
+    table: &'a Table,
+    row: usize,
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.table.columns.len()))?;
+        for column in &self.table.columns {
+            match &column.values {
+                Values::Text(values) => map.serialize_entry(&column.name, &values[self.row])?,
+                Values::Count(values) => map.serialize_entry(&column.name, &values[self.row])?,
+                Values::Number(values) => map.serialize_entry(&column.name, &values[self.row])?,
+            }
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn sample() -> Table {
+        let mut table = Table::default();
+        table.push("radio_ap_buffer", Values::Text(vec![Some("50 packets".into()), Some("a, \"b\"".into()), None]));
+        table.push("replications", Values::Count(vec![Some(3), None, Some(u64::MAX)]));
+        table.push("total_ip_mbps", Values::Number(vec![Some(0.1), Some(-2.5e-9), None]));
+        table
+    }
+
+    #[test]
+    fn csv_quotes_what_it_must() {
+        let expected = "radio_ap_buffer,replications,total_ip_mbps\n50 packets,3,0.1\n\"a, \"\"b\"\"\",,-0.0000000025\n\
+                        ,18446744073709551615,\n";
+        assert_eq!(sample().to_csv(), expected);
+    }
+
+    #[test]
+    fn json_keeps_the_order_of_columns() {
+        let text = serde_json::to_string(&sample()).unwrap();
+        assert!(
+            text.starts_with(r#"[{"radio_ap_buffer":"50 packets","replications":3,"total_ip_mbps":0.1},"#),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(r#"{"radio_ap_buffer":null,"replications":18446744073709551615,"total_ip_mbps":null}]"#)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "two columns")]
+    fn names_are_unique() {
+        let mut table = sample();
+        table.push("replications", Values::Count(vec![None; 3]));
+    }
+}

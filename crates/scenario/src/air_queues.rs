@@ -1,0 +1,216 @@
+//! Queues between the network layer and the MAC of the access point and of stations, driven by the simulator; the testbed
+//! has none.
+//!
+//! The MAC keeps a few packets, as a driver does, and takes the next from the queue above when it has room. So what
+//! waits, waits where a discipline decides who is next. With EDCA each access category has a queue.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState};
+use evenair_sched::{Cause, Config, Discipline, Packet, Progress};
+use evenair_units::{Bytes, Instant, Streams};
+
+/// A queue in front of a MAC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The discipline, with the size of the buffer.
+    pub config: Config,
+    /// Packets that the MAC holds besides.
+    pub driver: u32,
+    /// All packets of a station are one flow.
+    pub by_station: bool,
+}
+
+/// What a queue may know of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag {
+    /// Key of its connection or of what is like one, the same both ways.
+    pub connection: u64,
+    /// It goes the one way of that, and not the other.
+    pub forth: bool,
+    /// The number of the station that it goes to or comes from.
+    pub station: u32,
+    /// What it tells of its connection.
+    pub progress: Option<Progress>,
+}
+
+/// A packet that a queue dropped, or lost with its node.
+#[derive(Debug)]
+pub struct Unsent<F> {
+    /// Whose queue.
+    pub from: NodeId,
+    /// Why the queue dropped it; `None`: its node left.
+    pub cause: Option<Cause>,
+    /// What.
+    pub frame: F,
+}
+
+/// All queues of one medium. Nodes whose MAC has the buffer have none here.
+#[derive(Debug)]
+pub struct AirQueues<F> {
+    streams: Streams,
+    nodes: BTreeMap<NodeId, Queue<F>>,
+    /// When which queue is to be looked at although nothing happens.
+    wakes: BTreeSet<(Instant, NodeId)>,
+    unsent: VecDeque<Unsent<F>>,
+}
+
+struct Queue<F> {
+    driver: usize,
+    by_station: bool,
+    /// One, or with EDCA one for each category.
+    lanes: Vec<Lane<F>>,
+    wakes: Option<Instant>,
+}
+
+struct Lane<F> {
+    discipline: Box<dyn Discipline<Item<F>> + Send>,
+    /// When each packet that the MAC has came to the queue.
+    below: VecDeque<Instant>,
+}
+
+#[derive(Debug)]
+struct Item<F> {
+    since: Instant,
+    flow: u64,
+    tag: Tag,
+    mpdu: Mpdu<F>,
+}
+
+impl<F> Packet for Item<F> {
+    fn size(&self) -> Bytes {
+        self.mpdu.msdu
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+
+    fn connection(&self) -> u64 {
+        self.tag.connection
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.tag.progress
+    }
+}
+
+impl<F> fmt::Debug for Queue<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.lanes.iter().map(|lane| lane.discipline.len())).finish()
+    }
+}
+
+impl<F: Send + 'static> AirQueues<F> {
+    /// No queue yet.
+    pub fn new(streams: &Streams) -> Self {
+        Self { streams: *streams, nodes: BTreeMap::new(), wakes: BTreeSet::new(), unsent: VecDeque::new() }
+    }
+
+    /// A node's MAC gets a queue above it; its own buffer has no limit that matters.
+    pub fn add(&mut self, medium: &Medium<F>, node: NodeId, spec: &QueueSpec) {
+        let seed = self.streams.numbered("queue hash", u64::from(node.0)).next_u64();
+        let lanes = if medium.has_edca(node) { AccessCategory::ALL.len() } else { 1 };
+        let lane = |_| Lane { discipline: spec.config.build(seed), below: VecDeque::new() };
+        let queue = Queue {
+            driver: spec.driver as usize,
+            by_station: spec.by_station,
+            lanes: (0..lanes).map(lane).collect(),
+            wakes: None,
+        };
+        self.nodes.insert(node, queue);
+    }
+
+    /// Whether a node has a queue here.
+    pub fn has(&self, node: NodeId) -> bool {
+        self.nodes.contains_key(&node)
+    }
+
+    /// A packet to be sent comes to a node that has a queue here.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn handle_frame(&mut self, now: Instant, medium: &mut Medium<F>, from: NodeId, mpdu: Mpdu<F>, tag: Tag) {
+        let queue = self.nodes.get_mut(&from).expect("the node has a queue");
+        let flow = if queue.by_station { u64::from(tag.station) } else { 2 * tag.connection + u64::from(tag.forth) };
+        let lane = queue.lane(mpdu.category);
+        queue.lanes[lane].discipline.handle_packet(now, Item { since: now, flow, tag, mpdu });
+        self.refill(now, medium, from);
+    }
+
+    /// A node's MAC may have room for more.
+    pub fn refill(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId) {
+        let Some(queue) = self.nodes.get_mut(&node) else { return };
+        let mut wakes: Option<Instant> = None;
+        for lane in &mut queue.lanes {
+            let discipline = &mut lane.discipline;
+            while lane.below.len() < queue.driver {
+                let Some(Item { since, mpdu, .. }) = discipline.poll_packet(now) else {
+                    wakes = discipline.poll_deadline(now).into_iter().chain(wakes).min();
+                    break;
+                };
+                lane.below.push_back(since);
+                medium.handle_frame(now, node, mpdu);
+            }
+            while let Some(dropped) = discipline.poll_drop() {
+                let (cause, frame) = (Some(dropped.cause), dropped.packet.mpdu.frame);
+                self.unsent.push_back(Unsent { from: node, cause, frame });
+            }
+        }
+        if queue.wakes != wakes {
+            queue.wakes.take().map(|at| self.wakes.remove(&(at, node)));
+            wakes.map(|at| self.wakes.insert((at, node)));
+            queue.wakes = wakes;
+        }
+    }
+
+    /// A packet has left a node's MAC: when it came to the queue. `None` where the node has none.
+    pub fn leave(&mut self, node: NodeId, category: AccessCategory) -> Option<Instant> {
+        let queue = self.nodes.get_mut(&node)?;
+        let lane = queue.lane(category);
+        queue.lanes[lane].below.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is to be called.
+    pub fn poll_deadline(&self) -> Option<Instant> {
+        self.wakes.first().map(|&(at, _)| at)
+    }
+
+    /// Looks at the queues that have waited for this moment.
+    pub fn handle_timeout(&mut self, now: Instant, medium: &mut Medium<F>) {
+        while let Some(&(at, node)) = self.wakes.first()
+            && at <= now
+        {
+            self.wakes.remove(&(at, node));
+            self.nodes.get_mut(&node).expect("it waits").wakes = None;
+            self.refill(now, medium, node);
+        }
+    }
+
+    /// What was dropped here, in the order in which it was.
+    pub fn poll_unsent(&mut self) -> Option<Unsent<F>> {
+        self.unsent.pop_front()
+    }
+
+    /// What a node's queue holds, without what its MAC has.
+    pub fn queue(&self, node: NodeId) -> QueueState {
+        let lanes = self.nodes.get(&node).into_iter().flat_map(|queue| &queue.lanes);
+        lanes.map(|lane| QueueState { packets: lane.discipline.len(), bytes: lane.discipline.bytes() }).sum()
+    }
+
+    /// A node leaves, with what its queue holds. What its MAC holds is the medium's to tell.
+    pub fn remove(&mut self, node: NodeId) {
+        let Some(queue) = self.nodes.remove(&node) else { return };
+        queue.wakes.map(|at| self.wakes.remove(&(at, node)));
+        for item in queue.lanes.into_iter().flat_map(|mut lane| lane.discipline.take_all()) {
+            self.unsent.push_back(Unsent { from: node, cause: None, frame: item.mpdu.frame });
+        }
+    }
+}
+
+impl<F> Queue<F> {
+    fn lane(&self, category: AccessCategory) -> usize {
+        if self.lanes.len() > 1 { category.index() } else { 0 }
+    }
+}

@@ -1,0 +1,158 @@
+//! What others published of a scenario: which result it compares to, and its value in that result's unit.
+
+use super::apps::Apps;
+use super::hosts::Hosts;
+use super::name;
+use crate::config::{Problems, Written};
+use crate::raw::PublishedRaw;
+use crate::results::measures::{full_name, measure_named};
+use crate::words::{Measured, What};
+use crate::{Phase, Published, Quantity};
+
+const A_RATE: &str = "a rate such as \"4.8 Mb/s\"";
+const A_TIME: &str = "a time such as \"1.76 s\"";
+
+pub(super) fn published(
+    raw: &[PublishedRaw],
+    hosts: &Hosts,
+    apps: &Apps,
+    phases: &[Phase],
+    problems: &mut Problems,
+) -> Vec<Published> {
+    let published = raw.iter().filter_map(|raw| one_published(raw, hosts, apps, phases, problems)).collect();
+    for (index, raw_one) in raw.iter().enumerate() {
+        let Some(id) = &raw_one.id else { continue };
+        let same = |other: &PublishedRaw| other.id.as_ref().is_some_and(|other| other.to_string() == id.to_string());
+        if raw[..index].iter().any(same) {
+            problems.add(id.span(), format!("a published value with the id {id} is there already"), "another id");
+        }
+    }
+    published
+}
+
+fn one_published(
+    raw: &PublishedRaw,
+    hosts: &Hosts,
+    apps: &Apps,
+    phases: &[Phase],
+    problems: &mut Problems,
+) -> Option<Published> {
+    let note = raw.note.get(problems);
+    let phase = match &raw.phase {
+        Some(written) => {
+            let names: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
+            Some(written.get_if(problems, |name| names.contains(&name.as_str()), names.join(", "))?)
+        }
+        None => None,
+    };
+    let what = raw.what.get(problems)?;
+    if let Some(of) = raw.of.as_ref().filter(|_| !matches!(what, What::App | What::Station)) {
+        problems.add(of.span(), format!("{} is not of one host", raw.what), "only without this key");
+    }
+    let value = value(raw, &what, problems)?;
+    let what = match what {
+        What::Total => Quantity::Total,
+        What::Up => Quantity::Up,
+        What::Down => Quantity::Down,
+        What::Capacity => Quantity::Capacity,
+        What::JainFlows => Quantity::JainFlows,
+        What::App => Quantity::App(of(raw, true, hosts, apps, problems)?),
+        What::Station => Quantity::Station(of(raw, false, hosts, apps, problems)?),
+        What::Figure => Quantity::Figure,
+        What::Finding => Quantity::Finding,
+        What::Measure(name) => {
+            check_names(raw, &name, hosts, apps, phases, problems)?;
+            Quantity::Measure(name)
+        }
+    };
+    let id = raw.id.as_ref().and_then(|written| name(written, problems));
+    let at = raw.at.as_ref().and_then(|written| written.get(problems));
+    let (value, unit) = value.map_or((None, ""), |(value, unit)| (Some(value), unit));
+    Some(Published { what, phase, value, unit: unit.to_owned(), note: note?, id, at })
+}
+
+/// The application or station that the value is of.
+fn of(raw: &PublishedRaw, is_app: bool, hosts: &Hosts, apps: &Apps, problems: &mut Problems) -> Option<String> {
+    let Some(of) = &raw.of else {
+        problems.add(raw.what.span(), format!("{} needs a name", raw.what), "of = \"NAME\" beside it");
+        return None;
+    };
+    let known = |name: &String| if is_app { apps.has(name) } else { hosts.station_named(name).is_some() };
+    of.get_if(problems, known, format!("the name of one {}", if is_app { "application" } else { "station" }))
+}
+
+/// A measure's name speaks of a phase, an application, a station that there is.
+fn check_names(
+    raw: &PublishedRaw,
+    name: &str,
+    hosts: &Hosts,
+    apps: &Apps,
+    phases: &[Phase],
+    problems: &mut Problems,
+) -> Option<()> {
+    let mut parts = name.split('.');
+    while let Some(part) = parts.next() {
+        let (what, known): (_, &dyn Fn(&str) -> bool) = match part {
+            "phase" => ("phase", &|name| phases.iter().any(|phase| phase.name == name)),
+            "flow" => ("application", &|name| apps.has(name)),
+            "station" => ("station", &|name| hosts.station_named(name).is_some()),
+            _ => continue,
+        };
+        if let Some(unknown) = parts.next().filter(|name| !known(name)) {
+            problems.add(raw.what.span(), format!("\"{unknown}\" is no {what}"), format!("the name of one {what}"));
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// The number in the unit that results have, and that unit: nothing for a finding, `None` where it is wrong.
+fn value(raw: &PublishedRaw, what: &What, problems: &mut Problems) -> Option<Option<(f64, &'static str)>> {
+    let Some(written) = &raw.value else {
+        if *what != What::Finding {
+            problems.add(raw.what.span(), format!("{} needs a value", raw.what), "value = \"4.8 Mb/s\", for instance");
+            return None;
+        }
+        return Some(None);
+    };
+    let unit = match what {
+        What::Finding => {
+            problems.add(written.span(), "a finding is in words", "only without this key");
+            return None;
+        }
+        What::JainFlows => "",
+        What::Figure => return figure(written, problems).map(Some),
+        What::Measure(name) => measure_named(&full_name(name, "any")).map_or("", |measure| measure.unit),
+        _ => "Mb/s",
+    };
+    let measured = written.get(problems)?;
+    let value = match (unit, measured) {
+        ("Mb/s", Measured::Rate(rate)) => rate.as_mbps_f64(),
+        ("s", Measured::Time(time)) => time.as_secs_f64(),
+        ("ms", Measured::Time(time)) => time.as_secs_f64() * 1e3,
+        ("Mb/s", Measured::Number(_)) => return wrong(written, "has no unit", A_RATE, problems),
+        ("Mb/s", Measured::Time(_)) => return wrong(written, "is no rate", A_RATE, problems),
+        ("s" | "ms", Measured::Number(_)) => return wrong(written, "has no unit", A_TIME, problems),
+        ("s" | "ms", Measured::Rate(_)) => return wrong(written, "is no time", A_TIME, problems),
+        (_, Measured::Number(value)) if *what != What::JainFlows || (0.0..=1.0).contains(&value) => value,
+        _ if *what == What::JainFlows => {
+            return wrong(written, "is no fairness index", "a number from 0 to 1", problems);
+        }
+        _ => return wrong(written, "has a unit", "a number such as 0.2", problems),
+    };
+    Some(Some((value, unit)))
+}
+
+/// A figure has the unit that is written.
+fn figure(written: &Written<Measured>, problems: &mut Problems) -> Option<(f64, &'static str)> {
+    Some(match written.get(problems)? {
+        Measured::Rate(rate) => (rate.as_mbps_f64(), "Mb/s"),
+        Measured::Time(time) => (time.as_secs_f64(), "s"),
+        Measured::Number(value) => (value, ""),
+    })
+}
+
+fn wrong<T>(written: &Written<Measured>, what: &str, allowed: &str, problems: &mut Problems) -> Option<T> {
+    problems.add(written.span(), format!("{written} {what}"), allowed);
+    None
+}

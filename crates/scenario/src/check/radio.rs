@@ -1,0 +1,197 @@
+//! The wireless side: PHY, MAC, buffers, and what is received of what is sent.
+
+use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
+use evenair_units::{Dbm, Limit};
+use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Standard, power};
+
+use crate::Radio;
+use crate::config::{List, Metres, OrDefault, Problems, Written};
+use crate::layout::Layout;
+use crate::profile::{Profile, Quirks};
+use crate::raw::{LayoutRaw, RadioRaw, ScenarioRaw};
+use crate::words::{CaptureThreshold, RateControlWord, Shape};
+
+/// What a transmitter of 802.11 may have.
+const POWERS: std::ops::RangeInclusive<Dbm> = Dbm::from_milli(-30_000)..=Dbm::from_milli(36_000);
+/// The farthest that anything is from the origin.
+const MOST_METRES: i64 = 100_000;
+
+pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio> {
+    let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
+    let phy_spec = raw.radio.phy_spec();
+    let phy = phy_spec.check(problems);
+    let quirks = raw.radio.profile.get_or(Profile::Standard, problems).unwrap_or(Profile::Standard).quirks();
+    let retries = |n: &u32| (1..=255).contains(n);
+    let short = short_retry_limit.get_or_if(7, problems, retries, "1 to 255");
+    let long = long_retry_limit.get_or_if(quirks.long_retry_limit, problems, retries, "1 to 255");
+    let after_collision = raw.radio.after_collision.get_or(quirks.after_collision, problems);
+    let ap_buffer = super::buffer(ap_buffer, Limit::Packets(100), problems);
+    let station_buffer = super::buffer(station_buffer, Limit::Packets(1000), problems);
+    let layout = raw.radio.layout.as_ref().and_then(|layout| check_layout(layout, problems));
+    let ap_position = raw.radio.ap_position.as_ref().and_then(|list| position(list, problems));
+    let tx_power = tx_power(&raw.radio.tx_power, problems).unwrap_or(power::USUAL_POWER);
+    let sensed = |dbm: &Dbm| (Dbm::from_milli(-150_000)..=Dbm::from_milli(0)).contains(dbm);
+    let carrier_sense = &raw.radio.carrier_sense;
+    let carrier_sense = carrier_sense.get_or_if(power::CARRIER_SENSE, problems, sensed, "-150 dBm to 0 dBm");
+    let (phy, rts_threshold) = phy?;
+    let phy = windows(phy, &raw.radio, problems);
+    let edca = super::edca::check(&raw.radio, &phy, problems);
+    let (back_off, idle_sense) = super::access::check(raw, &phy, problems);
+    Some(Radio {
+        reception: reception(raw, &phy, &quirks, problems),
+        rate_control: rate_control(&raw.radio, &quirks, problems),
+        phy,
+        phy_spec,
+        rts_threshold,
+        short_retry_limit: short?,
+        long_retry_limit: long?,
+        after_collision: after_collision?,
+        ap_queue: raw.radio.ap_queue.as_ref().and_then(|queue| super::queue::check(queue, ap_buffer, problems)),
+        station_queue: raw.radio.station_queue.as_ref().and_then(|q| super::queue::check(q, station_buffer, problems)),
+        ap_buffer,
+        station_buffer,
+        edca,
+        back_off,
+        idle_sense,
+        hidden: Vec::new(),
+        layout,
+        ap_position: ap_position.unwrap_or_default(),
+        tx_power,
+        carrier_sense: carrier_sense?,
+    })
+}
+
+/// Stands for one that is wrong, so that the other checks can go on.
+pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
+    let quirks = Profile::Standard.quirks();
+    Radio {
+        phy: Phy::default_for(Standard::Dot11b),
+        phy_spec: raw.phy_spec(),
+        rts_threshold: None,
+        short_retry_limit: 7,
+        long_retry_limit: quirks.long_retry_limit,
+        after_collision: quirks.after_collision,
+        ap_buffer: Limit::Unlimited,
+        station_buffer: Limit::Unlimited,
+        ap_queue: None,
+        station_queue: None,
+        edca: None,
+        back_off: Default::default(),
+        idle_sense: IdleSenseConfig::default(),
+        reception: Reception::default(),
+        rate_control: RateControl::Fixed,
+        hidden: Vec::new(),
+        layout: None,
+        ap_position: Position::default(),
+        tx_power: power::USUAL_POWER,
+        carrier_sense: power::CARRIER_SENSE,
+    }
+}
+
+fn windows(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {
+    // Windows are told to stations as exponents of four bits (IEEE Std 802.11-2016, 9.4.2.29).
+    let fits = |window: &u32| (0..=32_767).contains(window);
+    let min = raw.cw_min.get_or_if(phy.cw_min(), problems, fits, "0 to 32767").unwrap_or(phy.cw_min());
+    let max = raw.cw_max.get_or_if(phy.cw_max(), problems, fits, "0 to 32767").unwrap_or(phy.cw_max());
+    if max < min {
+        let (span, key) = match &raw.cw_max {
+            Some(written) => (written.span(), "cw_max"),
+            None => (raw.cw_min.place(), "cw_min"),
+        };
+        problems.add(span, format!("cw_min {min} is above cw_max {max}"), format!("another {key}"));
+    }
+    phy.with_windows(min, max)
+}
+
+fn reception(raw: &ScenarioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Problems) -> Reception {
+    let radio = &raw.radio;
+    let is_probability = |ber: &f64| BitErrorRate::new(*ber).is_some();
+    let ber = radio.ber.get_or_if(0.0, problems, is_probability, "a probability below 1, such as 1e-6");
+    let exponent = radio.path_loss_exponent.get_or_if(3.0, problems, |x| (1.0..=8.0).contains(x), "1 to 8");
+    let has_places = radio.layout.is_some() || raw.station.iter().any(|station| station.position.is_some());
+    let has_signals = has_places || raw.station.iter().any(|station| station.snr.is_some());
+    let without = |span, problems: &mut Problems| {
+        problems.add(span, "no signal is known", "[radio.layout], or position or snr of stations, beside it");
+    };
+    if let Some(written) = radio.path_loss_exponent.as_ref().filter(|_| !has_places) {
+        without(written.span(), problems);
+    }
+    let capture = match &radio.capture_threshold {
+        None => quirks.capture,
+        Some(written) => match written.get(problems) {
+            Some(CaptureThreshold::Above(threshold)) => {
+                if !has_signals {
+                    without(written.span(), problems);
+                }
+                Some(Capture { threshold, over: quirks.over })
+            }
+            Some(CaptureThreshold::Off) | None => None,
+        },
+    };
+    // At most 8000, without rounding issues: the exponent has been checked.
+    let permille = (exponent.unwrap_or(3.0) * 1e3).round() as u32;
+    Reception {
+        ber: BitErrorRate::new(ber.unwrap_or(0.0)).unwrap_or_default(),
+        path_loss: has_places.then(|| PathLoss::new(phy.standard(), permille)),
+        noise: has_signals,
+        capture: capture.filter(|_| has_signals),
+    }
+}
+
+fn rate_control(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> RateControl {
+    match raw.rate_control.get_or(RateControlWord::Fixed, problems) {
+        Some(RateControlWord::TwoFailures) => RateControl::TwoFailures,
+        Some(RateControlWord::Arf) => RateControl::Arf,
+        Some(RateControlWord::Aarf) => RateControl::Aarf { most: quirks.aarf_most },
+        Some(RateControlWord::Minstrel) => RateControl::Minstrel,
+        Some(RateControlWord::Fixed) | None => RateControl::Fixed,
+    }
+}
+
+fn check_layout(raw: &LayoutRaw, problems: &mut Problems) -> Option<Layout> {
+    let shape = raw.shape.get(problems);
+    let uses = |names: &[Shape]| shape.is_none_or(|shape| names.contains(&shape));
+    let mut length = |written: &Option<Written<Metres>>, default: i64, shapes: &[Shape]| {
+        if let Some(unused) = written.as_ref().filter(|_| !uses(shapes)) {
+            problems.add(
+                unused.span(),
+                format!("the layout {} does not have this", raw.shape),
+                "only without this key",
+            );
+        }
+        let lengths = Metres(1)..=Metres(MOST_METRES * 1_000);
+        let length = written.get_or_if(Metres(default), problems, |l| lengths.contains(l), "above 0 and up to 100 km");
+        length.unwrap_or(Metres(default)).0
+    };
+    let radius_mm = length(&raw.radius, 10_000, &[Shape::Circle, Shape::NearRandom, Shape::FarRandom]);
+    let spacing_mm = length(&raw.spacing, 1_000, &[Shape::Line]);
+    let far = if shape == Some(Shape::Point) { 10_000 } else { 20_000 };
+    let distance_mm = length(&raw.distance, far, &[Shape::FarRandom, Shape::Point]);
+    Some(match shape? {
+        Shape::Circle => Layout::Circle { radius_mm },
+        Shape::Line => Layout::Line { spacing_mm },
+        Shape::NearRandom => Layout::NearRandom { radius_mm },
+        Shape::FarRandom => Layout::FarRandom { radius_mm, distance_mm },
+        Shape::Point => Layout::Point { distance_mm },
+    })
+}
+
+/// Two coordinates.
+pub(super) fn position(list: &List<Metres>, problems: &mut Problems) -> Option<Position> {
+    let values = list.get(problems)?;
+    let [Metres(x_mm), Metres(y_mm)] = values[..] else {
+        let span = list.items()[0].span();
+        problems.add(span, format!("{} coordinates", values.len()), "two, such as [\"3 m\", \"-4.5 m\"]");
+        return None;
+    };
+    let is_near = |mm: i64| mm.abs() <= MOST_METRES * 1_000;
+    if !is_near(x_mm) || !is_near(y_mm) {
+        problems.add(list.items()[0].span(), "too far away", "up to 100 km each");
+        return None;
+    }
+    Some(Position { x_mm, y_mm })
+}
+
+pub(super) fn tx_power(written: &Option<Written<Dbm>>, problems: &mut Problems) -> Option<Dbm> {
+    written.as_ref()?.get_if(problems, |power| POWERS.contains(power), "-30 dBm to 36 dBm")
+}

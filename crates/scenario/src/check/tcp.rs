@@ -1,0 +1,71 @@
+//! Settings of TCP.
+
+use evenair_units::{Bytes, Limit, Span};
+
+use crate::config::{OrDefault, Problems, Written};
+use crate::raw::TcpRaw;
+use crate::{FastRecovery, Stack, TcpSpec};
+
+/// Segments of Ethernet: packets of 1500 bytes without the headers of IPv4 and TCP.
+const USUAL_MSS: Bytes = Bytes(1460);
+
+pub(super) fn check(raw: &TcpRaw, problems: &mut Problems) -> TcpSpec {
+    let sizes = Bytes(4096)..=Bytes(1 << 30);
+    let default = Bytes(8_000_000);
+    let buffer = |written: &Option<Written<Bytes>>, problems: &mut Problems| {
+        written.get_or_if(default, problems, |size| sizes.contains(size), "4 KiB to 1 GiB").unwrap_or(default)
+    };
+    let segments = Bytes(88)..=USUAL_MSS;
+    let mss = raw.mss.get_or_if(USUAL_MSS, problems, |mss| segments.contains(mss), "88 to 1460 bytes");
+    let mss = mss.unwrap_or(USUAL_MSS);
+    let times = Span::from_millis(1)..=Span::from_secs(60);
+    let fifth = Span::from_millis(200);
+    TcpSpec {
+        congestion_control: congestion_control(raw.congestion_control.as_ref(), problems)
+            .unwrap_or_else(|| "cubic".to_owned()),
+        rmem_max: buffer(&raw.receive_buffer, problems),
+        wmem_max: buffer(&raw.send_buffer, problems),
+        timestamps: raw.timestamps.get_or(true, problems).unwrap_or(true),
+        sack: raw.sack.get_or(true, problems).unwrap_or(true),
+        window_scaling: raw.window_scaling.get_or(true, problems).unwrap_or(true),
+        ecn: raw.ecn.get_or(false, problems).unwrap_or(false),
+        mss,
+        window: window(raw, mss, problems),
+        initial_window: raw
+            .initial_window
+            .get_or_if(10, problems, |n| (1..=1000).contains(n), "1 to 1000")
+            .unwrap_or(10),
+        delayed_ack: raw.delayed_ack.get_or(true, problems).unwrap_or(true),
+        min_rto: raw.min_rto.get_or_if(fifth, problems, |t| times.contains(t), "1 ms to 60 s").unwrap_or(fifth),
+        stack: raw.stack.get_or(Stack::Linux, problems).unwrap_or(Stack::Linux),
+        fast_recovery: fast_recovery(raw, problems),
+    }
+}
+
+fn window(raw: &TcpRaw, mss: Bytes, problems: &mut Problems) -> Option<Bytes> {
+    let most = Bytes(1 << 30);
+    let bytes = |limit: Limit| match limit {
+        Limit::Packets(packets) => mss.0.checked_mul(u64::from(packets)).map(Bytes),
+        Limit::Bytes(size) => Some(size),
+        Limit::Unlimited => None,
+    };
+    let fits = |&limit: &Limit| limit == Limit::Unlimited || bytes(limit).is_some_and(|w| (mss..=most).contains(&w));
+    raw.window.as_ref()?.get_if(problems, fits, "one segment to 1 GiB, such as \"43 packets\"").and_then(bytes)
+}
+
+fn fast_recovery(raw: &TcpRaw, problems: &mut Problems) -> FastRecovery {
+    let default = FastRecovery::NewReno;
+    let Some(written) = &raw.fast_recovery else { return default };
+    // What is wrong with `sack` itself has been told.
+    if raw.sack.get_or(true, &mut Problems::default()) == Some(true) {
+        problems.add(written.span(), "losses are repaired by SACK", "only with sack = false");
+    }
+    written.get(problems).unwrap_or(default)
+}
+
+/// A name as kernels have them: TCP_CA_NAME_MAX is 16 with its end.
+pub(super) fn congestion_control(written: Option<&Written<String>>, problems: &mut Problems) -> Option<String> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    let fits = |name: &String| (1..=15).contains(&name.len()) && name.bytes().all(plain);
+    written?.get_if(problems, fits, "the kernel's name of one, such as \"cubic\", \"reno\", \"bbr\"")
+}

@@ -1,0 +1,272 @@
+//! What applications send: the keys of `[[udp]]`, `[[replay]]`, `[[voip]]`, `[[flows]]` and `[[onoff]]`.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use evenair_units::{BitRate, Bytes, Span};
+
+use super::distribution::{Admitted, sizes, times};
+use super::tcp::congestion_control;
+use crate::config::{Frequency, OrDefault, Permille, Problems};
+use crate::raw::{FlowsRaw, OnOffRaw, ReplayRaw, UdpRaw, VoipRaw};
+use crate::trace::{self, Filter, TracedPacket};
+use crate::traffic_words::{ArrivalKind, Reuse};
+use crate::voice::{Codec, Hearing, VoipSpec};
+use crate::{AppKind, Bursts, DatagramSpec, Direction, Distribution, FlowSpec, IpVersion, OnOffSpec, Spacing, Spread};
+
+/// UDP payload that fits an Ethernet frame: 1500 bytes less IPv6 (40) or IPv4 (20) and UDP (8) headers.
+const MAX_PAYLOAD_V4: u64 = 1472;
+const MAX_PAYLOAD_V6: u64 = 1452;
+/// An application sends a million datagrams a second at most: 10 Gb/s of full size are fewer, and what is more fills the
+/// memory in front of a medium that carries some thousands.
+const SHORTEST_GAP: Span = Span::from_micros(1);
+/// Sizes of a frame of video and the like.
+const FRAMES: Admitted<'_> = Admitted { bounds: (1.0, 1e7), words: "1 byte to 10 MB" };
+/// Sizes of transfers.
+const TRANSFERS: Admitted<'_> = Admitted { bounds: (1.0, 1e12), words: "1 byte to 1000 GB" };
+/// Lengths of bursts and silences.
+const PERIODS: Admitted<'_> = Admitted { bounds: (0.0, 86_400e9), words: "0 to 24 h" };
+
+pub(super) fn udp(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> AppKind {
+    let v6 = raw.ip.get_or(IpVersion::V4, &mut Problems::default()) == Some(IpVersion::V6);
+    let most = if v6 { MAX_PAYLOAD_V6 } else { MAX_PAYLOAD_V4 };
+    let fits = |payload: &Bytes| (1..=most).contains(&payload.0);
+    let payload = raw.payload.get_or_if(Bytes(1000), problems, fits, format!("1 to {most} bytes, one Ethernet frame"));
+    let payload = payload.unwrap_or(Bytes(1));
+    // A stand-in where something is wrong.
+    let spacing = spacing(raw, payload, folder, problems).unwrap_or(Spacing::Regular { gap: Span::from_secs(1) });
+    AppKind::Udp(DatagramSpec { spacing, payload, bursts: bursts(raw, folder, problems) })
+}
+
+fn spacing(raw: &UdpRaw, payload: Bytes, folder: &Path, problems: &mut Problems) -> Option<Spacing> {
+    let arrivals = raw.arrivals.get_or(ArrivalKind::Regular, problems);
+    let noise = raw.noise.get_or_if(Permille(0), problems, |noise| noise.0 <= 1000, "0 to 100 %");
+    let given = [raw.rate.is_some(), raw.packet_rate.is_some(), raw.frame_interval.is_some()];
+    if given.into_iter().filter(|&is| is).count() != 1 {
+        let places = [raw.frame_interval.place(), raw.packet_rate.place(), raw.name.span()];
+        let place = places.into_iter().find(|place| !place.is_empty()).unwrap_or_default();
+        problems.add(
+            place,
+            "how often it sends is not said, or said twice",
+            "one of rate, packet_rate, frame_interval",
+        );
+        return None;
+    }
+    if let Some(interval) = &raw.frame_interval {
+        let intervals = Span::from_millis(1)..=Span::from_secs(60);
+        let interval = interval.get_if(problems, |span| intervals.contains(span), "1 ms to 60 s");
+        for (key, place) in [("arrivals", raw.arrivals.place()), ("noise", raw.noise.place())] {
+            if !place.is_empty() {
+                problems.add(place, format!("frames come at regular times and have no {key}"), "");
+            }
+        }
+        let Some(frame) = &raw.frame else {
+            problems.add(raw.frame_interval.place(), "the sizes of the frames are not said", "[udp.frame]");
+            return None;
+        };
+        let size = sizes(frame, raw.frame_interval.place(), FRAMES, folder, problems);
+        return Some(Spacing::Frames { interval: interval?, size: size? });
+    }
+    if raw.frame.is_some() {
+        let place = [raw.rate.place(), raw.packet_rate.place()].into_iter().find(|place| !place.is_empty());
+        problems.add(place.unwrap_or_default(), "frames come at their own times", "frame_interval, or no [udp.frame]");
+        return None;
+    }
+    let gap = gap(raw, payload, problems)?;
+    match (arrivals?, noise?) {
+        (ArrivalKind::Poisson, Permille(0)) => Some(Spacing::Poisson { gap }),
+        (ArrivalKind::Poisson, _) => {
+            problems.add(raw.noise.place(), "Poisson arrivals have no further noise", "arrivals = \"regular\"");
+            None
+        }
+        (ArrivalKind::Regular, Permille(0)) => Some(Spacing::Regular { gap }),
+        (ArrivalKind::Regular, noise) => Some(Spacing::Noisy { gap, most: gap.mul_div(u64::from(noise.0), 1000) }),
+    }
+}
+
+/// Mean time from one datagram to the next.
+fn gap(raw: &UdpRaw, payload: Bytes, problems: &mut Problems) -> Option<Span> {
+    if let Some(rate) = &raw.rate {
+        let rates = BitRate::from_bps(1)..=BitRate::from_mbps(10_000);
+        let written = rate;
+        let rate = rate.get_if(problems, |rate| rates.contains(rate), "1 b/s to 10 Gb/s")?;
+        let gap = rate.time_for(payload);
+        if gap < SHORTEST_GAP {
+            let each_second = rate.as_bps() / 8 / payload.0;
+            let what = format!("in datagrams of {payload} this is {each_second} of them a second");
+            problems.add(written.span(), what, "up to 1000000 datagrams a second: a lower rate, or a larger payload");
+            return None;
+        }
+        return Some(gap);
+    }
+    let gaps = SHORTEST_GAP..=Span::from_secs(3600);
+    let possible = |rate: &Frequency| gaps.contains(&rate.gap());
+    Some(raw.packet_rate.as_ref()?.get_if(problems, possible, "1 /h to 1000000 /s")?.gap())
+}
+
+fn bursts(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> Option<Bursts> {
+    let (on, off) = match (&raw.on, &raw.off) {
+        (Some(on), Some(off)) => (on, off),
+        (None, None) => return None,
+        _ => {
+            problems.add(
+                raw.name.span(),
+                "bursts have lengths and silences between them",
+                "both [udp.on] and [udp.off]",
+            );
+            return None;
+        }
+    };
+    let mut period = |raw, least: f64, words: &str| -> Option<Distribution> {
+        let period = times(raw, 0..0, PERIODS, folder, problems)?;
+        if period.mean() < least {
+            problems.add(raw.distribution.place(), "is too short on average", words);
+        }
+        Some(period)
+    };
+    let on = period(on, 1e6, "bursts of 1 ms or more on average");
+    let off = period(off, 0.0, "");
+    Some(Bursts { on: on?, off: off? })
+}
+
+pub(super) fn flows(raw: &FlowsRaw, folder: &Path, duration: Span, problems: &mut Problems) -> AppKind {
+    let size = sizes(&raw.size, raw.name.span(), TRANSFERS, folder, problems).unwrap_or(Distribution::Constant(1.0));
+    // A stand-in where something is wrong.
+    let gap = flow_gap(raw, &size, problems).unwrap_or(Span::from_secs(1));
+    let start = raw.start.get_or(Span::ZERO, &mut Problems::default()).unwrap_or_default();
+    let allowed = format!("after the start, up to the run's end at {} s", duration.as_secs_f64());
+    let until = raw
+        .until
+        .as_ref()
+        .and_then(|until| until.get_if(problems, |&until| until > start && until <= duration, allowed));
+    let some = |count: &u64| *count > 0;
+    AppKind::Flows(FlowSpec {
+        first: 0,
+        members: 1,
+        gap,
+        poisson: raw.arrivals.get_or(ArrivalKind::Poisson, problems) != Some(ArrivalKind::Regular),
+        count: raw.count.as_ref().and_then(|count| count.get_if(problems, some, "1 or more")),
+        until: until.map(|until| until.saturating_sub(start).as_nanos()),
+        spread: raw.spread.get_or(Spread::Random, problems).unwrap_or(Spread::Random),
+        size,
+        limit: raw.limit.get_or_if(1000, problems, |n| (1..=20_000).contains(n), "1 to 20000").unwrap_or(1),
+        congestion_control: congestion_control(raw.congestion_control.as_ref(), problems),
+    })
+}
+
+/// Mean time from one arrival to the next.
+fn flow_gap(raw: &FlowsRaw, size: &Distribution, problems: &mut Problems) -> Option<Span> {
+    let gaps = Span::from_micros(1)..=Span::from_secs(86_400);
+    let is_gap = |gap: &Span| gaps.contains(gap);
+    match (&raw.interval, &raw.rate, &raw.load) {
+        (Some(interval), None, None) => interval.get_if(problems, is_gap, "1 us to 24 h"),
+        (None, Some(rate), None) => {
+            Some(rate.get_if(problems, |rate| is_gap(&rate.gap()), "one a day to 1000000 /s")?.gap())
+        }
+        (None, None, Some(load)) => {
+            let gap = |load: &BitRate| Span::from_nanos((size.mean() * 8e9 / load.as_bps().max(1) as f64) as u64);
+            let allowed = "a load that makes 1 us to 24 h between arrivals of this mean size";
+            Some(gap(&load.get_if(problems, |load| is_gap(&gap(load)), allowed)?))
+        }
+        _ => {
+            let places = [raw.load.place(), raw.rate.place(), raw.name.span()];
+            let place = places.into_iter().find(|place| !place.is_empty()).unwrap_or_default();
+            problems.add(place, "how often transfers arrive is not said, or said twice", "one of interval, rate, load");
+            None
+        }
+    }
+}
+
+pub(super) fn onoff(raw: &OnOffRaw, folder: &Path, problems: &mut Problems) -> AppKind {
+    let size = sizes(&raw.size, raw.name.span(), TRANSFERS, folder, problems);
+    let gap = times(&raw.gap, raw.name.span(), PERIODS, folder, problems);
+    AppKind::OnOff(OnOffSpec {
+        size: size.unwrap_or(Distribution::Constant(1.0)),
+        gap: gap.unwrap_or(Distribution::Constant(0.0)),
+        persistent: raw.connection.get_or(Reuse::Persistent, problems) != Some(Reuse::Each),
+        congestion_control: congestion_control(raw.congestion_control.as_ref(), problems),
+    })
+}
+
+pub(super) fn replay(raw: &ReplayRaw, direction: Direction, folder: &Path, problems: &mut Problems) -> AppKind {
+    let host = raw.host.as_ref().and_then(|written| {
+        let address = written.get(problems)?.parse::<IpAddr>();
+        if address.is_err() {
+            problems.add(written.span(), format!("{written} is no IP address"), "an address such as \"192.168.1.20\"");
+        }
+        address.ok()
+    });
+    let speeds = 0.001..=1000.0;
+    let speed = raw.speed.get_or_if(1.0, problems, |speed| speeds.contains(speed), "0.001 to 1000").unwrap_or(1.0);
+    let repeat = raw.repeat.get_or(false, problems).unwrap_or(false);
+    let mut packets = Vec::new();
+    if let Some(name) = raw.file.get(problems) {
+        match trace::read(&folder.join(name), Filter { host, direction }) {
+            Ok(read) => packets = read,
+            Err(error) => {
+                let allowed = "a capture (pcap, pcapng), or lines \"SECONDS, BYTES\" or \"SECONDS, BYTES, up\"";
+                problems.add(raw.file.span(), error, allowed);
+            }
+        }
+    }
+    let v6 = raw.ip.get_or(IpVersion::V4, problems) == Some(IpVersion::V6);
+    let (headers, most) = if v6 { (48, MAX_PAYLOAD_V6) } else { (28, MAX_PAYLOAD_V4) };
+    let last = packets.last().map_or(0, |packet| packet.at.as_nanos());
+    let mean_gap = last / (packets.len() as u64).saturating_sub(1).max(1);
+    let faster = |ns: u64| (ns as f64 / speed) as u64;
+    // Of one packet without end there would be endlessly many at once.
+    let period = faster(last + mean_gap).max(1_000_000);
+    let cut = |packet: &TracedPacket| {
+        // What no Ethernet frame carries was put together by the capturing host: sent in as many as it needs.
+        let (at, payload) = (faster(packet.at.as_nanos()), packet.ip_len.saturating_sub(headers));
+        let most = most as u32;
+        let pieces = payload.div_ceil(most).max(1);
+        (0..pieces).map(move |piece| (at, (payload - piece * most).min(most)))
+    };
+    AppKind::Udp(DatagramSpec {
+        spacing: Spacing::Trace {
+            datagrams: packets.iter().flat_map(cut).collect(),
+            repeat_ns: repeat.then_some(period),
+        },
+        payload: Bytes(most),
+        bursts: None,
+    })
+}
+
+pub(super) fn voip(raw: &VoipRaw, problems: &mut Problems) -> AppKind {
+    let codec = raw.codec.get_or(Codec::G711, problems).unwrap_or(Codec::G711);
+    let rates = BitRate::from_kbps(6)..=BitRate::from_kbps(510);
+    let usual = BitRate::from_kbps(24);
+    let bit_rate = raw.bit_rate.get_or_if(usual, problems, |rate| rates.contains(rate), "6 kb/s to 510 kb/s");
+    if codec != Codec::Opus && raw.bit_rate.is_some() {
+        problems.add(raw.bit_rate.place(), "this codec has its own bit rate", "codec = \"opus\"");
+    }
+    let bit_rate = bit_rate.unwrap_or(usual).as_bps();
+    let is_frame = |frame: &Span| *frame <= Span::from_millis(120) && codec.speech(*frame, bit_rate).is_some();
+    let allowed = match codec {
+        Codec::G711 => "whole milliseconds, up to 120 ms",
+        Codec::G729 => "a multiple of 10 ms, up to 120 ms",
+        Codec::Opus => "2.5, 5, 10, 20, 40 or 60 ms",
+    };
+    // A stand-in where something is wrong: every codec has it.
+    let frame = raw.frame.get_or_if(Span::from_millis(20), problems, is_frame, allowed);
+    let frame = frame.unwrap_or(Span::from_millis(20));
+    let speech = codec.speech(frame, bit_rate).unwrap_or(Bytes(1));
+    let suppresses = raw.suppress_silence.get_or(false, problems).unwrap_or(false);
+    let playouts = Span::ZERO..=Span::from_secs(10);
+    let playout = raw.playout.get_or_if(Span::from_millis(60), problems, |span| playouts.contains(span), "0 to 10 s");
+    let (impairment, robustness) = codec.impairment();
+    let impairments = 0.0..95.0;
+    let impairment = raw.impairment.get_or_if(impairment, problems, |ie| impairments.contains(ie), "0 to below 95");
+    let robustnesses = 1.0..=1000.0;
+    let robustness = raw.robustness.get_or_if(robustness, problems, |bpl| robustnesses.contains(bpl), "1 to 1000");
+    AppKind::Voip(VoipSpec {
+        packets: codec.packets(frame, speech, suppresses),
+        hearing: Hearing {
+            coding: frame + codec.look_ahead(),
+            playout: playout.unwrap_or_default(),
+            impairment: impairment.unwrap_or(0.0),
+            robustness: robustness.unwrap_or(1.0),
+        },
+    })
+}

@@ -1,0 +1,81 @@
+//! Where tools that published results came from deviate from the standard, as bundles under the tools' names.
+//!
+//! A profile sets what a file leaves open; each key of the file overrides it. `standard` deviates in nothing, and knows
+//! no capture, of which the standard says nothing.
+//!
+//! | | after a collision | capture | attempts with RTS | largest threshold of AARF |
+//! |---|---|---|---|---|
+//! | `standard` | EIFS | none | 4 | 50 |
+//! | `ns-2` | EIFS, then DIFS; senders: SIFS and ACK | 10 dB over each other | 4 | 50 |
+//! | `ns-3` | DIFS | 5 dB over all others | 7 | 60 |
+//! | `qualnet` | EIFS | 10 dB over all others | 4 | 50 |
+//!
+//! Sources:
+//! - ns-2: `mac/mac-802_11.cc` (2.35). A frame that comes while another is received is ignored where that one is stronger
+//!   by `CPThresh_`, by default 10 dB, else both are lost; two signals at a time are compared (`recv`). A bystander of a
+//!   collision sets its NAV for EIFS and waits DIFS after it (`recv_timer`, `navHandler`); a sender draws its back-off when
+//!   the time of an ACK is over, and counts at once (`RetransmitDATA`). Not taken over: it draws from one slot less than
+//!   its contention window. Where stations are hidden from each other, senders wait as in the standard.
+//! - ns-3: `threshold-preamble-detection-model` is on by default and locks on to no preamble below 4 dB of SINR, so that
+//!   bystanders of a collision sense energy only and resume after DIFS; `simple-frame-capture-model` has a margin of 5 dB,
+//!   and interference adds up (`interference-helper`); the documentation of `WifiRemoteStationManager` gives 7 attempts for
+//!   long frames too, that of `AarfWifiManager` a threshold of up to 60.
+//! - QualNet and its predecessor GloMoSim: a frame is received where its signal exceeds noise and the sum of interference
+//!   by 10 dB (M. Takai, J. Martin, R. Bagrodia, "Effects of wireless physical layer modeling in mobile ad hoc networks",
+//!   MobiHoc 2001; `RADIO-RX-SNR-THRESHOLD` of GloMoSim's default configuration).
+
+use evenair_medium::{AfterCollision, Capture, Interference};
+use evenair_units::Db;
+
+/// A named bundle of deviations from the standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// None.
+    Standard,
+    /// Those of ns-2.
+    Ns2,
+    /// Those of ns-3.
+    Ns3,
+    /// Those of QualNet.
+    QualNet,
+}
+
+/// What a profile sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quirks {
+    pub after_collision: AfterCollision,
+    pub capture: Option<Capture>,
+    pub over: Interference,
+    pub long_retry_limit: u32,
+    pub aarf_most: u32,
+}
+
+impl Profile {
+    pub(crate) fn quirks(self) -> Quirks {
+        let capture = |decibels: i32, over| Some(Capture { threshold: Db::from_milli(decibels * 1_000), over });
+        let standard = Quirks {
+            after_collision: AfterCollision::Eifs,
+            capture: None,
+            over: Interference::Sum,
+            long_retry_limit: 4,
+            aarf_most: 50,
+        };
+        match self {
+            Self::Standard => standard,
+            Self::Ns2 => Quirks {
+                after_collision: AfterCollision::EifsThenDifs,
+                capture: capture(10, Interference::Strongest),
+                over: Interference::Strongest,
+                ..standard
+            },
+            Self::Ns3 => Quirks {
+                after_collision: AfterCollision::Difs,
+                capture: capture(5, Interference::Sum),
+                long_retry_limit: 7,
+                aarf_most: 60,
+                ..standard
+            },
+            Self::QualNet => Quirks { capture: capture(10, Interference::Sum), ..standard },
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Applications with random traffic as they are written, and distributions.
+
+use evenair_units::{BitRate, Bytes, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Common, application};
+use crate::config::{Frequency, List, Permille, Written};
+use crate::traffic_words::{ArrivalKind, Family, Reuse, Speech};
+use crate::voice::Codec;
+use crate::words::{CodePoint, Count};
+use crate::{Direction, IpVersion, Spread};
+
+application!(
+    /// Datagrams: constant rate, Poisson, frames of varying size, steadily or in bursts.
+    UdpRaw {
+        /// "up" sends from the station, "down" to it.
+        pub direction: Written<Direction>,
+        /// Rate of UDP payload; of this, packet_rate and frame_interval there is one.
+        pub rate: Option<Written<BitRate>>,
+        /// Datagrams in a time, such as "50 /s".
+        pub packet_rate: Option<Written<Frequency>>,
+        /// UDP payload of a datagram; of the largest, where there are frames. Default: "1000 bytes".
+        pub payload: Option<Written<Bytes>>,
+        /// "regular", or "poisson": exponential gaps of the same mean. Default: "regular".
+        pub arrivals: Option<Written<ArrivalKind>>,
+        /// Regular gaps are longer or shorter by up to this part, uniformly. Default: "0 %".
+        pub noise: Option<Written<Permille>>,
+        /// Time between frames of the sizes in [udp.frame], each sent at once in as many datagrams as it needs.
+        pub frame_interval: Option<Written<Span>>,
+        /// Sizes of frames; needed by frame_interval.
+        pub frame: Option<SizeRaw>,
+        /// Lengths of the bursts in which it sends; without [udp.on] and [udp.off] it always does.
+        pub on: Option<TimeRaw>,
+        /// Lengths of the silences between bursts.
+        pub off: Option<TimeRaw>,
+    }
+);
+
+application!(
+    /// The packets of a trace, sent again as datagrams of the same size at the same times.
+    ReplayRaw {
+        /// "up" sends from the station, "down" to it.
+        pub direction: Written<Direction>,
+        /// A capture (pcap, pcapng), or text with a line for each packet: seconds, bytes of the IP packet, and "up" or
+        /// "down" if wanted. Beside the scenario.
+        pub file: Written<String>,
+        /// IP address in a capture of the host that the station stands for: "up" are the packets that it sent, "down"
+        /// those that it got. Default: all packets.
+        pub host: Option<Written<String>>,
+        /// How many times faster than in the trace. Default: 1.
+        pub speed: Option<Written<f64>>,
+        /// Begins anew at its end, after the mean gap. Default: false.
+        pub repeat: Option<Written<bool>>,
+    }
+);
+
+application!(
+    /// Telephone calls: RTP both ways.
+    VoipRaw {
+        /// "both", or one direction alone: "up" speaks from the station, "down" to it. Default: "both".
+        pub direction: Option<Written<Speech>>,
+        /// "g711" (64 kb/s), "g729" (8 kb/s) or "opus" (variable). Default: "g711".
+        pub codec: Option<Written<Codec>>,
+        /// Speech in a packet. Default: "20 ms".
+        pub frame: Option<Written<Span>>,
+        /// Mean bit rate of "opus". Default: "24 kb/s".
+        pub bit_rate: Option<Written<BitRate>>,
+        /// Packets in talk spurts only, with the mean lengths of ITU-T P.59; otherwise all the time. Default: false.
+        pub suppress_silence: Option<Written<bool>>,
+        /// A packet is played this long after the fastest one of its phase would have been there. Default: "60 ms".
+        pub playout: Option<Written<Span>>,
+        /// Equipment impairment factor Ie of the E-model. Default: the codec's.
+        pub impairment: Option<Written<f64>>,
+        /// Packet-loss robustness factor Bpl of the E-model. Default: the codec's.
+        pub robustness: Option<Written<f64>>,
+    }
+);
+
+/// Arrivals of TCP transfers of random size, spread over stations.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowsRaw {
+    /// Its name; with several stations NAME1, NAME2 and so on, one for each of them.
+    pub name: Written<String>,
+    /// Stations and groups of stations that the transfers are spread over.
+    pub stations: List<String>,
+    /// The server at the other end.
+    pub server: Written<String>,
+    /// "up" sends from the station, "down" to it.
+    pub direction: Written<Direction>,
+    /// When arrivals begin. Default: "0 s".
+    pub start: Option<Written<Span>>,
+    /// No arrivals from then on. Default: none at the stop.
+    pub until: Option<Written<Span>>,
+    /// When transfers under way are cut. Default: at the end of the run.
+    pub stop: Option<Written<Span>>,
+    /// Which IP it uses: "v4" or "v6". Default: "v4".
+    pub ip: Option<Written<IpVersion>>,
+    /// Differentiated services code point of its packets, both ways: a name such as "EF", "AF41", "CS1", or a number.
+    /// With EDCA it decides the access category (RFC 8325). Default: 0.
+    pub dscp: Option<Written<CodePoint>>,
+    /// Mean time between arrivals, over all stations; of this, rate and load there is one.
+    pub interval: Option<Written<Span>>,
+    /// Arrivals in a time, over all stations, such as "8 /s".
+    pub rate: Option<Written<Frequency>>,
+    /// Offered load over all stations: arrivals follow from it and the mean size.
+    pub load: Option<Written<BitRate>>,
+    /// "poisson", or "regular": all gaps are equal, and the first transfer comes at the start. Default: "poisson".
+    pub arrivals: Option<Written<ArrivalKind>>,
+    /// The most arrivals. Default: no limit.
+    pub count: Option<Written<u64>>,
+    /// Which station gets the next: "random" or "round-robin". Default: "random".
+    pub spread: Option<Written<Spread>>,
+    /// How many transfers a station may have at once; more are refused. Default: 1000.
+    pub limit: Option<Written<u32>>,
+    /// Congestion control of the senders. Default: that of [tcp].
+    pub congestion_control: Option<Written<String>>,
+    /// Sizes of the transfers.
+    pub size: SizeRaw,
+}
+
+impl FlowsRaw {
+    pub fn common(&self) -> Common<'_> {
+        let Self { name, stations, server, start, stop, ip, dscp, .. } = self;
+        Common { name, stations, server, per_station: &None, start, stagger: &None, stop, ip, dscp }
+    }
+}
+
+application!(
+    /// Sources that send one TCP transfer of random size after another, with pauses between.
+    OnOffRaw {
+        /// "up" sends from the station, "down" to it.
+        pub direction: Written<Direction>,
+        /// "persistent": all over one connection; "each": every transfer has its own. Default: "persistent".
+        pub connection: Option<Written<Reuse>>,
+        /// Congestion control of its sender. Default: that of [tcp].
+        pub congestion_control: Option<Written<String>>,
+        /// Sizes of the transfers.
+        pub size: SizeRaw,
+        /// Pauses, each from when the sender knows that all has arrived.
+        pub gap: TimeRaw,
+    }
+);
+
+/// Declares a distribution of some kind of quantity.
+macro_rules! distribution {
+    ($(#[$meta:meta])* $name:ident of $quantity:ty) => {
+        $(#[$meta])*
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct $name {
+            /// "constant", "uniform", "exponential", "pareto", "bounded-pareto", "lognormal", or "empirical".
+            /// Default: "constant".
+            pub distribution: Option<Written<Family>>,
+            /// The mean; the value itself of "constant".
+            pub mean: Option<Written<$quantity>>,
+            /// The smallest value.
+            pub min: Option<Written<$quantity>>,
+            /// The largest value; "uniform" and "bounded-pareto" draw below it, others draw as if there were none, and
+            /// what is larger becomes it.
+            pub max: Option<Written<$quantity>>,
+            /// Standard deviation of "lognormal".
+            pub deviation: Option<Written<$quantity>>,
+            /// Tail exponent of "pareto" and "bounded-pareto".
+            pub alpha: Option<Written<f64>>,
+            /// Values of "empirical": each equally likely, or the points of its cdf.
+            pub values: Option<List<$quantity>>,
+            /// Probability of no more than each of the values, the last one 1; linear between.
+            pub cdf: Option<List<f64>>,
+            /// A file beside the scenario in place of values and cdf: a line for each value, in bytes or seconds, with
+            /// or without its cumulative probability behind a comma.
+            pub file: Option<Written<String>>,
+        }
+    };
+}
+
+distribution!(
+    /// A distribution of sizes.
+    SizeRaw of Bytes
+);
+
+distribution!(
+    /// A distribution of times.
+    TimeRaw of Span
+);

@@ -1,0 +1,224 @@
+//! Small tables of what a run measured beside throughput: for its summary and its page. The first row is the heading;
+//! a table without further rows has nothing to say.
+
+use super::stats::share;
+use super::summary::FLOWS_SHOWN;
+use super::{CategoryResult, Distribution, FlowResult, PhaseResult, RateUse, RunResult, TransferSizes};
+
+/// How well calls were heard, by phase.
+pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
+    let mut rows = heading(["phase", "call", "R", "MOS", "delay ms: median", "99 %", "jitter ms", "lost", "too late"]);
+    for call in run.calls.iter().take(FLOWS_SHOWN) {
+        let heard = &call.heard;
+        let arrived = heard.sent > heard.lost;
+        let ms = |value: f64| cell(arrived.then_some(value), 1);
+        let part = |packets: u64| percent(share(packets as f64, heard.sent as f64));
+        rows.push(vec![
+            call.phase.clone(),
+            call.app.clone(),
+            format!("{:.1}", heard.r_factor),
+            format!("{:.2}", heard.mos),
+            ms(heard.delay_p50_ms),
+            ms(heard.delay_p99_ms),
+            ms(heard.jitter_ms),
+            part(heard.lost),
+            part(heard.late),
+        ]);
+    }
+    and_more(&mut rows, run.calls.len());
+    rows
+}
+
+/// Response times of transfers by their size and direction, by phase.
+pub fn transfer_rows(run: &RunResult) -> Vec<Vec<String>> {
+    let mut rows =
+        heading(["phase", "direction", "size", "complete", "not complete", "median s", "90 % s", "99 % s", "worst s"]);
+    let row = |sizes: &TransferSizes| {
+        let of = |value: fn(&Distribution) -> f64| cell(sizes.time.as_ref().map(|time| value(time) / 1e3), 3);
+        vec![
+            sizes.phase.clone(),
+            sizes.direction.clone(),
+            sizes.sizes.replace('_', " "),
+            sizes.complete.to_string(),
+            sizes.unfinished.to_string(),
+            of(|time| time.p50_ms),
+            of(|time| time.p90_ms),
+            of(|time| time.p99_ms),
+            of(|time| time.max_ms),
+        ]
+    };
+    rows.extend(run.transfers.by_size.iter().map(row));
+    rows
+}
+
+/// The access point's queues by access category, by phase; those through which nothing went are left out.
+pub fn category_rows(run: &RunResult) -> Vec<Vec<String>> {
+    let mut rows =
+        heading(["phase", "category", "delivered", "lost", "queue, packets", "delay ms: median", "99 %", "worst"]);
+    for phase in &run.phases {
+        let access_point = phase.nodes.iter().filter(|node| node.node == "ap");
+        let categories = access_point.flat_map(|node| &node.categories);
+        rows.extend(categories.filter(|category| category.offered_frames > 0).map(|c| category_row(phase, c)));
+    }
+    rows
+}
+
+fn category_row(phase: &PhaseResult, category: &CategoryResult) -> Vec<String> {
+    let ms = |value: fn(&Distribution) -> f64| cell(category.sojourn.as_ref().map(value), 1);
+    vec![
+        phase.name.clone(),
+        category.category.clone(),
+        category.delivered_frames.to_string(),
+        percent(category.loss_rate.unwrap_or(0.0)),
+        format!("{:.1}", category.queue_mean_packets),
+        ms(|times| times.p50_ms),
+        ms(|times| times.p99_ms),
+        ms(|times| times.max_ms),
+    ]
+}
+
+/// Which PHY rates were used, by phase, where senders choose: all together and the first `senders` of them, of which the
+/// access point comes first.
+pub fn rate_rows(run: &RunResult, senders: usize) -> Vec<Vec<String>> {
+    let mut rows = heading(["phase", "sender"]);
+    let media = || run.phases.iter().filter_map(|phase| Some((phase, phase.medium.as_ref()?)));
+    let used = |uses: &[RateUse]| uses.iter().map(|used| used.rate_mbps).collect::<Vec<_>>();
+    let mut rates: Vec<f64> = media().flat_map(|(_, medium)| used(&medium.access.by_rate)).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    if rates.is_empty() {
+        return rows;
+    }
+    rows[0].extend(rates.iter().map(|rate| format!("{rate} Mb/s")));
+    let row = |phase: &PhaseResult, sender: &str, uses: &[RateUse]| {
+        let all: u64 = uses.iter().map(|used| used.attempts).sum();
+        let at = |rate: &f64| uses.iter().find(|used| used.rate_mbps == *rate).map_or(0, |used| used.attempts);
+        let parts = rates.iter().map(|rate| percent(share(at(rate) as f64, all as f64)));
+        [phase.name.clone(), sender.to_owned()].into_iter().chain(parts).collect::<Vec<_>>()
+    };
+    for (phase, medium) in media() {
+        rows.push(row(phase, "all", &medium.access.by_rate));
+        let chose = phase.nodes.iter().filter(|node| !node.access.by_rate.is_empty());
+        rows.extend(chose.take(senders).map(|node| row(phase, &node.node, &node.access.by_rate)));
+    }
+    rows
+}
+
+/// What each flow got in a phase, and how long its packets took.
+pub fn flow_detail_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
+    let mut rows = heading([
+        "flow",
+        "Mb/s at IP level",
+        "goodput",
+        "share",
+        "RTT or delay, ms: median",
+        "99 %",
+        "window, segments",
+        "repeated",
+        "lost",
+    ]);
+    let row = |flow: &FlowResult| {
+        let times = flow.rtt.as_ref().or(flow.delay.as_ref());
+        let ms = |value: fn(&Distribution) -> f64| cell(times.map(value), 1);
+        vec![
+            flow.app.clone(),
+            format!("{:.3}", flow.ip_mbps),
+            format!("{:.3}", flow.goodput_mbps),
+            percent(flow.share),
+            ms(|times| times.p50_ms),
+            ms(|times| times.p99_ms),
+            cell(flow.cwnd_segments, 1),
+            if flow.cwnd_segments.is_some() { flow.retransmits.to_string() } else { NONE.to_owned() },
+            if flow.sent_packets > 0 { percent(flow.loss_rate()) } else { NONE.to_owned() },
+        ]
+    };
+    rows.extend(phase.flows.iter().take(FLOWS_SHOWN).map(row));
+    and_more(&mut rows, phase.flows.len());
+    rows
+}
+
+/// What each sender did on the medium in a phase.
+pub fn sender_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
+    let mut rows = heading([
+        "sender",
+        "medium time",
+        "attempts",
+        "collided",
+        "delivered",
+        "lost",
+        "queue, packets",
+        "delay ms: median",
+        "99 %",
+    ]);
+    for node in phase.nodes.iter().take(FLOWS_SHOWN) {
+        let ms = |value: fn(&Distribution) -> f64| cell(node.sojourn.as_ref().map(value), 1);
+        rows.push(vec![
+            node.node.clone(),
+            percent(node.airtime_share),
+            node.access.attempts.to_string(),
+            percent(node.access.collision_rate.unwrap_or(0.0)),
+            node.delivered_frames.to_string(),
+            percent(node.loss_rate.unwrap_or(0.0)),
+            format!("{:.1}", node.queue_mean_packets),
+            ms(|times| times.p50_ms),
+            ms(|times| times.p99_ms),
+        ]);
+    }
+    and_more(&mut rows, phase.nodes.len());
+    rows
+}
+
+const NONE: &str = "-";
+
+fn heading<const N: usize>(cells: [&str; N]) -> Vec<Vec<String>> {
+    vec![cells.map(str::to_owned).to_vec()]
+}
+
+/// A number with so many decimals, where there is one.
+fn cell(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
+fn and_more(rows: &mut Vec<Vec<String>>, all: usize) {
+    if all > FLOWS_SHOWN {
+        rows.push(vec![format!("and {} more", all - FLOWS_SHOWN)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MediumResult, NodeResult, sample};
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_has_no_rows() {
+        let (_, run) = sample::two_flows();
+        for rows in [call_rows(&run), transfer_rows(&run), category_rows(&run), rate_rows(&run, 1)] {
+            assert_eq!(rows.len(), 1);
+        }
+        let flows = flow_detail_rows(&run.phases[0]);
+        assert_eq!(flows[1][..5], ["upload", "4.000", "3.800", "88.9 %", "-"]);
+    }
+
+    #[test]
+    fn each_rate_has_a_column() {
+        let (_, mut run) = sample::two_flows();
+        let uses = |rates: &[(f64, u64)]| -> Vec<RateUse> {
+            rates.iter().map(|&(rate_mbps, attempts)| RateUse { rate_mbps, attempts }).collect()
+        };
+        let mut medium = MediumResult::default();
+        medium.access.by_rate = uses(&[(5.5, 30), (11.0, 70)]);
+        let mut node = NodeResult { node: "ap".into(), ..NodeResult::default() };
+        node.access.by_rate = uses(&[(11.0, 10)]);
+        (run.phases[0].medium, run.phases[0].nodes) = (Some(medium), vec![node]);
+        let rows = rate_rows(&run, 1);
+        assert_eq!(rows[0], ["phase", "sender", "5.5 Mb/s", "11 Mb/s"]);
+        assert_eq!(rows[1], ["bypassed", "all", "30.0 %", "70.0 %"]);
+        assert_eq!(rows[2], ["bypassed", "ap", "0.0 %", "100.0 %"]);
+        assert_eq!(rows.len(), 3);
+    }
+}

@@ -1,0 +1,54 @@
+//! The words of the scenario format for what applications send.
+
+use crate::Spread;
+use crate::config::words;
+use crate::voice::Codec;
+
+/// When things come that come again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArrivalKind {
+    Regular,
+    Poisson,
+}
+
+/// Which connection a transfer has that follows another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    Persistent,
+    Each,
+}
+
+/// Which directions of a call there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speech {
+    Both,
+    Up,
+    Down,
+}
+
+/// Family of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    Constant,
+    Uniform,
+    Exponential,
+    Pareto,
+    BoundedPareto,
+    Lognormal,
+    Empirical,
+}
+
+words!(ArrivalKind { "regular" => Self::Regular, "poisson" => Self::Poisson });
+words!(Reuse { "persistent" => Self::Persistent, "each" => Self::Each });
+words!(Spread { "random" => Self::Random, "round-robin" => Self::RoundRobin });
+words!(Speech { "both" => Self::Both, "up" => Self::Up, "down" => Self::Down });
+words!(Codec { "g711" => Self::G711, "g729" => Self::G729, "opus" => Self::Opus });
+words!(Family {
+    "constant" => Self::Constant,
+    "uniform" => Self::Uniform,
+    "exponential" => Self::Exponential,
+    "pareto" => Self::Pareto,
+    "bounded-pareto" => Self::BoundedPareto,
+    "lognormal" => Self::Lognormal,
+    "empirical" => Self::Empirical,
+});

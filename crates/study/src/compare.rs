@@ -1,0 +1,116 @@
+//! Two variants of an experiment, run with the same seeds: how the second differs from the first.
+//!
+//! Runs of one seed are alike in all that the variants have in common, so that the difference of each pair varies less
+//! than two independent runs would (common random numbers). The interval is that of the mean of the pairs' differences
+//! (paired t test). Each measure is judged by itself: of twenty measures that do not differ, one may seem to.
+
+use std::collections::HashMap;
+
+use evenair_report::{Difference, Picture, Table, Values, differences};
+use evenair_scenario::results::estimate::{CONFIDENCE, Estimate};
+use evenair_scenario::results::measures::measure_named;
+
+use crate::sweep::union;
+use crate::{Job, Plan, Store};
+
+/// Most measures that a picture can hold and still be read.
+const DRAWN: usize = 40;
+
+/// How a measure of the second variant differs from that of the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The measure.
+    pub name: String,
+    /// Pairs of runs in which both have a value.
+    pub pairs: u64,
+    /// Its mean in the first variant, over these pairs.
+    pub a: f64,
+    /// Its mean in the second.
+    pub b: f64,
+    /// Mean of the pairs' differences, second less first.
+    pub difference: f64,
+    /// Half-width of its 95 % confidence interval; absent with fewer than two pairs.
+    pub half_width: Option<f64>,
+}
+
+impl Comparison {
+    /// Whether zero lies outside of the interval.
+    pub fn is_significant(&self) -> bool {
+        self.half_width.is_some_and(|half_width| self.difference.abs() > half_width)
+    }
+
+    /// A value in percent of the first variant's mean; `None` where that is zero.
+    fn percent(&self, value: f64) -> Option<f64> {
+        (self.a != 0.0).then(|| 100.0 * value / self.a.abs())
+    }
+}
+
+/// The comparison of a plan's two points, measure by measure.
+///
+/// # Panics
+/// If the plan has not two points.
+pub fn compare(plan: &Plan, store: &Store) -> Vec<Comparison> {
+    assert_eq!(plan.points.len(), 2, "a comparison has two variants");
+    let jobs = plan.jobs();
+    let of = |point: usize| -> Vec<&Job> { jobs.iter().filter(|job| job.point == point).collect() };
+    let pairs: Vec<_> = of(0)
+        .into_iter()
+        .zip(of(1))
+        .filter_map(|(a, b)| Some((&store.get(&a.key)?.scalars, &store.get(&b.key)?.scalars)))
+        .collect();
+    let names = union(pairs.iter().flat_map(|(a, b)| a.iter().chain(*b)).map(|(name, _)| name.as_str()));
+    let index = |list: &[(String, f64)]| -> HashMap<String, f64> { list.iter().cloned().collect() };
+    let values: Vec<_> = pairs.iter().map(|(a, b)| (index(a), index(b))).collect();
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let both: Vec<_> = values.iter().map(|(a, b)| Some((*a.get(name)?, *b.get(name)?))).collect();
+            let mean = |part: &dyn Fn((f64, f64)) -> f64| {
+                Estimate::of(name, both.iter().map(|pair| pair.map(part)).collect(), CONFIDENCE)
+            };
+            let difference = mean(&|(a, b)| b - a)?;
+            Some(Comparison {
+                name: name.to_owned(),
+                pairs: difference.count,
+                a: mean(&|(a, _)| a)?.mean,
+                b: mean(&|(_, b)| b)?.mean,
+                difference: difference.mean,
+                half_width: difference.half_width,
+            })
+        })
+        .collect()
+}
+
+/// One row for each measure.
+pub fn comparison_table(comparisons: &[Comparison]) -> Table {
+    let number = |value: &dyn Fn(&Comparison) -> Option<f64>| Values::Number(comparisons.iter().map(value).collect());
+    let text = |value: &dyn Fn(&Comparison) -> Option<String>| Values::Text(comparisons.iter().map(value).collect());
+    let unit = |name: &str| measure_named(name).map(|measure| measure.unit).filter(|unit| !unit.is_empty());
+    let mut table = Table::default();
+    table.push("measure", text(&|c| Some(c.name.clone())));
+    table.push("unit", text(&|c| unit(&c.name).map(str::to_owned)));
+    table.push("pairs", Values::Count(comparisons.iter().map(|c| Some(c.pairs)).collect()));
+    table.push("a", number(&|c| Some(c.a)));
+    table.push("b", number(&|c| Some(c.b)));
+    table.push("difference", number(&|c| Some(c.difference)));
+    table.push("difference_ci95", number(&|c| c.half_width));
+    table.push("difference_percent", number(&|c| c.percent(c.difference)));
+    table.push("difference_percent_ci95", number(&|c| c.percent(c.half_width?)));
+    table.push("significant", text(&|c| Some(if c.is_significant() { "yes" } else { "no" }.to_owned())));
+    table
+}
+
+/// The differences in percent, as a picture. With too many measures, those of single flows and stations are left out.
+pub fn comparison_picture(title: &str, subtitle: &str, comparisons: &[Comparison]) -> Option<Picture> {
+    let is_single = |name: &str| [".flow.", ".station.", ".airtime.", ".loss."].iter().any(|part| name.contains(part));
+    let few = comparisons.len() <= DRAWN;
+    let shown = comparisons.iter().filter(|c| few || !is_single(&c.name)).filter_map(|comparison| {
+        Some(Difference {
+            label: comparison.name.clone(),
+            percent: comparison.percent(comparison.difference)?,
+            half_width: comparison.percent(comparison.half_width?)?,
+            significant: comparison.is_significant(),
+        })
+    });
+    differences("differences", title, subtitle, &shown.take(DRAWN).collect::<Vec<_>>())
+}

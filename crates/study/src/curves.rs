@@ -1,0 +1,99 @@
+//! What of a sweep is drawn: a measure over the values of the first key, a line for each setting of the others.
+
+use evenair_report::{Curve, Curves, Values};
+use evenair_scenario::results::measures::{full_name, measure_named};
+
+use crate::sweep::{SweepResult, key_column, union};
+
+impl SweepResult {
+    /// The full names of the measures that a short name stands for: in every phase, or of the whole run.
+    pub fn named(&self, name: &str) -> Vec<String> {
+        let measures = self.measures();
+        let is_it = |full: &&&str| {
+            **full == name
+                || full
+                    .strip_prefix("phase.")
+                    .and_then(|rest| rest.split_once('.'))
+                    .is_some_and(|(_, rest)| rest == name)
+                || ["run", "run.medium"].iter().any(|path| **full == format!("{path}.{name}"))
+        };
+        measures.iter().filter(is_it).map(|full| (*full).to_owned()).collect()
+    }
+
+    /// The curves of a measure, by its full name.
+    pub fn curves(&self, measure: &str) -> Option<Curves> {
+        let first = self.axes.first()?;
+        let column =
+            |axis: usize| -> Vec<&str> { self.points.iter().map(|point| point.varied[axis].1.as_str()).collect() };
+        let values = column(0);
+        let (name, numbers) = key_column(&first.key, &values);
+        let categories: Option<Vec<String>> = match &numbers {
+            Values::Text(texts) => {
+                Some(union(texts.iter().flatten().map(String::as_str)).into_iter().map(str::to_owned).collect())
+            }
+            Values::Count(_) | Values::Number(_) => None,
+        };
+        let x = |row: usize| match &categories {
+            Some(names) => names.iter().position(|name| *name == numbers.text(row)).map(|at| at as f64 + 1.0),
+            None => numbers.number(row),
+        };
+        let others: Vec<usize> = (1..self.axes.len()).filter(|&axis| !self.axes[axis].together).collect();
+        let setting = |row: usize| -> String {
+            let of = |&axis: &usize| {
+                let (key, value) = &self.points[row].varied[axis];
+                format!("{} {}", key.rsplit('.').next().unwrap_or(key), value.trim_matches('"'))
+            };
+            others.iter().map(of).collect::<Vec<_>>().join(", ")
+        };
+        let settings: Vec<String> = (0..self.points.len()).map(setting).collect();
+        let curves: Vec<_> = union(settings.iter().map(String::as_str))
+            .into_iter()
+            .map(|name| {
+                let rows = (0..self.points.len()).filter(|&row| settings[row] == name);
+                let points = rows.filter_map(|row| {
+                    let estimate = self.points[row].estimate(measure)?;
+                    Some((x(row)?, estimate.mean, estimate.half_width))
+                });
+                Curve { name: (!name.is_empty()).then(|| name.to_owned()), points: points.collect() }
+            })
+            .collect();
+        let kind = measure_named(measure);
+        let unit = kind.map(|kind| kind.unit).filter(|unit| !unit.is_empty());
+        let x_unit = name.strip_prefix(&first.key.replace('.', "_")).and_then(|rest| rest.strip_prefix('_'));
+        let runs = self.points.iter().map(|point| point.runs).max().unwrap_or(0);
+        let over = if runs > 1 {
+            format!("mean of {runs} runs and its 95 % confidence interval")
+        } else {
+            "one run for each point".to_owned()
+        };
+        let shown = |unit: Option<&str>| unit.map_or_else(String::new, |unit| format!(", {unit}"));
+        Some(Curves {
+            name: measure.replace('.', "-"),
+            title: kind.map_or(measure, |kind| kind.meaning).to_owned(),
+            subtitle: over,
+            x_label: format!("{}{}", first.key, shown(x_unit.map(in_the_field))),
+            y_label: format!("{measure}{}", shown(unit)),
+            categories,
+            curves,
+        })
+    }
+}
+
+/// A unit in names of columns as it is written for people.
+fn in_the_field(unit: &str) -> &str {
+    match unit {
+        "bps" => "b/s",
+        "kbps" => "kb/s",
+        "mbps" => "Mb/s",
+        "gbps" => "Gb/s",
+        "percent" => "%",
+        other => other,
+    }
+}
+
+/// Whether a name may be that of a measure, full or short.
+pub fn is_measure(name: &str) -> bool {
+    [name.to_owned(), full_name(name, "x"), format!("run.{name}"), format!("run.medium.{name}")]
+        .iter()
+        .any(|full| measure_named(full).is_some())
+}

@@ -1,0 +1,29 @@
+//! Experiments of many simulated runs: a scenario at many points, each point with several seeds.
+//!
+//! A [`Plan`] says which runs there are. [`run`] makes them on all cores, one thread for a run, and keeps the measures
+//! of each in a [`Store`] as soon as it has ended, so that an experiment that was interrupted goes on where it was: a
+//! run is known by the scenario's text, its settings, its seed and the program that made it, since these decide every
+//! byte of its result. Points use the same seeds (common random numbers), so that the difference of two points is that
+//! of the settings and not of the draws. What becomes of a point (a wrong setting, a run that fails) does not touch the
+//! others.
+//!
+//! Beside runs it judges captures: [`backlog`] infers from them how many stations had something to send.
+//!
+//! Not here: how a run is made (`evenair-sim`), what is drawn of it (`evenair-report`).
+
+pub mod backlog;
+mod compare;
+mod curves;
+mod plan;
+mod store;
+mod sweep;
+mod until;
+mod workers;
+
+pub use compare::{Comparison, compare, comparison_picture, comparison_table};
+pub use curves::is_measure;
+pub use plan::{Job, Plan, PlanError, Point, Source, program};
+pub use store::{Record, Store, StoreError};
+pub use sweep::{PointResult, SweepResult};
+pub use until::Until;
+pub use workers::{Status, run};

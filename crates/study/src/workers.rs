@@ -1,0 +1,173 @@
+//! The runs of an experiment, on all cores.
+//!
+//! Each thread takes the next run when it has ended one; nothing is shared but the plan. The thread that called keeps
+//! what comes back and tells how it stands. It does not wait for runs that are under way when it is told to stop: they
+//! are lost with the process, and made again the next time.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_scenario::results::scalars;
+
+use crate::store::{Record, Store, StoreError};
+use crate::{Job, Plan};
+
+/// Between two looks at whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How an experiment stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Runs in all.
+    pub runs: usize,
+    /// Runs that were known before.
+    pub known: usize,
+    /// Runs that have ended since.
+    pub ended: usize,
+    /// Those of them that failed.
+    pub failed: usize,
+    /// Runs that have ended since, and parts of those that are under way.
+    pub progress: f64,
+    /// Since the start.
+    pub elapsed: Duration,
+}
+
+impl Status {
+    /// How long the rest will take, if runs take as long as they did so far.
+    pub fn left(&self) -> Option<Duration> {
+        let rest = (self.runs - self.known) as f64 - self.progress;
+        let left = self.elapsed.as_secs_f64() * rest.max(0.0) / self.progress;
+        Duration::try_from_secs_f64(left).ok()
+    }
+
+    /// Whether all runs have ended.
+    pub const fn is_complete(&self) -> bool {
+        self.known + self.ended == self.runs
+    }
+}
+
+struct Shared {
+    plan: Plan,
+    jobs: Vec<Job>,
+    next: AtomicUsize,
+    stop: AtomicBool,
+    /// Part that is done of each run that is under way.
+    parts: Mutex<BTreeMap<usize, f64>>,
+}
+
+/// Makes the runs that `store` does not have, on `threads` threads (at least one), and keeps them there. `tell` is
+/// called again and again with how it stands; when it returns `false`, the experiment stops.
+///
+/// # Errors
+/// A run cannot be kept. What was kept before stays.
+pub fn run(
+    plan: &Plan,
+    store: &mut Store,
+    threads: usize,
+    mut tell: impl FnMut(&Status) -> bool,
+) -> Result<Status, StoreError> {
+    let all = plan.jobs();
+    let runs = all.len();
+    let jobs: Vec<_> = all.into_iter().filter(|job| store.get(&job.key).is_none()).collect();
+    let start = Instant::now();
+    let known = runs - jobs.len();
+    let mut status = Status { runs, known, ended: 0, failed: 0, progress: 0.0, elapsed: Duration::ZERO };
+    let (sender, receiver) = mpsc::channel();
+    let threads = threads.clamp(1, jobs.len().max(1));
+    let shared = Arc::new(Shared {
+        plan: plan.clone(),
+        jobs,
+        next: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        parts: Mutex::default(),
+    });
+    for _ in 0..threads {
+        let (shared, sender) = (Arc::clone(&shared), sender.clone());
+        thread::spawn(move || work(&shared, &sender));
+    }
+    drop(sender);
+    loop {
+        let received = receiver.recv_timeout(LOOK);
+        status.elapsed = start.elapsed();
+        if let Ok(record) = &received {
+            status.ended += 1;
+            status.failed += usize::from(record.failed.is_some());
+        }
+        status.progress = status.ended as f64 + shared.parts().values().sum::<f64>();
+        match received {
+            Ok(record) => {
+                if let Err(error) = store.add(record) {
+                    shared.stop.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                tell(&status);
+                return Ok(status);
+            }
+        }
+        if !tell(&status) {
+            shared.stop.store(true, Ordering::Relaxed);
+            return Ok(status);
+        }
+    }
+}
+
+impl Shared {
+    fn parts(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, f64>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One thread: run after run, until there are none.
+fn work(shared: &Shared, sender: &Sender<Record>) {
+    while !shared.stop.load(Ordering::Relaxed) {
+        let index = shared.next.fetch_add(1, Ordering::Relaxed);
+        let Some(job) = shared.jobs.get(index) else { return };
+        let start = Instant::now();
+        let mut told = start;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            one(&shared.plan, job, |part| {
+                if told.elapsed() >= LOOK {
+                    told = Instant::now();
+                    shared.parts().insert(index, part);
+                }
+            })
+        }));
+        let outcome = outcome.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+            Err(format!("the simulator failed (an error of the program): {text}"))
+        });
+        shared.parts().remove(&index);
+        let varied = shared.plan.points[job.point].varied.clone();
+        let (scalars, failed) = match outcome {
+            Ok(scalars) => (scalars, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let took_s = start.elapsed().as_secs_f64();
+        let record = Record { key: job.key.clone(), varied, seed: job.seed, failed, scalars, took_s };
+        if sender.send(record).is_err() {
+            return;
+        }
+    }
+}
+
+/// The measures of one run.
+fn one(plan: &Plan, job: &Job, mut progress: impl FnMut(f64)) -> Result<Vec<(String, f64)>, String> {
+    let scenario = plan.scenario(&plan.points[job.point], Some(job.seed)).map_err(|error| error.to_string())?;
+    let whole = scenario.duration.as_secs_f64();
+    let result = evenair_sim::run(&scenario, |now| progress(now.at_s / whole)).map_err(|error| error.to_string())?;
+    if !result.valid {
+        let why: Vec<_> = result.invalid_because.iter().chain(&result.box_faults).map(String::as_str).collect();
+        return Err(format!("the run is not valid: {}", why.join("; ")));
+    }
+    // JSON has no other numbers, and a mean of them would be none.
+    Ok(scalars(&result).into_iter().filter(|(_, value)| value.is_finite()).collect())
+}

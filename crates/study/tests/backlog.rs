@@ -1,0 +1,124 @@
+//! The chain inferred from a run's captures against the one that the run itself has counted.
+
+use evenair_scenario::Scenario;
+use evenair_sim::{SimOptions, run_with};
+use evenair_study::backlog::infer;
+use evenair_units::{Rng, Span, Streams};
+
+/// Stations that download, 20 ms away, in all seconds of a run.
+fn downloads(stations: u32, more: &str) -> String {
+    format!(
+        r#"version = 1
+name = "backlog"
+duration = "20 s"
+[radio]
+standard = "802.11b"
+ap_buffer = "200 packets"
+[lan]
+rate = "100 Mb/s"
+delay = "10 ms"
+[[station]]
+name = "sta"
+count = {stations}
+rate = "11 Mb/s"
+[[server]]
+name = "server"
+[[bulk]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
+stagger = "50 ms"
+[tcp]
+{more}
+"#
+    )
+}
+
+/// `within`: how far means may be apart; parts of states half of it.
+fn compare(text: &str, within: f64) {
+    let scenario = Scenario::parse(text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let inferred = infer(&folder.path().join("air.pcap"), &folder.path().join("ap-wire.pcap")).unwrap();
+    let (mean, mean_plus_2_sigma) = inferred.mean_and_2_sigma();
+    assert!(inferred.frames > 1_000);
+    assert!(inferred.unresolved * 50 < inferred.frames, "{} of {} unresolved", inferred.unresolved, inferred.frames);
+    let counted = result.phases[0].backlog.as_ref().expect("frames were received");
+    assert!((mean - counted.mean).abs() < within, "mean {mean}, counted {}", counted.mean);
+    assert!(
+        (mean_plus_2_sigma - counted.mean_plus_2_sigma).abs() < 3.0 * within,
+        "{mean_plus_2_sigma}, counted {}",
+        counted.mean_plus_2_sigma
+    );
+    let visits: u64 = inferred.chain.states().map(|(_, visits)| visits).sum();
+    for state in &counted.states {
+        let ours = inferred.chain.states().find(|&(ours, _)| u64::from(ours) == state.nodes);
+        let share = ours.map_or(0.0, |(_, ours)| ours as f64 / visits as f64);
+        assert!((share - state.share).abs() < within / 2.0, "state {}: {share}, counted {}", state.nodes, state.share);
+    }
+}
+
+#[test]
+fn captures_say_what_the_run_counted() {
+    for stations in [5, 20] {
+        compare(&downloads(stations, "delayed_ack = false"), 0.05);
+    }
+    // Some acknowledgments are sent by timers.
+    compare(&downloads(5, ""), 0.05);
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("air.pcap");
+    assert!(infer(&path, &path).unwrap_err().to_string().contains("air.pcap"));
+    std::fs::write(&path, b"no capture").unwrap();
+    assert!(infer(&path, &path).is_err());
+}
+
+#[test]
+fn captures_with_wrong_bytes_are_read_or_refused() {
+    let scenario = Scenario::parse(&downloads(2, ""), "backlog.toml").unwrap();
+    let scenario = Scenario { duration: Span::from_millis(300), ..scenario };
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
+    let whole = [&air, &wire].map(|path| std::fs::read(path).unwrap());
+    let mut rng = Streams::new(1).stream("captures gone wrong");
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..400 {
+        for (path, bytes) in [&air, &wire].into_iter().zip(&whole) {
+            std::fs::write(path, changed(bytes, &mut rng)).unwrap();
+        }
+        match infer(&air, &wire) {
+            Ok(inferred) => {
+                // A chain of nothing is no number, and says so.
+                let (mean, _) = inferred.mean_and_2_sigma();
+                assert!(inferred.frames == 0 || mean >= 0.0, "{inferred:?}");
+                read += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains(".pcap"), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(read > 20 && refused > 20, "{read} read, {refused} refused: too one-sided to say much");
+}
+
+/// A capture with a few bytes changed, half of the times within its first headers, and now and then cut short.
+fn changed(capture: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = capture.to_vec();
+    for _ in 0..rng.below(4) {
+        let among = if rng.below(2) == 0 { 200 } else { bytes.len() as u64 };
+        let at = rng.below(among) as usize;
+        bytes[at] = rng.below(256) as u8;
+    }
+    if rng.below(4) == 0 {
+        bytes.truncate(rng.below(bytes.len() as u64) as usize);
+    }
+    bytes
+}
