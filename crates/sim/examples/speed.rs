@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("TCP downloads, 10 stations", 10, 4_000, DOWNLOADS),
         ("TCP downloads, 50 stations", 50, 4_000, DOWNLOADS),
     ];
-    let options = SimOptions { tcp: Some(tcp::Config::ns3()) };
+    let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let wanted = std::env::args().nth(1).unwrap_or_default();
     for (name, stations, seconds, traffic) in runs.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
         let scenario = scenario(stations, seconds, traffic)?;

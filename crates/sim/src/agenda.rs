@@ -24,6 +24,8 @@ pub(crate) enum Task {
     Stop(u32),
     /// The next event of the scenario.
     Event,
+    /// The box is told the rates that senders have come to choose.
+    Rates,
 }
 
 /// An end of a connection: the station opens it, the server accepts it.

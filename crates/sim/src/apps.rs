@@ -7,18 +7,20 @@
 //! A datagram sender that has its station's buffer for itself sleeps while there is something in the buffer. Whenever a
 //! frame leaves the buffer, it makes up for what was due meanwhile: what there was room for goes in, the rest is counted
 //! as lost. On the air that is the same, since only the frame at the head of a queue matters there, and it spares
-//! saturated senders most of their work. A sender's first datagram comes at a random instant of the first interval,
-//! because senders in step would collide for ever.
+//! saturated senders most of their work.
 
 use evenair_scenario::results::EchoResult;
 use evenair_scenario::results::stats::percentile;
-use evenair_scenario::{AppKind, Direction, Scenario};
+use evenair_scenario::{AppKind, DatagramSource, Direction, Scenario};
 use evenair_units::{Bytes, Instant, Span, Streams};
+use evenair_wifi::AccessCategory;
 
 use crate::SimError;
 use crate::agenda::{Side, Task};
 use crate::air::Air;
+use crate::call::Call;
 use crate::connections::{Connections, Ticket, algorithm, ip_header};
+use crate::flows::{Flows, OnOff, Transfer, since_start};
 use crate::meter::{TcpSample, data_direction};
 use crate::packet::{Body, Packet};
 use crate::tcp::{self, CloseReason, Config};
@@ -27,7 +29,7 @@ use crate::wire::Wire;
 use crate::world::World;
 
 /// UDP header, RFC 768.
-const UDP_HEADER: Bytes = Bytes(8);
+pub(crate) const UDP_HEADER: Bytes = Bytes(8);
 /// Payload of an echo: 64 bytes of IPv4, as ping(8) has it.
 const ECHO_PAYLOAD: Bytes = Bytes(36);
 /// Until a connection is tried again.
@@ -42,18 +44,36 @@ pub(crate) struct App {
     pub(crate) first_port_up: u32,
     pub(crate) first_port_down: u32,
     pub(crate) ip_header: Bytes,
+    pub(crate) category: AccessCategory,
     pub(crate) tcp: Config,
     pub(crate) runs: bool,
-    data: Direction,
+    pub(crate) data: Direction,
     pub(crate) kind: Kind,
 }
 
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Bulk { bytes: Option<Bytes>, connection: Option<Ticket>, established: bool },
-    Datagrams { payload: Bytes, gap: Span, next: Instant, sleeps: bool },
+    Bulk {
+        bytes: Option<Bytes>,
+        connection: Option<Ticket>,
+        established: bool,
+        /// Of known size, and not yet complete.
+        transfer: Option<Transfer>,
+    },
+    /// The source counts from `started`.
+    Datagrams {
+        source: Box<DatagramSource>,
+        started: Instant,
+        sleeps: bool,
+    },
+    Call(Box<Call>),
+    Flows(Box<Flows>),
+    OnOff(Box<OnOff>),
     Web(Box<Reader>),
-    Ping { interval: Span, rtts_ms: Vec<f64> },
+    Ping {
+        interval: Span,
+        rtts_ms: Vec<f64>,
+    },
 }
 
 impl App {
@@ -69,8 +89,8 @@ impl App {
             let header = ip_header(app.ip);
             let mut tcp = tcp.clone();
             tcp.mss -= if header == Bytes(40) { V6_EXTRA } else { 0 };
-            if let AppKind::Bulk { congestion_control: Some(name), .. } = &app.kind {
-                tcp.algorithm = algorithm(name, scenario.tcp.timestamps)?;
+            if let Some(name) = app.kind.congestion_control() {
+                tcp.algorithm = algorithm(name, &scenario.tcp)?;
             }
             tcp.check()?;
             Ok(Self {
@@ -78,29 +98,29 @@ impl App {
                 first_port_up: wire.first_port(scenario, app.peer, Direction::Up),
                 first_port_down: wire.first_port(scenario, app.peer, Direction::Down),
                 ip_header: header,
+                category: AccessCategory::of_dscp(app.dscp),
                 tcp,
                 runs: false,
                 data: data_direction(app),
-                kind: Kind::new(&app.kind, number as u64, streams),
+                kind: Kind::new(scenario, number, streams),
             })
         });
         apps.collect()
     }
 
     /// The end that sends the data.
-    fn sender(&self) -> Side {
+    pub(crate) fn sender(&self) -> Side {
         match self.data {
             Direction::Up => Side::Station,
             Direction::Down => Side::Server,
         }
     }
 
-    /// Size of its datagrams at IP level.
-    fn datagram_len(&self) -> Bytes {
-        match self.kind {
-            Kind::Datagrams { payload, .. } => self.ip_header + UDP_HEADER + payload,
-            _ => Bytes::ZERO,
-        }
+    /// When its next datagram is due, and its size at IP level.
+    fn next_datagram(&self) -> Option<(Instant, Bytes)> {
+        let Kind::Datagrams { source, started, .. } = &self.kind else { return None };
+        let next = source.peek();
+        Some((*started + next.at, self.ip_header + UDP_HEADER + next.payload))
     }
 
     /// How the sender of a bulk transfer stands.
@@ -128,19 +148,24 @@ impl App {
 }
 
 impl Kind {
-    fn new(kind: &AppKind, number: u64, streams: &Streams) -> Self {
-        match *kind {
+    fn new(scenario: &Scenario, index: usize, streams: &Streams) -> Self {
+        let (app, number) = (&scenario.apps[index], index as u64);
+        match &app.kind {
             // Another program's transfer is the same on the network.
-            AppKind::Bulk { bytes, .. } => Self::Bulk { bytes, connection: None, established: false },
-            AppKind::Udp { rate, payload } => {
-                let gap = rate.time_for(payload).max(Span::from_nanos(1));
-                let phase = streams.numbered("datagram phase", number).below(gap.as_nanos());
-                Self::Datagrams { payload, gap, next: Instant::from_nanos(phase), sleeps: false }
+            AppKind::Bulk { bytes, .. } => {
+                Self::Bulk { bytes: *bytes, connection: None, established: false, transfer: None }
             }
+            AppKind::Udp(spec) => {
+                let source = Box::new(DatagramSource::new(spec, streams, number));
+                Self::Datagrams { source, started: Instant::ZERO, sleeps: false }
+            }
+            AppKind::Voip(spec) => Self::Call(Box::new(Call::new(scenario, app, spec, number, streams))),
+            AppKind::Flows(spec) => Self::Flows(Box::new(Flows::new(spec, number, streams))),
+            AppKind::OnOff(spec) => Self::OnOff(Box::new(OnOff::new(spec, number, streams))),
             AppKind::Web { objects, size, think } => {
-                Self::Web(Box::new(Reader::new(objects, size, think, streams.numbered("web", number))))
+                Self::Web(Box::new(Reader::new(*objects, size.clone(), *think, streams.numbered("web", number))))
             }
-            AppKind::Ping { interval } => Self::Ping { interval, rtts_ms: Vec::new() },
+            AppKind::Ping { interval } => Self::Ping { interval: *interval, rtts_ms: Vec::new() },
         }
     }
 }
@@ -151,10 +176,13 @@ impl World<'_> {
         app.runs = true;
         match &mut app.kind {
             Kind::Bulk { .. } => self.open_bulk(number),
-            Kind::Datagrams { next, .. } => {
-                *next = self.now + next.saturating_since(Instant::ZERO);
-                self.agenda.enter(*next, Task::App(number));
+            Kind::Datagrams { source, started, .. } => {
+                *started = self.now;
+                self.agenda.enter(self.now + source.peek().at, Task::App(number));
             }
+            Kind::Call(_) => self.start_call(number),
+            Kind::Flows(_) => self.start_flows(number),
+            Kind::OnOff(_) => self.pause(number),
             Kind::Web(_) => self.begin_page(number),
             Kind::Ping { .. } => self.wake_app(number),
         }
@@ -166,13 +194,18 @@ impl World<'_> {
         let app = &mut self.apps[number as usize];
         app.runs = false;
         match &mut app.kind {
-            Kind::Bulk { connection, .. } => {
+            Kind::Bulk { connection, transfer, .. } => {
+                if let Some(transfer) = transfer.take() {
+                    self.transfers.cut(number as usize, since_start(transfer.began), transfer.bytes);
+                }
                 if let Some(connection) = connection.take().and_then(|ticket| self.connections.find(ticket)) {
                     self.cut(connection);
                 }
             }
+            Kind::Flows(_) => self.cut_flows(number),
+            Kind::OnOff(_) => self.cut_file(number),
             Kind::Web(_) => self.abandon_page(number),
-            Kind::Datagrams { .. } | Kind::Ping { .. } => {}
+            Kind::Datagrams { .. } | Kind::Call(_) | Kind::Ping { .. } => {}
         }
     }
 
@@ -185,6 +218,9 @@ impl World<'_> {
         match app.kind {
             Kind::Bulk { .. } => self.open_bulk(number),
             Kind::Datagrams { .. } => self.send_due_datagram(number),
+            Kind::Call(_) => self.speak(number),
+            Kind::Flows(_) => self.open_flows(number),
+            Kind::OnOff(_) => self.send_file(number),
             Kind::Web(_) => self.begin_page(number),
             Kind::Ping { interval, .. } => {
                 let sent = self.now;
@@ -206,6 +242,8 @@ impl World<'_> {
     pub(crate) fn on_tcp_event(&mut self, connection: u32, side: Side, event: tcp::Event) {
         let number = self.connections.get(connection).app;
         match &self.apps[number as usize].kind {
+            Kind::Flows(_) => self.on_flow_event(number, connection, side, event),
+            Kind::OnOff(_) => self.on_file_event(number, connection, side, event),
             Kind::Web(_) => self.on_web_event(number, connection, side, event),
             _ => self.on_bulk_event(number, connection, side, event),
         }
@@ -219,10 +257,12 @@ impl World<'_> {
         let opened = self.connections.open(number, &app.tcp);
         let ticket = self.connections.ticket(opened);
         let sender = self.connections.tcp_mut(opened, app.sender());
-        if let Kind::Bulk { bytes, connection, established } = &mut app.kind {
+        if let Kind::Bulk { bytes, connection, established, transfer } = &mut app.kind {
             (*connection, *established) = (Some(ticket), false);
             match *bytes {
                 Some(bytes) => {
+                    // A connection tried again belongs to the transfer that began with the first attempt.
+                    transfer.get_or_insert(Transfer::new(self.now, bytes));
                     sender.write(bytes);
                     sender.close();
                 }
@@ -234,7 +274,15 @@ impl World<'_> {
 
     fn on_bulk_event(&mut self, number: u32, connection: u32, side: Side, event: tcp::Event) {
         match event {
-            tcp::Event::Received(bytes) => self.meter.receive(number, bytes.0),
+            tcp::Event::Received(bytes) => {
+                self.meter.receive(number, bytes.0);
+                if let Kind::Bulk { transfer, .. } = &mut self.apps[number as usize].kind
+                    && transfer.as_mut().is_some_and(|transfer| transfer.receive(bytes))
+                {
+                    let transfer = transfer.take().expect("it is there");
+                    self.complete_transfer(number, transfer);
+                }
+            }
             tcp::Event::PeerFinished => self.connections.tcp_mut(connection, side).close(),
             tcp::Event::Established => {
                 if let Kind::Bulk { established, .. } = &mut self.apps[number as usize].kind {
@@ -257,6 +305,11 @@ impl World<'_> {
             "note",
             format!("{name}: the connection ended: {reason:?}{}", if again { "; trying again" } else { "" }),
         );
+        if let Kind::Bulk { transfer, established: true, .. } = &mut self.apps[number as usize].kind
+            && let Some(transfer) = transfer.take()
+        {
+            self.transfers.fail(number as usize, since_start(transfer.began), transfer.bytes);
+        }
         if again {
             self.connections.forget(connection);
             self.agenda.enter(self.now + RETRY, Task::App(number));
@@ -267,13 +320,22 @@ impl World<'_> {
 /// Datagrams and echoes.
 impl World<'_> {
     fn send_due_datagram(&mut self, number: u32) {
-        self.send_datagram(number);
+        // Those of one frame are due at once.
+        let next = loop {
+            let app = &mut self.apps[number as usize];
+            let (Some((at, len)), way) = (app.next_datagram(), app.data) else { return };
+            let Kind::Datagrams { source, .. } = &mut app.kind else { return };
+            if at > self.now {
+                break at;
+            }
+            source.advance();
+            self.send(Packet { app: number, way, len, body: Body::Datagram { sent: at } });
+        };
         let app = &mut self.apps[number as usize];
-        let Kind::Datagrams { gap, next, sleeps, .. } = &mut app.kind else { return };
-        *next = self.now + *gap;
+        let Kind::Datagrams { sleeps, .. } = &mut app.kind else { return };
         *sleeps = self.air.sole_sender(app.station) == Some(number) && !self.air.is_empty(app.station);
         if !*sleeps {
-            self.agenda.enter(*next, Task::App(number));
+            self.agenda.enter(next, Task::App(number));
         }
     }
 
@@ -281,32 +343,30 @@ impl World<'_> {
     /// sender has missed.
     pub(crate) fn catch_up(&mut self, station: usize, left: Option<Bytes>) {
         let Some(number) = self.air.sole_sender(station) else { return };
+        let now = self.now;
         let app = &self.apps[number as usize];
-        let (runs, len) = (app.runs, app.datagram_len());
-        let Kind::Datagrams { gap, mut next, sleeps: true, .. } = app.kind else { return };
-        while runs && next < self.now {
-            if !self.air.had_room(station, len, left) {
-                let missed = self.now.saturating_since(next).as_nanos().div_ceil(gap.as_nanos());
-                self.air.lose_unmade(station, missed);
-                next += gap * missed;
-                break;
+        let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
+        loop {
+            let app = &mut self.apps[number as usize];
+            let (Some((at, len)), way, category) = (app.next_datagram(), app.data, app.category) else { return };
+            let Kind::Datagrams { source, started, sleeps } = &mut app.kind else { return };
+            if at >= now {
+                let wakes = self.air.is_empty(station);
+                *sleeps = !wakes;
+                if wakes {
+                    self.agenda.enter(at, Task::App(number));
+                }
+                return;
             }
-            self.send_datagram(number);
-            next += gap;
+            if self.air.had_room(station, len, left) {
+                source.advance();
+                self.send(Packet { app: number, way, len, body: Body::Datagram { sent: at } });
+            } else {
+                let missed = source.skip_alike(now.saturating_since(*started));
+                self.air.lose_unmade(station, category, missed);
+                self.meter.lose_unmade(number, missed);
+            }
         }
-        let wakes = self.air.is_empty(station);
-        if wakes {
-            self.agenda.enter(next, Task::App(number));
-        }
-        if let Kind::Datagrams { next: due, sleeps, .. } = &mut self.apps[number as usize].kind {
-            (*due, *sleeps) = (next, !wakes);
-        }
-    }
-
-    fn send_datagram(&mut self, number: u32) {
-        let app = &self.apps[number as usize];
-        let (way, len) = (app.data, app.datagram_len());
-        self.send(Packet { app: number, way, len, body: Body::Datagram });
     }
 
     pub(crate) fn receive_datagram(&mut self, packet: &Packet) {

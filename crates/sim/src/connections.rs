@@ -3,13 +3,12 @@
 //! The station opens each connection and the server accepts it. Both endpoints live in one entry, which is used again
 //! when both are closed; a serial number tells strays of an earlier connection apart.
 
-use evenair_scenario::{Direction, IpVersion, TcpSpec};
+use evenair_scenario::{Direction, FastRecovery, IpVersion, Stack, TcpSpec};
 use evenair_units::{Bytes, Instant};
 
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Side, Task};
-use crate::tcp::segment::Segment;
-use crate::tcp::{Algorithm, Config, Connection, LossRecovery, State};
+use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, RtoFloor, State};
 
 #[derive(Debug)]
 pub(crate) struct Pair {
@@ -148,29 +147,53 @@ impl Connections {
 impl Pair {
     /// The station's port; the same one is used again only after 28 232 other connections.
     pub(crate) fn station_port(&self) -> u16 {
-        // Linux's range of ephemeral ports.
-        32_768 + (self.serial % 28_232) as u16
+        station_port(self.serial)
     }
+}
+
+/// The station's port of the connection with this serial number.
+pub(crate) const fn station_port(serial: u32) -> u16 {
+    // Linux's range of ephemeral ports.
+    32_768 + (serial % 28_232) as u16
 }
 
 /// The settings of every host's TCP that a scenario asks for: Linux, as far as it says nothing else.
 pub(crate) fn tcp_config(spec: &TcpSpec) -> Result<Config, SimError> {
-    let mut config = Config::linux();
-    config.algorithm = algorithm(&spec.congestion_control, spec.timestamps)?;
-    config.recovery = if spec.sack { LossRecovery::SackPrr } else { LossRecovery::NewReno };
+    let linux = spec.stack == Stack::Linux;
+    let mut config = if linux { Config::linux() } else { textbook() };
+    config.algorithm = algorithm(&spec.congestion_control, spec)?;
+    config.recovery = match spec.fast_recovery {
+        _ if spec.sack && linux => LossRecovery::Rack,
+        _ if spec.sack => LossRecovery::Sack,
+        FastRecovery::NewReno => LossRecovery::NewReno,
+        FastRecovery::Reno => LossRecovery::Reno,
+    };
+    config.rto.floor = if linux { RtoFloor::AboveSrtt(spec.min_rto) } else { RtoFloor::Total(spec.min_rto) };
+    config.mss = spec.mss.0.try_into().unwrap_or(u16::MAX);
+    config.initial_window = spec.initial_window;
     config.timestamps = spec.timestamps;
     config.window_scaling = spec.window_scaling;
-    config.receive_buffer = spec.rmem_max;
+    config.receive_buffer = spec.window.map_or(spec.rmem_max, |window| window.min(spec.rmem_max));
     config.send_buffer = spec.wmem_max;
+    if !spec.delayed_ack {
+        config = config.without_delayed_ack();
+    }
     config.check()?;
     Ok(config)
 }
 
-pub(crate) fn algorithm(name: &str, timestamps: bool) -> Result<Algorithm, SimError> {
-    match name {
-        "cubic" => Ok(Algorithm::Cubic { fast_convergence: true, hystart: timestamps }),
-        "reno" => Ok(Algorithm::Reno),
-        other => Err(SimError::CongestionControl(other.to_owned())),
+/// The RFCs' own text: no credit for the bytes behind a late ACK, no quick start, no fall back after idle time.
+fn textbook() -> Config {
+    Config { growth: Growth::PerAck, idle_restart: false, ..Config::rfc() }
+}
+
+/// The congestion control of this name, as `spec`'s stack has it.
+pub(crate) fn algorithm(name: &str, spec: &TcpSpec) -> Result<Algorithm, SimError> {
+    match (name, spec.stack) {
+        ("cubic", Stack::Linux) => Ok(Algorithm::LinuxCubic { hystart: spec.timestamps }),
+        ("cubic", _) => Ok(Algorithm::Cubic { fast_convergence: true, hystart: false }),
+        ("reno", _) => Ok(Algorithm::Reno),
+        (other, _) => Err(SimError::CongestionControl(other.to_owned())),
     }
 }
 
@@ -188,10 +211,4 @@ pub(crate) const fn way_from(side: Side) -> Direction {
         Side::Station => Direction::Up,
         Side::Server => Direction::Down,
     }
-}
-
-/// Acknowledges and does nothing else.
-pub(crate) const fn is_pure_ack(segment: &Segment) -> bool {
-    let flags = segment.flags;
-    segment.len == 0 && flags.ack && !flags.syn && !flags.fin && !flags.rst
 }

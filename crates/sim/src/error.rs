@@ -16,4 +16,7 @@ pub enum SimError {
     /// The box's settings do not fit the radio.
     #[error("[manager]: the settings do not fit the radio")]
     Manager,
+    /// A trace could not be written.
+    #[error("cannot write the trace {0}")]
+    Trace(String),
 }

@@ -10,24 +10,34 @@
 //! Memory grows with what is under way at once, and with the intervals that are reported, not with the packets sent.
 //!
 //! One file a concern: `world` who hands a packet to whom; `agenda` what happens next; `packet` what travels; `air`,
-//! `wire` and `middlebox` the path; `connections`, `apps` and `web` the hosts; `meter` and `report` the results.
+//! `wire` and `middlebox` the path; `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`,
+//! `occupancy`, `categories`, `places` and `report` the results. `trace` writes what Wireshark opens.
 //!
-//! Not here: ARP and neighbour discovery, association frames, a station's own queue discipline above the driver, ECN,
-//! receive buffers that grow by themselves, traffic between stations.
+//! Not here: ARP and neighbour discovery, association frames, ECN, receive buffers that grow by themselves, traffic
+//! between stations.
 
 mod agenda;
 mod air;
 mod apps;
+mod call;
+mod categories;
 mod connections;
 mod error;
+mod flows;
 mod meter;
 mod middlebox;
+mod occupancy;
 mod packet;
+mod places;
 mod report;
+mod tally;
 pub mod tcp;
+mod trace;
 mod web;
 mod wire;
 mod world;
+
+use std::path::PathBuf;
 
 use evenair_scenario::Scenario;
 use evenair_scenario::results::{Progress, RunResult};
@@ -41,6 +51,8 @@ pub struct SimOptions {
     /// Settings of every host's TCP in place of those that the scenario's `[tcp]` gives, for comparisons with other
     /// stacks. An application's own congestion control still counts.
     pub tcp: Option<tcp::Config>,
+    /// Where to write what crosses the air and the wire, as pcap files; nothing is written where absent.
+    pub trace: Option<PathBuf>,
 }
 
 /// Runs a scenario to its end; `progress` is called at the end of each interval.
@@ -54,7 +66,7 @@ pub fn run(scenario: &Scenario, progress: impl FnMut(&Progress)) -> Result<RunRe
 /// [`run`], with options.
 ///
 /// # Errors
-/// Where the scenario or the options ask for what is not simulated.
+/// Where the scenario or the options ask for what is not simulated, or a trace cannot be written.
 pub fn run_with(
     scenario: &Scenario,
     options: &SimOptions,
@@ -65,9 +77,14 @@ pub fn run_with(
         None => connections::tcp_config(&scenario.tcp)?,
     };
     let mut world = World::new(scenario, &tcp)?;
-    while let Some(so_far) = world.run_interval() {
-        progress(&so_far);
+    if let Some(folder) = &options.trace {
+        world.trace_into(folder)?;
     }
+    while let Some(so_far) = world.run_interval() {
+        progress(so_far);
+    }
+    world.cut_transfers();
     world.check_conservation();
+    world.finish_trace()?;
     Ok(report::report(world))
 }

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig};
-use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_scenario::config::Problems;
 use evenair_scenario::{App, Direction, IpVersion, Place, Scenario};
 use evenair_units::{Bytes, Instant};
@@ -16,7 +16,7 @@ use evenair_wifi::PhyRate;
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Task};
 use crate::connections::Connections;
-use crate::packet::{Body, Packet, PacketId};
+use crate::packet::{Body, Packet, PacketId, Pool};
 use crate::tcp::segment::Segment;
 
 /// Destination, source, EtherType.
@@ -27,9 +27,9 @@ const ETHER_TYPE_V6: u16 = 0x86dd;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Server port of the first application, as in the testbed.
-const FIRST_SERVER_PORT: u16 = 20_000;
+pub(crate) const FIRST_SERVER_PORT: u16 = 20_000;
 /// Station's port of the first application that sends datagrams or echoes.
-const FIRST_DATAGRAM_PORT: u16 = 10_000;
+pub(crate) const FIRST_DATAGRAM_PORT: u16 = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct Middlebox {
@@ -45,10 +45,11 @@ pub(crate) struct Middlebox {
 
 /// The addresses of an application's two ends.
 #[derive(Debug)]
-struct Talk {
-    station: (MacAddr, IpAddr),
+pub(crate) struct Talk {
+    pub(crate) station: (MacAddr, IpAddr),
     /// The server's, or beyond the Internet link the router's MAC address.
-    server: (MacAddr, IpAddr),
+    pub(crate) server: (MacAddr, IpAddr),
+    pub(crate) dscp: u8,
 }
 
 impl Middlebox {
@@ -69,8 +70,8 @@ impl Middlebox {
         self.carries
     }
 
-    pub(crate) fn handle_packet(&mut self, now: Instant, id: PacketId, packet: &Packet, connections: &Connections) {
-        let meta = self.meta(packet, connections);
+    pub(crate) fn handle_packet(&mut self, now: Instant, id: PacketId, pool: &Pool, connections: &Connections) {
+        let meta = self.meta(pool.whole(id), connections);
         self.manager.handle_packet(now, id, &meta);
     }
 
@@ -129,20 +130,20 @@ impl Middlebox {
         self.manager.report(now)
     }
 
-    fn meta(&self, packet: &Packet, connections: &Connections) -> PacketMeta {
+    fn meta(&self, (packet, segment): (&Packet, Option<&Segment>), connections: &Connections) -> PacketMeta {
         let talk = &self.talks[packet.app as usize];
         let server_port = FIRST_SERVER_PORT + packet.app as u16;
         let station_port = match packet.body {
             Body::Tcp { connection, .. } => connections.get(connection).station_port(),
-            Body::Datagram | Body::Echo { .. } => FIRST_DATAGRAM_PORT + packet.app as u16,
+            Body::Datagram { .. } | Body::Speech { .. } | Body::Echo { .. } => FIRST_DATAGRAM_PORT + packet.app as u16,
         };
         let (ingress, from, to, ports) = match packet.way {
             Direction::Up => (Port::Wlan, talk.station, talk.server, (station_port, server_port)),
             Direction::Down => (Port::Wire, talk.server, talk.station, (server_port, station_port)),
         };
-        let (protocol, transport) = match &packet.body {
-            Body::Tcp { segment, .. } => (TCP, Transport::Tcp(tcp_meta(segment, ports))),
-            Body::Datagram | Body::Echo { .. } => (UDP, Transport::Udp { src_port: ports.0, dst_port: ports.1 }),
+        let (protocol, transport) = match segment {
+            Some(segment) => (TCP, Transport::Tcp(tcp_meta(segment, ports))),
+            None => (UDP, Transport::Udp { src_port: ports.0, dst_port: ports.1 }),
         };
         PacketMeta {
             ingress,
@@ -155,7 +156,7 @@ impl Middlebox {
                 src: from.1,
                 dst: to.1,
                 protocol,
-                dscp: 0,
+                dscp: talk.dscp,
                 ecn: 0,
                 total_len: packet.len,
                 fragment: false,
@@ -184,6 +185,7 @@ fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {
         window_scale: segment.syn.and_then(|syn| syn.window_shift),
         mss: segment.syn.map(|syn| syn.mss),
         sack: !segment.sack.is_empty(),
+        timestamps: segment.timestamps.map(|stamps| Timestamps { value: stamps.value, echo: stamps.echo }),
     }
 }
 
@@ -193,7 +195,7 @@ fn config(scenario: &Scenario) -> Result<Config, SimError> {
     let mut config = checked.ok_or(SimError::Manager)?;
     if manager.knows_stations() {
         for (host, spec) in scenario.hosts.iter().enumerate() {
-            if let Place::Station { rate, weight, class } = spec.place {
+            if let Place::Station { rate, weight, class, .. } = spec.place {
                 let rate = if manager.knows_rates() { rate } else { config.default_rate };
                 config.stations.push(StationConfig { mac: mac_of(host), rate, weight, class });
             }
@@ -202,7 +204,7 @@ fn config(scenario: &Scenario) -> Result<Config, SimError> {
     Ok(config)
 }
 
-fn talk(scenario: &Scenario, app: &App) -> Talk {
+pub(crate) fn talk(scenario: &Scenario, app: &App) -> Talk {
     let address = |host: usize| -> IpAddr {
         let subnet = if scenario.hosts[host].place == Place::Wan { 2 } else { 1 };
         let number = host as u16;
@@ -217,11 +219,12 @@ fn talk(scenario: &Scenario, app: &App) -> Talk {
         Place::Wan => MacAddr([0x02, 0xea, 2, 0, 0, 1]),
         Place::Lan | Place::Station { .. } => mac_of(app.peer),
     };
-    Talk { station: (mac_of(app.station), address(app.station)), server: (peer_mac, address(app.peer)) }
+    let (station, server) = ((mac_of(app.station), address(app.station)), (peer_mac, address(app.peer)));
+    Talk { station, server, dscp: app.dscp }
 }
 
 /// The MAC address of a host, as in the testbed.
-fn mac_of(host: usize) -> MacAddr {
+pub(crate) fn mac_of(host: usize) -> MacAddr {
     let [high, low] = (host as u16).to_be_bytes();
     MacAddr([0x02, 0xea, 1, 0, high, low])
 }

@@ -1,9 +1,11 @@
 //! What travels: packets as small records in one pool.
 //!
 //! Queues, links, the medium and the box hold a packet's number; the record is written once and read where it arrives.
-//! Places are used again, so that a run needs as much memory as there are packets under way at once.
+//! Places are used again, so that a run needs as much memory as there are packets under way at once. A packet is looked
+//! at at every hop, the TCP segment in it at its ends only, and so segments are kept by themselves.
 
-use evenair_scenario::Direction;
+use evenair_scenario::{Direction, Tag};
+use evenair_sched::Progress;
 use evenair_units::{Bytes, Instant};
 
 use crate::tcp::Segment;
@@ -24,24 +26,78 @@ pub(crate) struct Packet {
     pub(crate) body: Body,
 }
 
+impl Packet {
+    /// When it was made; `entered`, when it entered where it is, for those that do not tell.
+    pub(crate) fn made(&self, entered: Instant) -> Instant {
+        match self.body {
+            Body::Datagram { sent } => sent,
+            Body::Tcp { .. } | Body::Speech { .. } | Body::Echo { .. } => entered,
+        }
+    }
+
+    /// What a queue on the air may know of it; `segment` is that in it, where there is one.
+    fn tag(&self, segment: Option<&Segment>, station: u32) -> Tag {
+        let forth = self.way == Direction::Down;
+        let (connection, progress) = match (&self.body, segment) {
+            (Body::Tcp { serial, .. }, Some(segment)) => {
+                let progress = Progress {
+                    forth,
+                    opens: segment.flags.syn && !segment.flags.ack,
+                    has_data: segment.len > 0,
+                    ack: segment.flags.ack.then(|| segment.wire_ack()),
+                };
+                (1 << 32 | u64::from(*serial), Some(progress))
+            }
+            _ => (self.app.into(), None),
+        };
+        Tag { connection, forth, station, progress }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body {
     Tcp {
         connection: u32,
         /// Tells the connection from those that had its place before.
         serial: u32,
-        segment: Segment,
+        /// Of the segment, which the pool has.
+        carries: Carries,
     },
-    Datagram,
+    /// Due at `sent`: a sender that sleeps while its station's buffer has something may make it later.
+    Datagram { sent: Instant },
+    /// A packet of a call.
+    Speech { sent: Instant },
     /// An echo request or its answer.
-    Echo {
-        sent: Instant,
-    },
+    Echo { sent: Instant },
+}
+
+/// What a TCP segment carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Data,
+    /// It acknowledges and does nothing else.
+    PureAck,
+    Nothing,
+}
+
+impl Carries {
+    pub(crate) fn of(segment: &Segment) -> Self {
+        let flags = segment.flags;
+        if segment.len > 0 {
+            Self::Data
+        } else if flags.ack && !flags.syn && !flags.fin && !flags.rst {
+            Self::PureAck
+        } else {
+            Self::Nothing
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
+    /// At the same places, for packets that have any; up to the highest such place.
+    segments: Vec<Segment>,
     free: Vec<u32>,
     created: u64,
 }
@@ -55,6 +111,35 @@ impl Pool {
         }
         self.packets.push(packet);
         PacketId(u32::try_from(self.packets.len() - 1).expect("fewer than 2^32 packets under way"))
+    }
+
+    /// A packet with this segment in it.
+    pub(crate) fn add_tcp(&mut self, packet: Packet, segment: &Segment) -> PacketId {
+        let id = self.add(packet);
+        let place = id.0 as usize;
+        if place >= self.segments.len() {
+            self.segments.resize(place + 1, *segment);
+        }
+        self.segments[place] = *segment;
+        id
+    }
+
+    /// A packet, and the segment in it where there is one.
+    pub(crate) fn whole(&self, id: PacketId) -> (&Packet, Option<&Segment>) {
+        let packet = self.get(id);
+        let segment = matches!(packet.body, Body::Tcp { .. }).then(|| self.segment(id));
+        (packet, segment)
+    }
+
+    /// What a queue on the air may know of a packet to or from a station.
+    pub(crate) fn tag(&self, id: PacketId, station: u32) -> Tag {
+        let (packet, segment) = self.whole(id);
+        packet.tag(segment, station)
+    }
+
+    /// The segment of a TCP packet; also of the packet that was taken last.
+    pub(crate) fn segment(&self, id: PacketId) -> &Segment {
+        &self.segments[id.0 as usize]
     }
 
     pub(crate) fn get(&self, id: PacketId) -> &Packet {

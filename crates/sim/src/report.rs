@@ -1,7 +1,8 @@
 //! From what was counted to what is reported.
 
+use evenair_manager::Counters;
 use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, DropCount, LossCount, MediumUse, PhaseResult, RunResult, stats::share,
+    AirtimeShare, BoxCounters, CallResult, DropCount, LossCount, MediumUse, PhaseResult, RunResult, stats::share,
 };
 use evenair_scenario::{Place, Scenario};
 use evenair_units::Span;
@@ -12,9 +13,16 @@ use crate::world::World;
 /// The whole report at the end of a run.
 pub(crate) fn report(world: World<'_>) -> RunResult {
     let scenario = world.scenario;
-    let series = &world.meter.series;
     let phases = &scenario.measure.phases;
+    let (box_counters, medium, losses) = (box_counters(&world), medium_use(&world), losses(&world));
     let echoes = scenario.apps.iter().zip(&world.apps).filter_map(|(app, state)| state.echoes(&app.name));
+    let calls = scenario.apps.iter().zip(&world.apps);
+    let calls = calls.filter_map(|(app, state)| Some(CallResult::of(scenario, app, state.call()?))).flatten().collect();
+    let echoes = echoes.collect();
+    let mut series = world.meter.finish(scenario);
+    let stretches = world.air.tally.finish(&mut series);
+    let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &stretches, phase));
+    let phases: Vec<_> = phases.collect();
     RunResult {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -25,33 +33,51 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
         invalid_because: Vec::new(),
         box_faults: Vec::new(),
         duration_s: scenario.duration.as_secs_f64(),
-        phases: phases.iter().map(|phase| PhaseResult::average(scenario, series, phase)).collect(),
         lateness: None,
-        box_counters: box_counters(&world),
-        medium: Some(medium_use(&world)),
-        losses: losses(&world),
-        echoes: echoes.collect(),
+        box_counters,
+        medium: Some(medium),
+        losses,
+        echoes,
         published: scenario.published.clone(),
         events: world.events,
         pages: world.pages,
-        series: world.meter.series,
+        calls,
+        transfers: world.transfers.finish(scenario, &phases),
+        phases,
+        series,
     }
 }
 
 fn box_counters(world: &World<'_>) -> Option<BoxCounters> {
     let counters = world.middlebox.as_ref()?.report(world.now).counters;
     assert_eq!(counters.received, counters.released + counters.dropped() + counters.held, "the box loses packets");
-    let drop = |reason: &str, packets| DropCount { reason: reason.to_owned(), packets };
+    let drop = |(reason, packets): (&str, u64)| DropCount { reason: reason.to_owned(), packets };
     Some(BoxCounters {
         received: counters.received,
         released: counters.released,
-        dropped: vec![
-            drop("queue full", counters.dropped_queue_full),
-            drop("ack superseded", counters.dropped_ack_superseded),
-        ],
+        dropped: box_drops(&counters).map(drop).to_vec(),
         held: counters.held,
         ..BoxCounters::default()
     })
+}
+
+/// What the box drops, by the reason's name in results.
+pub(crate) fn box_drops(counters: &Counters) -> [(&'static str, u64); 4] {
+    [
+        ("queue full", counters.dropped_queue_full),
+        ("ack superseded", counters.dropped_ack_superseded),
+        ("sender ahead", counters.dropped_sender_ahead),
+        ("standing queue", counters.dropped_standing_queue),
+    ]
+}
+
+/// The name of a wired port among the places where packets are counted: each direction of the Internet link by itself.
+pub(crate) fn port(scenario: &Scenario, leads: Leads) -> String {
+    match leads {
+        Leads::UpInternet => "internet up".to_owned(),
+        Leads::DownInternet => "internet down".to_owned(),
+        _ => place(scenario, leads),
+    }
 }
 
 fn medium_use(world: &World<'_>) -> MediumUse {
@@ -60,12 +86,21 @@ fn medium_use(world: &World<'_>) -> MediumUse {
     let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
     let sender = |host: Option<usize>| host.map_or_else(|| "ap".to_owned(), |host| scenario.hosts[host].name.clone());
     let airtime = world.air.airtime();
+    let senders = world.air.medium.all_counters();
+    let access_point = world.air.access_point_counters();
     MediumUse {
         busy_share: part(totals.busy),
         contending_share: part(totals.contending),
         idle_share: part(totals.idle),
         transmissions: totals.transmissions,
         collisions: totals.collisions,
+        attempts: senders.attempts,
+        repeated_failures: senders.repeated_failures,
+        duplicates: senders.duplicates,
+        slowed: senders.slowed,
+        ap_attempts: access_point.attempts,
+        ap_repeated_failures: access_point.repeated_failures,
+        ap_slowed: access_point.slowed,
         airtime: airtime.map(|(host, time)| AirtimeShare { sender: sender(host), share: part(time.0) }).collect(),
     }
 }
@@ -90,7 +125,7 @@ fn place(scenario: &Scenario, leads: Leads) -> String {
     match leads {
         Leads::ToAccessPoint => "lan to the box".to_owned(),
         Leads::ToRouter => "lan to the router".to_owned(),
-        Leads::UpInternet | Leads::DownInternet => "internet link".to_owned(),
+        Leads::UpInternet | Leads::DownInternet | Leads::FromServer(_) => "internet link".to_owned(),
         Leads::ToServer(host) => {
             debug_assert_eq!(scenario.hosts[host].place, Place::Lan);
             format!("lan to {}", scenario.hosts[host].name)

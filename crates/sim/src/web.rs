@@ -4,7 +4,7 @@
 //! own, which ends with it. The last one ends with the page. Requests and answers have the sizes of the testbed's HTTP,
 //! and the draws come from the stream that the testbed's reader uses, so that both read the same pages.
 
-use evenair_scenario::Pareto;
+use evenair_scenario::Distribution;
 use evenair_scenario::results::PageRecord;
 use evenair_units::{Bytes, Instant, Rng, Span};
 
@@ -21,7 +21,7 @@ const ANSWER: u64 = 17 + 16 + 4;
 #[derive(Debug)]
 pub(crate) struct Reader {
     objects: (u32, u32),
-    size: Pareto,
+    size: Distribution,
     think: Span,
     draws: Rng,
     page: Page,
@@ -52,14 +52,14 @@ struct Fetch {
 }
 
 impl Reader {
-    pub(crate) fn new(objects: (u32, u32), size: Pareto, think: Span, draws: Rng) -> Self {
+    pub(crate) fn new(objects: (u32, u32), size: Distribution, think: Span, draws: Rng) -> Self {
         Self { objects, size, think, draws, page: Page::default() }
     }
 
     fn turn_page(&mut self, now: Instant) {
         let (fewest, most) = self.objects;
         let further = u64::from(fewest) + self.draws.below(u64::from(most.saturating_sub(fewest)) + 1);
-        let sizes = (0..=further).map(|_| self.size.quantile(self.draws.unit()).0).collect();
+        let sizes = (0..=further).map(|_| self.size.draw_bytes(&mut self.draws).0).collect();
         self.page = Page { began: now, sizes, fetches: Vec::new(), complete: 0 };
     }
 }

@@ -9,8 +9,8 @@
 //! Not here: learning of addresses (the simulator knows where everybody is), traffic among servers.
 
 use evenair_link::{Link, LinkConfig};
-use evenair_scenario::{Direction, LinkSpec, Place, Scenario};
-use evenair_units::{Bytes, Instant};
+use evenair_scenario::{Direction, Host, LinkSpec, Place, Scenario};
+use evenair_units::{Bytes, Instant, Limit, Rng, Span, Streams};
 
 use crate::packet::PacketId;
 
@@ -29,6 +29,8 @@ pub(crate) enum Leads {
     ToRouter,
     /// Up the Internet link, to the servers there.
     UpInternet,
+    /// From a server that is farther away than others, by its number among the hosts, to the Internet link.
+    FromServer(usize),
     /// Down the Internet link to the router and then over the LAN to the box.
     DownInternet,
 }
@@ -39,9 +41,22 @@ struct Port {
     link: Link<PacketId>,
     /// Added to each IP packet.
     overhead: Bytes,
+    offered: u64,
     drops: u64,
     /// Packets on the link and in front of it.
     held: usize,
+    jitter: Option<Jitter>,
+}
+
+/// The time that a host takes to send, different from packet to packet: without it packets of different senders meet at
+/// a buffer always in the same order (Floyd, Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways",
+/// Internetworking 3(3), 1992).
+#[derive(Debug)]
+struct Jitter {
+    most: Span,
+    rng: Rng,
+    /// When the last packet was sent.
+    last: Instant,
 }
 
 #[derive(Debug)]
@@ -50,15 +65,16 @@ pub(crate) struct Wire {
     /// When the next packet arrives behind each port; [`Instant::MAX`] where none is under way. Every packet changes
     /// one of these and ports are few, so that looking at all of them is quicker than a heap.
     arrivals: Vec<Instant>,
-    /// The least of `arrivals`.
+    /// The least of `arrivals`, and the first port that has it.
     next: Instant,
+    next_port: usize,
 }
 
 /// Number of a port.
 pub(crate) const TO_ACCESS_POINT: u32 = 0;
 
 impl Wire {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
+    pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
         let lan = |leads| Port::new(leads, &scenario.lan, ETHERNET);
         let mut ports = vec![lan(Leads::ToAccessPoint)];
         let servers = (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place == Place::Lan);
@@ -67,8 +83,16 @@ impl Wire {
             ports.push(lan(Leads::ToRouter));
             ports.push(Port::new(Leads::UpInternet, &wan.up, Bytes::ZERO));
             ports.push(Port::new(Leads::DownInternet, &wan.down, Bytes::ZERO));
+            let far = scenario.hosts.iter().enumerate().filter(|(_, host)| has_own_way(host));
+            ports.extend(far.map(|(number, host)| {
+                let way = LinkSpec { rate: None, delay: host.delay, buffer: Limit::Unlimited };
+                let rng = || streams.numbered("server jitter", number as u64);
+                let jitter =
+                    (host.jitter > Span::ZERO).then(|| Jitter { most: host.jitter, rng: rng(), last: Instant::ZERO });
+                Port { jitter, ..Port::new(Leads::FromServer(number), &way, Bytes::ZERO) }
+            }));
         }
-        Self { arrivals: vec![Instant::MAX; ports.len()], ports, next: Instant::MAX }
+        Self { arrivals: vec![Instant::MAX; ports.len()], ports, next: Instant::MAX, next_port: 0 }
     }
 
     /// The first port on the way between the stations and the server that is host `server`.
@@ -78,6 +102,7 @@ impl Wire {
     pub(crate) fn first_port(&self, scenario: &Scenario, server: usize, way: Direction) -> u32 {
         let leads = match (scenario.hosts[server].place, way) {
             (Place::Wan, Direction::Up) => Leads::ToRouter,
+            (Place::Wan, Direction::Down) if has_own_way(&scenario.hosts[server]) => Leads::FromServer(server),
             (Place::Wan, Direction::Down) => Leads::DownInternet,
             (_, Direction::Up) => Leads::ToServer(server),
             (_, Direction::Down) => Leads::ToAccessPoint,
@@ -89,6 +114,7 @@ impl Wire {
     pub(crate) fn next_port(&self, leads: Leads) -> Option<u32> {
         match leads {
             Leads::ToRouter => Some(self.port(Leads::UpInternet)),
+            Leads::FromServer(_) => Some(self.port(Leads::DownInternet)),
             Leads::DownInternet => Some(TO_ACCESS_POINT),
             Leads::ToAccessPoint | Leads::ToServer(_) | Leads::UpInternet => None,
         }
@@ -100,8 +126,10 @@ impl Wire {
 
     /// A packet of `len` bytes of IP comes to a port. Gives it back where the buffer is full.
     pub(crate) fn send(&mut self, now: Instant, port: u32, len: Bytes, packet: PacketId) -> Option<PacketId> {
-        let Port { link, overhead, drops, held, .. } = &mut self.ports[port as usize];
-        link.handle_frame(now, len + *overhead, packet);
+        let Port { link, overhead, offered, drops, held, jitter, .. } = &mut self.ports[port as usize];
+        *offered += 1;
+        let at = jitter.as_mut().map_or(now, |jitter| jitter.next(now));
+        link.handle_frame(at, len + *overhead, packet);
         let dropped = link.poll_drop();
         if dropped.is_some() {
             *drops += 1;
@@ -110,8 +138,11 @@ impl Wire {
         *held += 1;
         if *held == 1 {
             let at = link.poll_deadline().expect("there is a packet on it");
-            self.arrivals[port as usize] = at;
-            self.next = self.next.min(at);
+            let port = port as usize;
+            self.arrivals[port] = at;
+            if (at, port) < (self.next, self.next_port) {
+                (self.next, self.next_port) = (at, port);
+            }
         }
         None
     }
@@ -122,12 +153,17 @@ impl Wire {
         if self.next > now {
             return None;
         }
-        let place = self.arrivals.iter().position(|&at| at <= now).expect("`next` is the least of them");
-        let Port { leads, link, held, .. } = &mut self.ports[place];
+        let port = self.next_port;
+        let Port { leads, link, held, .. } = &mut self.ports[port];
         let (_, packet) = link.poll_frame(now).expect("it is due");
         *held -= 1;
-        self.arrivals[place] = link.poll_deadline().unwrap_or(Instant::MAX);
-        self.next = self.arrivals.iter().copied().min().unwrap_or(Instant::MAX);
+        self.arrivals[port] = link.poll_deadline().unwrap_or(Instant::MAX);
+        self.next = Instant::MAX;
+        for (port, &at) in self.arrivals.iter().enumerate() {
+            if at < self.next {
+                (self.next, self.next_port) = (at, port);
+            }
+        }
         Some((*leads, packet))
     }
 
@@ -141,6 +177,11 @@ impl Wire {
         self.ports.iter().map(|port| port.held).sum()
     }
 
+    /// Where each port leads, how many packets came to it and how many were dropped there.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (Leads, u64, u64)> + '_ {
+        self.ports.iter().map(|port| (port.leads, port.offered, port.drops))
+    }
+
     /// Packets dropped at each port, by where it leads.
     pub(crate) fn drops(&self) -> impl Iterator<Item = (Leads, u64)> + '_ {
         self.ports.iter().map(|port| (port.leads, port.drops))
@@ -150,6 +191,42 @@ impl Wire {
 impl Port {
     fn new(leads: Leads, spec: &LinkSpec, overhead: Bytes) -> Self {
         let link = Link::new(LinkConfig { rate: spec.rate, delay: spec.delay, buffer: spec.buffer });
-        Self { leads, link, overhead, drops: 0, held: 0 }
+        Self { leads, link, overhead, offered: 0, drops: 0, held: 0, jitter: None }
+    }
+}
+
+impl Jitter {
+    /// When a packet that is made now is sent.
+    fn next(&mut self, now: Instant) -> Instant {
+        let wait = Span::from_nanos(self.rng.below(self.most.as_nanos() + 1));
+        self.last = self.last.max(now + wait);
+        self.last
+    }
+}
+
+/// Whether what a server sends has a way of its own to the Internet link.
+fn has_own_way(host: &Host) -> bool {
+    host.delay > Span::ZERO || host.jitter > Span::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_time_to_send_keeps_the_order_and_its_bound() {
+        let most = Span::from_micros(100);
+        let mut jitter = Jitter { most, rng: Streams::new(1).numbered("server jitter", 0), last: Instant::ZERO };
+        let made: Vec<_> = (0..1000).map(|us| Instant::ZERO + Span::from_micros(us)).collect();
+        let sent: Vec<_> = made.iter().map(|&now| jitter.next(now)).collect();
+        assert!(sent.is_sorted());
+        assert!(made.iter().zip(&sent).all(|(&made, &sent)| (made..=made + most).contains(&sent)));
+        // Close to the bound at times, and not always: packets that are far apart do not push one another.
+        let waits = (1..=1000).map(|ms| {
+            let now = Instant::ZERO + Span::from_millis(ms);
+            jitter.next(now).saturating_since(now)
+        });
+        let sum: Span = waits.fold(Span::ZERO, |sum, wait| sum + wait);
+        assert!((45..=55).contains(&(sum / 1000).as_micros()), "{sum:?}");
     }
 }

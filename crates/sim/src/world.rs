@@ -5,15 +5,18 @@
 //!                                               `------- router - Internet link - server
 //! ```
 //!
-//! One thing happens at a time: the medium's next step, a packet's arrival behind a wire, or the next entry of the
-//! agenda (a TCP timer, an application, the box, an event of the scenario). At one instant they come in this order. What a step causes at once (an acknowledgment, a release of the box) is carried out before the next
-//! step. Nothing here depends on a clock, on addresses in memory, or on anything but the scenario and its seed.
+//! One thing happens at a time: what is due on the medium, a packet's arrival behind a wire, or the next entry of the
+//! agenda (a TCP timer, an application, the box, an event of the scenario). At one instant they come in this order. The
+//! medium goes on by itself until something has become of a frame or something else is due. What a step causes at once
+//! (an acknowledgment, a release of the box) is carried out before the next step. Nothing here depends on a clock, on
+//! addresses in memory, or on anything but the scenario and its seed.
 
 use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
-use evenair_medium::{DropReason, Event as AirEvent};
+use evenair_medium::{AccessCategory, DropReason, Event as AirEvent, RateControl};
 use evenair_packet::Port;
-use evenair_scenario::results::{EventRecord, PageRecord, Progress};
-use evenair_scenario::{Action, Direction, Scenario};
+use evenair_scenario::results::{EventRecord, PageRecord, Progress, TransferLog};
+use evenair_scenario::{Action, Direction, Scenario, Unsent};
+use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
 
 use crate::SimError;
@@ -23,9 +26,13 @@ use crate::apps::App;
 use crate::connections::{Connections, way_from};
 use crate::meter::{Glance, Meter};
 use crate::middlebox::Middlebox;
-use crate::packet::{Body, Packet, PacketId, Pool};
+use crate::packet::{Body, Carries, Packet, PacketId, Pool};
 use crate::tcp::Config;
+use crate::trace::Tracer;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
+
+/// How often the box is told the rates that senders choose.
+const TELL_RATES: Span = Span::from_secs(1);
 
 pub(crate) struct World<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -38,12 +45,14 @@ pub(crate) struct World<'a> {
     pub(crate) connections: Connections,
     pub(crate) apps: Vec<App>,
     pub(crate) meter: Meter,
+    pub(crate) tracer: Option<Box<Tracer>>,
     pub(crate) arrived: u64,
     pub(crate) lost: u64,
     next_event: usize,
     ticks: u64,
     pub(crate) events: Vec<EventRecord>,
     pub(crate) pages: Vec<PageRecord>,
+    pub(crate) transfers: TransferLog,
 }
 
 impl<'a> World<'a> {
@@ -57,7 +66,7 @@ impl<'a> World<'a> {
                 air.leave(Instant::ZERO, station);
             }
         }
-        let wire = Wire::new(scenario);
+        let wire = Wire::new(scenario, &streams);
         let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
         let mut world = Self {
             now: Instant::ZERO,
@@ -67,12 +76,14 @@ impl<'a> World<'a> {
             connections: Connections::default(),
             apps: App::all(scenario, tcp, &air, &wire, &streams)?,
             meter: Meter::new(scenario),
+            tracer: None,
             arrived: 0,
             lost: 0,
             next_event: 0,
             ticks: 0,
             events: Vec::new(),
             pages: Vec::new(),
+            transfers: TransferLog::new(scenario),
             air,
             wire,
             scenario,
@@ -95,32 +106,51 @@ impl<'a> World<'a> {
         }
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.settle(&mut self.agenda);
+            if scenario.radio.rate_control != RateControl::Fixed && scenario.manager.knows_rates() {
+                self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
+            }
         }
     }
 
     /// Runs to the end of the next interval; `None` where the run ends before. What happens at the very end of an
     /// interval belongs to the next one.
-    pub(crate) fn run_interval(&mut self) -> Option<Progress> {
+    pub(crate) fn run_interval(&mut self) -> Option<&Progress> {
         let end = Instant::ZERO + self.scenario.duration;
         let tick = Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1);
+        let stop = tick.min(end);
         loop {
-            let air = self.air.medium.poll_deadline().unwrap_or(Instant::MAX);
             let (wire, agenda) = (self.wire.deadline(), self.agenda.next());
-            let next = air.min(wire).min(agenda);
-            if next >= tick.min(end) {
-                self.now = tick.min(end);
-                return (tick <= end).then(|| self.tick());
-            }
-            self.now = next;
-            if air == next {
-                self.air.medium.handle_timeout(next);
-            } else if wire == next {
-                self.take_from_wire();
+            let next = wire.min(agenda);
+            let air = self.air.deadline();
+            if air <= next && air < stop {
+                self.run_air(air, next, stop);
+            } else if next >= stop {
+                self.now = stop;
+                if tick > end {
+                    return None;
+                }
+                return Some(self.tick());
             } else {
-                let task = self.agenda.pop().expect("it has an entry");
-                self.perform(task);
+                self.now = next;
+                if wire == next {
+                    self.take_from_wire();
+                } else {
+                    let task = self.agenda.pop().expect("it has an entry");
+                    self.perform(task);
+                }
             }
             self.drain_air();
+        }
+    }
+
+    /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due
+    /// at `next` or the interval ends at `stop`. A trace is told what is on the air step by step.
+    fn run_air(&mut self, air: Instant, next: Instant, stop: Instant) {
+        if self.tracer.is_some() {
+            self.now = air;
+            self.air.handle_timeout(air);
+        } else {
+            self.now = self.air.advance(air, next.min(stop - Span::from_nanos(1)));
         }
     }
 
@@ -141,10 +171,11 @@ impl<'a> World<'a> {
             Task::Start(app) => self.start_app(app),
             Task::Stop(app) => self.stop_app(app),
             Task::Event => self.do_event(),
+            Task::Rates => self.tell_rates(),
         }
     }
 
-    fn tick(&mut self) -> Progress {
+    fn tick(&mut self) -> &Progress {
         self.ticks += 1;
         let at = self.scenario.measure.interval * self.ticks;
         let (queue_packets, queue_area) = self.air.take_queue(self.now);
@@ -159,6 +190,8 @@ impl<'a> World<'a> {
         };
         let (apps, connections) = (&self.apps, &self.connections);
         self.meter.end_interval(&glance, |app| apps[app].sample(connections));
+        self.meter.end_interval_of_places(&self.wire, self.middlebox.as_ref().map(|m| m.report(self.now).counters));
+        self.air.end_interval(self.now, || self.meter.take_stretch());
         self.meter.progress(&glance)
     }
 
@@ -184,11 +217,17 @@ impl World<'_> {
     /// One end of an application sends a packet.
     pub(crate) fn send(&mut self, packet: Packet) {
         let id = self.pool.add(packet);
+        self.send_made(&packet, id);
+    }
+
+    /// The same of a packet that is in the pool.
+    fn send_made(&mut self, packet: &Packet, id: PacketId) {
         let app = &self.apps[packet.app as usize];
+        self.meter.send(packet);
         match packet.way {
             Direction::Up => {
                 let station = app.station;
-                if let Err(id) = self.air.send_up(self.now, station, packet.len, id) {
+                if let Err(id) = self.air.send_up(self.now, station, &self.pool, app.category, id) {
                     self.lose_on_air(Sender::Station(station), Loss::NotAssociated, id);
                 }
             }
@@ -210,7 +249,7 @@ impl World<'_> {
         match leads {
             Leads::ToAccessPoint => self.enter_box(id),
             Leads::ToServer(_) | Leads::UpInternet => self.arrive(id, Side::Server),
-            Leads::ToRouter | Leads::DownInternet => {
+            Leads::ToRouter | Leads::FromServer(_) | Leads::DownInternet => {
                 let next = self.wire.next_port(leads).unwrap_or(TO_ACCESS_POINT);
                 let len = self.pool.get(id).len;
                 self.send_wire(next, len, id);
@@ -220,9 +259,10 @@ impl World<'_> {
 
     /// A packet comes to where the box is, from either side.
     fn enter_box(&mut self, id: PacketId) {
+        self.trace_wire(id, true);
         match &mut self.middlebox {
             Some(middlebox) if middlebox.carries() => {
-                middlebox.handle_packet(self.now, id, self.pool.get(id), &self.connections);
+                middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
                 self.drain_box();
             }
             _ => self.leave_box(id),
@@ -230,15 +270,16 @@ impl World<'_> {
     }
 
     fn leave_box(&mut self, id: PacketId) {
-        let &Packet { app, way, len, .. } = self.pool.get(id);
-        let app = &self.apps[app as usize];
-        match way {
+        self.trace_wire(id, false);
+        let packet = self.pool.get(id);
+        let app = &self.apps[packet.app as usize];
+        match packet.way {
             Direction::Up => {
-                let port = app.first_port_up;
+                let (port, len) = (app.first_port_up, packet.len);
                 self.send_wire(port, len, id);
             }
             Direction::Down => {
-                if let Err(id) = self.air.send_down(self.now, app.station, len, id) {
+                if let Err(id) = self.air.send_down(self.now, app.station, &self.pool, app.category, id) {
                     self.lose_on_air(Sender::AccessPoint, Loss::NotAssociated, id);
                 }
             }
@@ -267,26 +308,43 @@ impl World<'_> {
 
     /// What became of frames on the air.
     fn drain_air(&mut self) {
+        self.trace_air();
+        loop {
+            self.drain_medium();
+            let Some(Unsent { from, cause, frame }) = self.air.poll_unsent() else { return };
+            let category = self.category_of(frame);
+            self.lose_on_air(self.air.sender(from), Loss::Queue(cause), frame);
+            self.air.drop(self.now, from, category, cause == Some(Cause::Overflow));
+        }
+    }
+
+    fn drain_medium(&mut self) {
         while let Some(event) = self.air.medium.poll_event() {
             match event {
-                AirEvent::Delivered { from, msdu, frame, .. } => {
-                    self.meter.count(self.pool.get(frame));
-                    match self.air.sender(from) {
-                        Sender::AccessPoint => {
-                            self.air.note_queue(self.now);
-                            self.arrive(frame, Side::Station);
-                        }
+                AirEvent::Delivered { at, enqueued, from, msdu, attempts, frame, .. } => {
+                    let packet = self.pool.get(frame);
+                    self.meter.count(packet);
+                    let category = self.apps[packet.app as usize].category;
+                    let enqueued = self.air.settle_queue(self.now, from, category, enqueued);
+                    let sender = self.air.sender(from);
+                    let since = if sender == Sender::AccessPoint { enqueued } else { packet.made(enqueued) };
+                    self.air.deliver(at, from, category, since, attempts);
+                    match sender {
+                        Sender::AccessPoint => self.arrive(frame, Side::Station),
                         Sender::Station(station) => {
                             self.catch_up(station, Some(msdu));
                             self.enter_box(frame);
                         }
                     }
                 }
-                AirEvent::Dropped { from, msdu, reason, frame, .. } => {
+                AirEvent::Dropped { at, from, msdu, reason, frame, .. } => {
+                    let category = self.category_of(frame);
+                    self.air.settle_queue(self.now, from, category, at);
                     let sender = self.air.sender(from);
                     self.lose_on_air(sender, Loss::Medium(reason), frame);
+                    self.air.drop(at, from, category, reason == DropReason::BufferFull);
                     match sender {
-                        Sender::AccessPoint => self.air.note_queue(self.now),
+                        Sender::AccessPoint => {}
                         Sender::Station(station) if reason != DropReason::BufferFull => {
                             self.catch_up(station, Some(msdu))
                         }
@@ -302,14 +360,30 @@ impl World<'_> {
         let packet = self.pool.take(id);
         self.arrived += 1;
         match &packet.body {
-            Body::Tcp { connection, serial, segment } => {
+            Body::Tcp { connection, serial, .. } => {
                 if self.connections.is(*connection, *serial) {
-                    self.connections.tcp_mut(*connection, side).handle_segment(self.now, segment);
+                    let tcp = self.connections.tcp_mut(*connection, side);
+                    tcp.handle_segment(self.now, self.pool.segment(id));
+                    if let Some(rtt) = tcp.take_rtt_sample() {
+                        self.meter.round_trip(packet.app, side, rtt);
+                    }
                     self.pump(*connection, side);
                 }
             }
-            Body::Datagram => self.receive_datagram(&packet),
-            Body::Echo { sent } => self.receive_echo(packet.app, *sent, side),
+            Body::Datagram { sent } => {
+                self.meter.delay(packet.app, self.now.saturating_since(*sent));
+                self.receive_datagram(&packet);
+            }
+            Body::Speech { sent } => {
+                self.meter.delay(packet.app, self.now.saturating_since(*sent));
+                self.receive_speech(&packet, *sent);
+            }
+            Body::Echo { sent } => {
+                if side == Side::Station {
+                    self.meter.echo(packet.app, self.now.saturating_since(*sent));
+                }
+                self.receive_echo(packet.app, *sent, side);
+            }
         }
     }
 
@@ -321,8 +395,10 @@ impl World<'_> {
                 let pair = self.connections.get(connection);
                 let (app, serial) = (pair.app, pair.serial);
                 let len = self.apps[app as usize].ip_header + segment.size();
-                let body = Body::Tcp { connection, serial, segment };
-                self.send(Packet { app, way: way_from(side), len, body });
+                let body = Body::Tcp { connection, serial, carries: Carries::of(&segment) };
+                let packet = Packet { app, way: way_from(side), len, body };
+                let id = self.pool.add_tcp(packet, &segment);
+                self.send_made(&packet, id);
             } else if let Some(event) = tcp.poll_event() {
                 self.on_tcp_event(connection, side, event);
             } else {
@@ -333,8 +409,12 @@ impl World<'_> {
     }
 
     fn lose_on_air(&mut self, place: Sender, loss: Loss, id: PacketId) {
-        self.air.lose(place, loss);
+        self.air.lose(place, self.category_of(id), loss);
         self.lose(id);
+    }
+
+    fn category_of(&self, id: PacketId) -> AccessCategory {
+        self.apps[self.pool.get(id).app as usize].category
     }
 
     fn lose(&mut self, id: PacketId) {
@@ -381,6 +461,14 @@ impl World<'_> {
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.command(self.now, command);
             self.drain_box();
+        }
+    }
+
+    /// As whoever manages an access point would ask it now and then.
+    fn tell_rates(&mut self) {
+        self.agenda.enter(self.now + TELL_RATES, Task::Rates);
+        for (host, rate) in self.air.changed_rates() {
+            self.observe(host, Some(rate));
         }
     }
 

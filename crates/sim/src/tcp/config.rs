@@ -38,6 +38,9 @@ pub struct Config {
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323): 12 bytes of every segment, a sample of the round-trip time from every ACK.
     pub timestamps: bool,
+    /// Set PSH on the last of several segments that leave together, as Linux marks the end of each large packet that it
+    /// hands to segmentation. Otherwise it is set at the end of what the application has written.
+    pub push_batches: bool,
     /// Unacknowledged data an application may have in the stack: the sender's own limit of the window.
     pub send_buffer: Bytes,
     /// Received data that may wait for the application: the largest window advertised.
@@ -70,6 +73,11 @@ pub enum Algorithm {
         /// from every ACK, that is, timestamps.
         hystart: bool,
     },
+    /// CUBIC as Linux has it.
+    LinuxCubic {
+        /// Leave slow start when delay grows or ACKs come in a long train (HyStart). Needs timestamps, too.
+        hystart: bool,
+    },
 }
 
 /// What an acknowledgment is worth to the window.
@@ -78,11 +86,14 @@ pub enum Growth {
     /// Every ACK counts alike: at most a segment in slow start, `MSS^2 / cwnd` after it (RFC 5681, equation 3). Delayed
     /// acknowledgments slow the growth. ns-2 and ns-3 do so.
     PerAck,
-    /// The bytes acknowledged count (RFC 3465), in slow start at most `limit` segments an ACK. Linux has no limit.
+    /// The bytes acknowledged count (RFC 3465), in slow start at most `limit` segments an ACK.
     Bytes {
         /// Segments (the L of RFC 3465, section 2.3).
         limit: u32,
     },
+    /// The bytes count of which an ACK is the first to say that they arrived, without limit: those it covers, less what
+    /// was SACKed before (Linux).
+    Delivered,
 }
 
 /// How loss is found and repaired.
@@ -94,8 +105,12 @@ pub enum LossRecovery {
     NewReno,
     /// RFC 6675.
     Sack,
-    /// RFC 6675 with the window of RFC 6937, as Linux has it.
+    /// RFC 6675 with the window of RFC 6937.
     SackPrr,
+    /// RFC 8985: what was sent before something that has arrived is lost, whether it was sent for the first time or
+    /// again, and a silent tail is probed. With the window of RFC 6937 (RFC 9937's rule for when it may grow), and what
+    /// is left of the window at loss taken from the window itself, as Linux does.
+    Rack,
 }
 
 /// When received data is acknowledged (RFC 1122, section 4.2.3.2; RFC 5681, section 4.2). Data out of order, data that
@@ -107,8 +122,14 @@ pub struct AckPolicy {
     /// Longest wait for more segments.
     pub delay: Span,
     /// Segments at the start of a connection that are acknowledged one by one, so that the sender's slow start is not
-    /// held up (Linux: up to 16).
+    /// held up (Linux: up to 16); and again as many after a silence longer than this end's own retransmission timeout, and
+    /// after a segment that had been there before.
     pub quick: u32,
+    /// Acknowledge a segment with PSH, or one that is not full, as soon as the application has read it, unless this end
+    /// answers with data itself: its sender may have no more to send and wait (Linux, for full segments since 6.6).
+    /// Together with [`Config::push_batches`] this makes bulk receivers acknowledge rather more than every second
+    /// segment.
+    pub pushed: bool,
 }
 
 /// Retransmission timeout (RFC 6298).
@@ -170,9 +191,10 @@ impl Config {
             growth: Growth::Bytes { limit: 2 },
             recovery: LossRecovery::Sack,
             limited_transmit: true,
-            ack: AckPolicy { segments: 2, delay: Span::from_millis(200), quick: 0 },
+            ack: AckPolicy { segments: 2, delay: Span::from_millis(200), quick: 0, pushed: false },
             window_scaling: true,
             timestamps: true,
+            push_batches: false,
             send_buffer: Bytes(1 << 20),
             receive_buffer: Bytes(1 << 20),
             auto_read: true,
@@ -188,14 +210,15 @@ impl Config {
         }
     }
 
-    /// Near to Linux's defaults: CUBIC with HyStart++, SACK with PRR, delayed acknowledgments within 40 ms after 16
+    /// Near to Linux's defaults: CUBIC with HyStart, RACK-TLP with PRR, delayed acknowledgments within 40 ms after 16
     /// quick ones, timeout 200 ms above the round-trip time up to 120 s, buffers of 6 MiB (receive) and 4 MiB (send).
     pub const fn linux() -> Self {
         Self {
-            algorithm: Algorithm::Cubic { fast_convergence: true, hystart: true },
-            growth: Growth::Bytes { limit: u32::MAX },
-            recovery: LossRecovery::SackPrr,
-            ack: AckPolicy { segments: 2, delay: Span::from_millis(40), quick: 16 },
+            algorithm: Algorithm::LinuxCubic { hystart: true },
+            growth: Growth::Delivered,
+            recovery: LossRecovery::Rack,
+            push_batches: true,
+            ack: AckPolicy { segments: 2, delay: Span::from_millis(40), quick: 16, pushed: true },
             send_buffer: Bytes(4 << 20),
             receive_buffer: Bytes(6 << 20),
             rto: RtoConfig {
@@ -213,7 +236,7 @@ impl Config {
         Self {
             growth: Growth::PerAck,
             recovery: LossRecovery::SackPrr,
-            ack: AckPolicy { segments: 2, delay: Span::from_millis(100), quick: 0 },
+            ack: AckPolicy { segments: 2, delay: Span::from_millis(100), quick: 0, pushed: false },
             timestamps: false,
             send_buffer: Bytes(64 << 20),
             receive_buffer: Bytes(64 << 20),
@@ -274,7 +297,7 @@ impl Config {
     }
 
     pub(super) fn offers_sack(&self) -> bool {
-        matches!(self.recovery, LossRecovery::Sack | LossRecovery::SackPrr)
+        matches!(self.recovery, LossRecovery::Sack | LossRecovery::SackPrr | LossRecovery::Rack)
     }
 
     /// The smallest shift that lets the whole receive buffer be advertised (RFC 7323, section 2.3).

@@ -6,7 +6,7 @@
 use evenair_units::{Bytes, Instant, Span};
 
 use super::config::{Config, ConfigError};
-use super::events::{CloseReason, Event, Events, Stats};
+use super::events::{CloseReason, Event, Events, Stats, Timer};
 use super::handshake::{Agreed, Handshake, SynTimeout, offer};
 use super::receiver::Receiver;
 use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
@@ -37,19 +37,6 @@ pub enum State {
     TimeWait,
     /// Gone.
     Closed,
-}
-
-/// What a deadline is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Data, a SYN or a FIN may have to be sent again.
-    Retransmit,
-    /// The other end's closed window is to be probed.
-    Probe,
-    /// A delayed acknowledgment is due.
-    DelayedAck,
-    /// The end of TIME-WAIT.
-    TimeWait,
 }
 
 /// One end of a connection.
@@ -149,6 +136,11 @@ impl Connection {
         self.sender.rtt.srtt()
     }
 
+    /// The latest sample of the round-trip time, if there was one since the last call.
+    pub fn take_rtt_sample(&mut self) -> Option<Span> {
+        self.sender.rtt.take_sample()
+    }
+
     /// Retransmission timeout.
     pub fn rto(&self) -> Span {
         self.sender.rtt.rto()
@@ -224,7 +216,7 @@ impl Connection {
             State::SynSent | State::SynReceived => self.handle_syn_timeout(now),
             _ => {
                 self.receiver.handle_timeout(now);
-                if let Some(retries) = self.sender.handle_timeout(now) {
+                if let Some(retries) = self.sender.handle_timeout(now, &mut self.stats) {
                     self.stats.timeouts += 1;
                     if retries > self.config.data_retries {
                         self.reset_due = true;
@@ -295,7 +287,7 @@ impl Connection {
     /// The handshake is over here.
     fn establish(&mut self, now: Instant, segment: &Segment) {
         if let Some(rtt) = self.stamp_rtt(now, segment).or_else(|| self.handshake.sample(now)) {
-            self.sender.rtt.on_sample(rtt);
+            self.sender.rtt.on_sample(rtt, 0, 0);
         }
         let Agreed { sack, timestamps, .. } = self.agreed;
         let (payload, repetitions) = (self.agreed.payload(), self.handshake.repetitions());
@@ -339,7 +331,8 @@ impl Connection {
         }
         self.stats.data_segments_received += u64::from(segment.len > 0);
         let data = segment.seq..segment.seq + u64::from(segment.len);
-        let arrival = self.receiver.handle(now, data, segment.flags.fin);
+        self.receiver.set_rto(self.sender.rtt.rto());
+        let arrival = self.receiver.handle(now, data, segment.flags);
         self.stats.bytes_received += arrival.in_order;
         self.events.received += arrival.in_order;
         if arrival.finished {
@@ -422,13 +415,16 @@ impl Connection {
         let taken = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u32 };
         let room = self.sender.mss().saturating_sub(taken).max(1);
         if let Some(chunk) = self.sender.next_chunk(now, room, &mut self.stats) {
-            self.stats.data_segments_sent += u64::from(chunk.len > 0);
+            if chunk.len > 0 {
+                self.stats.data_segments_sent += 1;
+                self.receiver.on_data_sent(now);
+            }
             if chunk.fin {
                 self.on_fin_sent();
             }
             return Some(self.segment(now, chunk, sack));
         }
-        let nothing = |seq| Chunk { seq, len: 0, fin: false };
+        let nothing = |seq| Chunk { seq, ..Chunk::default() };
         let chunk = if self.sender.take_probe() {
             // An old position and no data: unacceptable, so the other end must answer (RFC 9293, section 3.10.7.4), and
             // nothing has to be sent again if it does not.
@@ -467,7 +463,7 @@ impl Connection {
             ack: self.receiver.next(),
             len: chunk.len,
             window: (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16,
-            flags: Flags { ack: true, fin: chunk.fin, ..Flags::default() },
+            flags: Flags { ack: true, fin: chunk.fin, psh: chunk.psh, ..Flags::default() },
             syn: None,
             timestamps: self.agreed.timestamps.then(|| self.stamps(now)),
             sack,
@@ -475,7 +471,7 @@ impl Connection {
     }
 
     fn reset(&mut self, now: Instant) -> Segment {
-        let chunk = Chunk { seq: self.sender.nxt(), len: 0, fin: false };
+        let chunk = Chunk { seq: self.sender.nxt(), ..Chunk::default() };
         let mut segment = self.segment(now, chunk, SackBlocks::NONE);
         segment.flags.rst = true;
         segment

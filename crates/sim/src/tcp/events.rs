@@ -1,4 +1,4 @@
-//! What an endpoint tells the application above it, and what it counts.
+//! What an endpoint tells the application above it, what its deadlines are for, and what it counts.
 //!
 //! Events of one kind merge until they are taken: their number is bounded, so nothing is allocated.
 
@@ -28,6 +28,23 @@ pub enum CloseReason {
     TimedOut,
     /// The other end aborted.
     Reset,
+}
+
+/// What a deadline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Data, a SYN or a FIN may have to be sent again.
+    Retransmit,
+    /// The other end's closed window is to be probed.
+    Probe,
+    /// Nothing has been heard for long: the last segment outstanding may be lost (RFC 8985, section 7).
+    Tail,
+    /// What is missing below SACKed data has had its time to arrive (RFC 8985, section 6.3).
+    Reordering,
+    /// A delayed acknowledgment is due.
+    DelayedAck,
+    /// The end of TIME-WAIT.
+    TimeWait,
 }
 
 /// Events not yet taken.

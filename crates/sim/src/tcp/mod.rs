@@ -3,8 +3,8 @@
 //! Principle: a [`Connection`] is a state machine without clock, socket or memory of the bytes it carries. The stream's
 //! bytes are their own positions, so a segment is a small `Copy` record and a transfer of any size costs a few words.
 //! Everything that decides *when* a segment is sent (windows, timers, acknowledgments, loss recovery, congestion
-//! control) is modelled to the letter of the documents below, because that is what fills or empties the queues of a
-//! network; nothing that only matters to hosts is.
+//! control) is modelled to the letter of the documents below, or as Linux was seen to do it where the settings say so,
+//! because that is what fills or empties the queues of a network; nothing that only matters to hosts is.
 //!
 //! Grammar: [`Connection::handle_segment`] and [`Connection::handle_timeout`] change the state, then
 //! [`Connection::poll_transmit`] and [`Connection::poll_event`] are called until they return `None`, then
@@ -12,22 +12,24 @@
 //! *that* it owes an acknowledgment, not how many, so segments handled in one go without draining would share one
 //! duplicate acknowledgment.
 //!
-//! One file a concern: [`segment`] what travels; `connection` its states; `handshake` what the SYNs settle; `sender` what may be sent and
-//! what an acknowledgment means; `recovery` its answer to loss; `scoreboard` and `ranges` what the receiver is known to
-//! have; `congestion` the window, one file an algorithm; `prr` the window during recovery; `rto` the retransmission
-//! timeout; `receiver` reassembly, acknowledgments and the window it offers.
+//! One file a concern: [`segment`] what travels; `connection` its states; `handshake` what the SYNs settle; `sender` what
+//! may be sent and what an acknowledgment means; `recovery` its answer to loss; `scoreboard` and `ranges` what the
+//! receiver is known to have; `tail` probes of a silent end; `batch` which segments are pushed; `congestion` the window,
+//! one file an algorithm; `prr` the window during recovery; `rto` the retransmission timeout; `receiver` reassembly,
+//! acknowledgments and the window it offers.
 //!
 //! Sources: RFC 9293 (TCP), 5681 (congestion control), 3042 (limited transmit), 6582 (NewReno), 2018 and 6675 (SACK),
-//! 6937 (proportional rate reduction), 9438 (CUBIC), 9406 (HyStart++), 6298 (retransmission timeout), 7323 (window
-//! scaling, timestamps), 6928 (initial window), 3465 (byte counting), 1122 (delayed acknowledgments, silly windows).
+//! 8985 (RACK-TLP), 6937 and 9937 (proportional rate reduction), 9438 (CUBIC), 9406 (HyStart++), 6298 (retransmission
+//! timeout), 7323 (window scaling, timestamps), 6928 (initial window), 3465 (byte counting), 1122 (delayed acknowledgments, silly windows).
 //!
-//! Not modelled: simultaneous open, urgent data, ECN, pacing, path-MTU discovery, RACK-TLP, undoing of a spurious
-//! recovery (D-SACK, Eifel, F-RTO), a receive buffer that grows by itself, checksums, PAWS. Sequence numbers do not wrap
-//! ([`Segment::wire_seq`] gives the 32 bits a wire would show).
+//! Not modelled: simultaneous open, urgent data, ECN, pacing, path-MTU discovery, RACK's reordering window where
+//! reordering was seen, undoing of a spurious fast recovery (D-SACK), a receive buffer that grows by itself, checksums,
+//! PAWS. Sequence numbers do not wrap ([`Segment::wire_seq`] gives the 32 bits a wire would show).
 //!
 //! Floats appear in CUBIC only: additions, multiplications, divisions and `libm::cbrt`, which give the same bits on
 //! every machine.
 
+mod batch;
 mod config;
 mod congestion;
 mod connection;
@@ -41,8 +43,9 @@ mod rto;
 mod scoreboard;
 pub mod segment;
 mod sender;
+mod tail;
 
 pub use config::{AckPolicy, Algorithm, Config, ConfigError, Growth, LossRecovery, RtoConfig, RtoFloor};
-pub use connection::{Connection, State, Timer};
-pub use events::{CloseReason, Event, Stats};
+pub use connection::{Connection, State};
+pub use events::{CloseReason, Event, Stats, Timer};
 pub use segment::Segment;

@@ -41,6 +41,12 @@ impl RangeSet {
         self.ranges.back().map(|&(_, end)| end)
     }
 
+    /// Removes everything.
+    pub(super) fn clear(&mut self) {
+        self.ranges.clear();
+        self.total = 0;
+    }
+
     /// The range that holds `position`.
     pub(super) fn containing(&self, position: u64) -> Option<Range<u64>> {
         let (start, end) = *self.ranges.get(self.first_ending_above(position))?;
@@ -85,6 +91,23 @@ impl RangeSet {
             }
         }
         before - self.total
+    }
+
+    /// Removes the positions of `range`.
+    pub(super) fn remove(&mut self, range: Range<u64>) {
+        let mut at = self.first_ending_above(range.start);
+        while let Some(&(start, end)) = self.ranges.get(at).filter(|held| held.0 < range.end) {
+            self.ranges.remove(at);
+            self.total -= end.min(range.end) - start.max(range.start);
+            if start < range.start {
+                self.ranges.insert(at, (start, range.start));
+                at += 1;
+            }
+            if end > range.end {
+                self.ranges.insert(at, (range.end, end));
+                return;
+            }
+        }
     }
 
     /// How many positions of `range` are in the set.

@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use evenair_units::Instant;
+use evenair_units::{Instant, Span};
 
 use super::config::{AckPolicy, Config, MAX_UNSCALED_WINDOW};
 use super::ranges::RangeSet;
-use super::segment::{MAX_SACK_BLOCKS, SackBlocks};
+use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks};
 
 /// State of the receiving half. `next` is the only position acknowledged; everything below it arrived.
 #[derive(Clone, Debug)]
@@ -32,8 +32,14 @@ pub(super) struct Receiver {
     /// A position in each of the blocks that changed last, most recent first (RFC 2018, section 4).
     recent: [Option<u64>; MAX_SACK_BLOCKS],
     ack: AckState,
-    /// Segments still to be acknowledged one by one at the start.
+    /// Segments still to be acknowledged one by one.
     quick: u32,
+    /// The latest data in order.
+    last_data: Option<Instant>,
+    /// This end's own retransmission timeout.
+    rto: Span,
+    /// This end answers what it receives.
+    interactive: bool,
 }
 
 /// The acknowledgment owed.
@@ -71,9 +77,17 @@ impl Receiver {
             recent: [None; MAX_SACK_BLOCKS],
             ack: AckState::None,
             quick: config.ack.quick,
+            last_data: None,
+            rto: config.rto.initial,
+            interactive: false,
         };
         receiver.open_window();
         receiver
+    }
+
+    /// This end's own retransmission timeout is `rto` now.
+    pub(super) fn set_rto(&mut self, rto: Span) {
+        self.rto = rto;
     }
 
     /// Next position expected.
@@ -113,7 +127,14 @@ impl Receiver {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.ack = AckState::Now;
+            self.interactive = false;
         }
+    }
+
+    /// Data leave: an answer to data that came a moment ago is the sign of a dialogue, whose acknowledgments the next
+    /// answers can carry (Linux's ping-pong mode, until a delayed acknowledgment finds none).
+    pub(super) fn on_data_sent(&mut self, now: Instant) {
+        self.interactive |= self.last_data.is_some_and(|at| now.saturating_since(at) < self.policy.delay);
     }
 
     /// A segment with the acknowledgment leaves.
@@ -136,7 +157,9 @@ impl Receiver {
     }
 
     /// Takes the positions of a segment with data or a FIN (RFC 9293, section 3.10.7.4; RFC 5681, section 4.2).
-    pub(super) fn handle(&mut self, now: Instant, data: Range<u64>, fin: bool) -> Arrival {
+    pub(super) fn handle(&mut self, now: Instant, data: Range<u64>, flags: Flags) -> Arrival {
+        let Flags { fin, psh, .. } = flags;
+        let is_last = psh || data.end - data.start < self.mss;
         if fin && data.end <= self.edge {
             self.fin = Some(data.end);
         }
@@ -149,9 +172,12 @@ impl Receiver {
             self.ack_now();
         } else if data.start <= self.next && end > self.next {
             self.next = end;
-            self.take_in_order(now);
+            self.take_in_order(now, is_last);
         } else if !(fin && self.fin == Some(self.next)) {
-            self.ack_now(); // nothing new: an old segment again, or one beyond the window
+            // Nothing new: an old segment again, or one beyond the window. Linux: the other end is in trouble.
+            self.ack_now();
+            self.quick = self.quick.max(self.policy.quick);
+            self.interactive = false;
         }
         let in_order = self.next - before;
         let finished = self.fin == Some(self.next);
@@ -167,8 +193,12 @@ impl Receiver {
         Arrival { in_order, finished }
     }
 
-    /// Data arrived at `next`: joins what was held behind it, and decides when to acknowledge.
-    fn take_in_order(&mut self, now: Instant) {
+    /// Data arrived at `next`, perhaps the last for now: joins what was held behind it, and decides when to acknowledge.
+    fn take_in_order(&mut self, now: Instant, is_last: bool) {
+        // Linux: after so long a silence the other end may have come down to a small window.
+        if self.last_data.replace(now).is_some_and(|last| now.saturating_since(last) > self.rto) {
+            self.quick = self.quick.max(self.policy.quick);
+        }
         if !self.held.is_empty() {
             if let Some(first) = self.held.first().filter(|first| first.start <= self.next) {
                 self.next = self.next.max(first.end);
@@ -182,7 +212,8 @@ impl Receiver {
             AckState::None => 1,
             AckState::Delayed(waiting, _) => waiting + 1,
         };
-        let at_once = waiting >= self.policy.segments || self.quick > 0;
+        let eager = !self.interactive && (self.quick > 0 || (is_last && self.policy.pushed && self.auto_read));
+        let at_once = eager || waiting >= self.policy.segments;
         self.quick = self.quick.saturating_sub(1);
         self.ack = match self.ack {
             _ if at_once => AckState::Now,
@@ -225,11 +256,12 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
-    use evenair_units::{Bytes, Span};
+    use evenair_units::Bytes;
 
     use super::*;
 
     const MSS: u64 = 1000;
+    const FIN: Flags = Flags { syn: false, ack: true, fin: true, rst: false, psh: false };
 
     fn receiver(config: &Config) -> Receiver {
         Receiver::new(config, MSS as u32, 0, 7)
@@ -243,13 +275,13 @@ mod tests {
     fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
         let mut rx = receiver(&Config::rfc());
         let t0 = Instant::ZERO;
-        assert_eq!(rx.handle(t0, segment(0), false).in_order, MSS);
+        assert_eq!(rx.handle(t0, segment(0), Flags::default()).in_order, MSS);
         assert!(!rx.ack_due());
         assert_eq!(rx.deadline(), Some(t0 + Span::from_millis(200)));
-        rx.handle(t0 + Span::from_millis(10), segment(1), false);
+        rx.handle(t0 + Span::from_millis(10), segment(1), Flags::default());
         assert!(rx.ack_due());
         rx.on_ack_sent();
-        rx.handle(t0, segment(2), false);
+        rx.handle(t0, segment(2), Flags::default());
         rx.handle_timeout(t0 + Span::from_millis(199));
         assert!(!rx.ack_due());
         rx.handle_timeout(t0 + Span::from_millis(200));
@@ -263,7 +295,7 @@ mod tests {
         let mut rx = receiver(&config);
         let due: Vec<bool> = (0..7)
             .map(|n| {
-                rx.handle(Instant::ZERO, segment(n), false);
+                rx.handle(Instant::ZERO, segment(n), Flags::default());
                 let due = rx.ack_due();
                 if due {
                     rx.on_ack_sent();
@@ -275,11 +307,49 @@ mod tests {
     }
 
     #[test]
+    fn what_is_pushed_or_short_is_acknowledged_at_once_where_the_stack_does_so() {
+        let psh = Flags { psh: true, ..Flags::default() };
+        let t = Instant::ZERO;
+        for (pushed, expected) in [(false, [false, true, false]), (true, [true, false, true])] {
+            let mut config = Config::rfc();
+            config.ack.pushed = pushed;
+            let mut rx = receiver(&config);
+            let mut due = |data, flags| {
+                rx.handle(t, data, flags);
+                let due = rx.ack_due();
+                if due {
+                    rx.on_ack_sent();
+                }
+                due
+            };
+            let short = 2 * MSS..2 * MSS + 1;
+            assert_eq!([due(segment(0), psh), due(segment(1), Flags::default()), due(short, psh)], expected);
+        }
+    }
+
+    #[test]
+    fn a_dialogue_carries_its_acknowledgments() {
+        let mut config = Config::rfc();
+        (config.ack.pushed, config.ack.quick) = (true, 16);
+        let mut rx = receiver(&config);
+        rx.handle(Instant::ZERO, 0..10, Flags::default());
+        assert!(rx.ack_due());
+        rx.on_data_sent(Instant::ZERO + Span::from_millis(1));
+        rx.on_ack_sent();
+        rx.handle(Instant::ZERO + Span::from_millis(2), 10..20, Flags::default());
+        assert!(!rx.ack_due(), "an answer may come");
+        rx.handle_timeout(Instant::ZERO + Span::from_millis(202));
+        rx.on_ack_sent();
+        rx.handle(Instant::ZERO + Span::from_millis(203), 20..30, Flags::default());
+        assert!(rx.ack_due(), "none did");
+    }
+
+    #[test]
     fn disorder_and_filled_gaps_are_acknowledged_at_once_with_the_latest_block_first() {
         let mut rx = receiver(&Config::rfc());
         let t = Instant::ZERO;
         let blocks = |rx: &mut Receiver, n| {
-            rx.handle(t, segment(n), false);
+            rx.handle(t, segment(n), Flags::default());
             assert!(rx.ack_due(), "segment {n}");
             rx.on_ack_sent();
             rx.sack_blocks(3).iter(rx.next()).map(|b| (b.start / MSS, b.end / MSS)).collect::<Vec<_>>()
@@ -301,12 +371,12 @@ mod tests {
         let mut rx = receiver(&config);
         for n in 0..4 {
             assert_eq!(rx.window(), (4 - n) * MSS);
-            rx.handle(Instant::ZERO, segment(n), false);
+            rx.handle(Instant::ZERO, segment(n), Flags::default());
         }
         assert_eq!((rx.window(), rx.unread()), (0, 4 * MSS));
         rx.on_ack_sent();
         // Beyond the window: an answer, but no data.
-        assert_eq!(rx.handle(Instant::ZERO, segment(4), false), Arrival::default());
+        assert_eq!(rx.handle(Instant::ZERO, segment(4), Flags::default()), Arrival::default());
         assert!(rx.ack_due());
         rx.on_ack_sent();
         assert_eq!(rx.read(MSS - 1), MSS - 1);
@@ -319,10 +389,10 @@ mod tests {
     fn a_fin_counts_when_all_before_it_is_there() {
         let mut rx = receiver(&Config::rfc());
         let t = Instant::ZERO;
-        assert_eq!(rx.handle(t, segment(1), true), Arrival::default());
-        assert_eq!(rx.handle(t, segment(0), false), Arrival { in_order: 2 * MSS, finished: true });
+        assert_eq!(rx.handle(t, segment(1), FIN), Arrival::default());
+        assert_eq!(rx.handle(t, segment(0), Flags::default()), Arrival { in_order: 2 * MSS, finished: true });
         assert_eq!(rx.next(), 2 * MSS + 1);
-        assert_eq!(rx.handle(t, segment(1), true), Arrival::default(), "the FIN again");
+        assert_eq!(rx.handle(t, segment(1), FIN), Arrival::default(), "the FIN again");
         assert!(rx.ack_due());
     }
 }

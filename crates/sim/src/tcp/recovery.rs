@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use evenair_units::Instant;
+
 use super::config::{Config, LossRecovery};
 use super::congestion::{AckInfo, Window};
 use super::prr::Prr;
@@ -97,13 +99,15 @@ pub(super) struct Recovery {
     prr: Option<Prr>,
     /// The lowest outstanding position at the last timeout.
     timed_out_at: Option<u64>,
+    /// The window and its threshold before the timeout, and when that was, until it is known what it was worth.
+    doubtful: Option<(u64, u64, Instant)>,
 }
 
 impl Recovery {
     /// `sack`: both ends agreed on it. Without, the SACK kinds fall back to NewReno.
     pub(super) fn new(config: &Config, sack: bool) -> Self {
         let kind = match config.recovery {
-            LossRecovery::Sack | LossRecovery::SackPrr if !sack => LossRecovery::NewReno,
+            LossRecovery::Sack | LossRecovery::SackPrr | LossRecovery::Rack if !sack => LossRecovery::NewReno,
             kind => kind,
         };
         Self {
@@ -118,12 +122,45 @@ impl Recovery {
             rescued: false,
             prr: None,
             timed_out_at: None,
+            doubtful: None,
         }
     }
 
     /// SACK blocks are looked at.
     pub(super) fn uses_sack(&self) -> bool {
-        matches!(self.kind, LossRecovery::Sack | LossRecovery::SackPrr)
+        matches!(self.kind, LossRecovery::Sack | LossRecovery::SackPrr | LossRecovery::Rack)
+    }
+
+    /// RACK-TLP is in use (RFC 8985).
+    pub(super) fn is_rack(&self) -> bool {
+        self.kind == LossRecovery::Rack
+    }
+
+    /// Nothing is being repaired.
+    pub(super) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// What was SACKed has had its time to be joined by what is missing below it (RFC 8985, section 6.3): that is lost.
+    /// Whether fast recovery began.
+    pub(super) fn on_reordering_timeout(
+        &mut self,
+        flight: Flight,
+        board: &mut Scoreboard,
+        window: &mut Window,
+    ) -> bool {
+        let begins = self.is_open() && board.sacked() > 0;
+        if begins {
+            self.flight_before_duplicates = flight.size();
+            self.enter_fast(News { delivered: 0, duplicate: true }, 0, flight, board, window);
+        }
+        begins
+    }
+
+    /// A probe of the tail repaired a loss (RFC 8985, section 7.4.2): the window pays for that as for any other.
+    pub(super) fn on_tail_repaired(&mut self, flight: Flight, window: &mut Window) {
+        window.on_congestion(flight.size());
+        window.set(window.ssthresh());
     }
 
     /// Takes an acknowledgment that is already in `board` and `flight`.
@@ -143,18 +180,24 @@ impl Recovery {
                     window.on_ack(ack);
                 }
                 if news.duplicate && self.is_loss(flight, board) {
-                    self.enter_fast(news, flight, board, window);
+                    self.enter_fast(news, ack.acked, flight, board, window);
                     outcome = Outcome { restart_timer: true, entered_fast: true };
                 }
             }
             Phase::Fast if flight.una >= self.recover || (ack.acked > 0 && self.kind == LossRecovery::Reno) => {
                 self.leave_fast(flight, board, window);
             }
-            Phase::Fast if self.uses_sack() => self.continue_with_sack(news, flight, board, window),
+            Phase::Fast if self.uses_sack() => self.continue_with_sack(news, ack.acked, flight, board, window),
             Phase::Fast if ack.acked > 0 => outcome.restart_timer = self.partial_ack(ack.acked, flight, window),
             Phase::Fast if news.duplicate => window.set(window.cwnd() + u64::from(flight.mss)),
             Phase::Fast => {}
             Phase::Loss => {
+                if self.take_back_timeout(ack, flight, board, window) {
+                    return outcome;
+                }
+                if self.is_rack() {
+                    board.mark_lost_by_order(flight.una, flight.nxt);
+                }
                 if ack.acked > 0 {
                     window.on_ack(&AckInfo { limited: true, ..*ack });
                 }
@@ -173,7 +216,10 @@ impl Recovery {
         if self.duplicates == 1 {
             self.flight_before_duplicates = flight.size();
         }
-        if self.uses_sack() {
+        if self.is_rack() {
+            // RFC 8985, section 6.2, step 4: no reordering window once so much is SACKed.
+            board.sacked() >= u64::from(DUP_THRESH) * u64::from(flight.mss)
+        } else if self.uses_sack() {
             // RFC 6675, section 5, steps 1 and 2.
             self.duplicates >= DUP_THRESH || board.is_lost(flight.una, flight.mss)
         } else {
@@ -183,10 +229,11 @@ impl Recovery {
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
-    fn enter_fast(&mut self, news: News, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+    fn enter_fast(&mut self, news: News, acked: u64, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         let outstanding = self.in_network(flight, board, window);
         // What limited transmit sent does not count.
-        window.on_congestion(outstanding.min(self.flight_before_duplicates));
+        let before = if self.is_rack() { u64::MAX } else { self.flight_before_duplicates };
+        window.on_congestion(outstanding.min(before));
         self.phase = Phase::Fast;
         self.recover = flight.nxt;
         self.forced = true;
@@ -201,18 +248,32 @@ impl Recovery {
                 window.set(window.ssthresh());
                 board.mark_lost(flight.mss);
             }
-            LossRecovery::SackPrr => {
+            LossRecovery::SackPrr | LossRecovery::Rack => {
                 self.prr = Some(Prr::new(outstanding));
-                self.continue_with_sack(news, flight, board, window);
+                self.continue_with_sack(news, acked, flight, board, window);
             }
         }
     }
 
-    fn continue_with_sack(&mut self, news: News, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
-        board.mark_lost(flight.mss);
+    fn continue_with_sack(
+        &mut self,
+        news: News,
+        acked: u64,
+        flight: Flight,
+        board: &mut Scoreboard,
+        window: &mut Window,
+    ) {
+        let before = board.pipe(flight.una, flight.nxt);
+        if self.is_rack() {
+            board.mark_lost_by_order(flight.una, flight.nxt);
+        } else {
+            board.mark_lost(flight.mss);
+        }
         if let Some(prr) = &mut self.prr {
             let pipe = board.pipe(flight.una, flight.nxt);
-            let send = prr.on_ack(news.delivered, pipe, window.ssthresh(), u64::from(flight.mss));
+            // RFC 9937: the window grows by more than what arrived where an ACK is cumulative and shows no new loss.
+            let is_safe = self.kind != LossRecovery::Rack || (acked > 0 && pipe == before);
+            let send = prr.on_ack(news.delivered, pipe, window.ssthresh(), u64::from(flight.mss), is_safe);
             window.set(pipe + send);
         }
     }
@@ -239,10 +300,40 @@ impl Recovery {
         board.clear_marks(flight.una);
     }
 
+    /// The first progress after a timeout: if the timestamps say that it answers what was sent before, nothing was lost
+    /// but time, and the window is as it was (the Eifel algorithm, RFC 3522 and 4015, as Linux has it: what CUBIC and
+    /// HyStart knew of the past stays forgotten).
+    fn take_back_timeout(
+        &mut self,
+        ack: &AckInfo,
+        flight: Flight,
+        board: &mut Scoreboard,
+        window: &mut Window,
+    ) -> bool {
+        if ack.acked == 0 {
+            return false;
+        }
+        let Some((cwnd, ssthresh, at)) = self.doubtful.take() else { return false };
+        let is_spurious = ack.rtt.is_some_and(|rtt| rtt > ack.now.saturating_since(at));
+        if is_spurious {
+            window.restore(cwnd, ssthresh);
+            self.phase = Phase::Open;
+            board.clear_marks(flight.una);
+        }
+        is_spurious
+    }
+
     /// The retransmission timer ran out.
-    pub(super) fn on_timeout(&mut self, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+    pub(super) fn on_timeout(&mut self, now: Instant, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+        if self.is_rack() {
+            // A second timeout for the same data is no matter of patience.
+            let is_first = self.timed_out_at != Some(flight.una);
+            self.doubtful = is_first.then(|| (window.cwnd(), window.ssthresh(), now));
+        }
         let outstanding = self.in_network(flight, board, window);
-        window.on_timeout(outstanding, self.timed_out_at != Some(flight.una));
+        // Linux: the loss that fast recovery is at work on was paid for.
+        let is_paid = self.is_rack() && self.phase == Phase::Fast;
+        window.on_timeout(outstanding, !is_paid && self.timed_out_at != Some(flight.una));
         self.timed_out_at = Some(flight.una);
         self.phase = Phase::Loss;
         self.recover = flight.nxt; // RFC 6582, section 3.2, step 4
@@ -257,6 +348,7 @@ impl Recovery {
     /// reduction.
     fn in_network(&self, flight: Flight, board: &Scoreboard, window: &Window) -> u64 {
         match self.phase {
+            _ if self.is_rack() => window.cwnd(),
             Phase::Open => flight.size().min(window.cwnd()),
             Phase::Fast => board.pipe(flight.una, flight.nxt).min(window.ssthresh()),
             Phase::Loss => board.pipe(flight.una, flight.nxt),
@@ -293,7 +385,7 @@ impl Recovery {
         window: &Window,
         exhausted: bool,
     ) -> Option<(Range<u64>, Sent)> {
-        if self.phase != Phase::Fast || !self.uses_sack() {
+        if self.phase != Phase::Fast || !self.uses_sack() || self.is_rack() {
             return None;
         }
         if let Some(hole) = board.next_hole() {
@@ -309,10 +401,14 @@ impl Recovery {
         Some((rescue, Sent::Rescue))
     }
 
-    /// A segment with `len` positions up to `end` was sent.
-    pub(super) fn on_sent(&mut self, kind: Sent, end: u64, len: u64, board: &mut Scoreboard) {
+    /// A piece of the stream was sent, which having been sent up to `nxt`.
+    pub(super) fn on_sent(&mut self, now: Instant, kind: Sent, piece: Range<u64>, nxt: u64, board: &mut Scoreboard) {
+        let (end, len) = (piece.end, piece.end - piece.start);
         if kind == Sent::Again {
             self.forced = false;
+            if self.is_rack() {
+                board.watch(now, piece, nxt);
+            }
             // Without SACK, fast recovery counts by inflating the window, not by the pipe.
             if self.phase == Phase::Loss || self.uses_sack() {
                 board.on_retransmitted(end);

@@ -16,20 +16,47 @@ pub(super) struct RttEstimator {
     config: RtoConfig,
     /// Smoothed round-trip time and its mean deviation, once there is a sample.
     smoothed: Option<(Span, Span)>,
+    /// The smallest sample.
+    min: Option<Span>,
+    /// Linux's deviations.
+    round: Option<Round>,
     /// Timeout without back-off.
     base: Span,
     /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
     backoff: u32,
+    /// The latest sample, until it is asked for.
+    latest: Option<Span>,
+}
+
+/// Deviations of a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// It ends when more than this is acknowledged.
+    end: u64,
+    /// The largest of it so far, four times, and at least the floor.
+    largest: Span,
+    /// What is added to the smoothed time.
+    margin: Span,
 }
 
 impl RttEstimator {
     pub(super) fn new(config: RtoConfig) -> Self {
-        Self { config, smoothed: None, base: config.initial, backoff: 0 }
+        Self { config, smoothed: None, min: None, round: None, base: config.initial, backoff: 0, latest: None }
     }
 
     /// Smoothed round-trip time.
     pub(super) fn srtt(&self) -> Option<Span> {
         self.smoothed.map(|(srtt, _)| srtt)
+    }
+
+    /// The smallest sample.
+    pub(super) fn min(&self) -> Option<Span> {
+        self.min
+    }
+
+    /// The latest sample, once.
+    pub(super) fn take_sample(&mut self) -> Option<Span> {
+        self.latest.take()
     }
 
     /// The timeout now, doubled for every time it ran out (rule 5.5), at most the configured maximum.
@@ -43,10 +70,16 @@ impl RttEstimator {
         self.base.mul_div(1 << doublings.min(40), 1).min(self.config.max)
     }
 
-    /// Takes one sample of the round-trip time.
-    pub(super) fn on_sample(&mut self, rtt: Span) {
+    /// Takes one sample of the round-trip time, with what is acknowledged and what has been sent by now.
+    pub(super) fn on_sample(&mut self, rtt: Span, una: u64, nxt: u64) {
         let (srtt, deviation) = match self.smoothed {
             None => (rtt, rtt / 2), // rule 2.2
+            Some((srtt, deviation)) if self.is_linux() && rtt < srtt => {
+                // Linux: a falling round-trip time, which bears no risk, counts an eighth.
+                let error = srtt.saturating_sub(rtt);
+                let more = error.saturating_sub(deviation) / 32;
+                ((srtt * 7 + rtt) / 8, deviation + more - deviation.saturating_sub(error) / 4)
+            }
             Some((srtt, deviation)) => {
                 // Rule 2.3, the deviation first, with alpha 1/8 and beta 1/4.
                 let error = Span::from_nanos(srtt.as_nanos().abs_diff(rtt.as_nanos()));
@@ -54,11 +87,33 @@ impl RttEstimator {
             }
         };
         self.smoothed = Some((srtt, deviation));
+        self.latest = Some(rtt);
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
         self.base = match self.config.floor {
             RtoFloor::Total(min) => (srtt + deviation * 4).max(min), // rules 2.3, 2.4
-            RtoFloor::AboveSrtt(min) => srtt + (deviation * 4).max(min),
+            RtoFloor::AboveSrtt(min) => srtt + self.margin(min, una, nxt),
         };
         self.backoff = 0;
+    }
+
+    fn is_linux(&self) -> bool {
+        matches!(self.config.floor, RtoFloor::AboveSrtt(_))
+    }
+
+    /// What Linux adds to the smoothed time: four deviations, of which it remembers the largest of each round trip, and
+    /// comes down from an earlier one by a quarter a round trip. With a sample from every ACK the deviation itself
+    /// forgets within a fraction of a round trip.
+    fn margin(&mut self, min: Span, una: u64, nxt: u64) -> Span {
+        let deviation = self.smoothed.map_or(Span::ZERO, |(_, deviation)| deviation * 4);
+        let round =
+            self.round.get_or_insert(Round { end: nxt, largest: deviation.max(min), margin: deviation.max(min) });
+        round.largest = round.largest.max(deviation);
+        round.margin = round.margin.max(round.largest);
+        if una > round.end {
+            round.margin = round.margin.saturating_sub(round.margin.saturating_sub(round.largest) / 4);
+            (round.end, round.largest) = (nxt, min);
+        }
+        round.margin
     }
 
     /// The timer ran out.
@@ -87,10 +142,10 @@ mod tests {
     fn follows_the_recurrences_of_rfc_6298() {
         let mut rto = estimator(RtoFloor::Total(Span::ZERO));
         assert_eq!(rto.rto(), Span::from_secs(1));
-        rto.on_sample(Span::from_millis(100));
+        rto.on_sample(Span::from_millis(100), 0, 0);
         assert_eq!(rto.rto(), Span::from_millis(300), "R + 4 * R/2");
         // RTTVAR = 3/4 * 50 + 1/4 * 80 = 57.5; SRTT = 7/8 * 100 + 1/8 * 180 = 110; RTO = 110 + 230.
-        rto.on_sample(Span::from_millis(180));
+        rto.on_sample(Span::from_millis(180), 0, 0);
         assert_eq!(rto.srtt(), Some(Span::from_millis(110)));
         assert_eq!(rto.rto(), Span::from_millis(340));
     }
@@ -99,12 +154,35 @@ mod tests {
     fn the_floor_applies_to_the_sum_or_to_the_deviation() {
         let steady = |floor| {
             let mut rto = estimator(floor);
-            (0..200).for_each(|_| rto.on_sample(Span::from_millis(300)));
+            (0..200).for_each(|n| rto.on_sample(Span::from_millis(300), n, n + 1));
             rto.rto()
         };
         assert_eq!(steady(RtoFloor::Total(Span::from_millis(1000))), Span::from_millis(1000));
         assert_eq!(steady(RtoFloor::Total(Span::from_millis(200))), Span::from_millis(300));
-        assert_eq!(steady(RtoFloor::AboveSrtt(Span::from_millis(200))), Span::from_millis(500));
+        let linux = steady(RtoFloor::AboveSrtt(Span::from_millis(200)));
+        assert_eq!(linux.as_micros(), 500_000, "but for the last nanoseconds of what it forgets by quarters");
+    }
+
+    #[test]
+    fn linux_remembers_the_largest_deviation_of_a_round_trip_and_forgets_it_slowly() {
+        let mut rto = estimator(RtoFloor::AboveSrtt(Span::from_millis(200)));
+        let mut rounds = |first: u64, count: u64, ms: u64| {
+            for round in first..first + count {
+                // Ten samples a round trip.
+                (0..10).for_each(|n| rto.on_sample(Span::from_millis(ms), 10 * round + n, 10 * round + n + 10));
+            }
+            rto.rto().as_secs_f64()
+        };
+        assert!((rounds(0, 100, 1000) - 1.2).abs() < 0.01);
+        // A round trip that is half a second longer: eight samples later the mean has come there, and RFC 6298's
+        // deviation is small again.
+        let after_rise = rounds(100, 3, 1500);
+        assert!((1.9..2.6).contains(&after_rise), "{after_rise}");
+        let later = rounds(103, 30, 1500);
+        assert!((later - 1.7).abs() < 0.02, "{later}");
+        // What falls bears no risk.
+        let after_fall = rounds(133, 1, 1000);
+        assert!(after_fall < 1.7, "{after_fall}");
     }
 
     #[test]
@@ -118,7 +196,7 @@ mod tests {
             })
             .collect();
         assert_eq!(seen, [1, 2, 4, 8, 16, 32, 60, 60]);
-        rto.on_sample(Span::from_millis(10));
+        rto.on_sample(Span::from_millis(10), 0, 0);
         assert_eq!(rto.rto(), Span::from_secs(1));
     }
 

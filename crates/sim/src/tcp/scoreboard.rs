@@ -4,8 +4,16 @@
 //! is not SACKed is lost as well (`lost_edge`), and holes are sent again from the lowest up (`high_rxt`). With the SACKed
 //! bytes below each edge counted as they come, the pipe is four additions. A timeout is the case where everything is
 //! lost, and go-back-N without SACK the case where nothing is ever SACKed.
+//!
+//! RACK (RFC 8985) asks a third question: was what was sent again lost again? It was if something has arrived that was
+//! sent later. The segments sent again are kept in the order of sending for that, each with the position up to which the
+//! stream had been sent by then, which orders it among first transmissions as well. Order stands for the RFC's times:
+//! nothing on the way overtakes (its reordering window is for those who saw that happen).
 
+use std::collections::VecDeque;
 use std::ops::Range;
+
+use evenair_units::Instant;
 
 use super::ranges::RangeSet;
 
@@ -23,6 +31,20 @@ pub(super) struct Scoreboard {
     high_rxt: u64,
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
+    /// Sent again and not known to have arrived or to be lost, in the order of sending. RACK only.
+    again: VecDeque<Again>,
+    /// Sent again and lost again. RACK only.
+    lost_again: RangeSet,
+}
+
+/// A segment sent again.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    start: u64,
+    end: u64,
+    /// All below had been sent by then.
+    nxt: u64,
+    at: Instant,
 }
 
 impl Scoreboard {
@@ -39,6 +61,9 @@ impl Scoreboard {
     pub(super) fn record(&mut self, block: Range<u64>) -> u64 {
         self.sacked_below_lost += self.news_below(self.lost_edge, &block);
         self.sacked_below_rxt += self.news_below(self.high_rxt, &block);
+        if !self.lost_again.is_empty() {
+            self.lost_again.remove(block.clone());
+        }
         self.sacked.insert(block)
     }
 
@@ -53,6 +78,7 @@ impl Scoreboard {
 
     /// The cumulative acknowledgment moves to `una`; returns how many bytes below it had been SACKed before.
     pub(super) fn advance(&mut self, una: u64) -> u64 {
+        self.lost_again.remove_below(una);
         let removed = self.sacked.remove_below(una);
         for (edge, below) in
             [(&mut self.lost_edge, &mut self.sacked_below_lost), (&mut self.high_rxt, &mut self.sacked_below_rxt)]
@@ -70,6 +96,8 @@ impl Scoreboard {
     pub(super) fn clear_marks(&mut self, una: u64) {
         (self.lost_edge, self.sacked_below_lost) = (una, 0);
         (self.high_rxt, self.sacked_below_rxt) = (una, 0);
+        self.again.clear();
+        self.lost_again.clear();
     }
 
     /// A timeout: everything sent up to `nxt` and not SACKed is lost, and nothing was sent again yet.
@@ -80,7 +108,33 @@ impl Scoreboard {
 
     /// Moves the lost edge to what the SACKed blocks show.
     pub(super) fn mark_lost(&mut self, mss: u32) {
-        let edge = self.shown_lost(mss);
+        self.mark_lost_below(self.shown_lost(mss));
+    }
+
+    /// RACK, section 6.2, steps 2 to 5: what was sent before something that has arrived is lost. `nxt` is as far as the
+    /// stream has been sent.
+    pub(super) fn mark_lost_by_order(&mut self, una: u64, nxt: u64) {
+        let high = self.high_sacked().unwrap_or(una);
+        let arrived = |again: &Again| again.start < una || self.sacked.containing(again.start).is_some();
+        // What was sent again before the last one that arrived, or before a first transmission that did, is lost.
+        let known = self.again.iter().rposition(&arrived).map_or(0, |last| last + 1);
+        let known = known.max(self.again.partition_point(|again| again.nxt < high));
+        let mut edge = self.sacked.iter_down().next().map_or(0, |block| block.start);
+        for again in self.again.drain(..known) {
+            if arrived(&again) {
+                edge = edge.max(again.nxt.min(nxt));
+            } else {
+                let mut from = again.start;
+                while let Some(hole) = self.sacked.gap(from, again.end) {
+                    from = hole.end;
+                    self.lost_again.insert(hole);
+                }
+            }
+        }
+        self.mark_lost_below(edge);
+    }
+
+    fn mark_lost_below(&mut self, edge: u64) {
         if edge > self.lost_edge {
             self.sacked_below_lost += self.sacked.covered(self.lost_edge..edge);
             self.lost_edge = edge;
@@ -106,7 +160,19 @@ impl Scoreboard {
         0
     }
 
-    /// A hole from `start` up to `end` was sent again.
+    /// A segment of a hole, up to `end`, was sent again for RACK to watch, the stream having been sent up to `nxt`.
+    pub(super) fn watch(&mut self, now: Instant, segment: Range<u64>, nxt: u64) {
+        self.lost_again.remove(segment.clone());
+        self.again.push_back(Again { start: segment.start, end: segment.end, nxt, at: now });
+    }
+
+    /// When the segment at `position` was last sent again, if it was and is still under way.
+    pub(super) fn sent_again_at(&self, position: u64) -> Option<Instant> {
+        let of_it = self.again.iter().find(|again| (again.start..again.end).contains(&position));
+        of_it.map(|again| again.at)
+    }
+
+    /// A hole was sent again up to `end`.
     pub(super) fn on_retransmitted(&mut self, end: u64) {
         if end > self.high_rxt {
             self.sacked_below_rxt += self.sacked.covered(self.high_rxt..end);
@@ -114,8 +180,11 @@ impl Scoreboard {
         }
     }
 
-    /// The lowest bytes that are lost and not yet sent again (NextSeg, rule 1).
+    /// The lowest bytes that are lost and not yet sent again (NextSeg, rule 1), or lost again.
     pub(super) fn next_lost(&self) -> Option<Range<u64>> {
+        if let Some(lost) = self.lost_again.first() {
+            return Some(lost);
+        }
         self.sacked.gap(self.high_rxt, self.lost_edge)
     }
 
@@ -134,7 +203,12 @@ impl Scoreboard {
     pub(super) fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let first_time = nxt - self.lost_edge.max(una) - (self.sacked.total() - self.sacked_below_lost);
         let again = self.high_rxt.max(una) - una - self.sacked_below_rxt;
-        first_time + again
+        first_time + again - self.lost_again.total()
+    }
+
+    /// Bytes SACKed.
+    pub(super) fn sacked(&self) -> u64 {
+        self.sacked.total()
     }
 }
 

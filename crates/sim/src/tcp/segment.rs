@@ -47,6 +47,8 @@ pub struct Flags {
     pub fin: bool,
     /// Aborts the connection.
     pub rst: bool,
+    /// The sender has no more to send just now (RFC 9293, section 3.9.1.2).
+    pub psh: bool,
 }
 
 /// Options that only a SYN carries.
@@ -172,7 +174,7 @@ mod tests {
         ack: 1,
         len: 1448,
         window: 1000,
-        flags: Flags { syn: false, ack: true, fin: false, rst: false },
+        flags: Flags { syn: false, ack: true, fin: false, rst: false, psh: false },
         syn: None,
         timestamps: None,
         sack: SackBlocks::NONE,

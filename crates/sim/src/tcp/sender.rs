@@ -8,17 +8,21 @@ use std::ops::Range;
 
 use evenair_units::{Instant, Span};
 
+use super::batch::{self, Batch};
 use super::config::Config;
 use super::congestion::{AckInfo, Window};
-use super::connection::Timer;
-use super::events::Stats;
+use super::events::{Stats, Timer};
 use super::recovery::{Choice, Flight, News, Recovery, Sent};
 use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::Segment;
+use super::tail::Tail;
 
 /// The first position of the stream's data: the SYN is position 0.
 const FIRST: u64 = 1;
+
+/// The longest that a receiver of a single segment is taken to wait before it acknowledges (RFC 8985, section 7.2).
+const ACK_DELAY: Span = Span::from_millis(200);
 
 /// Where an application ends that never ends.
 const ENDLESS: u64 = u64::MAX / 2;
@@ -51,6 +55,9 @@ pub(super) struct Sender {
     /// Probes of a closed window in a row.
     probes: u32,
     probe_due: bool,
+    tail: Tail,
+    /// See [`Config::push_batches`].
+    batch: Option<Batch>,
 }
 
 /// The window the other end offers.
@@ -67,11 +74,12 @@ struct PeerWindow {
 }
 
 /// A piece of the stream to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) seq: u64,
     pub(super) len: u32,
     pub(super) fin: bool,
+    pub(super) psh: bool,
 }
 
 /// What an acknowledgment did, for the connection.
@@ -107,6 +115,8 @@ impl Sender {
             retries: 0,
             probes: 0,
             probe_due: false,
+            tail: Tail::default(),
+            batch: config.push_batches.then(Batch::default),
         }
     }
 
@@ -198,9 +208,12 @@ impl Sender {
         let (mut known, mut rtt) = (0, None);
         if acked > 0 {
             self.una = segment.ack;
+            self.tail.on_acked(self.una);
             known = self.board.advance(self.una);
             rtt = self.sample(now, stamp_rtt);
             (self.retries, self.probes) = (0, 0);
+        } else if sacked > 0 {
+            self.sample_sack(now);
         }
         let duplicate = if self.recovery.uses_sack() {
             sacked > 0
@@ -208,20 +221,25 @@ impl Sender {
             acked == 0 && outstanding && segment.seq_len() == 0 && same_window
         };
 
-        let srtt = self.rtt.srtt();
+        let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         let (una, nxt, limited) = (self.una, self.nxt, self.cwnd_limited);
-        let ack = AckInfo { now, acked, una, nxt, rtt, srtt, limited };
-        let news = News { delivered: acked - known + sacked, duplicate };
+        let delivered = acked - known + sacked;
+        let ack = AckInfo { now, acked, delivered, una, nxt, rtt, srtt, min_rtt, limited };
+        let news = News { delivered, duplicate };
         let flight = self.flight();
         let outcome = self.recovery.on_ack(&ack, news, flight, &mut self.board, &mut self.window);
         stats.fast_recoveries += u64::from(outcome.entered_fast);
+        if self.tail.take_answer(una, !self.recovery.is_open(), now, stamp_rtt) {
+            self.recovery.on_tail_repaired(flight, &mut self.window);
+        }
         if una == nxt {
             if acked > 0 {
                 self.timer = None; // RFC 6298, rule 5.2
             }
         } else if outcome.restart_timer {
-            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit)); // rule 5.3
+            self.timer = Some(self.loss_timer(now, now + self.rtt.rto())); // rule 5.3
         }
+        self.arm_reordering(now);
         Progress {
             drained: acked > 0 && una >= self.limit && una - acked < self.limit,
             fin_acked: self.closing && una > self.limit,
@@ -248,23 +266,50 @@ impl Sender {
             }
             _ => return None,
         };
-        self.rtt.on_sample(rtt);
+        self.rtt.on_sample(rtt, self.una, self.nxt);
         Some(rtt)
     }
 
+    /// The sample that a SACK gives of what was sent last and only once, where the times of sending are known: in a long
+    /// recovery there is no other (Linux).
+    fn sample_sack(&mut self, now: Instant) {
+        let high = self.board.high_sacked().filter(|&high| high > self.board.high_rxt());
+        let Some(at) = high.and_then(|high| self.tail.sent_at(high)) else { return };
+        self.rtt.on_sample(now.saturating_since(at), self.una, self.nxt);
+        // What left before the first hole was sent again says nothing against that: it gets its time.
+        let again = self.board.sent_again_at(self.una);
+        if again.is_some_and(|again| at < again) && self.timer.is_some_and(|(_, timer)| timer == Timer::Retransmit) {
+            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
+        }
+    }
+
     /// The retransmission or the probe timer may have run out. Returns how often it did in a row, if it did.
-    pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<u32> {
+    pub(super) fn handle_timeout(&mut self, now: Instant, stats: &mut Stats) -> Option<u32> {
         let (_, timer) = self.timer.filter(|&(at, _)| at <= now)?;
         self.timer = None;
-        if timer == Timer::Probe {
-            self.probes += 1;
-            self.probe_due = true;
-            return None;
+        let flight = self.flight();
+        match timer {
+            Timer::Probe => {
+                self.probes += 1;
+                self.probe_due = true;
+                return None;
+            }
+            Timer::Tail => {
+                self.tail.ask();
+                return None;
+            }
+            Timer::Reordering => {
+                let begins = self.recovery.on_reordering_timeout(flight, &mut self.board, &mut self.window);
+                stats.fast_recoveries += u64::from(begins);
+                self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
+                return None;
+            }
+            _ => {}
         }
         self.retries += 1;
         self.timed = None;
-        let flight = self.flight();
-        self.recovery.on_timeout(flight, &mut self.board, &mut self.window);
+        self.tail.forget();
+        self.recovery.on_timeout(now, flight, &mut self.board, &mut self.window);
         self.rtt.on_timeout();
         Some(self.retries)
     }
@@ -272,6 +317,9 @@ impl Sender {
     /// The next piece to send, of at most `room` bytes of payload.
     pub(super) fn next_chunk(&mut self, now: Instant, room: u32, stats: &mut Stats) -> Option<Chunk> {
         let flight = self.flight();
+        if let Some(probe) = self.tail_probe(now, room) {
+            return Some(self.emit(now, probe.0, room, probe.1, stats));
+        }
         match self.recovery.choose(flight, &self.board, &self.window) {
             Choice::Again(hole) => return Some(self.emit(now, hole, room, Sent::Again, stats)),
             Choice::Wait => {
@@ -317,11 +365,52 @@ impl Sender {
         if self.idle_restart && self.una == self.nxt && now.saturating_since(self.last_sent) > self.rtt.rto() {
             self.window.on_idle();
         }
-        if self.pipe() + len > self.window.cwnd() + self.recovery.allowance(self.mss) {
+        if !self.fits_cwnd(len) {
             self.cwnd_limited = true;
             return None;
         }
         Some(self.nxt..self.nxt + len + u64::from(fin && len == waiting))
+    }
+
+    /// The timer that runs while something is outstanding: the retransmission timer for `rto_at`, or before that a probe
+    /// of the tail, while all seems well (RFC 8985, section 7.2).
+    fn loss_timer(&self, now: Instant, rto_at: Instant) -> (Instant, Timer) {
+        let quiet = self.recovery.is_rack() && self.recovery.is_open() && self.board.sacked() == 0;
+        match self.rtt.srtt().filter(|_| quiet && !self.tail.is_probed()) {
+            Some(srtt) => {
+                // The receiver of a single segment may wait for another.
+                let is_single = self.nxt - self.una <= u64::from(self.mss);
+                let patience = srtt * 2 + if is_single { ACK_DELAY } else { Span::ZERO };
+                ((now + patience).min(rto_at), Timer::Tail)
+            }
+            None => (rto_at, Timer::Retransmit),
+        }
+    }
+
+    /// What little is SACKed gets a moment to be joined by what is missing (RFC 8985, section 6.2, step 4).
+    fn arm_reordering(&mut self, now: Instant) {
+        let is_waiting = self.recovery.is_rack() && self.recovery.is_open() && self.board.sacked() > 0;
+        if is_waiting && self.timer.is_none_or(|(_, timer)| timer != Timer::Reordering) {
+            let moment = self.rtt.min().unwrap_or(Span::ZERO) / 4;
+            self.timer = Some((now + moment, Timer::Reordering));
+        }
+    }
+
+    /// A probe of the tail, if one is due: new data, or the last segment again (RFC 8985, section 7.3). It looks at no
+    /// congestion window.
+    fn tail_probe(&mut self, now: Instant, room: u32) -> Option<(Range<u64>, Sent)> {
+        if !self.tail.take_due() || self.una == self.nxt {
+            return None;
+        }
+        let len = u64::from(room.min(self.mss));
+        let new = len.min(self.limit.saturating_sub(self.nxt));
+        let probe = if new > 0 && self.nxt + new <= self.edge() {
+            (self.nxt..self.nxt + new, Sent::New)
+        } else {
+            (self.una.max(self.nxt - len.min(self.nxt))..self.nxt, Sent::Rescue)
+        };
+        self.tail.on_probed(self.nxt.max(probe.0.end), probe.1 == Sent::Rescue, now);
+        Some(probe)
     }
 
     /// The closed window is probed from time to time (RFC 9293, section 3.8.6.1).
@@ -346,6 +435,9 @@ impl Sender {
         let end = seq + len + u64::from(fin);
         if kind == Sent::New {
             self.nxt = end;
+            if self.recovery.is_rack() {
+                self.tail.on_sent(end, now);
+            }
             if !self.stamped && self.timed.is_none() {
                 self.timed = Some((end, now));
             }
@@ -353,12 +445,45 @@ impl Sender {
             stats.retransmissions += 1;
             self.timed = None; // Karn: what is acknowledged next may be this one
         }
-        self.recovery.on_sent(kind, end, end - seq, &mut self.board);
+        self.recovery.on_sent(now, kind, seq..end, self.nxt, &mut self.board);
         self.last_sent = now;
-        if self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmit) {
-            self.timer = Some((now + self.rtt.rto(), Timer::Retransmit)); // RFC 6298, rule 5.1
+        // RFC 9293, section 3.9.1.2: at the end of what was written; PSH has no meaning without data.
+        let psh = len > 0 && (seq + len == self.limit || (kind == Sent::New && self.ends_batch(now, room)));
+        // Linux: the first segment outstanding gets its time whenever it is sent again.
+        let is_head_again = kind == Sent::Again && seq == self.una && self.recovery.is_rack();
+        if is_head_again || self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmit) {
+            // RFC 6298, rule 5.1; a probe of the tail waits no longer than the timeout of the first segment outstanding.
+            let rto = self.rtt.rto();
+            let head = self.tail.head_sent_at().filter(|&at| kind == Sent::New && at + rto > now);
+            let from = head.filter(|_| !self.tail.is_probed()).unwrap_or(now);
+            self.timer = Some(self.loss_timer(now, from + rto));
         }
-        Chunk { seq, len: len as u32, fin }
+        Chunk { seq, len: len as u32, fin, psh }
+    }
+
+    /// New data was sent: whether it is the last of several segments that leave together.
+    fn ends_batch(&mut self, now: Instant, room: u32) -> bool {
+        if self.batch.is_none() {
+            return false;
+        }
+        let more = self.has_room_for(u64::from(room.min(self.mss)).min(self.limit - self.nxt));
+        let largest = batch::largest(&self.window, &self.rtt, u64::from(self.mss));
+        self.batch.as_mut().is_some_and(|batch| batch.ends(now, more, largest))
+    }
+
+    /// Whether `len` more bytes, if any, fit into all windows.
+    fn has_room_for(&self, len: u64) -> bool {
+        len > 0 && self.nxt + len <= self.edge() && self.fits_cwnd(len)
+    }
+
+    /// The first position that the offered window or the send buffer keeps back.
+    fn edge(&self) -> u64 {
+        self.peer.edge.min(self.una + self.send_buffer)
+    }
+
+    /// Whether the congestion window lets `len` more bytes go.
+    fn fits_cwnd(&self, len: u64) -> bool {
+        self.pipe() + len <= self.window.cwnd() + self.recovery.allowance(self.mss)
     }
 }
 

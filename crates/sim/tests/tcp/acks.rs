@@ -22,7 +22,20 @@ fn acks(config: &Config) -> u64 {
 fn one_ack_for_two_segments_or_for_each() {
     assert_eq!(acks(&Config::ns3().without_delayed_ack()), SEGMENTS);
     assert_eq!(acks(&Config::ns3()), SEGMENTS / 2);
-    assert_eq!(acks(&Config::linux()), 16 + (SEGMENTS - 16) / 2, "sixteen quick ones");
+    let mut linux = Config { push_batches: false, ..Config::linux() };
+    linux.ack.pushed = false;
+    assert_eq!(acks(&linux), 16 + (SEGMENTS - 16) / 2, "sixteen quick ones");
+}
+
+#[test]
+fn what_linux_pushes_linux_acknowledges_at_once() {
+    // In slow start each ACK releases three or four segments, of which the last has PSH.
+    let (all, half) = (SEGMENTS, 16 + (SEGMENTS - 16) / 2);
+    let linux = acks(&Config::linux());
+    assert!(half + 20 < linux && linux < all, "{linux}");
+    let mut patient = Config::linux();
+    patient.ack.pushed = false;
+    assert_eq!(acks(&patient), half, "PSH alone changes nothing");
 }
 
 #[test]

@@ -43,14 +43,17 @@ fn config() -> impl Strategy<Value = Config> {
         Just(LossRecovery::Reno),
         Just(LossRecovery::NewReno),
         Just(LossRecovery::Sack),
-        Just(LossRecovery::SackPrr)
+        Just(LossRecovery::SackPrr),
+        Just(LossRecovery::Rack)
     ];
     let algorithm = prop_oneof![
         Just(Algorithm::Reno),
         Just(Algorithm::Cubic { fast_convergence: true, hystart: true }),
-        Just(Algorithm::Cubic { fast_convergence: false, hystart: false })
+        Just(Algorithm::Cubic { fast_convergence: false, hystart: false }),
+        Just(Algorithm::LinuxCubic { hystart: true })
     ];
-    let growth = prop_oneof![Just(Growth::PerAck), (1..5u32).prop_map(|limit| Growth::Bytes { limit })];
+    let growth =
+        prop_oneof![Just(Growth::PerAck), (1..5u32).prop_map(|limit| Growth::Bytes { limit }), Just(Growth::Delivered)];
     (recovery, algorithm, growth, any::<[bool; 4]>(), 1..4u32, 1_500..200_000u64, 100..1_460u16).prop_map(
         |(recovery, algorithm, growth, [timestamps, scaling, limited, idle], acks, buffer, mss)| {
             let mut config = Config {

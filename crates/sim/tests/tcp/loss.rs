@@ -245,3 +245,91 @@ fn reordering_below_three_segments_is_not_loss() {
         assert_eq!(net.a().stats().retransmissions, 0, "{recovery:?}");
     }
 }
+
+/// Kernel-like recovery over a path on which nothing else differs from the other tests'.
+fn rack() -> Config {
+    Config { recovery: LossRecovery::Rack, timestamps: true, ..Config::ns3().without_delayed_ack() }
+}
+
+#[test]
+fn rack_finds_what_was_lost_when_sent_again() {
+    for (recovery, timeouts) in [(LossRecovery::Rack, 0), (LossRecovery::SackPrr, 1)] {
+        let config = Config { recovery, ..rack() }.with_window(Bytes(60 * MSS));
+        let mut net = Net::new(&config).path(BitRate::from_mbps(100), Span::from_millis(50), 10_000);
+        net.a().write_endlessly();
+        net.run_for(Span::from_secs(2));
+        let next = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
+        let payload = net.a().segment_payload().0;
+        // Three segments, of which the second is lost twice.
+        let [first, second, third] = [0, 3, 6].map(|n| next + n * payload);
+        net = net.lose_once(vec![first, second, second, third]);
+        net.run_for(Span::from_secs(3));
+        let stats = *net.ends[0].stats();
+        assert!(net.ends[0].acknowledged().0 > third + 100 * payload, "{recovery:?}: {stats:?}");
+        assert_eq!(stats.timeouts, timeouts, "{recovery:?}: {stats:?}");
+        if recovery == LossRecovery::Rack {
+            assert_eq!((stats.retransmissions, stats.fast_recoveries), (4, 1), "nothing in vain");
+        }
+    }
+}
+
+#[test]
+fn rack_needs_no_three_duplicates() {
+    // Five segments, the first lost, and no more to send: four duplicates. Of three, the second lost: one.
+    for (segments, lost) in [(5, 0), (3, 1)] {
+        let mut net = Net::new(&rack());
+        let payload = MSS - 12;
+        net = net.lose_once(vec![1 + lost * payload]);
+        net.a().write(Bytes(segments * payload));
+        net.run_while(Span::from_secs(5), |net| net.received_by_b() < segments * payload);
+        let stats = *net.ends[0].stats();
+        assert_eq!((stats.timeouts, stats.retransmissions), (0, 1), "{stats:?}");
+        // Handshake, flight, a quarter of the round-trip time, the segment again.
+        assert!(net.now < Instant::ZERO + Span::from_millis(100 + 100 + 25 + 51), "{:?}", net.now);
+    }
+}
+
+#[test]
+fn a_lost_tail_is_probed_before_the_timer() {
+    let payload = MSS - 12;
+    for lost in [vec![9], vec![7, 8, 9]] {
+        let mut config = rack();
+        config.rto.floor = RtoFloor::AboveSrtt(Span::from_secs(1));
+        let positions = lost.iter().map(|n| 1 + n * payload).collect();
+        let mut net = Net::new(&config).lose_once(positions);
+        net.a().write(Bytes(10 * payload));
+        net.run_while(Span::from_secs(5), |net| net.received_by_b() < 10 * payload);
+        net.run_for(Span::from_millis(200));
+        let stats = *net.ends[0].stats();
+        assert_eq!((stats.timeouts, stats.retransmissions), (0, lost.len() as u64), "{stats:?}");
+        // Two round-trip times after the last acknowledgment, and 200 ms where a single segment may be waiting for its
+        // acknowledgment; then half of one for the probe, or another one where SACK shows what else is missing.
+        assert!(net.now < Instant::ZERO + Span::from_millis(200 + 400 + 50 + 100 + 200), "{:?}", net.now);
+        // A loss is a loss, whoever repairs it.
+        assert!(net.a().ssthresh().is_some());
+    }
+}
+
+/// Whether window and threshold are what they were, or more, after nearly a second of silent air: what was sent then
+/// arrives late, but it arrives.
+fn outlives_a_silence(recovery: LossRecovery) -> bool {
+    let mut config = Config { recovery, ..rack() }.with_window(Bytes(40 * MSS));
+    config.rto.floor = RtoFloor::AboveSrtt(Span::from_millis(200));
+    let mut net = Net::new(&config).path(BitRate::from_mbps(100), Span::from_millis(50), 10_000);
+    net.a().write_endlessly();
+    net.run_for(Span::from_secs(2));
+    let (before, threshold) = (net.a().cwnd(), net.a().ssthresh());
+    net.lanes[0].delay = Span::from_millis(950);
+    net.run_for(Span::from_millis(900));
+    net.lanes[0].delay = Span::from_millis(50);
+    net.run_for(Span::from_secs(2));
+    let stats = *net.ends[0].stats();
+    assert!(stats.timeouts >= 1, "{stats:?}");
+    net.a().cwnd() >= before && net.a().ssthresh() == threshold
+}
+
+#[test]
+fn a_needless_timeout_is_taken_back() {
+    assert!(outlives_a_silence(LossRecovery::Rack));
+    assert!(!outlives_a_silence(LossRecovery::SackPrr), "it has no undoing, so the silence is one that hurts");
+}

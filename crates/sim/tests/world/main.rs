@@ -1,6 +1,13 @@
 //! The simulator as a whole, against an independent simulator, published findings and its own laws.
 
 mod adwiser;
+mod hidden;
 mod laws;
+mod measures;
 mod ns3;
+mod queues;
+mod radio;
 mod rate_control;
+mod settings;
+mod standing;
+mod traffic;

@@ -13,7 +13,7 @@ use evenair_units::Bytes;
 /// One run's phase "all", from 10 s to the end.
 fn phase(text: &str, seed: u32, tcp: &Config) -> PhaseResult {
     let scenario = Scenario::parse_with(text, "ns3.toml", &[("seed", &seed.to_string())]).expect("a sound scenario");
-    let options = SimOptions { tcp: Some(tcp.clone()) };
+    let options = SimOptions { tcp: Some(tcp.clone()), ..SimOptions::default() };
     let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
     result.phases.into_iter().next().expect("there is a phase")
 }
@@ -146,4 +146,26 @@ fn mixed_rates() {
     let fast = dot11a(&[("fast", 3, 54)]);
     let got = mean(&fast, 3, &Config::ns3(), |phase| phase.total_goodput_mbps);
     close("D, n = 3, all at 54", got, 25.03, 5.0);
+}
+
+/// 802.11g with EDCA at 54 Mb/s: one TCP download beside calls of G.711 both ways in AC_VO, best effort without TXOPs.
+/// Every call's station is its own. Bounds are those of TCP totals.
+#[test]
+fn calls_beside_a_download() {
+    for (calls, goodput) in [(0, 24.36), (10, 20.35)] {
+        let mut more = stations("sta", 1, 54) + &bulk("down", "sta");
+        if calls > 0 {
+            more += &stations("phone", calls, 54);
+            more += "[[voip]]\nname = \"call\"\nstations = [\"phone\"]\nserver = \"server\"\ndscp = \"EF\"\n\
+                     stagger = \"1.7 ms\"\n";
+        }
+        let text = dot11b(60, 200, 1, &more)
+            .replace("802.11b", "802.11g")
+            .replace("[\"1 Mb/s\", \"2 Mb/s\"]", "[\"6 Mb/s\", \"12 Mb/s\", \"24 Mb/s\"]")
+            .replace("[lan]", "edca = true\n[radio.ac.be]\ntxop = \"0 us\"\n[lan]");
+        let got = mean(&text, 3, &Config::ns3(), |phase| {
+            phase.flows.iter().filter(|flow| flow.app.starts_with("down")).map(|flow| flow.goodput_mbps).sum()
+        });
+        close(&format!("E, k = {calls}"), got, goodput, 5.0);
+    }
 }

@@ -54,7 +54,7 @@ to = "300 s"
     let scenario = Scenario::parse(&text, "rate-control.toml").expect("a sound scenario");
     let config = Config { recovery: LossRecovery::NewReno, ..Config::ns3() };
     let tcp = config.with_window(Bytes(43 * 1460)).without_delayed_ack();
-    run_with(&scenario, &SimOptions { tcp: Some(tcp) }, |_| ()).expect("it can be simulated")
+    run_with(&scenario, &SimOptions { tcp: Some(tcp), ..SimOptions::default() }, |_| ()).expect("it can be simulated")
 }
 
 fn phase(result: &RunResult) -> &PhaseResult {

@@ -6,13 +6,13 @@
 use evenair_units::{Instant, Span};
 
 /// Steepness of the curve in segments per second cubed (section 5).
-const C: f64 = 0.4;
+pub(super) const C: f64 = 0.4;
 
-/// What is left of the window at loss (section 4.6).
-const BETA: f64 = 0.7;
+/// What is left of the window at loss (section 4.6; Linux has 717/1024).
+pub(super) const BETA: f64 = 0.7;
 
 /// Segments a round trip of a Reno that would take the same share (section 4.3).
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// State of CUBIC.
 #[derive(Clone, Debug)]

@@ -89,7 +89,17 @@ mod tests {
             *una += 1;
             let nxt = *una + 10;
             let rtt = Some(Span::from_millis(rtt_ms));
-            let ack = AckInfo { now: Instant::ZERO, acked: 1, una: *una, nxt, rtt, srtt: rtt, limited: true };
+            let ack = AckInfo {
+                now: Instant::ZERO,
+                acked: 1,
+                delivered: 1,
+                una: *una,
+                nxt,
+                rtt,
+                srtt: rtt,
+                min_rtt: rtt,
+                limited: true,
+            };
             taken = hystart.slow_start_step(&ack, 400);
         }
         taken

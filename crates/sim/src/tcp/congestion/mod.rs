@@ -5,12 +5,14 @@
 
 mod cubic;
 mod hystart;
+mod linux;
 mod reno;
 
 use evenair_units::{Instant, Span};
 
 use self::cubic::Cubic;
 use self::hystart::HyStart;
+use self::linux::LinuxCubic;
 use self::reno::Reno;
 use super::config::{Algorithm, Config, Growth};
 
@@ -20,6 +22,8 @@ pub(super) struct AckInfo {
     pub(super) now: Instant,
     /// Bytes newly acknowledged.
     pub(super) acked: u64,
+    /// Bytes that are known to have arrived, acknowledged or SACKed, and were not before.
+    pub(super) delivered: u64,
     /// The new cumulative acknowledgment.
     pub(super) una: u64,
     /// The next position to be sent for the first time.
@@ -28,6 +32,8 @@ pub(super) struct AckInfo {
     pub(super) rtt: Option<Span>,
     /// Smoothed round-trip time.
     pub(super) srtt: Option<Span>,
+    /// The smallest sample so far.
+    pub(super) min_rtt: Option<Span>,
     /// The window was what kept the sender from sending more.
     pub(super) limited: bool,
 }
@@ -50,6 +56,7 @@ pub(super) struct Window {
 enum Avoidance {
     Reno(Reno),
     Cubic(Cubic),
+    Linux(LinuxCubic),
 }
 
 impl Window {
@@ -61,6 +68,7 @@ impl Window {
             Algorithm::Cubic { fast_convergence, hystart } => {
                 (Avoidance::Cubic(Cubic::new(fast_convergence)), hystart.then(HyStart::default))
             }
+            Algorithm::LinuxCubic { hystart } => (Avoidance::Linux(LinuxCubic::new(hystart)), None),
         };
         let initial = u64::from(config.initial_window) * mss;
         // RFC 5681, section 3.1: the threshold starts arbitrarily high.
@@ -80,6 +88,11 @@ impl Window {
         self.cwnd = cwnd.max(self.mss);
     }
 
+    /// A congestion event turned out to be none.
+    pub(super) fn restore(&mut self, cwnd: u64, ssthresh: u64) {
+        (self.cwnd, self.ssthresh) = (self.cwnd.max(cwnd), ssthresh);
+    }
+
     /// The SYN had to be sent repeatedly: begin with one segment (RFC 5681, section 3.1).
     pub(super) fn start_with_one_segment(&mut self) {
         self.initial = self.mss;
@@ -88,10 +101,12 @@ impl Window {
 
     /// New data is acknowledged outside of fast recovery.
     pub(super) fn on_ack(&mut self, ack: &AckInfo) {
-        if let (Avoidance::Cubic(cubic), false) = (&mut self.algorithm, ack.limited) {
-            cubic.skip_to(ack.now);
-        }
         if !ack.limited {
+            match &mut self.algorithm {
+                Avoidance::Cubic(cubic) => cubic.skip_to(ack.now),
+                Avoidance::Linux(cubic) => cubic.skip_to(ack.now),
+                Avoidance::Reno(_) => {}
+            }
             return; // a window that is not used is not probed (RFC 7661, section 4)
         }
         if self.cwnd < self.ssthresh {
@@ -106,7 +121,15 @@ impl Window {
         let mut step = match self.growth {
             Growth::PerAck => ack.acked.min(self.mss),
             Growth::Bytes { limit } => ack.acked.min(self.mss.saturating_mul(u64::from(limit))),
+            Growth::Delivered => ack.delivered,
         };
+        if let Avoidance::Linux(cubic) = &mut self.algorithm
+            && cubic.leaves_slow_start(ack, self.cwnd / self.mss)
+        {
+            self.ssthresh = self.cwnd;
+            self.cwnd += self.avoidance(ack);
+            return;
+        }
         if let Some(hystart) = &mut self.hystart {
             step = hystart.slow_start_step(ack, step.min(hystart::LIMIT * self.mss));
             if hystart.is_over() {
@@ -126,8 +149,10 @@ impl Window {
     }
 
     fn avoidance(&mut self, ack: &AckInfo) -> u64 {
+        let acked = if self.growth == Growth::Delivered { ack.delivered } else { ack.acked };
         match &mut self.algorithm {
-            Avoidance::Reno(reno) => reno.step(self.cwnd, self.mss, ack.acked),
+            Avoidance::Reno(reno) => reno.step(self.cwnd, self.mss, acked),
+            Avoidance::Linux(cubic) => cubic.step(ack, self.cwnd, self.mss, acked),
             Avoidance::Cubic(cubic) => cubic.step(ack.now, self.cwnd, self.mss, ack.acked, ack.srtt),
         }
     }
@@ -140,6 +165,7 @@ impl Window {
         self.ssthresh = match &mut self.algorithm {
             Avoidance::Reno(reno) => reno.on_congestion(flight),
             Avoidance::Cubic(cubic) => cubic.on_congestion(self.cwnd, flight, self.mss),
+            Avoidance::Linux(cubic) => cubic.on_congestion(self.cwnd, self.mss),
         }
         .max(floor);
     }
@@ -150,8 +176,10 @@ impl Window {
         if first {
             self.on_congestion(flight);
         }
-        if let Avoidance::Cubic(cubic) = &mut self.algorithm {
-            cubic.on_timeout();
+        match &mut self.algorithm {
+            Avoidance::Cubic(cubic) => cubic.on_timeout(),
+            Avoidance::Linux(cubic) => cubic.on_timeout(),
+            Avoidance::Reno(_) => {}
         }
         self.cwnd = self.mss; // the loss window, RFC 5681, section 3.1
     }
@@ -188,7 +216,9 @@ mod tests {
                 self.now += Span::from_millis(100) / acks;
                 self.una += per_ack * MSS;
                 let acked = per_ack * MSS;
-                let ack = AckInfo { now: self.now, acked, una: self.una, nxt, rtt, srtt: rtt, limited: true };
+                let (delivered, srtt, min_rtt) = (acked, rtt, rtt);
+                let ack =
+                    AckInfo { now: self.now, acked, delivered, una: self.una, nxt, rtt, srtt, min_rtt, limited: true };
                 self.window.on_ack(&ack);
             }
         }
@@ -246,7 +276,17 @@ mod tests {
         let mut window = Window::new(&config(Growth::PerAck), MSS as u32);
         let before = window.cwnd();
         let now = Instant::ZERO;
-        window.on_ack(&AckInfo { now, acked: MSS, una: MSS, nxt: 2 * MSS, rtt: None, srtt: None, limited: false });
+        window.on_ack(&AckInfo {
+            now,
+            acked: MSS,
+            una: MSS,
+            nxt: 2 * MSS,
+            delivered: MSS,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            limited: false,
+        });
         assert_eq!(window.cwnd(), before);
     }
 
@@ -304,5 +344,56 @@ mod tests {
         // alpha = 3 (1 - 0.7) / (1 + 0.7) = 0.529 segments a round trip: 6 segments take 11.3 of them.
         (0..10).for_each(|_| fed.round(1));
         assert!((fed.segments() - (14.0 + 5.29)).abs() < 0.4, "{}", fed.segments());
+    }
+
+    #[test]
+    fn linux_grows_by_a_twentieth_a_round_trip_before_its_first_loss_and_follows_the_curve_after_it() {
+        let linux = Config { algorithm: Algorithm::LinuxCubic { hystart: false }, ..config(Growth::Delivered) };
+        let mut fed = Fed::new(&linux);
+        fed.window.set(1000 * MSS);
+        fed.window.ssthresh = 1000 * MSS;
+        (0..5).for_each(|_| fed.round(1));
+        // 0.4 t^3 is far below that in half a second.
+        assert!((fed.segments() / 1000.0 - 1.05f64.powi(5)).abs() < 0.01, "{}", fed.segments());
+        fed.window.set(1000 * MSS);
+        fed.window.on_congestion(0);
+        assert_eq!(fed.window.ssthresh(), 700 * MSS, "of the window, not of what is outstanding");
+        fed.window.set(700 * MSS);
+        for round in 1..=140 {
+            fed.round(1);
+            let t = f64::from(round) * 0.1;
+            let expected = closed_form(t, 1000.0, 700.0);
+            let error = (fed.segments() - expected).abs() / expected;
+            assert!(error < 0.01, "at {t} s: {} segments, {expected} by the closed form", fed.segments());
+        }
+    }
+
+    #[test]
+    fn linux_leaves_slow_start_when_delay_rises_or_acks_come_in_a_train() {
+        let exit = |rtt: fn(u64) -> u64, gap_us: u64| {
+            let linux = Config { algorithm: Algorithm::LinuxCubic { hystart: true }, ..config(Growth::Delivered) };
+            let mut window = Window::new(&linux, MSS as u32);
+            let (mut now, mut una, mut min) = (Instant::ZERO, 0, Span::MAX);
+            for round in 0..8 {
+                let nxt = una + window.cwnd();
+                while una < nxt && window.ssthresh() == u64::MAX {
+                    una += MSS;
+                    now += Span::from_micros(gap_us);
+                    let rtt = Span::from_millis(rtt(round));
+                    min = min.min(rtt);
+                    let (rtt, min_rtt) = (Some(rtt), Some(min));
+                    let ack =
+                        AckInfo { now, acked: MSS, delivered: MSS, una, nxt, rtt, srtt: rtt, min_rtt, limited: true };
+                    window.on_ack(&ack);
+                }
+                now += Span::from_millis(50);
+            }
+            (window.ssthresh() != u64::MAX).then(|| window.cwnd() / MSS)
+        };
+        assert_eq!(exit(|_| 100, 3_000), None, "neither");
+        // In the third round trip, of windows from 32 on: eight samples, and the ninth ACK tells.
+        assert_eq!(exit(|round| if round < 2 { 100 } else { 114 }, 3_000), Some(32 + 8));
+        // 50 ms of ACKs 1 ms apart: in the round trip that begins with 64.
+        assert_eq!(exit(|_| 100, 1_000).map(|cwnd| cwnd / 10), Some((64 + 51) / 10));
     }
 }

@@ -26,7 +26,7 @@ impl Reno {
                 step.min(mss)
             }
             // A segment for every window's worth of bytes (RFC 3465, section 2.1).
-            Growth::Bytes { .. } => {
+            Growth::Bytes { .. } | Growth::Delivered => {
                 self.earned += acked;
                 if self.earned < cwnd {
                     return 0;

@@ -1,0 +1,254 @@
+//! A set-up that both simulators can be given, and what is compared of it.
+
+use std::fmt::Write;
+
+use evenair_sim::tcp::Config;
+use evenair_units::Bytes;
+
+/// What the stations of a group do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Traffic {
+    UpTcp,
+    DownTcp,
+    /// Payload of a datagram in bytes, payload offered by each station in Mb/s.
+    UpUdp(u32, f64),
+    /// The same to each station.
+    DownUdp(u32, f64),
+    /// A G.711 call, both directions, as voice.
+    Voice,
+}
+
+/// Stations that are alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Group {
+    pub name: &'static str,
+    pub count: u32,
+    /// PHY rate, Mb/s.
+    pub rate: &'static str,
+    pub traffic: Traffic,
+}
+
+/// A value that both simulators yield.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    /// Goodput of all.
+    Goodput,
+    /// Goodput of a group.
+    GoodputOf(&'static str),
+    /// IP level, data and ACKs, of all.
+    Ip,
+    /// A group's part of all goodput, 0 to 1.
+    Share(&'static str),
+}
+
+/// A value to compare.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric {
+    pub what: What,
+    /// How far the means may be apart.
+    pub band: Band,
+}
+
+/// How far means may be apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Band {
+    /// In percent of ns-3's.
+    Percent(f64),
+    /// In the value's own unit.
+    Absolute(f64),
+}
+
+/// A set-up, how long it runs, and what is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    pub name: String,
+    pub standard: &'static str,
+    pub basic: &'static [&'static str],
+    pub groups: Vec<Group>,
+    /// Frames that carry more than 500 bytes are sent after RTS/CTS.
+    pub rts: bool,
+    pub short_preamble: bool,
+    /// Groups and the percentage of frames to them that are lost.
+    pub losses: Vec<(&'static str, u32)>,
+    /// Groups whose stations do not hear each other.
+    pub hidden: Vec<&'static str>,
+    /// EDCA, with no TXOP for best effort.
+    pub edca: bool,
+    pub ap_queue: u32,
+    pub delay_ms: u32,
+    /// TCP window in bytes, without scaling.
+    pub window: Option<u32>,
+    /// Segments per ACK.
+    pub ack_every: u32,
+    pub seconds: u32,
+    /// Not counted, at the start.
+    pub warmup: u32,
+    /// In the short validation, too.
+    pub in_short: bool,
+    pub metrics: Vec<Metric>,
+}
+
+/// What one group of one run got, Mb/s.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Got {
+    pub group: String,
+    pub ip: f64,
+    pub goodput: f64,
+}
+
+pub const STATION_QUEUE: u32 = 500;
+/// ns-3 repeats a frame as often as its FrameRetryLimit says, 7 times, with or without RTS; our limits count the first
+/// attempt, too, as the standard's retry counters do.
+const ATTEMPTS: u32 = 8;
+/// IP packets and MAC frames of TCP's ACKs are below it, those with data above.
+const RTS_THRESHOLD: u32 = 500;
+
+impl What {
+    pub fn of(self, run: &[Got]) -> f64 {
+        let sum = |value: fn(&Got) -> f64| run.iter().map(value).sum::<f64>();
+        let group = |name| run.iter().find(move |got| got.group == name).expect("a case's metrics name its groups");
+        match self {
+            Self::Goodput => sum(|got| got.goodput),
+            Self::GoodputOf(name) => group(name).goodput,
+            Self::Ip => sum(|got| got.ip),
+            Self::Share(name) => group(name).goodput / sum(|got| got.goodput),
+        }
+    }
+
+    pub fn words(self) -> String {
+        match self {
+            Self::Goodput => "goodput, Mb/s".into(),
+            Self::GoodputOf(name) => format!("goodput of {name}, Mb/s"),
+            Self::Ip => "IP level, Mb/s".into(),
+            Self::Share(name) => format!("share of {name}"),
+        }
+    }
+}
+
+impl Case {
+    /// The set-up as a scenario of ours.
+    pub fn scenario(&self, seed: u32) -> String {
+        let Self { standard, seconds, warmup, ap_queue, delay_ms, .. } = self;
+        let rates: Vec<String> = self.basic.iter().map(|rate| format!("\"{rate} Mb/s\"")).collect();
+        let mut text = format!(
+            r#"version = 1
+name = "ns3"
+seed = {seed}
+duration = "{seconds} s"
+[[phase]]
+name = "all"
+from = "{warmup} s"
+to = "{seconds} s"
+[lan]
+rate = "100 Mb/s"
+delay = "{delay_ms} ms"
+buffer = "unlimited"
+[[server]]
+name = "server"
+[radio]
+standard = "{standard}"
+basic_rates = [{}]
+after_collision = "difs"
+short_retry_limit = {ATTEMPTS}
+long_retry_limit = {ATTEMPTS}
+ap_buffer = "{ap_queue} packets"
+station_buffer = "{STATION_QUEUE} packets"
+"#,
+            rates.join(", ")
+        );
+        if self.short_preamble {
+            text += "preamble = \"short\"\n";
+        }
+        if self.edca {
+            // ns-3's best effort has no TXOP.
+            text += "edca = true\nac.be.txop = \"0 us\"\n";
+        }
+        if self.rts {
+            let _ = writeln!(text, "rts_threshold = \"{RTS_THRESHOLD} bytes\"");
+        }
+        for Group { name, count, rate, traffic } in &self.groups {
+            let _ = write!(text, "[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate} Mb/s\"\n");
+            for (_, percent) in self.losses.iter().filter(|(group, _)| group == name) {
+                let _ = writeln!(text, "loss = \"{percent} %\"");
+            }
+            if self.hidden.contains(name) {
+                let _ = writeln!(text, "hidden_from = [\"{name}\"]");
+            }
+            let (kind, direction, more) = match traffic {
+                // Within the first second, as in ns-3's.
+                Traffic::UpTcp => ("bulk", "up", format!("stagger = \"{} ms\"\n", 1000 / count)),
+                Traffic::DownTcp => ("bulk", "down", format!("stagger = \"{} ms\"\n", 1000 / count)),
+                Traffic::UpUdp(payload, mbps) => ("udp", "up", datagrams(*payload, *mbps)),
+                Traffic::DownUdp(payload, mbps) => ("udp", "down", datagrams(*payload, *mbps)),
+                Traffic::Voice => ("voip", "both", "dscp = \"CS6\"\n".to_owned()),
+            };
+            let _ = write!(
+                text,
+                "[[{kind}]]\nname = \"{name}-app\"\nstations = [\"{name}\"]\nserver = \"server\"\n\
+                 direction = \"{direction}\"\n{more}"
+            );
+        }
+        text
+    }
+
+    /// The settings of our TCP.
+    pub fn tcp(&self) -> Config {
+        let config = Config::ns3();
+        let config = if self.ack_every == 1 { config.without_delayed_ack() } else { config };
+        match self.window {
+            Some(window) => config.with_window(Bytes(u64::from(window))),
+            None => config,
+        }
+    }
+
+    /// The set-up as arguments of ns-3's program, but for the seed.
+    pub fn ns3_args(&self) -> Vec<String> {
+        let groups: Vec<String> = self.groups.iter().map(ns3_group).collect();
+        let mut args = vec![
+            format!("--standard={}", self.standard.replace('.', "")),
+            format!("--basic={}", self.basic.join(",")),
+            format!("--groups={}", groups.join("/")),
+            format!("--seconds={}", self.seconds),
+            format!("--warmup={}", self.warmup),
+            format!("--ap-queue={}", self.ap_queue),
+            format!("--station-queue={STATION_QUEUE}"),
+            format!("--delay-ms={}", self.delay_ms),
+            format!("--window={}", self.window.unwrap_or(0)),
+            format!("--ack-every={}", self.ack_every),
+        ];
+        if self.rts {
+            args.push(format!("--rts-threshold={RTS_THRESHOLD}"));
+        }
+        if self.short_preamble {
+            args.push("--short-preamble=1".into());
+        }
+        if self.edca {
+            args.push("--qos=1".into());
+        }
+        if !self.losses.is_empty() {
+            let losses = self.losses.iter().map(|(group, percent)| format!("{group},{}", f64::from(*percent) / 100.0));
+            args.push(format!("--losses={}", losses.collect::<Vec<_>>().join("/")));
+        }
+        if !self.hidden.is_empty() {
+            let hidden = self.hidden.iter().map(|group| format!("{group},{group}"));
+            args.push(format!("--hidden={}", hidden.collect::<Vec<_>>().join("/")));
+        }
+        args
+    }
+}
+
+fn datagrams(payload: u32, mbps: f64) -> String {
+    format!("rate = \"{mbps} Mb/s\"\npayload = \"{payload} bytes\"\n")
+}
+
+fn ns3_group(group: &Group) -> String {
+    let Group { name, count, rate, traffic } = group;
+    let app = match traffic {
+        Traffic::UpTcp => "up-tcp".into(),
+        Traffic::DownTcp => "down-tcp".into(),
+        Traffic::UpUdp(payload, mbps) => format!("up-udp,{payload},{mbps}"),
+        Traffic::DownUdp(payload, mbps) => format!("down-udp,{payload},{mbps}"),
+        Traffic::Voice => "voice".into(),
+    };
+    format!("{name},{count},{rate},{app}")
+}

@@ -1,0 +1,212 @@
+//! The cases: families of a set of figures measured with ns-3 (A to F), others like them, and hidden stations (H).
+//!
+//! Lengths are such that the difference of the means is known to well within the band, and no longer: ns-3 simulates
+//! some five seconds in one of CPU time. Where uncapped windows meet a full drop-tail queue at several rates, who is
+//! locked out depends on the seed, and no length that can be paid for says anything: those cases have capped windows.
+
+use super::case::{Band, Case, Group, Metric, Traffic, What};
+
+const DOT11B: &[&str] = &["1", "2"];
+const OFDM: &[&str] = &["6", "12", "24"];
+/// Datagrams: throughput within 2 %.
+const UDP: Band = Band::Percent(2.0);
+/// TCP: totals and shares within 5 %.
+const TCP: Band = Band::Percent(5.0);
+/// Where a share is next to nothing, five hundredths of it are less than a packet: half a hundredth of the whole.
+const TRACE: Band = Band::Absolute(0.005);
+/// 44 segments of 1460 bytes: the largest whole number below 65 536 bytes. ns-3 fills the rest of a window with a small
+/// segment, which our sender keeps back (RFC 9293, section 3.8.6.2.1, silly windows).
+const WINDOW: u32 = 44 * 1460;
+
+/// Stations saturated with datagrams; `payload` bytes, `rate` and `total` Mb/s, twice what the medium carries.
+fn saturated(standard: &'static str, n: u32, rate: &'static str, payload: u32, total: f64, seconds: u32) -> Case {
+    let traffic = Traffic::UpUdp(payload, total / f64::from(n));
+    Case {
+        name: String::new(),
+        standard,
+        basic: if standard == "802.11b" { DOT11B } else { OFDM },
+        groups: vec![Group { name: "up", count: n, rate, traffic }],
+        rts: false,
+        short_preamble: false,
+        losses: Vec::new(),
+        hidden: Vec::new(),
+        edca: false,
+        ap_queue: 200,
+        delay_ms: 1,
+        window: None,
+        ack_every: 2,
+        seconds,
+        warmup: 1,
+        in_short: false,
+        metrics: vec![Metric { what: What::Goodput, band: UDP }],
+    }
+}
+
+/// TCP between stations and the server; groups as given.
+fn tcp(standard: &'static str, groups: Vec<Group>, seconds: u32, warmup: u32) -> Case {
+    Case {
+        groups,
+        warmup,
+        metrics: vec![Metric { what: What::Goodput, band: TCP }],
+        ..saturated(standard, 1, "11", 1000, 1.0, seconds)
+    }
+}
+
+fn named(name: impl Into<String>, case: Case) -> Case {
+    Case { name: name.into(), ..case }
+}
+
+fn group(name: &'static str, count: u32, rate: &'static str, traffic: Traffic) -> Group {
+    Group { name, count, rate, traffic }
+}
+
+/// A: saturated datagrams at 11 Mb/s, and at 54 Mb/s in 802.11a and g, and after RTS/CTS.
+fn datagrams() -> Vec<Case> {
+    let b = |n, seconds| saturated("802.11b", n, "11", 964, 10.0, seconds);
+    let ofdm = |standard, n| saturated(standard, n, "54", 1000, 60.0, 3);
+    let mut cases: Vec<Case> =
+        [(1, 6), (2, 6), (5, 8), (10, 8), (20, 8)].map(|(n, s)| named(format!("A b n={n}"), b(n, s))).into();
+    // ns-3 sends frames of 2 Mb/s with the long preamble whatever it is told: answers at 11 Mb/s then.
+    let short = Case { short_preamble: true, basic: &["1", "2", "5.5", "11"], ..b(5, 6) };
+    cases.push(named("A b short preamble n=5", short));
+    cases.push(named("A b RTS n=10", Case { rts: true, ..b(10, 6) }));
+    cases.push(named("A b 1 Mb/s beside 11", mixed_datagrams()));
+    cases.extend([1, 5, 10].map(|n| named(format!("A a n={n}"), ofdm("802.11a", n))));
+    cases.extend([1, 5, 10].map(|n| named(format!("A g n={n}"), ofdm("802.11g", n))));
+    cases.push(named("A a RTS n=5", Case { rts: true, ..ofdm("802.11a", 5) }));
+    cases
+}
+
+/// The performance anomaly: both get what the slow one can have.
+fn mixed_datagrams() -> Case {
+    let groups =
+        vec![group("fast", 1, "11", Traffic::UpUdp(964, 5.0)), group("slow", 1, "1", Traffic::UpUdp(964, 5.0))];
+    Case {
+        groups,
+        metrics: vec![Metric { what: What::Goodput, band: UDP }, Metric { what: What::Share("fast"), band: UDP }],
+        ..saturated("802.11b", 1, "11", 964, 1.0, 20)
+    }
+}
+
+/// B: downloads at 11 Mb/s from 10 ms away, with an ACK for each segment and with delayed ones.
+fn downloads() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (n, seconds) in [(1, 30), (2, 20), (5, 20), (10, 16), (20, 16)] {
+        for (ack_every, words) in [(1, "each segment"), (2, "delayed ACK")] {
+            let case = tcp("802.11b", vec![group("down", n, "11", Traffic::DownTcp)], seconds, 4);
+            cases.push(named(format!("B n={n} {words}"), Case { ack_every, delay_ms: 10, ..case }));
+        }
+    }
+    cases
+}
+
+/// C: uploads beside downloads, which they starve.
+fn uploads_beside_downloads() -> Vec<Case> {
+    let case = |n, seconds, band| {
+        let groups = vec![group("up", n, "11", Traffic::UpTcp), group("down", n, "11", Traffic::DownTcp)];
+        let metrics = vec![Metric { what: What::Ip, band: TCP }, Metric { what: What::Share("down"), band }];
+        let case = Case { metrics, ..tcp("802.11b", groups, seconds, 8) };
+        named(format!("C N={n}"), Case { ap_queue: 100, window: Some(WINDOW), ack_every: 1, ..case })
+    };
+    vec![case(1, 20, TCP), case(2, 30, TCP), case(3, 30, TRACE), case(5, 30, TRACE)]
+}
+
+/// D: downloads in 802.11a at unequal rates.
+fn unequal_rates() -> Vec<Case> {
+    let mixed = |third: u32, seconds| {
+        let groups = [("fast", "54"), ("middle", "24"), ("slow", "6")]
+            .map(|(name, rate)| group(name, third, rate, Traffic::DownTcp));
+        let share = |name| Metric { what: What::Share(name), band: TCP };
+        Case {
+            metrics: vec![Metric { what: What::Goodput, band: TCP }, share("fast"), share("middle"), share("slow")],
+            window: Some(if third == 1 { WINDOW } else { 30 * 1460 }),
+            delay_ms: 10,
+            ..tcp("802.11a", groups.into(), seconds, 4)
+        }
+    };
+    let fast = tcp("802.11a", vec![group("down", 3, "54", Traffic::DownTcp)], 12, 4);
+    let uploads = tcp("802.11a", vec![group("up", 5, "54", Traffic::UpTcp)], 10, 4);
+    vec![
+        named("D n=3", mixed(1, 14)),
+        named("D n=6", mixed(2, 14)),
+        named("D n=3 all at 54", Case { delay_ms: 10, ..fast }),
+        named("D uploads n=5 at 54", Case { delay_ms: 10, window: Some(WINDOW), ..uploads }),
+    ]
+}
+
+/// E: one download beside calls that go first. Calls begin at random instants of a packet's time.
+fn calls() -> Vec<Case> {
+    let case = |k, seconds| {
+        let mut groups = vec![group("down", 1, "54", Traffic::DownTcp)];
+        groups.extend((k > 0).then(|| group("calls", k, "54", Traffic::Voice)));
+        let metrics = vec![Metric { what: What::GoodputOf("down"), band: TCP }];
+        named(format!("E k={k}"), Case { edca: true, metrics, ..tcp("802.11g", groups, seconds, 3) })
+    };
+    vec![case(0, 8), case(5, 6), case(10, 6)]
+}
+
+/// F: frames to a station get lost. Two datagram flows through one full buffer would compare the phases of their senders,
+/// so there is one, and downloads whose windows do not fill the buffer.
+fn losses() -> Vec<Case> {
+    let one = |percent| Case {
+        groups: vec![group("down", 1, "11", Traffic::DownUdp(1024, 10.0))],
+        losses: vec![("down", percent)],
+        ..saturated("802.11b", 1, "11", 964, 1.0, 10)
+    };
+    let groups = vec![group("good", 1, "11", Traffic::DownTcp), group("bad", 1, "11", Traffic::DownTcp)];
+    let share = Metric { what: What::Share("bad"), band: TCP };
+    let pair = tcp("802.11b", groups, 20, 4);
+    let metrics = vec![Metric { what: What::Goodput, band: TCP }, share];
+    let pair = Case { losses: vec![("bad", 30)], window: Some(WINDOW), metrics, ..pair };
+    vec![
+        named("F one, 10 % lost", one(10)),
+        named("F one, 30 % lost", one(30)),
+        named("F downloads, 30 % of one lost", pair),
+    ]
+}
+
+/// H: stations that do not hear each other. At 54 Mb/s, where ns-3's error model never decodes a frame that another of
+/// equal power overlaps, as ours does not.
+fn hidden_stations() -> Vec<Case> {
+    let of = |n, seconds| Case { hidden: vec!["up"], ..saturated("802.11a", n, "54", 1000, 60.0, seconds) };
+    vec![
+        named("H hidden n=2", of(2, 6)),
+        named("H hidden n=2 RTS", Case { rts: true, ..of(2, 5) }),
+        named("H hidden n=5 RTS", Case { rts: true, ..of(5, 4) }),
+    ]
+}
+
+/// 802.11b without stations, for others to fill.
+pub fn plain() -> Case {
+    saturated("802.11b", 1, "11", 964, 10.0, 10)
+}
+
+/// Every case, cheap ones first within a family.
+pub fn all() -> Vec<Case> {
+    let short = ["A b n=1", "A b n=5", "A a n=5", "B n=1 delayed ACK", "C N=1", "D n=3"];
+    let cases =
+        [datagrams(), losses(), hidden_stations(), calls(), uploads_beside_downloads(), unequal_rates(), downloads()];
+    let mark = |case: Case| Case { in_short: short.contains(&case.name.as_str()), ..case };
+    cases.into_iter().flatten().map(mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_sound_scenario_and_has_a_name_of_its_own() {
+        let mut names: Vec<String> = all().into_iter().map(|case| case.name).collect();
+        for case in all() {
+            Scenario::parse(&case.scenario(1), &case.name).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            case.tcp().check().unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            assert!(case.warmup < case.seconds && !case.metrics.is_empty(), "{}", case.name);
+        }
+        assert!(all().iter().filter(|case| case.in_short).count() == 6);
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+    }
+}

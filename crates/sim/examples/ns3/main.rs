@@ -1,0 +1,110 @@
+//! This simulator beside ns-3 3.44, an independent one, on the same set-ups.
+//!
+//! `ns3 validate` runs every case in both over many seeds and judges whether they agree; `ns3 bench` measures what a
+//! simulated second costs in each. `scripts/ns3` gets ns-3 and builds the program that drives it
+//! (`checks/ns3/wlan.cc`); `make validate-ns3` and `make bench` call all that.
+
+mod bench;
+mod case;
+mod cases;
+mod judge;
+mod ns3;
+mod ours;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: ns3 validate [--short] [--seeds N] [--jobs N] [--json FILE] [CASE...]
+       ns3 bench [--times N]
+       ns3 list
+
+  validate  compare the results, and exit with 1 unless all cases agree; CASE: names that begin so
+  bench     compare the speed
+  list      the cases";
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Args {
+    command: String,
+    short: bool,
+    seeds: Option<u32>,
+    jobs: Option<usize>,
+    times: Option<usize>,
+    json: Option<PathBuf>,
+    cases: Vec<String>,
+}
+
+impl Args {
+    fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut args = Self::default();
+        let mut words = words.into_iter();
+        args.command = words.next().ok_or("no command")?;
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            match word.as_str() {
+                "--short" => args.short = true,
+                "--seeds" => args.seeds = Some(number(&value()?)?),
+                "--jobs" => args.jobs = Some(number(&value()?)?),
+                "--times" => args.times = Some(number(&value()?)?),
+                "--json" => args.json = Some(value()?.into()),
+                other if other.starts_with('-') => return Err(format!("no option {other}")),
+                _ => args.cases.push(word),
+            }
+        }
+        Ok(args)
+    }
+}
+
+fn number<T: std::str::FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    text.parse().ok().filter(|value| *value >= T::from(1)).ok_or(format!("{text} is not a number above 0"))
+}
+
+fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(error) => {
+            eprintln!("{error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let done = match args.command.as_str() {
+        "validate" => judge::validate(&args),
+        "bench" => bench::bench(args.times.unwrap_or(bench::TIMES)).map(|()| true),
+        "list" => {
+            cases::all().iter().for_each(|case| println!("{}", case.name));
+            Ok(true)
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("ns3: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        Args::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn the_command_line() {
+        let args = parse("validate --short --seeds 30 A B").unwrap();
+        assert!(args.short);
+        assert_eq!((args.seeds, args.cases.len()), (Some(30), 2));
+        for wrong in ["", "validate --seeds", "validate --seeds 0", "validate --jobs x", "bench --shrt"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a transmitted frame costs as stations become more: uploads of datagrams that load an 802.11g medium to three
+//! quarters with few stations, and TCP downloads to all. It is to grow no faster than the logarithm of their number;
+//! otherwise the program exits with 1.
+//!
+//! `cargo run --release -p evenair-sim --example scaling`
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use evenair_scenario::Scenario;
+use evenair_sim::{SimOptions, run_with, tcp};
+
+/// IP-level size of the packets.
+const PACKET_BYTES: u32 = 1_000;
+/// Stations.
+const COUNTS: [u32; 4] = [10, 100, 1_000, 2_000];
+/// How often each is measured.
+const TIMES: usize = 3;
+
+fn scenario(stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
+    let text = format!(
+        r#"version = 1
+name = "scaling"
+duration = "{seconds} s"
+[radio]
+standard = "802.11g"
+ap_buffer = "5000 packets"
+[lan]
+rate = "100 Mb/s"
+delay = "1 ms"
+[[station]]
+name = "sta"
+count = {stations}
+rate = "54 Mb/s"
+[[server]]
+name = "server"
+{traffic}
+"#
+    );
+    Ok(Scenario::parse(&text, "scaling.toml")?)
+}
+
+/// All stations together send 15 Mb/s.
+fn datagrams(stations: u32) -> String {
+    let payload = PACKET_BYTES - 28;
+    let each_bps = 15_000_000 / stations;
+    format!(
+        "[[udp]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"up\"\n\
+         rate = \"{each_bps} b/s\"\npayload = \"{payload} bytes\"\n"
+    )
+}
+
+fn downloads(_: u32) -> String {
+    "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\nstagger = \"1 ms\"\n"
+        .into()
+}
+
+/// Time that this thread has run so far; Linux tells it in nanoseconds.
+fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let run_ns: f64 = schedstat.split(' ').next().unwrap_or_default().parse()?;
+    Ok(run_ns / 1e9)
+}
+
+/// Seconds of CPU time, and IP-level megabits that crossed the air.
+fn cost(scenario: &Scenario) -> Result<(f64, f64), Box<dyn Error>> {
+    let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
+    let before = cpu_seconds()?;
+    let mut megabits = 0.0;
+    run_with(scenario, &options, |progress| megabits += progress.total_ip_mbps)?;
+    Ok((cpu_seconds()? - before, megabits))
+}
+
+/// Nanoseconds for a frame, and Mb/s at IP level.
+fn a_frame(stations: u32, traffic: &str, bytes_a_frame: f64) -> Result<(f64, f64), Box<dyn Error>> {
+    const SHORT_S: u32 = 20;
+    const LONG_S: u32 = 220;
+    // The difference of two lengths leaves out what it costs to set up and to begin.
+    let short = cost(&scenario(stations, SHORT_S, traffic)?)?;
+    let long = cost(&scenario(stations, LONG_S, traffic)?)?;
+    let frames = (long.1 - short.1) * 1e6 / 8.0 / bytes_a_frame;
+    Ok(((long.0 - short.0) / frames * 1e9, long.1 / f64::from(LONG_S)))
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    type Traffic = (&'static str, fn(u32) -> String, f64);
+    // Bytes of a TCP segment and of half an acknowledgment: two frames for three.
+    let kinds: [Traffic; 2] =
+        [("datagrams up", datagrams, f64::from(PACKET_BYTES)), ("TCP down", downloads, (2.0 * 1500.0 + 40.0) / 3.0)];
+    println!("nanoseconds of CPU time for a frame, the least of {TIMES}");
+    let mut keeps = true;
+    for (name, traffic, bytes_a_frame) in kinds {
+        let (mut few_ns, few) = (0.0, COUNTS[0]);
+        for stations in COUNTS {
+            let (mut ns, mut mbps) = (f64::INFINITY, 0.0);
+            for _ in 0..TIMES {
+                let once = a_frame(stations, &traffic(stations), bytes_a_frame)?;
+                (ns, mbps) = (ns.min(once.0), once.1);
+            }
+            print!("{name:12} {stations:5} stations {ns:6.0} ns a frame, {mbps:.2} Mb/s");
+            if stations == few {
+                few_ns = ns;
+                println!();
+                continue;
+            }
+            let (grows, may) = (ns / few_ns, f64::from(stations).ln() / f64::from(few).ln());
+            let verdict = if grows <= may { "holds" } else { "DOES NOT HOLD" };
+            println!("; {grows:.2} times that of {few}, log {may:.2}: {verdict}");
+            keeps &= grows <= may;
+        }
+    }
+    Ok(if keeps { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,81 @@
+//! Telephone calls: each direction is an application that speaks at one end and listens at the other.
+
+use evenair_scenario::voice::{CallMeter, VoipSpec};
+use evenair_scenario::{DatagramSource, Scenario};
+use evenair_units::{Instant, Streams};
+
+use crate::agenda::Task;
+use crate::apps::{App, Kind, UDP_HEADER};
+use crate::packet::{Body, Packet};
+use crate::world::World;
+
+/// One direction of a call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    source: DatagramSource,
+    started: Instant,
+    meter: CallMeter,
+}
+
+impl Call {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        app: &evenair_scenario::App,
+        spec: &VoipSpec,
+        number: u64,
+        streams: &Streams,
+    ) -> Self {
+        let stop = app.stop.unwrap_or(scenario.duration);
+        Self {
+            source: DatagramSource::new(&spec.packets, streams, number),
+            started: Instant::ZERO,
+            meter: CallMeter::new(spec.hearing, app.start, stop, &scenario.measure.phases),
+        }
+    }
+}
+
+impl App {
+    /// What was heard, where it is a call.
+    pub(crate) fn call(&self) -> Option<&CallMeter> {
+        match &self.kind {
+            Kind::Call(call) => Some(&call.meter),
+            _ => None,
+        }
+    }
+}
+
+impl World<'_> {
+    fn call(&mut self, number: u32) -> &mut Call {
+        match &mut self.apps[number as usize].kind {
+            Kind::Call(call) => call,
+            kind => unreachable!("{kind:?} is no call"),
+        }
+    }
+
+    pub(crate) fn start_call(&mut self, number: u32) {
+        let now = self.now;
+        let call = self.call(number);
+        call.started = now;
+        let first = now + call.source.peek().at;
+        self.agenda.enter(first, Task::App(number));
+    }
+
+    pub(crate) fn speak(&mut self, number: u32) {
+        let now = self.now;
+        let call = self.call(number);
+        let payload = call.source.peek().payload;
+        call.source.advance();
+        call.meter.send(now.saturating_since(Instant::ZERO));
+        let next = call.started + call.source.peek().at;
+        let app = &self.apps[number as usize];
+        let (way, len) = (app.data, app.ip_header + UDP_HEADER + payload);
+        self.send(Packet { app: number, way, len, body: Body::Speech { sent: now } });
+        self.agenda.enter(next, Task::App(number));
+    }
+
+    pub(crate) fn receive_speech(&mut self, packet: &Packet, sent: Instant) {
+        self.receive_datagram(packet);
+        let (sent_at, delay) = (sent.saturating_since(Instant::ZERO), self.now.saturating_since(sent));
+        self.call(packet.app).meter.receive(sent_at, delay);
+    }
+}

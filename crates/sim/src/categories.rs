@@ -1,0 +1,109 @@
+//! Queues of access categories, where a scenario has EDCA: what came to each, what left it and how, and for how long it
+//! waited. Counted in stretches only.
+
+use evenair_medium::AccessCategory;
+use evenair_scenario::results::histogram::Histogram;
+use evenair_scenario::results::stretch::CategoryStretch;
+use evenair_units::{Instant, Span};
+
+use crate::occupancy::Occupancy;
+
+/// The queues of all senders.
+#[derive(Debug)]
+pub(crate) struct Categories {
+    senders: Vec<[Queue; 4]>,
+    since: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    offered: u64,
+    delivered: u64,
+    lost: u64,
+    frames: Occupancy,
+    sojourn: Histogram,
+}
+
+impl Categories {
+    pub(crate) fn new(senders: usize) -> Self {
+        Self { senders: std::iter::repeat_with(Default::default).take(senders).collect(), since: Instant::ZERO }
+    }
+
+    fn queue(&mut self, sender: usize, category: AccessCategory) -> &mut Queue {
+        &mut self.senders[sender][category.index()]
+    }
+
+    /// A frame that was due at `due`, which may be past, comes.
+    pub(crate) fn arrive(&mut self, sender: usize, category: AccessCategory, now: Instant, due: Instant) {
+        let queue = self.queue(sender, category);
+        queue.offered += 1;
+        queue.frames.arrive(now, due);
+    }
+
+    /// Frames were lost before they came to the buffer.
+    pub(crate) fn never_arrived(&mut self, sender: usize, category: AccessCategory, frames: u64) {
+        let queue = self.queue(sender, category);
+        queue.offered += frames;
+        queue.lost += frames;
+    }
+
+    pub(crate) fn deliver(&mut self, sender: usize, category: AccessCategory, at: Instant, sojourn: Span) {
+        let queue = self.queue(sender, category);
+        queue.frames.leave(at, false);
+        queue.delivered += 1;
+        queue.sojourn.record(sojourn);
+    }
+
+    /// A frame was lost from the buffer, or `found_no_room` in it.
+    pub(crate) fn lose(&mut self, sender: usize, category: AccessCategory, at: Instant, found_no_room: bool) {
+        let queue = self.queue(sender, category);
+        queue.frames.leave(at, found_no_room);
+        queue.lost += 1;
+    }
+
+    /// A stretch has ended: each sender's.
+    pub(crate) fn take(&mut self, now: Instant) -> Vec<Vec<CategoryStretch>> {
+        let length_ns = now.saturating_since(std::mem::replace(&mut self.since, now)).as_nanos();
+        let of = |queues: &mut [Queue; 4]| queues.iter_mut().map(|queue| queue.take(now, length_ns)).collect();
+        self.senders.iter_mut().map(of).collect()
+    }
+}
+
+impl Queue {
+    fn take(&mut self, now: Instant, length_ns: u64) -> CategoryStretch {
+        let (area_ns, most) = self.frames.take(now);
+        CategoryStretch {
+            offered: std::mem::take(&mut self.offered),
+            delivered: std::mem::take(&mut self.delivered),
+            lost: std::mem::take(&mut self.lost),
+            area_ns,
+            length_ns,
+            most,
+            sojourn: self.sojourn.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_by_hand() {
+        let ms = |ms| Instant::ZERO + Span::from_millis(ms);
+        let voice = AccessCategory::Voice;
+        let mut categories = Categories::new(2);
+        categories.arrive(1, voice, ms(0), ms(0));
+        categories.arrive(1, voice, ms(4), ms(4));
+        categories.arrive(1, voice, ms(4), ms(4));
+        categories.lose(1, voice, ms(4), true);
+        categories.deliver(1, voice, ms(6), Span::from_millis(6));
+        categories.never_arrived(1, voice, 2);
+        let [first, second] = [ms(8), ms(10)].map(|at| categories.take(at)[1][3].clone());
+        assert_eq!((first.offered, first.delivered, first.lost, first.most), (5, 1, 3, 2));
+        // One frame for 6 ms and one for 4 ms of eight, and then one for two of two.
+        assert_eq!((first.area_ns, first.length_ns), (10_000_000, 8_000_000));
+        assert_eq!((second.area_ns, second.length_ns, second.most), (2_000_000, 2_000_000, 1));
+        assert_eq!(first.sojourn.distribution().map(|times| times.max_ms), Some(6.0));
+    }
+}

@@ -1,0 +1,53 @@
+//! How many frames are in a queue: time average and greatest number, by interval.
+//!
+//! A time average needs no look at the queue in between: with `n` frames in it now, the area under its length is
+//! `n * now + sum of departures - sum of arrivals`, so that each frame costs one subtraction and one addition. Sums
+//! wrap around; differences over an interval do not.
+
+use evenair_units::Instant;
+
+/// The frames in one queue.
+#[derive(Debug, Default)]
+pub(crate) struct Occupancy {
+    packets: u64,
+    /// Departures less arrivals, in wrapping nanoseconds.
+    area: u64,
+    area_before: u64,
+    most: u64,
+    /// When a frame left last.
+    left: Instant,
+}
+
+impl Occupancy {
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// A frame that was due at `due`, which may be past, comes. One that finds no room leaves at once.
+    pub(crate) fn arrive(&mut self, now: Instant, due: Instant) {
+        self.packets += 1;
+        self.area = self.area.wrapping_sub(due.as_nanos());
+        if due < now {
+            // It was there beside the one that is just leaving.
+            self.most = self.most.max(self.packets + u64::from(self.left == now));
+        }
+    }
+
+    /// A frame leaves, or `found_no_room`.
+    pub(crate) fn leave(&mut self, at: Instant, found_no_room: bool) {
+        if !found_no_room {
+            // A queue is longest just before a frame leaves it, or now.
+            self.most = self.most.max(self.packets);
+        }
+        self.packets -= 1;
+        self.left = at;
+        self.area = self.area.wrapping_add(at.as_nanos());
+    }
+
+    /// Frames times nanoseconds since the last call, and the most frames there were.
+    pub(crate) fn take(&mut self, now: Instant) -> (u64, u64) {
+        let area = self.area.wrapping_add(self.packets.wrapping_mul(now.as_nanos()));
+        let since = area.wrapping_sub(std::mem::replace(&mut self.area_before, area));
+        (since, std::mem::replace(&mut self.most, self.packets).max(self.packets))
+    }
+}

@@ -1,0 +1,60 @@
+//! What came to the wired ports and to the box, and what was lost there, by interval.
+
+use evenair_manager::Counters;
+use evenair_scenario::Scenario;
+use evenair_scenario::results::PlaceSeries;
+
+use crate::report;
+use crate::tally::{fill, put, put_loss};
+use crate::wire::{Leads, Wire};
+
+/// The ports in their order, then the box.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    intervals: usize,
+    ports: Vec<Port>,
+    middlebox: Option<(Counters, PlaceSeries)>,
+}
+
+#[derive(Debug)]
+struct Port {
+    leads: Leads,
+    offered: u64,
+    drops: u64,
+    series: PlaceSeries,
+}
+
+impl Places {
+    pub(crate) fn end_interval(&mut self, wire: &Wire, middlebox: Option<Counters>) {
+        let number = self.intervals;
+        self.intervals += 1;
+        for (place, (leads, offered, drops)) in wire.counts().enumerate() {
+            if place == self.ports.len() {
+                self.ports.push(Port { leads, offered: 0, drops: 0, series: PlaceSeries::default() });
+            }
+            let port = &mut self.ports[place];
+            put(&mut port.series.offered_packets, number, offered - std::mem::replace(&mut port.offered, offered));
+            let lost = drops - std::mem::replace(&mut port.drops, drops);
+            put_loss(&mut port.series.lost_packets, "buffer full", number, lost);
+        }
+        if let Some(now) = middlebox {
+            let (past, series) = self.middlebox.get_or_insert_default();
+            let past = std::mem::replace(past, now);
+            put(&mut series.offered_packets, number, now.received - past.received);
+            for ((reason, now), (_, past)) in report::box_drops(&now).into_iter().zip(report::box_drops(&past)) {
+                put_loss(&mut series.lost_packets, reason, number, now - past);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self, scenario: &Scenario) -> Vec<PlaceSeries> {
+        let ports = self.ports.into_iter().map(|port| (report::port(scenario, port.leads), port.series));
+        let middlebox = self.middlebox.map(|(_, series)| ("box".to_owned(), series));
+        let finish = |(place, mut series): (String, PlaceSeries)| {
+            fill(&mut series.offered_packets, self.intervals);
+            series.lost_packets.iter_mut().for_each(|loss| fill(&mut loss.frames, self.intervals));
+            PlaceSeries { place, ..series }
+        };
+        ports.chain(middlebox).map(finish).collect()
+    }
+}

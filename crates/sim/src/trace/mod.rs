@@ -1,0 +1,219 @@
+//! Traces: what crosses the air and the wire as files that Wireshark opens, with the content that a capture would have.
+//!
+//! - `air.pcap`: every frame on the air with a radiotap header (radiotap.org), as a monitor beside each receiver would
+//!   have taken it: DATA, ACK, RTS, CTS, retries with the Retry bit, and what its receiver could not decode marked as
+//!   having a bad FCS.
+//! - `ap-wire.pcap`: Ethernet at the access point's wired side.
+//! - `box-wire.pcap`: Ethernet at the box's other side, where a box is in the path.
+//!
+//! Times are those of the run, in nanoseconds from 1970, and say when a frame began. Headers are rebuilt from what is
+//! simulated, with right lengths, checksums and sequence numbers; payloads are zeros. Files are written as the run goes
+//! on; what is kept in memory is what is on the air.
+//!
+//! Not here: beacons, ARP, association, which are not simulated; the Internet side of the router.
+
+mod frame;
+mod packet;
+mod pcap;
+mod watch;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use evenair_medium::{AccessCategory, Fate, Kind, NodeId, OnAir, To, Transmission};
+use evenair_packet::MacAddr;
+use evenair_scenario::Scenario;
+use evenair_units::Instant;
+
+use self::frame::Radio;
+use self::packet::Addresses;
+use self::pcap::Pcap;
+use crate::air::Air;
+use crate::packet::{Packet, Pool};
+use crate::tcp::Segment;
+
+/// A side of the box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wired {
+    /// Between the access point and the box, or the network where there is none.
+    AccessPoint,
+    /// Between the box and the network.
+    Network,
+}
+
+/// Writes the traces of a run.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    radio: Radio,
+    air: Pcap,
+    access_point: Pcap,
+    network: Option<Pcap>,
+    addresses: Addresses,
+    /// Frames that have begun and whose end is not known, by sender.
+    open: BTreeMap<NodeId, (Transmission, Vec<u8>)>,
+    /// Frames whose end is known, earliest first; those to come may have begun before them.
+    done: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
+    told: u64,
+    /// What each category of each node has in service.
+    services: BTreeMap<(NodeId, AccessCategory), Service>,
+    /// The first thing that went wrong, told at the end.
+    failed: Option<(PathBuf, io::Error)>,
+}
+
+/// What a category of a node has in service: kept because it may be repeated after it was received.
+#[derive(Debug)]
+struct Service {
+    sequence: u16,
+    /// DATA went out, not only RTS.
+    sent: bool,
+    msdu: Vec<u8>,
+    /// Source and destination.
+    ends: (MacAddr, MacAddr),
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        let nobody = MacAddr([0; 6]);
+        Self { sequence: 0, sent: false, msdu: Vec::new(), ends: (nobody, nobody) }
+    }
+}
+
+impl Tracer {
+    /// Makes the files in `folder`, which is made where it is missing.
+    fn new(folder: &Path, scenario: &Scenario, with_box: bool) -> Result<Self, (PathBuf, io::Error)> {
+        fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
+        let file = |name: &str, link| {
+            let path = folder.join(name);
+            Pcap::create(&path, link).map_err(|error| (path, error))
+        };
+        Ok(Self {
+            radio: Radio::new(scenario),
+            air: file("air.pcap", pcap::RADIOTAP)?,
+            access_point: file("ap-wire.pcap", pcap::ETHERNET)?,
+            network: with_box.then(|| file("box-wire.pcap", pcap::ETHERNET)).transpose()?,
+            addresses: Addresses::new(scenario),
+            open: BTreeMap::new(),
+            done: BinaryHeap::new(),
+            told: 0,
+            services: BTreeMap::new(),
+            failed: None,
+        })
+    }
+
+    /// A packet passes on the wire.
+    fn wire(&mut self, now: Instant, side: Wired, packet: (&Packet, Option<&Segment>)) {
+        let file = match (side, &mut self.network) {
+            (Wired::AccessPoint, _) => &mut self.access_point,
+            (Wired::Network, Some(file)) => file,
+            (Wired::Network, None) => return,
+        };
+        let outcome = file.write(now, &self.addresses.packet(packet).ethernet());
+        self.note(outcome);
+    }
+
+    /// Writes what has happened on the air.
+    fn air(&mut self, now: Instant, air: &mut Air, pool: &Pool) {
+        while let Some(news) = air.medium.poll_on_air() {
+            match news {
+                OnAir::Begins(transmission) => {
+                    if let Kind::Data { category, .. } | Kind::Rts { category, .. } = transmission.kind {
+                        let carried = air.medium.in_service(transmission.from, category);
+                        self.serve(&transmission, category, carried.map(|&id| pool.whole(id)));
+                    }
+                    let frame = self.frame(&transmission, air);
+                    self.open.insert(transmission.from, (transmission, frame));
+                }
+                OnAir::Ends { from, fate, .. } => self.end(from, fate),
+            }
+        }
+        let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
+        self.flush(horizon);
+    }
+
+    /// Brings what is known of the frame in service up to date.
+    fn serve(
+        &mut self,
+        transmission: &Transmission,
+        category: AccessCategory,
+        packet: Option<(&Packet, Option<&Segment>)>,
+    ) {
+        let is_new = match transmission.kind {
+            Kind::Rts { attempt, .. } => attempt == 1,
+            Kind::Data { attempt, reserved, .. } => attempt == 1 && !reserved,
+            Kind::Cts | Kind::Ack => false,
+        };
+        let service = self.services.entry((transmission.from, category)).or_default();
+        if is_new {
+            service.sequence = (service.sequence + 1) % 4096;
+            service.sent = false;
+        }
+        if let Some(packet) = packet.map(|packet| self.addresses.packet(packet)) {
+            service.msdu = packet.llc();
+            service.ends = (packet.source, packet.destination);
+        }
+    }
+
+    /// The frame as it is on the air, without its radiotap header.
+    fn frame(&mut self, transmission: &Transmission, air: &Air) -> Vec<u8> {
+        let mac = |node| air.host_of(node).map_or(packet::BSSID, packet::mac_of);
+        let receiver = match transmission.to {
+            To::Node(node) => mac(node),
+            To::Broadcast => MacAddr([0xff; 6]),
+        };
+        let (sender, reserves) = (mac(transmission.from), transmission.reserves);
+        match transmission.kind {
+            Kind::Rts { .. } => frame::rts(reserves, receiver, sender),
+            Kind::Cts => frame::cts(reserves, receiver),
+            Kind::Ack => frame::ack(reserves, receiver),
+            Kind::Data { category, qos, .. } => {
+                let service = self.services.entry((transmission.from, category)).or_default();
+                let retry = std::mem::replace(&mut service.sent, true);
+                let up = air.host_of(transmission.from).is_some();
+                let (source, destination) = service.ends;
+                let addresses = if up { [receiver, source, destination] } else { [receiver, sender, source] };
+                let qos = qos.then_some(category);
+                let (sequence, msdu) = (service.sequence, &service.msdu[..]);
+                frame::data(&frame::Data { up, retry, reserves, addresses, sequence, qos, msdu })
+            }
+        }
+    }
+
+    /// The frame that a node is sending ends.
+    fn end(&mut self, from: NodeId, fate: Fate) {
+        let Some((transmission, frame)) = self.open.remove(&from) else { return };
+        let bytes = self.radio.capture(&transmission, &frame, fate == Fate::Received);
+        self.told += 1;
+        self.done.push(Reverse((transmission.at, self.told, bytes)));
+    }
+
+    /// Writes all frames that began up to `horizon`.
+    fn flush(&mut self, horizon: Instant) {
+        while let Some(Reverse((at, _, _))) = self.done.peek()
+            && *at <= horizon
+        {
+            let Some(Reverse((at, _, bytes))) = self.done.pop() else { return };
+            let outcome = self.air.write(at, &bytes);
+            self.note(outcome);
+        }
+    }
+
+    fn note(&mut self, outcome: Result<(), (PathBuf, io::Error)>) {
+        if let Err(error) = outcome {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Writes what is left, and tells what went wrong.
+    fn finish(mut self) -> Result<(), (PathBuf, io::Error)> {
+        self.flush(Instant::MAX);
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.air.finish()?;
+        self.access_point.finish()?;
+        self.network.map_or(Ok(()), Pcap::finish)
+    }
+}

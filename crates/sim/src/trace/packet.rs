@@ -1,0 +1,189 @@
+//! IP packets as bytes: headers from what is simulated, payloads of zeros.
+
+use std::net::IpAddr;
+
+use etherparse::{Ethernet2Header, IpDscp, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
+use evenair_packet::MacAddr;
+use evenair_scenario::{Direction, Scenario};
+
+use crate::connections::station_port;
+pub(super) use crate::middlebox::mac_of;
+use crate::middlebox::{FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Talk, talk};
+use crate::packet::{Body, Packet};
+use crate::tcp::Segment;
+
+/// The access point's address on the air.
+pub(super) const BSSID: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 1]);
+
+/// Hops that a packet may still make; Linux begins with as many.
+const TTL: u8 = 64;
+static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// Who talks to whom, by application.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    talks: Vec<Talk>,
+}
+
+/// An IP packet, and between which hosts of the LAN and the WLAN it travels.
+pub(super) struct IpPacket {
+    pub(super) source: MacAddr,
+    pub(super) destination: MacAddr,
+    is_v4: bool,
+    bytes: Vec<u8>,
+}
+
+impl Addresses {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        Self { talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect() }
+    }
+
+    /// The packet's bytes.
+    pub(super) fn packet(&self, (packet, segment): (&Packet, Option<&Segment>)) -> IpPacket {
+        let talk = &self.talks[packet.app as usize];
+        let server_port = FIRST_SERVER_PORT + packet.app as u16;
+        let station_port = match packet.body {
+            Body::Tcp { serial, .. } => station_port(serial),
+            _ => FIRST_DATAGRAM_PORT + packet.app as u16,
+        };
+        let (from, to, (from_port, to_port)) = match packet.way {
+            Direction::Up => (talk.station, talk.server, (station_port, server_port)),
+            Direction::Down => (talk.server, talk.station, (server_port, station_port)),
+        };
+        let mut bytes = Vec::with_capacity(packet.len.0 as usize);
+        ip_header(from.1, to.1, packet.len.0, (segment.is_some(), talk.dscp), &mut bytes);
+        let payload = packet.len.0 as usize - bytes.len();
+        match segment {
+            Some(segment) => tcp(from.1, to.1, (from_port, to_port), segment, &mut bytes),
+            // All else is datagrams.
+            None => {
+                let zeros = &ZEROS[..payload - UdpHeader::LEN];
+                let header = match (from.1, to.1) {
+                    (IpAddr::V4(a), IpAddr::V4(b)) => {
+                        UdpHeader::with_ipv4_checksum(from_port, to_port, &v4(a, b, 0, false), zeros)
+                    }
+                    (IpAddr::V6(a), IpAddr::V6(b)) => {
+                        UdpHeader::with_ipv6_checksum(from_port, to_port, &v6(a, b, 0, false), zeros)
+                    }
+                    _ => unreachable!("both ends of an application have the same IP"),
+                };
+                bytes.extend(header.expect("a packet is shorter than 64 KiB").to_bytes());
+                bytes.extend(zeros);
+            }
+        }
+        debug_assert_eq!(bytes.len() as u64, packet.len.0);
+        IpPacket { source: from.0, destination: to.0, is_v4: from.1.is_ipv4(), bytes }
+    }
+}
+
+impl IpPacket {
+    const fn ether_type(&self) -> [u8; 2] {
+        if self.is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] }
+    }
+
+    /// With an Ethernet header, and without the padding that short frames have.
+    pub(super) fn ethernet(&self) -> Vec<u8> {
+        let header = Ethernet2Header {
+            source: self.source.0,
+            destination: self.destination.0,
+            ether_type: u16::from_be_bytes(self.ether_type()).into(),
+        };
+        [&header.to_bytes()[..], &self.bytes].concat()
+    }
+
+    /// With an LLC/SNAP header (IEEE 802.2, RFC 1042).
+    pub(super) fn llc(&self) -> Vec<u8> {
+        [&[0xaa, 0xaa, 0x03, 0, 0, 0][..], &self.ether_type(), &self.bytes].concat()
+    }
+}
+
+fn v4(from: std::net::Ipv4Addr, to: std::net::Ipv4Addr, payload: u16, is_tcp: bool) -> Ipv4Header {
+    let protocol = if is_tcp { IpNumber::TCP } else { IpNumber::UDP };
+    // Datagrams may not be fragmented; their identification says nothing then (RFC 6864).
+    Ipv4Header::new(payload, TTL, protocol, from.octets(), to.octets()).expect("a packet is shorter than 64 KiB")
+}
+
+fn v6(from: std::net::Ipv6Addr, to: std::net::Ipv6Addr, payload: u16, is_tcp: bool) -> Ipv6Header {
+    Ipv6Header {
+        payload_length: payload,
+        next_header: if is_tcp { IpNumber::TCP } else { IpNumber::UDP },
+        hop_limit: TTL,
+        source: from.octets(),
+        destination: to.octets(),
+        ..Ipv6Header::default()
+    }
+}
+
+fn ip_header(from: IpAddr, to: IpAddr, len: u64, (is_tcp, dscp): (bool, u8), out: &mut Vec<u8>) {
+    match (from, to) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            let mut header = v4(a, b, (len - 20) as u16, is_tcp);
+            header.dont_fragment = true;
+            header.dscp = IpDscp::try_new(dscp).expect("the scenario's checks see to it");
+            header.header_checksum = header.calc_header_checksum();
+            out.extend(header.to_bytes());
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            // The upper six bits of the traffic class (RFC 2474).
+            let header = Ipv6Header { traffic_class: dscp << 2, ..v6(a, b, (len - 40) as u16, is_tcp) };
+            out.extend(header.to_bytes());
+        }
+        _ => unreachable!("both ends of an application have the same IP"),
+    }
+}
+
+fn tcp(from: IpAddr, to: IpAddr, ports: (u16, u16), segment: &Segment, out: &mut Vec<u8>) {
+    let flags = segment.flags;
+    let mut header = TcpHeader::new(ports.0, ports.1, segment.wire_seq(), segment.window);
+    header.acknowledgment_number = if flags.ack { segment.wire_ack() } else { 0 };
+    (header.syn, header.ack, header.fin, header.rst) = (flags.syn, flags.ack, flags.fin, flags.rst);
+    header.psh = flags.psh;
+    header.set_options_raw(&options(segment)).expect("options have 40 bytes at most");
+    debug_assert_eq!(header.header_len_u16() as u64, segment.header_len().0);
+    let zeros = &ZEROS[..segment.len as usize];
+    let checksum = match (from, to) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => header.calc_checksum_ipv4_raw(a.octets(), b.octets(), zeros),
+        (IpAddr::V6(a), IpAddr::V6(b)) => header.calc_checksum_ipv6_raw(a.octets(), b.octets(), zeros),
+        _ => unreachable!("both ends of an application have the same IP"),
+    };
+    header.checksum = checksum.expect("a packet is shorter than 64 KiB");
+    out.extend(header.to_bytes());
+    out.extend(zeros);
+}
+
+/// The options as Linux lays them out (RFC 9293, 3.2; RFC 7323; RFC 2018), with NOPs in front so that words line up.
+fn options(segment: &Segment) -> Vec<u8> {
+    const NOP: u8 = 1;
+    let mut out = Vec::new();
+    let stamps = segment.timestamps.map(|stamps| {
+        let mut option = vec![8, 10];
+        option.extend(stamps.value.to_be_bytes());
+        option.extend(stamps.echo.to_be_bytes());
+        option
+    });
+    if let Some(syn) = &segment.syn {
+        out.extend([2, 4]);
+        out.extend(syn.mss.to_be_bytes());
+        if syn.sack_permitted {
+            out.extend([4, 2]);
+        }
+        out.extend(stamps.into_iter().flatten());
+        if let Some(shift) = syn.window_shift {
+            out.extend([3, 3, shift]);
+        }
+        out.resize(out.len().next_multiple_of(4), NOP);
+        return out;
+    }
+    if let Some(stamps) = stamps {
+        out.extend([NOP, NOP]);
+        out.extend(stamps);
+    }
+    if !segment.sack.is_empty() {
+        out.extend([NOP, NOP, 5, 2 + 8 * segment.sack.len() as u8]);
+        for block in segment.sack.iter(segment.ack) {
+            out.extend((block.start as u32).to_be_bytes());
+            out.extend((block.end as u32).to_be_bytes());
+        }
+    }
+    out
+}

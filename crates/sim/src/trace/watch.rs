@@ -1,0 +1,47 @@
+//! Where the world is watched.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use evenair_scenario::Direction;
+
+use super::{Tracer, Wired};
+use crate::SimError;
+use crate::packet::PacketId;
+use crate::world::World;
+
+impl World<'_> {
+    /// From now on traces are written into a folder.
+    pub(crate) fn trace_into(&mut self, folder: &Path) -> Result<(), SimError> {
+        let tracer = Tracer::new(folder, self.scenario, self.middlebox.is_some()).map_err(failed)?;
+        self.air.medium.watch();
+        self.tracer = Some(Box::new(tracer));
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish_trace(&mut self) -> Result<(), SimError> {
+        self.tracer.take().map_or(Ok(()), |tracer| tracer.finish().map_err(failed))
+    }
+
+    /// A packet comes to where the box is, or leaves it.
+    pub(crate) fn trace_wire(&mut self, id: PacketId, comes: bool) {
+        if let Some(tracer) = &mut self.tracer {
+            let packet = self.pool.whole(id);
+            let from_air = packet.0.way == Direction::Up;
+            let side = if from_air == comes { Wired::AccessPoint } else { Wired::Network };
+            tracer.wire(self.now, side, packet);
+        }
+    }
+
+    /// What the medium has told is written before the packets that it was about are gone.
+    pub(crate) fn trace_air(&mut self) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.air(self.now, &mut self.air, &self.pool);
+        }
+    }
+}
+
+fn failed((path, error): (PathBuf, io::Error)) -> SimError {
+    SimError::Trace(format!("{}: {error}", path.display()))
+}

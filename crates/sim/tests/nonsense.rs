@@ -1,0 +1,126 @@
+//! Whatever scenario is taken can be started: it is refused by name, or a few milliseconds of it run without a panic and
+//! without end in sight only because they are simulated.
+
+#[path = "../../scenario/tests/mutate/mod.rs"]
+mod mutate;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use evenair_scenario::{Phase, Scenario};
+use evenair_units::Span;
+use mutate::Mutator;
+
+/// What is simulated of each.
+const LENGTH: Span = Span::from_millis(30);
+/// Far more than that takes, on a busy machine, too.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The whole of a scenario in [`LENGTH`]: what happens when happens sooner.
+fn hurried(mut scenario: Scenario) -> Scenario {
+    let whole = scenario.duration.as_nanos();
+    let scaled = |at: Span| {
+        Span::from_nanos((u128::from(at.as_nanos()) * u128::from(LENGTH.as_nanos()) / u128::from(whole)) as u64)
+    };
+    scenario.duration = LENGTH;
+    scenario.measure.interval = Span::from_millis(10);
+    scenario.measure.phases = vec![Phase { name: "all".into(), from: Span::ZERO, to: LENGTH }];
+    scenario.events.iter_mut().for_each(|event| event.at = scaled(event.at));
+    for app in &mut scenario.apps {
+        app.start = scaled(app.start);
+        app.stop = app.stop.map(scaled);
+    }
+    scenario
+}
+
+/// Runs it on a thread of its own, whose name a panic shows.
+fn starts(scenario: Scenario, text: &str) {
+    let (done, waiting) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        if let Err(error) = evenair_sim::run(&scenario, |_| ()) {
+            assert!(error.to_string().len() > 15, "no reason: {error}");
+        }
+        let _ = done.send(());
+    });
+    if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("no end after {PATIENCE:?}:\n{text}");
+    }
+    assert!(thread.join().is_ok(), "a panic, see above; the scenario:\n{text}");
+}
+
+#[test]
+fn whatever_is_taken_starts() {
+    let mut mutator = Mutator::new(4);
+    let mut started = 0;
+    for _ in 0..1500 {
+        let text = mutator.scenario();
+        if let Ok(scenario) = Scenario::parse(&text, "mutated.toml") {
+            starts(hurried(scenario), &text);
+            started += 1;
+        }
+    }
+    assert!(started > 150, "{started} were started");
+}
+
+/// Each value at the edge of what the format takes, many at once.
+#[test]
+fn the_edges_of_the_format() {
+    let text = r#"version = 1
+name = "edges"
+duration = "24 h"
+[radio]
+standard = "802.11b"
+rts_threshold = "0 bytes"
+short_retry_limit = 255
+long_retry_limit = 1
+ap_buffer = "1500 bytes"
+station_buffer = "unlimited"
+[lan]
+rate = "1 b/s"
+delay = "10 s"
+buffer = "1 packet"
+[measure]
+interval = "12 h"
+[[server]]
+name = "server"
+[[station]]
+name = "sta"
+count = 250
+rate = "1 Mb/s"
+weight = 1000
+[[udp]]
+name = "flood"
+stations = ["sta"]
+server = "server"
+direction = "up"
+rate = "10 Gb/s"
+payload = "1472 bytes"
+[[udp]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
+rate = "10 Mb/s"
+payload = "1472 bytes"
+[[web]]
+name = "web"
+stations = ["sta1"]
+server = "server"
+objects_min = 0
+objects_max = 0
+size_alpha = 1.01
+size_mean = "1 B"
+size_cap = "1 B"
+think = "0 s"
+[[ping]]
+name = "ping"
+stations = ["sta2"]
+server = "server"
+interval = "1 ms"
+[[event]]
+at = "0 s"
+do = "insert"
+"#;
+    let scenario = Scenario::parse(text, "edges.toml").unwrap_or_else(|error| panic!("{error}"));
+    starts(Scenario { duration: Span::from_millis(2), ..hurried(scenario) }, text);
+}

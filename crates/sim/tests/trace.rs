@@ -1,0 +1,287 @@
+//! Traces: that they are what a capture would be, and that taking them changes nothing.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use evenair_scenario::Scenario;
+use evenair_scenario::results::RunResult;
+use evenair_sim::{SimOptions, run, run_with};
+use pcap_file::DataLink;
+use pcap_file::pcap::PcapReader;
+
+const SCENARIO: &str = r#"version = 1
+name = "traced"
+duration = "4 s"
+[radio]
+standard = "802.11b"
+ap_buffer = "20 packets"
+[[station]]
+name = "sta"
+count = 3
+rate = "11 Mb/s"
+[[server]]
+name = "server"
+[[bulk]]
+name = "up"
+stations = ["sta1", "sta2"]
+server = "server"
+direction = "up"
+[[bulk]]
+name = "down"
+stations = ["sta2"]
+server = "server"
+direction = "down"
+ip = "v6"
+[[udp]]
+name = "datagrams"
+stations = ["sta3"]
+server = "server"
+direction = "down"
+rate = "500 kb/s"
+[[ping]]
+name = "ping"
+stations = ["sta1"]
+server = "server"
+"#;
+
+const BOX: &str = "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n";
+
+struct Captured {
+    at: Duration,
+    bytes: Vec<u8>,
+}
+
+fn read(path: &Path, link: DataLink) -> Vec<Captured> {
+    let mut reader = PcapReader::new(File::open(path).unwrap()).unwrap();
+    assert_eq!(reader.header().datalink, link);
+    let mut out = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        assert_eq!(packet.orig_len as usize, packet.data.len());
+        out.push(Captured { at: packet.timestamp, bytes: packet.data.into_owned() });
+    }
+    assert!(out.windows(2).all(|pair| pair[0].at <= pair[1].at), "times go back");
+    out
+}
+
+/// Runs with traces into `folder`, and again without; both must say the same.
+fn traced(folder: &Path, text: &str, sets: &[(&str, &str)]) -> RunResult {
+    let scenario = Scenario::parse_with(text, "traced.toml", sets).unwrap();
+    let options = SimOptions { trace: Some(folder.to_owned()), ..SimOptions::default() };
+    let with = run_with(&scenario, &options, |_| {}).unwrap();
+    assert_eq!(with, run(&scenario, |_| {}).unwrap(), "tracing changes the run");
+    with
+}
+
+/// Checks an IP packet's lengths and checksums.
+fn check_ip(ip: &[u8]) -> (bool, u64) {
+    let packet = SlicedPacket::from_ip(ip).unwrap();
+    let transport = packet.transport.as_ref().unwrap();
+    let Some(net) = &packet.net else { panic!("no IP") };
+    let payload = net.ip_payload_ref().unwrap().payload;
+    match net {
+        NetSlice::Ipv4(v4) => {
+            let header = v4.header();
+            assert_eq!(usize::from(header.total_len()), ip.len());
+            assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
+        }
+        NetSlice::Ipv6(v6) => assert_eq!(usize::from(v6.header().payload_length()) + 40, ip.len()),
+        other => panic!("{other:?}"),
+    }
+    let sum = |pseudo: &[u8], protocol: u8| {
+        let mut words = pseudo.to_vec();
+        words.extend((payload.len() as u32).to_be_bytes());
+        words.extend([0, 0, 0, protocol]);
+        words.extend(payload);
+        words.resize(words.len().next_multiple_of(2), 0);
+        let sum: u64 = words.chunks(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        (sum % 0xffff, sum > 0)
+    };
+    let addresses = match net {
+        NetSlice::Ipv4(v4) => [v4.header().source(), v4.header().destination()].concat(),
+        NetSlice::Ipv6(v6) => [v6.header().source(), v6.header().destination()].concat(),
+        _ => unreachable!(),
+    };
+    let (is_tcp, protocol) = match transport {
+        TransportSlice::Tcp(_) => (true, 6),
+        TransportSlice::Udp(_) => (false, 17),
+        other => panic!("{other:?}"),
+    };
+    // The sum over everything, checksum included, is a multiple of 2^16 - 1 (RFC 1071).
+    assert_eq!(sum(&addresses, protocol), (0, true), "a checksum is wrong");
+    (is_tcp, ip.len() as u64)
+}
+
+struct AirFrame<'a> {
+    bad: bool,
+    mac: &'a [u8],
+}
+
+fn air_frames(frames: &[Captured]) -> Vec<AirFrame<'_>> {
+    let frame = |captured: &Captured| {
+        let bytes: &[u8] = &captured.bytes;
+        assert_eq!(bytes[..4], [0, 0, 22, 0]);
+        let us = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
+        assert_eq!(us, captured.at.as_micros() as u64);
+        bytes.len()
+    };
+    frames
+        .iter()
+        .map(|captured| {
+            let length = frame(captured);
+            let (mac, fcs) = captured.bytes[22..].split_at(length - 26);
+            let bad = captured.bytes[16] & 0x40 != 0;
+            let right = crc32(mac).to_le_bytes() == *fcs;
+            assert_eq!(bad, !right, "the flag says other than the checksum");
+            AirFrame { bad, mac }
+        })
+        .collect()
+}
+
+/// IEEE 802.3, 3.2.9, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}
+
+#[test]
+fn the_air_has_what_the_run_reports() {
+    for rts in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let sets: &[_] = if rts { &[("radio.rts_threshold", "500 bytes")] } else { &[] };
+        let result = traced(folder.path(), SCENARIO, sets);
+        let captured = read(&folder.path().join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
+        let frames = air_frames(&captured);
+        let of = |kind: u8| frames.iter().filter(|frame| frame.mac[0] == kind).collect::<Vec<_>>();
+        let (data, acks, requests, clears) = (of(0x08), of(0xd4), of(0xb4), of(0xc4));
+        assert_eq!(data.len() + acks.len() + requests.len() + clears.len(), frames.len());
+        let good = data.iter().filter(|frame| !frame.bad).count();
+        assert!(good > 1000 && acks.len().abs_diff(good) <= 1, "{good} {}", acks.len());
+        assert_eq!(requests.is_empty(), !rts);
+        assert!(clears.len() <= requests.len());
+
+        // DATA that was received, in IP-level bits, is what the run reports; the last may have come after its end.
+        let mut bits = 0;
+        for frame in &data {
+            let ip = &frame.mac[32..];
+            assert_eq!(frame.mac[24..30], [0xaa, 0xaa, 3, 0, 0, 0]);
+            let (_, length) = check_ip(ip);
+            bits += if frame.bad { 0 } else { 8 * length };
+        }
+        let reported: f64 = result.phases[0].flows.iter().map(|flow| flow.ip_mbps).sum::<f64>() * 4e6;
+        assert!((bits as f64 - reported).abs() < 12_001.0, "{bits} bits on the air, {reported} reported");
+
+        // Collisions are there, and repeated.
+        let bad = if rts { requests.iter().filter(|f| f.bad).count() } else { data.iter().filter(|f| f.bad).count() };
+        assert!(bad > 20);
+    }
+}
+
+#[test]
+fn repeated_frames_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    traced(folder.path(), SCENARIO, &[]);
+    let captured = read(&folder.path().join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
+    let mut last: HashMap<Vec<u8>, (u16, bool)> = HashMap::new();
+    let mut retries = 0;
+    for frame in air_frames(&captured).iter().filter(|frame| frame.mac[0] == 0x08) {
+        let sequence = u16::from_le_bytes([frame.mac[22], frame.mac[23]]) >> 4;
+        let retry = frame.mac[1] & 0x08 != 0;
+        let (before, failed) = last.insert(frame.mac[10..16].to_vec(), (sequence, frame.bad)).unwrap_or((0, false));
+        assert_eq!(retry, failed && sequence == before, "a retry repeats what failed, and nothing else does");
+        if !retry {
+            // After the retry limit the next frame is another one.
+            assert_eq!(sequence, (before + 1) % 4096);
+        }
+        retries += u32::from(retry);
+    }
+    assert!(retries > 20);
+}
+
+#[test]
+fn the_wire_has_each_packet_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = traced(folder.path(), &format!("{SCENARIO}{BOX}"), &[]);
+    let (mut ups, mut downs) = (Vec::new(), Vec::new());
+    for file in ["ap-wire.pcap", "box-wire.pcap"] {
+        let (mut up, mut down) = (0, 0);
+        for captured in read(&folder.path().join(file), DataLink::ETHERNET) {
+            let packet = SlicedPacket::from_ethernet(&captured.bytes).unwrap();
+            assert!(packet.link.is_some());
+            check_ip(&captured.bytes[14..]);
+            // Stations are hosts 0 to 2 of the scenario.
+            if captured.bytes[11] < 3 { up += 1 } else { down += 1 }
+        }
+        ups.push(up);
+        downs.push(down);
+    }
+    let counters = result.box_counters.unwrap();
+    let dropped: u64 = counters.dropped.iter().map(|drop| drop.packets).sum();
+    // What came on one side went out on the other, but for what the box dropped or still holds.
+    let lost = (ups[0] - ups[1]) + (downs[1] - downs[0]);
+    assert_eq!(lost, dropped + counters.held, "{ups:?} {downs:?}");
+    assert!(ups[1] > 500 && downs[0] > 500);
+}
+
+#[test]
+fn without_a_box_there_is_one_wire() {
+    let folder = tempfile::tempdir().unwrap();
+    traced(folder.path(), SCENARIO, &[]);
+    let mut files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["air.pcap", "ap-wire.pcap"]);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken");
+    std::fs::write(&taken, "").unwrap();
+    let scenario = Scenario::parse(SCENARIO, "traced.toml").unwrap();
+    let options = SimOptions { trace: Some(taken), ..SimOptions::default() };
+    let error = run_with(&scenario, &options, |_| {}).unwrap_err().to_string();
+    assert!(error.contains("cannot write the trace") && error.contains("taken"), "{error}");
+}
+
+/// Wireshark's own dissectors, where they are installed.
+#[test]
+fn tshark_finds_nothing_malformed() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        println!("skipped: tshark is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    traced(folder.path(), &format!("{SCENARIO}{BOX}"), &[]);
+    // Wireshark does not look into frames whose FCS it has found to be bad, and calls them malformed.
+    let tshark = |file: &str, filter: &str, fcs: &str| {
+        let fcs = format!("wlan.check_checksum:{fcs}");
+        let checked = ["ip", "tcp", "udp"].map(|protocol| format!("{protocol}.check_checksum:TRUE"));
+        let output = Command::new("tshark")
+            .args(["-n", "-o", &fcs])
+            .args(checked.iter().flat_map(|option| ["-o", option]))
+            .arg("-r")
+            .arg(folder.path().join(file))
+            .args(["-Y", filter])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()
+    };
+    let count = |file: &str, filter: &str| tshark(file, filter, "FALSE");
+    for file in ["air.pcap", "ap-wire.pcap", "box-wire.pcap"] {
+        assert_eq!(count(file, "_ws.malformed"), 0, "{file}");
+        let wrong = "ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0";
+        assert_eq!(count(file, wrong), 0, "{file}");
+        assert!(count(file, "tcp") > 1000, "{file}");
+    }
+    let spoiled = count("air.pcap", "radiotap.flags.badfcs == 1");
+    assert!(spoiled > 20 && tshark("air.pcap", "wlan.fcs.status == 0", "TRUE") == spoiled);
+    assert!(count("air.pcap", "wlan.fc.retry == 1") > 20);
+    assert!(count("air.pcap", "wlan.fc.type_subtype == 29") > 1000);
+    assert!(count("ap-wire.pcap", "tcp.analysis.ack_lost_segment") == 0);
+}

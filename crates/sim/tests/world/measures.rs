@@ -1,0 +1,278 @@
+//! Measures of whole runs: what must add up adds up, and what theory says of a case is what was counted.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::measures::measure_named;
+use evenair_scenario::results::{LossCount, NodeResult, PhaseResult, RunResult, scalar, scalars};
+
+fn run(text: &str) -> RunResult {
+    let scenario = Scenario::parse(text, "measures.toml").unwrap_or_else(|error| panic!("{error}"));
+    evenair_sim::run(&scenario, |_| ()).unwrap()
+}
+
+/// Stations at 11 Mb/s of 802.11b, a server on the LAN, and `rest`.
+fn cell(stations: u32, duration: &str, rest: &str) -> String {
+    format!(
+        r#"version = 1
+name = "cell"
+duration = "{duration}"
+[radio]
+standard = "802.11b"
+ap_buffer = "20 packets"
+station_buffer = "10 packets"
+[lan]
+rate = "100 Mb/s"
+delay = "2 ms"
+[[station]]
+name = "sta"
+count = {stations}
+rate = "11 Mb/s"
+[[server]]
+name = "server"
+{rest}
+"#
+    )
+}
+
+fn datagrams(rate: &str) -> String {
+    format!(
+        "[[udp]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"up\"\nrate = \"{rate}\"\n\
+         payload = \"972 bytes\"\n"
+    )
+}
+
+const BOTH_WAYS: &str = r#"[[bulk]]
+name = "up"
+stations = ["sta"]
+server = "server"
+direction = "up"
+[[bulk]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
+[[ping]]
+name = "echo"
+stations = ["sta1"]
+server = "server"
+[[event]]
+at = "10 s"
+do = "insert"
+[[phase]]
+name = "first"
+from = "2 s"
+to = "10 s"
+[[phase]]
+name = "second"
+from = "10 s"
+to = "20 s"
+"#;
+
+fn phase<'a>(run: &'a RunResult, name: &str) -> &'a PhaseResult {
+    run.phases.iter().find(|phase| phase.name == name).unwrap()
+}
+
+fn lost(node: &NodeResult) -> u64 {
+    node.lost_frames.iter().map(|lost| lost.packets).sum()
+}
+
+/// What was offered was delivered, was lost, or is still in the queue, which holds its buffer at most.
+#[test]
+fn what_was_offered_is_accounted_for_at_each_place() {
+    let run = run(&cell(3, "20 s", BOTH_WAYS));
+    for node in &run.series.nodes {
+        let sum = |series: &[u64]| series.iter().sum::<u64>();
+        let lost: u64 = node.lost_frames.iter().map(|loss| sum(&loss.frames)).sum();
+        let left = sum(&node.offered_frames) - sum(&node.delivered_frames) - lost;
+        let room = if node.node == "ap" { 20 } else { 10 };
+        assert!(left <= room, "{} frames are left at {}", left, node.node);
+        assert!(sum(&node.attempts) - sum(&node.collisions) - sum(&node.errors) - sum(&node.delivered_frames) <= 1);
+    }
+    let (first, second) = (phase(&run, "first"), phase(&run, "second"));
+    let full = |loss: &&LossCount| loss.place == "ap" && loss.reason == "buffer full";
+    let whole: u64 = run.losses.iter().filter(full).map(|loss| loss.frames).sum();
+    let ap = |phase: &PhaseResult| phase.nodes[0].clone();
+    assert!(lost(&ap(first)) > 100 && lost(&ap(first)) + lost(&ap(second)) <= whole);
+    assert!(ap(first).loss_rate.unwrap() > 0.02 && ap(first).queue_max_packets == 20);
+    // Under the box the queue is in the box, and what is lost is lost there.
+    assert!(ap(second).queue_mean_packets < 0.7 * ap(first).queue_mean_packets);
+    let in_box = second.places.iter().find(|place| place.place == "box").unwrap();
+    assert!(in_box.offered_packets > 1000 && in_box.loss_rate.unwrap() > 0.0, "{in_box:?}");
+    let counters = run.box_counters.as_ref().unwrap();
+    let boxed = run.series.places.iter().find(|place| place.place == "box").unwrap();
+    assert_eq!(boxed.offered_packets.iter().sum::<u64>(), counters.received);
+    // The medium's time is used for one of three things.
+    let medium = first.medium.as_ref().unwrap();
+    assert!((medium.busy_share + medium.contending_share + medium.idle_share - 1.0).abs() < 1e-9);
+    // Every echo that was sent came back or was lost.
+    let echo = first.flows.iter().find(|flow| flow.app == "echo").unwrap();
+    assert!(echo.sent_packets == 40 && echo.received_packets <= 41 && echo.rtt.is_some());
+    assert!(first.flows.iter().all(|flow| flow.rtt.is_some()), "TCP measures round trips");
+    for (name, _) in scalars(&run) {
+        assert!(measure_named(&name).is_some(), "{name} is of no listed kind");
+    }
+}
+
+/// Alone and far from saturation each datagram is sent as it comes: its sojourn is DIFS, DATA and a wait for nothing,
+/// the queue holds what Little's law says, and the one-way delay is longer by the wire.
+#[test]
+fn a_lightly_loaded_station_by_hand() {
+    let run = run(&cell(1, "20 s", &datagrams("1 Mb/s")));
+    let all = phase(&run, "all");
+    let station = &all.nodes[1];
+    let sojourn = station.sojourn.as_ref().unwrap();
+    // 192 us of preamble and header, (1000 + 36) * 8 / 11 us, DIFS and up to 31 slots of back-off left from before.
+    let frame_ms = 0.192 + 1036.0 * 8.0 / 11e3;
+    assert!(sojourn.min_ms > frame_ms && sojourn.max_ms < frame_ms + 0.05 + 31.0 * 0.02 + 0.01, "{sojourn:?}");
+    let per_ms = station.delivered_frames as f64 / 20e3;
+    assert!((station.queue_mean_packets - per_ms * sojourn.mean_ms).abs() < 1e-3);
+    assert_eq!((station.queue_max_packets, station.access.collision_rate), (1, Some(0.0)));
+    assert_eq!(station.access.frames_by_attempts, [station.delivered_frames]);
+    let delay = all.flows[0].delay.as_ref().unwrap();
+    let wire_ms = 2.0 + (1000.0 + 38.0) * 8.0 / 100e3;
+    assert!((delay.mean_ms - sojourn.mean_ms - wire_ms).abs() < 0.01, "{delay:?} {sojourn:?}");
+    assert!((all.medium.as_ref().unwrap().active_stations - station.queue_mean_packets).abs() < 1e-9);
+    let flow = &all.flows[0];
+    assert!(flow.sent_packets - flow.received_packets <= 1 && flow.jitter_ms.unwrap() < 0.3);
+    assert_eq!(all.evenness_stations.unwrap().min_over_max, Some(1.0));
+}
+
+/// A saturated station's queue is always full, and a frame waits for all those before it, also though its sender
+/// sleeps while the buffer has something.
+#[test]
+fn a_saturated_station_by_hand() {
+    let run = run(&cell(2, "20 s", &(datagrams("8 Mb/s") + "[measure]\nwarm_up = \"2 s\"\n")));
+    let all = phase(&run, "all");
+    assert_eq!((all.from_s, all.to_s), (2.0, 20.0));
+    for station in &all.nodes[1..] {
+        assert!((9.3..=10.0).contains(&station.queue_mean_packets), "{station:?}");
+        assert_eq!(station.queue_max_packets, 10);
+        let each_ms = 18e3 / station.delivered_frames as f64;
+        let sojourn = station.sojourn.as_ref().unwrap();
+        assert!((sojourn.mean_ms / each_ms / station.queue_mean_packets - 1.0).abs() < 0.02, "{sojourn:?} {each_ms}");
+        // 8 Mb/s of 972 bytes come, 18 s long.
+        let offered = 8e6 / 8.0 / 972.0 * 18.0;
+        assert!((station.offered_frames as f64 / offered - 1.0).abs() < 0.002, "{offered}: {station:?}");
+    }
+    assert!((all.medium.as_ref().unwrap().active_stations - 2.0).abs() < 0.01);
+    let backlog = all.backlog.as_ref().unwrap();
+    assert!(backlog.mean > 1.99 && backlog.max == 2, "{backlog:?}");
+    // Each sends in a slot with probability of nearly 2/(31 + 2), and collides where the other does too (Bianchi).
+    let rate = scalar(&run, "phase.all.collision_rate").unwrap();
+    assert!((0.054..0.064).contains(&rate), "{rate}");
+    assert_eq!(all.medium.as_ref().unwrap().access.collisions, 2 * all.medium.as_ref().unwrap().collisions);
+}
+
+/// TCP keeps two to three nodes backlogged, whatever their number (Choi, Park, Kim).
+#[test]
+fn tcp_keeps_few_nodes_backlogged() {
+    let downloads = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                     [measure]\nwarm_up = \"5 s\"\n";
+    let text = cell(15, "30 s", downloads).replace("ap_buffer = \"20 packets\"", "ap_buffer = \"200 packets\"");
+    let run = run(&text);
+    let backlog = phase(&run, "all").backlog.clone().unwrap();
+    assert!((1.8..3.0).contains(&backlog.mean) && backlog.mean_plus_2_sigma < 5.0, "{backlog:?}");
+    let state = |nodes: u64| backlog.states.iter().find(|state| state.nodes == nodes).unwrap();
+    assert!(state(1).drift > 0.0 && state(4).drift < 0.0, "{backlog:?}");
+}
+
+/// With an automatic warm-up the start of a TCP transfer, which takes a while to fill its window, is left out.
+#[test]
+fn the_beginning_of_a_transfer_is_left_out() {
+    let slow = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                start = \"12 s\"\n[measure]\nwarm_up = \"auto\"\n";
+    let run = run(&cell(1, "60 s", slow));
+    let all = phase(&run, "all");
+    assert_eq!((all.transient_s, all.from_s), (Some(15.0), 15.0));
+    assert!(all.total_goodput_mbps > 4.5 && all.nodes[0].sojourn.as_ref().unwrap().count > 10_000);
+    let delivered: u64 = run.series.nodes[0].delivered_frames[15..].iter().sum();
+    assert_eq!(all.nodes[0].delivered_frames, delivered);
+    assert_eq!(all.nodes[0].sojourn.as_ref().unwrap().count, delivered);
+}
+
+fn measured(run: &RunResult, name: &str) -> f64 {
+    scalar(run, name).unwrap_or_else(|| panic!("{name} is not measured"))
+}
+
+/// The same with EDCA: what a sleeping sender makes late was in the queue of its category too.
+#[test]
+fn a_saturated_category_holds_what_its_station_holds() {
+    let run = run(&cell(1, "20 s", &datagrams("20 Mb/s")).replace("[lan]", "edca = true\n[lan]"));
+    let station = &phase(&run, "all").nodes[1];
+    let best_effort = station.categories.iter().find(|category| category.category == "be").unwrap();
+    assert_eq!((station.queue_max_packets, best_effort.queue_max_packets), (10, 10));
+    assert!(best_effort.queue_mean_packets > 9.8, "{best_effort:?}");
+    assert!((best_effort.queue_mean_packets - station.queue_mean_packets).abs() < 1e-9, "{station:?}");
+}
+
+/// What is counted of a node's access categories adds up to what is counted of the node; and voice waits for nobody.
+#[test]
+fn access_categories_add_up_to_their_node() {
+    let traffic = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                   [[voip]]\nname = \"call\"\nstations = [\"sta1\"]\nserver = \"server\"\n\
+                   [[phase]]\nname = \"early\"\nfrom = \"3 s\"\nto = \"10 s\"\n\
+                   [[phase]]\nname = \"late\"\nfrom = \"10 s\"\nto = \"20 s\"\n";
+    let text = cell(3, "20 s", &(datagrams("2 Mb/s") + traffic)).replace("[lan]", "edca = true\n[lan]");
+    let run = run(&text);
+    for phase in &run.phases {
+        for node in &phase.nodes {
+            let names: Vec<_> = node.categories.iter().map(|category| category.category.as_str()).collect();
+            assert_eq!(names, ["bk", "be", "vi", "vo"]);
+            let sum = |of: &dyn Fn(&evenair_scenario::results::CategoryResult) -> u64| -> u64 {
+                node.categories.iter().map(of).sum()
+            };
+            assert_eq!(sum(&|c| c.offered_frames), node.offered_frames, "{node:?}");
+            assert_eq!(sum(&|c| c.delivered_frames), node.delivered_frames, "{node:?}");
+            assert_eq!(sum(&|c| c.lost_frames), lost(node), "{node:?}");
+            let mean: f64 = node.categories.iter().map(|category| category.queue_mean_packets).sum();
+            assert!((mean / node.queue_mean_packets - 1.0).abs() < 1e-6, "{mean}: {node:?}");
+        }
+        let at_access_point = |what: &str| measured(&run, &format!("phase.{}.ap.category.{what}", phase.name));
+        assert!(at_access_point("vo.sojourn_p90_ms") < 0.2 * at_access_point("be.sojourn_p90_ms"));
+        assert!(at_access_point("be.loss_rate") > 0.0 && at_access_point("be.queue_max_packets") == 20.0);
+        let voice = measured(&run, &format!("phase.{}.station.sta1.category.vo.delivered_frames", phase.name));
+        // 50 a second.
+        assert!((voice / (phase.to_s - phase.from_s) - 50.0).abs() < 0.5, "{voice}");
+        assert!(measured(&run, &format!("phase.{}.call.call-down.mos", phase.name)) > 4.0);
+        assert_eq!(measured(&run, &format!("phase.{}.calls.count", phase.name)), 2.0);
+        let worst = measured(&run, &format!("phase.{}.calls.r_factor_min", phase.name));
+        assert!(worst <= measured(&run, &format!("phase.{}.call.call-up.r_factor", phase.name)));
+    }
+    for (name, _) in scalars(&run) {
+        assert!(measure_named(&name).is_some(), "{name} is of no listed kind");
+    }
+}
+
+/// The rates that are used are told only where senders choose them, and then add up.
+#[test]
+fn rates_used_add_up() {
+    let text =
+        cell(8, "12 s", &(datagrams("2 Mb/s") + "[[event]]\nat = \"5 s\"\ndo = \"leave\"\nstations = [\"sta1\"]\n"));
+    let fixed = run(&text);
+    assert!(scalars(&fixed).iter().all(|(name, _)| !name.contains("rate_used")));
+    let run = run(&text.replace("[lan]", "rate_control = \"two-failures\"\n[lan]"));
+    for of in ["", "station.sta1.", "station.sta2."] {
+        let share = |rate: &str| scalar(&run, &format!("phase.all.{of}rate_used.{rate}.share")).unwrap_or(0.0);
+        let slow = share("1") + share("2") + share("5_5");
+        assert!((slow + share("11") - 1.0).abs() < 1e-9);
+        let slowed = measured(&run, &format!("phase.all.{of}slowed_share"));
+        assert!(slow > 0.02 && (slow - slowed).abs() < 1e-9, "{of} {slow} {slowed}");
+    }
+}
+
+/// Response times by size: each transfer is in one class, and larger ones take longer.
+#[test]
+fn transfers_are_told_by_size() {
+    let flows = "[[flows]]\nname = \"files\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                 rate = \"4 /s\"\nsize = { distribution = \"pareto\", alpha = 1.2, min = \"500 bytes\", max = \"5 MB\" }\n";
+    let run = run(&cell(2, "100 s", flows));
+    let name = |sizes: &str, what: &str| format!("phase.all.transfer.down.{sizes}.{what}");
+    let classes = ["to_1_kB", "to_10_kB", "to_100_kB", "to_1_MB", "to_10_MB"];
+    let of = |what: &str| classes.map(|sizes| scalar(&run, &name(sizes, what)).unwrap_or(0.0));
+    assert_eq!(of("count").iter().sum::<f64>(), measured(&run, &name("all", "count")));
+    assert!(measured(&run, &name("all", "count")) > 300.0);
+    let listed = run.transfers.records.iter().filter(|transfer| transfer.took_s.is_some());
+    assert_eq!(listed.count() as f64, measured(&run, &name("all", "count")));
+    assert!(of("p50_s")[..3].windows(2).all(|pair| pair[0] < pair[1]), "{:?}", of("p50_s"));
+    let longest = run.transfers.records.iter().filter_map(|transfer| transfer.took_s).fold(0.0, f64::max);
+    assert!((measured(&run, &name("all", "max_s")) - longest).abs() < 1e-6);
+}

@@ -1,0 +1,150 @@
+//! Queues in front of the medium: what each is there for, and that having one changes nothing else.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{RunResult, scalar};
+
+/// Two stations of 802.11g and an access point with room for 50 packets, with lines of the radio and more.
+fn simulate(radio: &str, rest: &str) -> RunResult {
+    simulate_with(&format!("ap_buffer = \"50 packets\"\n{radio}"), rest)
+}
+
+fn simulate_with(radio: &str, rest: &str) -> RunResult {
+    let text = format!(
+        r#"version = 1
+name = "queues"
+duration = "20 s"
+[radio]
+standard = "802.11g"
+{radio}
+[lan]
+rate = "100 Mb/s"
+delay = "10 ms"
+[[station]]
+name = "sta"
+count = 2
+rate = "24 Mb/s"
+[[server]]
+name = "server"
+{rest}
+"#
+    );
+    let scenario = Scenario::parse(&text, "queues.toml").unwrap_or_else(|error| panic!("{error}"));
+    evenair_sim::run(&scenario, |_| ()).unwrap()
+}
+
+fn goodput(result: &RunResult, app: &str) -> f64 {
+    result.phases[0].flows.iter().find(|flow| flow.app == app).expect("there is such an application").goodput_mbps
+}
+
+fn ap_queue(words: &str) -> String {
+    format!("ap_queue = {{ {words} }}")
+}
+
+const DOWNLOADS: &str = r#"[[bulk]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
+[[ping]]
+name = "echo"
+stations = ["sta1"]
+server = "server"
+"#;
+
+/// One floods at three times the rate of the other; together they are more than the medium carries.
+const FLOODS: &str = r#"[[udp]]
+name = "fast"
+stations = ["sta1"]
+server = "server"
+direction = "down"
+rate = "24 Mb/s"
+[[udp]]
+name = "slow"
+stations = ["sta2"]
+server = "server"
+direction = "down"
+rate = "10 Mb/s"
+"#;
+
+#[test]
+fn a_drop_tail_queue_above_the_mac_is_a_longer_buffer() {
+    let plain = simulate_with("ap_buffer = \"58 packets\"", DOWNLOADS);
+    let above = simulate(&ap_queue("discipline = \"fifo\", driver = 8"), DOWNLOADS);
+    assert!(plain.losses.iter().any(|loss| loss.place == "ap" && loss.reason == "buffer full"));
+    assert_eq!(plain.series, above.series);
+    assert_eq!(plain.losses, above.losses);
+}
+
+#[test]
+fn fair_queues_share_equally_what_drop_tail_shares_by_arrivals() {
+    let ratio = |radio: &str| {
+        let result = simulate(radio, FLOODS);
+        goodput(&result, "fast") / goodput(&result, "slow")
+    };
+    let tail = ratio("");
+    assert!(tail > 2.0, "{tail}");
+    for discipline in ["drr", "fq-codel"] {
+        for by in ["flow", "station"] {
+            let fair = ratio(&ap_queue(&format!("discipline = \"{discipline}\", by = \"{by}\"")));
+            assert!((fair - 1.0).abs() < 0.01, "{discipline} by {by}: {fair}");
+        }
+    }
+}
+
+#[test]
+fn codel_keeps_the_queue_short_and_the_medium_busy() {
+    let of = |radio: &str| {
+        let result = simulate(radio, DOWNLOADS);
+        let rtt = scalar(&result, "phase.all.flow.echo.rtt_mean_ms");
+        (
+            scalar(&result, "phase.all.total_ip_mbps").expect("there is a total"),
+            rtt.expect("echoes have round-trip times"),
+            result.losses,
+        )
+    };
+    let (tail, tail_rtt, _) = of("");
+    let (codel, codel_rtt, losses) = of(&ap_queue("discipline = \"codel\""));
+    assert!(losses.iter().any(|loss| loss.place == "ap" && loss.reason == "queue delay"), "{losses:?}");
+    assert!(codel_rtt < 0.75 * tail_rtt, "{codel_rtt} ms beside {tail_rtt} ms");
+    assert!(codel > 0.95 * tail, "{codel} Mb/s beside {tail} Mb/s");
+    // A queue of its own is next to none.
+    let (_, flow_rtt, _) = of(&ap_queue("discipline = \"fq-codel\""));
+    assert!(flow_rtt < codel_rtt, "{flow_rtt} ms beside {codel_rtt} ms");
+}
+
+#[test]
+fn short_transfers_do_not_wait_behind_long_ones_with_las_ack() {
+    let shorts = format!(
+        "{DOWNLOADS}[[flows]]\nname = \"short\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+         rate = \"5 /s\"\nsize = {{ mean = \"30 kB\" }}\n"
+    );
+    let mean = |radio: &str| {
+        let result = simulate(radio, &shorts);
+        let times: Vec<f64> = result.transfers.records.iter().filter_map(|transfer| transfer.took_s).collect();
+        assert!(times.len() > 60, "{} transfers", times.len());
+        times.iter().sum::<f64>() / times.len() as f64
+    };
+    let (tail, las) = (mean(""), mean(&ap_queue("discipline = \"las-ack\"")));
+    assert!(las < 0.5 * tail, "{las} s beside {tail} s");
+}
+
+#[test]
+fn a_station_has_its_queue_too() {
+    // Echoes beside an upload of the same station: behind it with drop-tail, before it with a fair queue.
+    let rest = r#"[[bulk]]
+name = "up"
+stations = ["sta1"]
+server = "server"
+direction = "up"
+[[ping]]
+name = "echo"
+stations = ["sta1"]
+server = "server"
+"#;
+    let rtt = |radio: &str| {
+        let result = simulate(radio, rest);
+        scalar(&result, "phase.all.flow.echo.rtt_mean_ms").expect("echoes have round-trip times")
+    };
+    let (tail, fair) = (rtt(""), rtt("station_queue = { discipline = \"fq-codel\" }"));
+    assert!(fair < 0.3 * tail, "{fair} ms beside {tail} ms");
+}

@@ -1,0 +1,63 @@
+//! What a scenario's `[tcp]` says reaches the hosts.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{FlowResult, RunResult};
+use evenair_sim::run;
+
+/// A download over a link of 100 ms, with these settings.
+fn download(settings: &str) -> FlowResult {
+    download_over("50 ms", settings)
+}
+
+fn download_over(delay: &str, settings: &str) -> FlowResult {
+    let text = "version = 1\nname = \"x\"\nduration = \"30 s\"\nradio = { standard = \"802.11a\" }\n\
+                station = [{ name = \"s\", rate = \"54 Mb/s\" }]\n\
+                server = [{ name = \"t\" }]\n\
+                bulk = [{ name = \"b\", stations = [\"s\"], server = \"t\", direction = \"down\" }]\n\
+                phase = [{ name = \"steady\", from = \"10 s\", to = \"30 s\" }]\n[tcp]\n";
+    let scenario =
+        Scenario::parse_with(&format!("{text}{settings}"), "test", &[("lan.delay", delay)]).expect("a sound scenario");
+    let mut result: RunResult = run(&scenario, |_| ()).expect("it can be simulated");
+    result.phases.remove(0).flows.remove(0)
+}
+
+#[test]
+fn a_window_bounds_the_rate_and_the_segment_counts() {
+    // 20 segments of 1460 bytes in each round trip of a little more than 100 ms.
+    let flow = download("window = \"20 packets\"\ntimestamps = false\n");
+    assert!((2.2..2.336).contains(&flow.goodput_mbps), "{flow:?}");
+    let flow = download("window = \"20 packets\"\nmss = \"500 bytes\"\ntimestamps = false\n");
+    assert!((0.75..0.8).contains(&flow.goodput_mbps), "{flow:?}");
+}
+
+#[test]
+fn without_delayed_ack_each_segment_is_acknowledged() {
+    let d = |settings: &str| download(settings).d.expect("there were ACKs");
+    let window = "window = \"20 packets\"\n";
+    assert!((d(&format!("{window}delayed_ack = false")) - 1.0).abs() < 0.01);
+    assert!((d(window) - 2.0).abs() < 0.05);
+}
+
+#[test]
+fn the_textbooks_window_grows_by_acks() {
+    // After a loss one segment a round trip; by ACKs, of which each second segment has one, half of it.
+    let reno = "congestion_control = \"reno\"\nsack = false\n";
+    let linux = download_over("300 ms", reno).goodput_mbps;
+    let textbook = download_over("300 ms", &format!("{reno}stack = \"textbook\"\n")).goodput_mbps;
+    assert!(textbook > 0.3 && textbook < 0.9 * linux, "{textbook} against {linux}");
+}
+
+#[test]
+fn a_server_may_be_farther_away_than_others() {
+    let text = "version = 1\nname = \"x\"\nduration = \"5 s\"\nradio = { standard = \"802.11a\" }\n\
+                wan = { down = { delay = \"10 ms\" }, up = { delay = \"10 ms\" } }\n\
+                station = [{ name = \"s\", rate = \"54 Mb/s\" }]\n\
+                server = [{ name = \"near\", at = \"wan\" }, { name = \"far\", at = \"wan\", delay = \"70 ms\" }]\n\
+                ping = [{ name = \"a\", stations = [\"s\"], server = \"near\" }, \
+                        { name = \"b\", stations = [\"s\"], server = \"far\" }]\n";
+    let scenario = Scenario::parse(text, "test").expect("a sound scenario");
+    let result = run(&scenario, |_| ()).expect("it can be simulated");
+    let median = |app: &str| result.echoes.iter().find(|echo| echo.app == app).expect("it had answers").p50_ms;
+    assert!((median("a") - 20.5).abs() < 1.0, "{}", median("a"));
+    assert!((median("b") - median("a") - 70.0).abs() < 0.5, "{}", median("b"));
+}

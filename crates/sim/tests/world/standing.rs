@@ -1,0 +1,201 @@
+//! The access point's queue under the box's own controller, and what must not fool it.
+//!
+//! One site for all: stations that download and stations that upload as much as they get. Each case adds one thing that
+//! could be taken for a queue at the access point, or could hide one. It is told no rate but the stations', and where
+//! the case says so not even these.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_sim::run;
+
+/// Five downloads and five uploads at 11 Mb/s; the box is inserted after two seconds and judged from the tenth on.
+fn site(radio: &str, rest: &str) -> RunResult {
+    let text = format!(
+        r#"version = 1
+name = "site"
+duration = "40 s"
+[radio]
+standard = "802.11b"
+preamble = "short"
+basic_rates = ["1 Mb/s", "2 Mb/s"]
+rts_threshold = "500 bytes"
+ap_buffer = "150 kB"
+{radio}
+[[station]]
+name = "d"
+count = 5
+rate = "11 Mb/s"
+[[station]]
+name = "u"
+count = 5
+rate = "11 Mb/s"
+[[server]]
+name = "server"
+[[bulk]]
+name = "download"
+stations = ["d"]
+server = "server"
+direction = "down"
+[[bulk]]
+name = "upload"
+stations = ["u"]
+server = "server"
+direction = "up"
+[[event]]
+at = "2 s"
+do = "insert"
+[[phase]]
+name = "managed"
+from = "10 s"
+to = "40 s"
+{rest}
+"#
+    );
+    run(&Scenario::parse(&text, "site.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+}
+
+fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
+    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
+}
+
+/// 95th percentile of the time that packets spend in the access point, in ms.
+fn sojourn_p95(phase: &PhaseResult) -> f64 {
+    let ap = phase.nodes.iter().find(|node| node.node == "ap").expect("the access point is a node");
+    ap.sojourn.as_ref().expect("it sends").p95_ms
+}
+
+fn medium_idle(phase: &PhaseResult) -> f64 {
+    phase.medium.as_ref().expect("the simulator watches it").idle_share
+}
+
+/// The medium hardly waits for the box, and the packets hardly for the medium.
+fn is_busy_and_short(name: &str, phase: &PhaseResult, p95_ms: f64) {
+    is_used(name, phase, 0.03, p95_ms);
+}
+
+/// The medium is idle for no more than this part of the time.
+fn is_used(name: &str, phase: &PhaseResult, idle_part: f64, p95_ms: f64) {
+    let (idle, p95) = (medium_idle(phase), sojourn_p95(phase));
+    println!(
+        "{name}: {:.3} Mb/s, idle {idle:.3}, sojourn p95 {p95:.1} ms, Jain {:?}",
+        phase.total_ip_mbps, phase.jain_flows
+    );
+    assert!(idle <= idle_part, "{name}: the medium is idle for {idle}");
+    assert!(p95 <= p95_ms, "{name}: {p95} ms in the access point");
+}
+
+fn is_fair(name: &str, phase: &PhaseResult) {
+    assert!(phase.jain_flows.is_some_and(|index| index > 0.995), "{name}: {:?}", phase.jain_flows);
+}
+
+#[test]
+fn with_nothing_else_it_is_busy_short_and_fair() {
+    let result = site("", "");
+    let managed = phase(&result, "managed");
+    is_busy_and_short("plain", managed, 12.0);
+    is_fair("plain", managed);
+    let bare = site("", "[[event]]\nat = \"3 s\"\ndo = \"bypass\"");
+    assert!(sojourn_p95(phase(&bare, "managed")) > 500.0, "the canary: without the box it is not so");
+}
+
+#[test]
+fn acks_that_are_delayed_or_not() {
+    let result = site("", "[tcp]\ndelayed_ack = false");
+    is_busy_and_short("every segment acknowledged", phase(&result, "managed"), 12.0);
+    is_fair("every segment acknowledged", phase(&result, "managed"));
+    let result = site("", "[tcp]\ntimestamps = false");
+    // Fewer answers are known for what they are.
+    is_used("no timestamps", phase(&result, "managed"), 0.10, 12.0);
+    is_fair("no timestamps", phase(&result, "managed"));
+}
+
+#[test]
+fn stations_and_rates_that_nobody_has_told() {
+    let result = site("", "[manager]\nknow_stations = false\nknow_rates = false");
+    is_busy_and_short("nothing told", phase(&result, "managed"), 12.0);
+    is_fair("nothing told", phase(&result, "managed"));
+}
+
+#[test]
+fn frames_that_are_repeated() {
+    let result = site("ber = 1e-5", "");
+    is_busy_and_short("a tenth of the frames wrong", phase(&result, "managed"), 15.0);
+    is_fair("a tenth of the frames wrong", phase(&result, "managed"));
+}
+
+#[test]
+fn traffic_that_nobody_controls_and_nobody_answers() {
+    let flood = |direction: &str, rate: &str| {
+        format!(
+            "[[station]]\nname = \"x\"\nrate = \"11 Mb/s\"\n[[udp]]\nname = \"flood\"\nstations = [\"x\"]\n\
+             server = \"server\"\ndirection = \"{direction}\"\nrate = \"{rate}\"\n"
+        )
+    };
+    for (direction, rate, p95) in [("up", "6 Mb/s", 20.0), ("down", "2 Mb/s", 12.0)] {
+        let result = site("", &flood(direction, rate));
+        let managed = phase(&result, "managed");
+        is_used(&format!("datagrams {direction} at {rate}"), managed, 0.08, p95);
+        let tcp: Vec<f64> = managed.flows.iter().filter(|f| !f.app.starts_with("flood")).map(|f| f.ip_mbps).collect();
+        let mean = tcp.iter().sum::<f64>() / tcp.len() as f64;
+        assert_eq!(tcp.len(), 10);
+        tcp.iter().for_each(|got| assert!((got / mean - 1.0).abs() < 0.05, "{tcp:?}"));
+        assert!(mean > 0.1, "{tcp:?}");
+    }
+}
+
+#[test]
+fn rates_that_change() {
+    let event = |at: u32, rate: &str| {
+        format!("[[event]]\nat = \"{at} s\"\ndo = \"rate\"\nstations = [\"d\", \"u\"]\nrate = \"{rate}\"\n")
+    };
+    let phases = "[[phase]]\nname = \"slow\"\nfrom = \"17 s\"\nto = \"25 s\"\n\
+                  [[phase]]\nname = \"fast\"\nfrom = \"27 s\"\nto = \"40 s\"\n";
+    for known in [true, false] {
+        let knows = format!("[manager]\nknow_rates = {known}\n");
+        let result = site("", &[&event(15, "2 Mb/s"), &event(25, "11 Mb/s"), phases, &knows].concat());
+        is_busy_and_short("at 2 Mb/s", phase(&result, "slow"), 30.0);
+        is_busy_and_short("at 11 Mb/s again", phase(&result, "fast"), 12.0);
+        is_fair("at 2 Mb/s", phase(&result, "slow"));
+    }
+}
+
+#[test]
+fn stations_that_are_gone() {
+    // Two of ten vanish for good, in the midst of their transfers; then all for two seconds.
+    let events =
+        |who: &str, at: u32, what: &str| format!("[[event]]\nat = \"{at} s\"\ndo = \"{what}\"\nstations = [{who}]\n");
+    let some = events("\"d1\", \"u1\"", 10, "leave");
+    let all = "\"d2\", \"d3\", \"d4\", \"d5\", \"u2\", \"u3\", \"u4\", \"u5\"";
+    let phases = "[[phase]]\nname = \"fewer\"\nfrom = \"11 s\"\nto = \"20 s\"\n\
+                  [[phase]]\nname = \"back\"\nfrom = \"27 s\"\nto = \"40 s\"\n[manager]\nknow_stations = false\n";
+    let result = site("", &[&some, &events(all, 20, "leave"), &events(all, 22, "join"), phases].concat());
+    is_busy_and_short("two gone", phase(&result, "fewer"), 12.0);
+    is_busy_and_short("all back", phase(&result, "back"), 12.0);
+}
+
+#[test]
+fn paths_that_are_long() {
+    let wan = "[wan.down]\nrate = \"100 Mb/s\"\ndelay = \"100 ms\"\n[wan.up]\nrate = \"100 Mb/s\"\ndelay = \"100 ms\"\n\
+               [[server]]\nname = \"far\"\nat = \"wan\"\n[[station]]\nname = \"w\"\ncount = 2\nrate = \"11 Mb/s\"\n\
+               [[bulk]]\nname = \"far\"\nstations = [\"w\"]\nserver = \"far\"\ndirection = \"down\"\n";
+    let result = site("", wan);
+    is_busy_and_short("200 ms away", phase(&result, "managed"), 12.0);
+}
+
+/// What the rest is for: beside the downloads of the *same* station, small things are quick.
+#[test]
+fn small_things_are_quick_beside_a_download_of_the_same_station() {
+    let rest = "[[flows]]\nname = \"small\"\nstations = [\"d\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                rate = \"2 /s\"\nsize = { mean = \"3 kB\" }\nstart = \"10 s\"\n\
+                [[ping]]\nname = \"ping\"\nstations = [\"d1\"]\nserver = \"server\"\ninterval = \"100 ms\"\nstart = \"10 s\"\n";
+    let result = site("", rest);
+    is_busy_and_short("with small transfers", phase(&result, "managed"), 13.0);
+    let [echo] = &result.echoes[..] else { panic!("one station pings") };
+    println!("{echo:?}");
+    assert!(echo.p50_ms < 10.0 && echo.p99_ms < 30.0, "{echo:?}");
+    // A connection of its own each: two round trips, and a turn of the station for each of their packets.
+    let mut times: Vec<f64> = result.transfers.records.iter().filter_map(|t| Some(t.took_s? * 1e3)).collect();
+    times.sort_by(f64::total_cmp);
+    let p95 = times[times.len() * 95 / 100];
+    assert!(times.len() >= 50 && p95 < 250.0, "{times:?}");
+}

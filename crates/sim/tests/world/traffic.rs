@@ -1,0 +1,333 @@
+//! Applications with random traffic: against closed forms, and that everything is counted.
+
+use evenair_scenario::results::{RunResult, TransferCount, TransferEnd};
+use evenair_scenario::{Direction, Scenario};
+use evenair_sim::run;
+
+/// Stations on a fast medium, a server nearby and one behind an Internet link of 5 Mb/s, and these tables.
+fn simulate(duration: &str, tables: &str) -> RunResult {
+    let text = format!(
+        r#"version = 1
+name = "traffic"
+duration = "{duration}"
+[radio]
+standard = "802.11g"
+ap_buffer = "1000 packets"
+[wan.down]
+rate = "5 Mb/s"
+delay = "1 ms"
+[wan.up]
+rate = "5 Mb/s"
+delay = "1 ms"
+[[station]]
+name = "sta"
+count = 3
+rate = "54 Mb/s"
+[[server]]
+name = "near"
+[[server]]
+name = "far"
+at = "wan"
+{tables}
+"#
+    );
+    run(&Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}")), |_| ()).expect("it runs")
+}
+
+fn counts(result: &RunResult) -> TransferCount {
+    let mut sum = TransferCount::default();
+    for count in &result.transfers.counts {
+        assert_eq!(count.started, count.complete + count.failed + count.cut, "{count:?}");
+        sum.started += count.started;
+        sum.complete += count.complete;
+        sum.failed += count.failed;
+        sum.cut += count.cut;
+        sum.refused += count.refused;
+        sum.complete_bytes += count.complete_bytes;
+    }
+    sum
+}
+
+fn goodput(result: &RunResult, app: &str) -> f64 {
+    let flows = result.phases[0].flows.iter().filter(|flow| flow.app.starts_with(app));
+    flows.map(|flow| flow.goodput_mbps).sum()
+}
+
+#[test]
+fn response_times_are_those_of_a_shared_link() {
+    // Small windows make the link serve the transfers packet by packet in turns: processor sharing. The mean response
+    // time of M/M/1 with processor sharing is E[S] / (1 - load). Service takes 1500 bytes for each 1448.
+    let result = simulate(
+        "4000 s",
+        r#"[tcp]
+window = "4 packets"
+[[flows]]
+name = "files"
+stations = ["sta1"]
+server = "far"
+direction = "down"
+rate = "1.5 /s"
+size = { distribution = "exponential", mean = "200 kB" }
+"#,
+    );
+    let count = counts(&result);
+    // 6000 of a Poisson process: 77 is a standard deviation.
+    assert!((5700..6300).contains(&count.started), "{count:?}");
+    assert!(count.failed == 0 && count.cut < 10 && result.transfers.left_out == 0, "{count:?}");
+    let complete: Vec<_> = result.transfers.records.iter().filter_map(|record| record.took_s).collect();
+    let mean = complete.iter().sum::<f64>() / complete.len() as f64;
+    let seconds = |bytes: f64| bytes * 1500.0 / 1448.0 * 8.0 / 5e6;
+    // The load that was offered, and not only expected: that is known better than from the rate.
+    let bytes = count.complete_bytes as f64;
+    let (service, load) = (seconds(bytes / count.complete as f64), seconds(bytes) / 4000.0);
+    let expected = service / (1.0 - load);
+    assert!((mean / expected - 1.0).abs() < 0.06, "{mean} s, not {expected} s at a load of {load}");
+}
+
+#[test]
+fn two_hundred_and_forty_short_transfers_all_arrive() {
+    // Uploads and downloads of 100 kB in turns, one each 125 ms from 20 s on.
+    let flows = |direction: &str, start: &str| {
+        format!(
+            "[[flows]]\nname = \"{direction}\"\nstations = [\"sta\"]\nserver = \"near\"\ndirection = \"{direction}\"\n\
+             arrivals = \"regular\"\ninterval = \"250 ms\"\ncount = 120\nspread = \"round-robin\"\nstart = \"{start}\"\n\
+             size = {{ mean = \"100 kB\" }}\n"
+        )
+    };
+    let result = simulate("60 s", &(flows("up", "20 s") + &flows("down", "20.125 s")));
+    let count = counts(&result);
+    assert_eq!((count.started, count.complete, count.complete_bytes), (240, 240, 24_000_000));
+    let records = &result.transfers.records;
+    let mut starts: Vec<_> = records.iter().map(|record| (record.at_s * 1000.0).round() as u64).collect();
+    starts.sort_unstable();
+    assert_eq!(starts, (0..240).map(|k| 20_000 + 125 * k).collect::<Vec<_>>());
+    for (station, direction) in
+        ["sta1", "sta2", "sta3"].into_iter().zip([Direction::Up, Direction::Down].into_iter().cycle())
+    {
+        let own = records.iter().filter(|record| record.station == station && record.direction == direction);
+        assert_eq!(own.count(), 40);
+    }
+    // 800 kbit at 54 Mb/s on a medium that is almost idle.
+    assert!(records.iter().all(|record| record.took_s.is_some_and(|took| (0.02..0.4).contains(&took))));
+}
+
+#[test]
+fn what_is_under_way_at_the_end_is_cut_and_what_is_too_much_is_refused() {
+    let result = simulate(
+        "20 s",
+        r#"[[flows]]
+name = "files"
+stations = ["sta1", "sta2"]
+server = "far"
+direction = "up"
+load = "20 Mb/s"
+limit = 30
+size = { distribution = "pareto", alpha = 1.5, min = "30 kB" }
+stop = "15 s"
+[[bulk]]
+name = "file"
+stations = ["sta3"]
+server = "far"
+direction = "down"
+size = "1 GB"
+"#,
+    );
+    let count = counts(&result);
+    assert!(count.refused > 100 && count.complete > 50, "{count:?}");
+    // 30 transfers at once at each of two stations, less one that had just ended when no more came, and the file.
+    assert_eq!(count.cut, 60, "{count:?}");
+    let cut = result.transfers.records.iter().filter(|record| record.end == TransferEnd::Cut);
+    assert!(cut.into_iter().all(|record| record.took_s.is_none()));
+    assert!(result.transfers.records.iter().all(|record| record.at_s < 15.0));
+}
+
+#[test]
+fn transfers_of_a_station_that_left_fail() {
+    // A station that leaves for good: TCP retries for a long time, then gives up.
+    let result = simulate(
+        "3000 s",
+        r#"[[flows]]
+name = "files"
+stations = ["sta1"]
+server = "near"
+direction = "up"
+interval = "100 ms"
+until = "20 s"
+size = { mean = "20 kB" }
+[[event]]
+at = "10 s"
+do = "leave"
+stations = ["sta1"]
+"#,
+    );
+    let count = counts(&result);
+    assert!((70..130).contains(&count.complete) && count.failed > 70 && count.cut == 0, "{count:?}");
+}
+
+#[test]
+fn files_and_pauses_alternate() {
+    let source = |name: &str, connection: &str, direction: &str| {
+        format!(
+            "[[onoff]]\nname = \"{name}\"\nstations = [\"sta1\"]\nserver = \"near\"\ndirection = \"{direction}\"\n\
+             connection = \"{connection}\"\nsize = {{ distribution = \"pareto\", alpha = 2.5, min = \"6 kB\" }}\n\
+             gap = {{ distribution = \"exponential\", mean = \"200 ms\" }}\n"
+        )
+    };
+    // The sender knows that a file has arrived when the last segment's ACK comes: at once.
+    let tcp = "[tcp]\ndelayed_ack = false\n";
+    let tables = tcp.to_owned() + &source("one", "persistent", "up") + &source("many", "each", "down");
+    let result = simulate("400 s", &tables);
+    for count in &result.transfers.counts {
+        let records: Vec<_> = result.transfers.records.iter().filter(|record| record.app == count.app).collect();
+        // Files of 10 kB take some milliseconds: almost all of the time is pauses.
+        let busy: f64 = records.iter().filter_map(|record| record.took_s).sum();
+        let expected = (400.0 - busy) / 0.2;
+        assert!((count.complete as f64 / expected - 1.0).abs() < 0.08, "{count:?}, not {expected}");
+        let mean = count.complete_bytes as f64 / count.complete as f64;
+        assert!((mean / 10e3 - 1.0).abs() < 0.1, "{mean}");
+        // One file ends before the next begins.
+        assert!(records.windows(2).all(|pair| pair[0].at_s + pair[0].took_s.unwrap_or(0.0) <= pair[1].at_s));
+        let bits = count.complete_bytes as f64 * 8.0;
+        assert!((goodput(&result, &count.app) * 400e6 / bits - 1.0).abs() < 0.01);
+    }
+    let mean = |app: &str| {
+        let own = result.transfers.records.iter().filter(|record| record.app == app);
+        let took: Vec<_> = own.filter_map(|record| record.took_s).collect();
+        took.iter().sum::<f64>() / took.len() as f64
+    };
+    // A connection of its own costs a handshake, and slow start anew.
+    assert!(mean("many") > mean("one"), "{} {}", mean("many"), mean("one"));
+}
+
+#[test]
+fn every_pattern_of_datagrams_carries_its_rate() {
+    let patterns = [
+        "rate = \"1 Mb/s\"\nnoise = \"10 %\"\n",
+        "packet_rate = \"125 /s\"\narrivals = \"poisson\"\n",
+        "frame_interval = \"40 ms\"\nframe = { distribution = \"lognormal\", mean = \"5 kB\", deviation = \"2 kB\" }\n",
+        "rate = \"2 Mb/s\"\non = { distribution = \"exponential\", mean = \"100 ms\" }\n\
+         off = { distribution = \"exponential\", mean = \"100 ms\" }\n",
+    ];
+    for (k, direction) in ["up", "down"].into_iter().cycle().take(patterns.len() * 2).enumerate() {
+        let tables = format!(
+            "[[udp]]\nname = \"udp\"\nstations = [\"sta1\"]\nserver = \"near\"\ndirection = \"{direction}\"\n{}",
+            patterns[k / 2]
+        );
+        let result = simulate("200 s", &tables);
+        let mbps = goodput(&result, "udp");
+        assert!((mbps - 1.0).abs() < 0.07, "{tables}: {mbps}");
+    }
+}
+
+#[test]
+fn a_saturated_sender_with_noise_fills_the_medium_like_one_without() {
+    let flood = |noise: &str| {
+        let tables = format!(
+            "[[udp]]\nname = \"udp\"\nstations = [\"sta\"]\nserver = \"near\"\ndirection = \"up\"\nrate = \"40 Mb/s\"\n\
+             payload = \"1472 bytes\"\nnoise = \"{noise}\"\n"
+        );
+        let result = simulate("20 s", &tables);
+        let lost: u64 = result.losses.iter().map(|loss| loss.frames).sum();
+        let sent = lost as f64 + goodput(&result, "udp") * 20e6 / 8.0 / 1472.0;
+        // Every datagram is delivered, lost, or (up to 1000 at each station) still there.
+        let made = 3.0 * 20.0 * 40e6 / 8.0 / 1472.0;
+        assert!((0.0..3100.0).contains(&(made - sent)), "{made} {sent}");
+        goodput(&result, "udp")
+    };
+    let (plain, noisy) = (flood("0 %"), flood("10 %"));
+    assert!((noisy / plain - 1.0).abs() < 0.01, "{plain} {noisy}");
+}
+
+#[test]
+fn a_call_beside_nobody_is_heard_as_well_as_the_codec_allows() {
+    let result = simulate(
+        "60 s",
+        r#"[[voip]]
+name = "call"
+stations = ["sta1"]
+server = "far"
+"#,
+    );
+    assert_eq!(result.calls.len(), 2);
+    for call in &result.calls {
+        let heard = &call.heard;
+        // 50 packets a second; those of the last second are not judged.
+        assert!((2949..=2951).contains(&heard.sent), "{call:?}");
+        assert_eq!((heard.lost, heard.late), (0, 0));
+        // One millisecond of wire each way, 0.32 ms on it, and some on the air.
+        assert!((1.3..1.9).contains(&heard.delay_mean_ms) && heard.jitter_ms < 0.2, "{call:?}");
+        let expected = 93.2 - 0.024 * heard.mouth_to_ear_ms;
+        assert!((heard.r_factor - expected).abs() < 1e-9 && heard.mos > 4.3, "{call:?}");
+        // 200-byte packets at 50 a second.
+        let flow = result.phases[0].flows.iter().find(|flow| flow.app == call.app).expect("it is a flow");
+        assert!((flow.ip_mbps - 0.08).abs() < 0.001 && (flow.goodput_mbps - 0.0688).abs() < 0.001, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_download_through_a_long_queue_spoils_the_calls_of_its_direction() {
+    let result = simulate(
+        "60 s",
+        r#"[[voip]]
+name = "call"
+stations = ["sta1"]
+server = "far"
+codec = "g729"
+[[bulk]]
+name = "download"
+stations = ["sta2"]
+server = "far"
+direction = "down"
+start = "20 s"
+[[phase]]
+name = "alone"
+from = "0 s"
+to = "20 s"
+[[phase]]
+name = "beside"
+from = "30 s"
+to = "60 s"
+"#,
+    );
+    let heard = |app: &str, phase: &str| {
+        let call = result.calls.iter().find(|call| call.app == app && call.phase == phase);
+        call.unwrap_or_else(|| panic!("{:?}", result.calls)).heard.clone()
+    };
+    // G.729 alone: Ie = 11.
+    assert!(
+        (heard("call-down", "alone").r_factor - (82.2 - 0.024 * heard("call-down", "alone").mouth_to_ear_ms)).abs()
+            < 1e-6
+    );
+    let (before, after) = (heard("call-down", "alone"), heard("call-down", "beside"));
+    // The Internet link's 1000 packets at 5 Mb/s are 2.4 s.
+    assert!(after.delay_p95_ms > 500.0 && after.r_factor < before.r_factor - 40.0 && after.mos < 2.0, "{after:?}");
+    assert!(heard("call-up", "beside").r_factor > 75.0);
+}
+
+/// With a random time to send, what a server sends takes up to that time longer, and differs from seed to seed; without
+/// it only by back-off, which on an idle medium is next to nothing.
+#[test]
+fn servers_may_take_a_random_time_to_send() {
+    let text = |jitter: &str| {
+        format!(
+            "version = 1\nname = \"jitter\"\nduration = \"20 s\"\nradio.standard = \"802.11g\"\n\
+             wan.down = {{ delay = \"5 ms\" }}\nwan.up = {{ delay = \"5 ms\" }}\n\
+             station = [{{ name = \"sta\", rate = \"54 Mb/s\" }}]\n\
+             server = [{{ name = \"far\", at = \"wan\"{jitter} }}]\n\
+             udp = [{{ name = \"down\", stations = [\"sta\"], server = \"far\", direction = \"down\", packet_rate = \"50 /s\" }}]\n"
+        )
+    };
+    let delay = |jitter: &str, seed: &str| {
+        let scenario = Scenario::parse_with(&text(jitter), "jitter.toml", &[("seed", seed)]).expect("it is sound");
+        let result = run(&scenario, |_| ()).expect("it can be simulated");
+        let flow = result.phases[0].flows[0].clone();
+        assert_eq!(flow.loss_rate(), 0.0);
+        flow.delay.expect("datagrams arrive")
+    };
+    let (plain, some) = (delay("", "1"), delay(", jitter = \"8 ms\"", "1"));
+    assert!(plain.max_ms - plain.min_ms < 0.5, "{plain:?}");
+    assert!((some.mean_ms - plain.mean_ms - 4.0).abs() < 0.4, "{some:?}");
+    assert!(some.max_ms - plain.min_ms > 7.5 && some.max_ms - plain.min_ms < 8.5, "{some:?}");
+    let difference = |jitter: &str| (delay(jitter, "1").mean_ms - delay(jitter, "2").mean_ms).abs();
+    assert!(difference("") < 1e-3 && difference(", jitter = \"8 ms\"") > 1e-2);
+}
