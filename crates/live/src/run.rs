@@ -172,7 +172,7 @@ impl Live {
             p.pool_full,
             p.received,
             p.released,
-            p.dropped_queue_full + p.dropped_ack_superseded + p.dropped_sender_ahead,
+            p.dropped(),
             p.held,
             p.sent,
             p.send_refused,

@@ -78,7 +78,19 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<(), OsErr
 /// # Errors
 /// Where the descriptor is not a socket.
 pub fn reset_on_close(socket: impl AsFd) -> Result<(), OsError> {
-    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    set_linger(socket, libc::linger { l_onoff: 1, l_linger: 0 })
+}
+
+/// Makes closing the connection what it is by default, after [`reset_on_close`]: the kernel sends what is unsent and
+/// the FIN, again where they are lost.
+///
+/// # Errors
+/// Where the descriptor is not a socket.
+pub fn finish_on_close(socket: impl AsFd) -> Result<(), OsError> {
+    set_linger(socket, libc::linger { l_onoff: 0, l_linger: 0 })
+}
+
+fn set_linger(socket: impl AsFd, linger: libc::linger) -> Result<(), OsError> {
     // SAFETY: the pointer and the length are those of `linger`.
     let rc = unsafe {
         libc::setsockopt(
@@ -131,6 +143,17 @@ mod tests {
         assert_eq!(congestion_control(&stream).expect("a TCP socket"), "reno");
         let wrong = set_congestion_control(&stream, "no_such_control").expect_err("unknown");
         assert_eq!(wrong.errno(), libc::ENOENT);
+    }
+
+    #[test]
+    fn closing_can_be_made_to_finish_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        let (mut peer, _) = listener.accept().expect("accepted");
+        reset_on_close(&stream).expect("a socket");
+        finish_on_close(&stream).expect("a socket");
+        drop(stream);
+        assert_eq!(peer.read(&mut [0; 1]).expect("no reset"), 0);
     }
 
     #[test]

@@ -9,10 +9,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenair_medium::{DropReason, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To, Totals};
-use evenair_packet::MacAddr;
-use evenair_scenario::{AfterCollision, Radio};
-use evenair_units::{Airtime, Bytes, Instant, Limit, Streams};
+use evenair_medium::{AccessCategory, Counters, DropReason, Event, Medium, Mpdu, NodeId, QueueState, To, Totals};
+use evenair_packet::{MacAddr, dscp};
+use evenair_scenario::AirPlan;
+use evenair_units::{Airtime, Bytes, Instant, Streams};
 use evenair_wifi::PhyRate;
 
 use crate::switch::{HEADER_BYTES, addresses};
@@ -22,7 +22,7 @@ use crate::switch::{HEADER_BYTES, addresses};
 pub struct Air {
     medium: Medium<Vec<u8>>,
     access_point: NodeId,
-    station_buffer: Limit,
+    plan: AirPlan,
     stations: Vec<Station>,
     by_mac: BTreeMap<MacAddr, usize>,
     by_node: BTreeMap<NodeId, usize>,
@@ -98,31 +98,31 @@ pub enum Reason {
 }
 
 impl Air {
-    /// An access point with stations `(mac, rate)`, numbered in this order, all associated.
-    pub fn new(radio: &Radio, stations: &[(MacAddr, PhyRate)], streams: &Streams) -> Self {
-        let mut medium = Medium::new(medium_config(radio), streams);
-        let access_point = medium.add_node(node_config(radio.ap_buffer));
+    /// The access point and the stations of a plan, which have these addresses, all associated.
+    pub fn new(plan: AirPlan, macs: &[MacAddr], streams: &Streams) -> Self {
+        assert_eq!(plan.stations.len(), macs.len(), "each station has an address");
+        let (medium, access_point) = plan.build(streams);
+        let station = |rate| Station { rate, node: None, earlier_airtime: Airtime::ZERO };
         let mut air = Self {
             medium,
             access_point,
-            station_buffer: radio.station_buffer,
-            stations: stations
-                .iter()
-                .map(|&(_, rate)| Station { rate, node: None, earlier_airtime: Airtime::ZERO })
-                .collect(),
-            by_mac: stations.iter().enumerate().map(|(index, &(mac, _))| (mac, index)).collect(),
+            stations: plan.stations.iter().map(|spec| station(spec.rate)).collect(),
+            by_mac: macs.iter().enumerate().map(|(index, &mac)| (mac, index)).collect(),
+            plan,
             by_node: BTreeMap::new(),
             outputs: VecDeque::new(),
         };
-        (0..stations.len()).for_each(|station| air.join(station));
+        (0..air.stations.len()).for_each(|station| air.join(station));
         air
     }
 
     /// Associates a station; nothing happens if it is.
     pub fn join(&mut self, station: usize) {
         if self.stations[station].node.is_none() {
-            let node = self.medium.add_node(node_config(self.station_buffer));
+            let node = self.plan.join(&mut self.medium, self.access_point, station);
             self.stations[station].node = Some(node);
+            let others = self.plan.stations[station].hidden_from.iter();
+            others.filter_map(|&other| self.stations[other].node).for_each(|other| self.medium.hide(node, other));
             self.by_node.insert(node, station);
         }
     }
@@ -186,6 +186,23 @@ impl Air {
         self.medium.totals(now)
     }
 
+    /// What happened to all senders' attempts so far.
+    pub fn senders(&self) -> Counters {
+        self.medium.all_counters()
+    }
+
+    /// What happened to the access point's attempts so far.
+    pub fn access_point_counters(&self) -> Counters {
+        self.medium.counters(self.access_point)
+    }
+
+    /// The rate that is now the best toward a station, where senders choose their rates and one has sent.
+    pub fn chosen_rate(&self, station: usize) -> Option<PhyRate> {
+        let node = self.stations[station].node?;
+        let toward = |from, to| self.medium.rate_toward(from, to);
+        toward(self.access_point, node).or_else(|| toward(node, self.access_point))
+    }
+
     /// Airtime of the access point's accesses so far.
     pub fn access_point_airtime(&self) -> Airtime {
         self.medium.counters(self.access_point).airtime
@@ -212,7 +229,8 @@ impl Air {
 
     fn enqueue(&mut self, now: Instant, from: NodeId, to: To, rate: PhyRate, frame: Vec<u8>) {
         let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
-        self.medium.handle_frame(now, from, Mpdu { to, msdu, rate, frame });
+        let category = dscp(&frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp);
+        self.medium.handle_frame(now, from, Mpdu { to, msdu, rate, category, frame });
         self.drain(now);
     }
 
@@ -266,25 +284,6 @@ impl Air {
     }
 }
 
-/// The medium of a scenario's radio.
-pub(crate) fn medium_config(radio: &Radio) -> MediumConfig {
-    MediumConfig {
-        phy: radio.phy.clone(),
-        rts_threshold: radio.rts_threshold,
-        short_retry_limit: radio.short_retry_limit,
-        long_retry_limit: radio.long_retry_limit,
-        after_collision: match radio.after_collision {
-            AfterCollision::Eifs => evenair_medium::AfterCollision::Eifs,
-            AfterCollision::Difs => evenair_medium::AfterCollision::Difs,
-        },
-    }
-}
-
-/// A node with this buffer.
-pub(crate) fn node_config(buffer: Limit) -> NodeConfig {
-    NodeConfig { buffer }
-}
-
 #[cfg(test)]
 mod tests {
     use evenair_scenario::Scenario;
@@ -303,15 +302,23 @@ mod tests {
     }
 
     fn air(stations: usize) -> Air {
-        let text = r#"
+        air_with(stations, "")
+    }
+
+    /// With more keys of the radio.
+    fn air_with(stations: usize, radio: &str) -> Air {
+        let text = format!(
+            r#"
             version = 1
             name = "air"
             duration = "5 s"
             [radio]
             standard = "802.11b"
             ap_buffer = "2 packets"
+            {radio}
             [[station]]
             name = "sta"
+            count = {stations}
             rate = "11 Mb/s"
             [[server]]
             name = "server"
@@ -319,11 +326,11 @@ mod tests {
             name = "ping"
             stations = ["sta"]
             server = "server"
-        "#;
-        let scenario = Scenario::parse(text, "air.toml").unwrap_or_else(|error| panic!("{error}"));
-        let evenair_scenario::Place::Station { rate, .. } = scenario.hosts[0].place else { panic!("a station") };
-        let all: Vec<_> = (0..stations).map(|station| (mac(station), rate)).collect();
-        Air::new(&scenario.radio, &all, &Streams::new(1))
+        "#
+        );
+        let scenario = Scenario::parse(&text, "air.toml").unwrap_or_else(|error| panic!("{error}"));
+        let macs: Vec<_> = (0..stations).map(mac).collect();
+        Air::new(AirPlan::new(&scenario), &macs, &Streams::new(1))
     }
 
     /// Everything that comes out until the medium is quiet.
@@ -411,5 +418,32 @@ mod tests {
         air.handle_wired_frame(later, frame(mac(1), WIRED));
         assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 1, .. }]));
         assert_eq!(air.station_airtime(1), spent);
+    }
+
+    #[test]
+    fn the_dscp_of_a_packet_decides_its_category() {
+        // IPv4 with DSCP EF, and of the same size without.
+        let ip = |octet: u8| {
+            let mut frame = frame(WIRED, mac(0));
+            frame[14..16].copy_from_slice(&[0x45, octet]);
+            frame
+        };
+        let mut air = air(2);
+        let order = |air: &mut Air| -> Vec<u8> {
+            let of = |output: &Output| match output {
+                Output::ToWire { frame, .. } => frame[15],
+                other => panic!("{other:?}"),
+            };
+            outputs(air).iter().map(of).collect()
+        };
+        for octet in [0, 0, 184] {
+            air.handle_station_frame(Instant::ZERO, 0, ip(octet));
+        }
+        assert_eq!(order(&mut air), [0, 0, 184], "one queue with DCF");
+        let mut air = air_with(2, "edca = true");
+        for octet in [0, 0, 0, 0, 184] {
+            air.handle_station_frame(Instant::ZERO, 0, ip(octet));
+        }
+        assert_eq!(order(&mut air), [184, 0, 0, 0, 0]);
     }
 }

@@ -4,9 +4,12 @@
 //! applications received, how the senders' TCP stands) and the box's status. All use the same boundaries, multiples of
 //! the scenario's interval after the start.
 
-use evenair_scenario::results::{EventRecord, PageRecord};
+use std::collections::BTreeMap;
+
+use evenair_scenario::results::{EventRecord, PageRecord, TransferLog};
+use evenair_scenario::voice::Heard;
 use evenair_scenario::{AppKind, Scenario};
-use evenair_units::Span;
+use evenair_units::{Bytes, Span};
 
 use crate::agent::protocol::{Report, TcpSample};
 use crate::lateness::Histogram;
@@ -50,6 +53,14 @@ pub struct Collected {
     pub events: Vec<EventRecord>,
     /// Pages read.
     pub pages: Vec<PageRecord>,
+    /// Transfers that have ended.
+    pub transfers: TransferLog,
+    /// What was heard of each call so far, by application and number of the phase.
+    pub calls: BTreeMap<usize, Vec<(usize, Heard)>>,
+    /// Transfers under way, by application and number: when each began, and its size.
+    under_way: BTreeMap<(usize, u64), (u64, Bytes)>,
+    /// Ends that were told before their beginnings, since another host tells of these.
+    early: BTreeMap<(usize, u64), u64>,
     /// The last snapshot of the radio: totals and punctuality.
     pub last: Option<Snapshot>,
     /// The last that was heard of the box.
@@ -65,6 +76,10 @@ impl Collected {
             samples: vec![AppSamples::default(); scenario.apps.len()],
             events: Vec::new(),
             pages: Vec::new(),
+            transfers: TransferLog::new(scenario),
+            calls: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            early: BTreeMap::new(),
             last: None,
             last_status: None,
             origin_ns,
@@ -114,6 +129,20 @@ impl Collected {
                 objects,
                 bytes,
             }),
+            Report::TransferBegan { app, id, at_ns, bytes } => {
+                self.under_way.insert((app, id), (at_ns, Bytes(bytes)));
+                if let Some(done_ns) = self.early.remove(&(app, id)) {
+                    self.complete_transfer(app, id, done_ns);
+                }
+            }
+            Report::TransferDone { app, id, at_ns } => self.complete_transfer(app, id, at_ns),
+            Report::TransferFailed { app, id } => {
+                if let Some((began_ns, bytes)) = self.under_way.remove(&(app, id)) {
+                    self.transfers.fail(app, self.since_origin(began_ns), bytes);
+                }
+            }
+            Report::TransferRefused { app } => self.transfers.refuse(app),
+            Report::Call { app, heard } => drop(self.calls.insert(app, heard)),
             Report::Note { app, text } => {
                 tracing::info!(app = scenario.apps[app].name, "{text}");
                 let at = Span::from_nanos(evenair_sys::rt::monotonic_ns().saturating_sub(self.origin_ns));
@@ -121,6 +150,27 @@ impl Collected {
             }
             Report::Prepared { .. } | Report::Failed { .. } => {}
         }
+    }
+
+    fn complete_transfer(&mut self, app: usize, id: u64, done_ns: u64) {
+        match self.under_way.remove(&(app, id)) {
+            Some((began_ns, bytes)) => {
+                let took = Span::from_nanos(done_ns.saturating_sub(began_ns));
+                self.transfers.complete(app, self.since_origin(began_ns), bytes, took);
+            }
+            None => drop(self.early.insert((app, id), done_ns)),
+        }
+    }
+
+    /// The run is over: what is still under way is cut.
+    pub fn cut_transfers(&mut self) {
+        for ((app, _), (began_ns, bytes)) in std::mem::take(&mut self.under_way) {
+            self.transfers.cut(app, self.since_origin(began_ns), bytes);
+        }
+    }
+
+    fn since_origin(&self, at_ns: u64) -> Span {
+        Span::from_nanos(at_ns.saturating_sub(self.origin_ns))
     }
 
     /// Something happened.

@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use evenair_medium::Totals;
-use evenair_packet::MacAddr;
-use evenair_scenario::{Direction, Place, Scenario};
+use evenair_medium::{Counters, Totals};
+use evenair_scenario::{AirPlan, Direction, Place, Scenario};
 use evenair_sys::rt::{Waker, thread_cpu_ns};
 use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span, Streams};
-use evenair_wifi::PhyRate;
 
 use crate::air::{self, Air, Output};
 use crate::error::TestbedError;
@@ -60,6 +58,8 @@ struct Counts {
     queue_since: Instant,
     queue_packets: usize,
     medium_base: Totals,
+    senders_base: Counters,
+    access_point_base: Counters,
     /// Of the access point, then of each station.
     airtime_base: Vec<Airtime>,
     cpu_base_ns: u64,
@@ -93,7 +93,9 @@ impl Engine {
         let station_hosts = topology::stations(scenario);
         let number_of = |host: usize| station_hosts.iter().position(|&h| h == host).unwrap_or(usize::MAX);
         let meter = Meter::new(scenario, number_of);
-        let air = Air::new(&scenario.radio, &stations(scenario), &Streams::new(scenario.seed));
+        let plan = AirPlan::new(scenario);
+        let macs: Vec<_> = plan.stations.iter().map(|station| plan::host(scenario, station.host).mac).collect();
+        let air = Air::new(plan, &macs, &Streams::new(scenario.seed));
         Ok(Self {
             clock,
             waiter,
@@ -284,6 +286,9 @@ impl Engine {
             queue: self.air.access_point_queue(),
             queue_mean_packets: area as f64 / interval.as_nanos() as f64,
             medium: since(self.air.totals(now), counts.medium_base),
+            senders: self.air.senders() - counts.senders_base,
+            access_point: self.air.access_point_counters() - counts.access_point_base,
+            station_rates: (0..self.air.stations()).map(|station| self.air.chosen_rate(station)).collect(),
             access_point_airtime: airtime.next().unwrap_or_default(),
             station_airtime: airtime.collect(),
             lateness: counts.record.clone(),
@@ -314,6 +319,8 @@ impl Counts {
             queue_since: now,
             queue_packets: air.access_point_queue().packets,
             medium_base: air.totals(now),
+            senders_base: air.senders(),
+            access_point_base: air.access_point_counters(),
             airtime_base: airtimes(air),
             cpu_base_ns: thread_cpu_ns(),
             wire_base: wire_base.clone(),
@@ -326,14 +333,6 @@ fn wired_side(scenario: &Scenario) -> Wire {
         (0..scenario.hosts.len()).filter(|&index| scenario.hosts[index].place == place).collect()
     };
     Wire::new(&scenario.lan, &at(Place::Lan), scenario.wan.as_ref(), &at(Place::Wan))
-}
-
-fn stations(scenario: &Scenario) -> Vec<(MacAddr, PhyRate)> {
-    let station = |(index, host): (usize, &evenair_scenario::Host)| match host.place {
-        Place::Station { rate, .. } => Some((plan::host(scenario, index).mac, rate)),
-        Place::Lan | Place::Wan => None,
-    };
-    scenario.hosts.iter().enumerate().filter_map(station).collect()
 }
 
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {

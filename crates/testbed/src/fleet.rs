@@ -68,7 +68,7 @@ impl Fleet {
         let count = parts.len();
         for (host, part) in parts {
             let agent = hosts.binary_search(&host).expect("collected above");
-            fleet.agents[agent].tell(&Request::Prepare(part))?;
+            fleet.agents[agent].tell(&Request::Prepare(Box::new(part)))?;
         }
         fleet.await_prepared(count)?;
         Ok(fleet)

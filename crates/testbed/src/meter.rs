@@ -50,7 +50,9 @@ impl Meter {
             data: match app.kind {
                 AppKind::Web { .. } => Direction::Down,
                 AppKind::Ping { .. } => Direction::Up,
-                AppKind::Bulk { .. } | AppKind::Udp { .. } => app.direction,
+                AppKind::Bulk { .. } | AppKind::Udp(_) | AppKind::Voip(_) | AppKind::Flows(_) | AppKind::OnOff(_) => {
+                    app.direction
+                }
             },
             count: AppCount::default(),
             acknowledged: BTreeMap::new(),

@@ -104,6 +104,8 @@ pub struct Packets {
     pub dropped_ack_superseded: u64,
     /// Dropped by it for an upload's sender to slow down.
     pub dropped_sender_ahead: u64,
+    /// Dropped by it: the head of a standing queue.
+    pub dropped_standing_queue: u64,
     /// In its queues.
     pub held: u64,
     /// Lost: the kernel refused to send it.
@@ -144,7 +146,7 @@ struct StationEntry {
 /// The configuration file of the box for a scenario.
 pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) -> String {
     let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
-        Place::Station { rate, weight, class } => Some(StationEntry {
+        Place::Station { rate, weight, class, .. } => Some(StationEntry {
             mac: plan::host(scenario, index).mac.to_string(),
             rate: scenario.manager.knows_rates().then(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64())),
             weight,

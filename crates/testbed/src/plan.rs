@@ -57,6 +57,15 @@ impl Segment {
         (v4, Ipv6Addr::new(0xfdea, 0, 0, subnet, 0, 0, 0, number + 1))
     }
 
+    /// The networks themselves, IPv4 and IPv6.
+    pub fn network(self) -> (Ipv4Addr, Ipv6Addr) {
+        let (second, subnet) = match self {
+            Self::Lan => (234, 1),
+            Self::Wan => (235, 2),
+        };
+        (Ipv4Addr::new(10, second, 0, 0), Ipv6Addr::new(0xfdea, 0, 0, subnet, 0, 0, 0, 0))
+    }
+
     /// The router's interface on this segment: the default gateway.
     pub fn router(self) -> Addresses {
         let (second, number) = match self {

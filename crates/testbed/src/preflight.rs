@@ -3,11 +3,12 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use evenair_scenario::{AppKind, IpVersion, Scenario, Tool};
+use evenair_scenario::{AppKind, FastRecovery, IpVersion, Radio, Scenario, Stack, TcpSpec, Tool};
 use evenair_sys::netns::Netns;
 use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
 use evenair_sys::tcp::set_congestion_control;
+use evenair_units::Span;
 
 use crate::error::TestbedError;
 use crate::machine::has_ipv6;
@@ -16,6 +17,8 @@ use crate::topology::{BOX, ROUTER};
 
 /// The oldest kernel of the distributions that set-up knows. What the box asks of BPF is in it.
 const BOX_KERNEL: (u32, u32) = (5, 15);
+/// The most stations: real hosts, which one machine has to bear.
+const MAX_STATIONS: usize = 250;
 /// Numbers of capability.h.
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_BPF: u32 = 39;
@@ -28,6 +31,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     if with_box {
         check_box()?;
     }
+    few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count())?;
     let (hosts, apps) = (scenario.hosts.len(), scenario.apps.len());
     if hosts > MAX_HOSTS || apps > MAX_HOSTS {
         return Err(TestbedError::TooLarge(format!(
@@ -40,6 +44,18 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
             "a host is called {name:?}, as a machine of the testbed itself is: rename it"
         )));
     }
+    kernel_tcp(&scenario.tcp)?;
+    plain_buffers(&scenario.radio)?;
+    if let Some(host) = scenario.hosts.iter().find(|host| host.jitter > Span::ZERO) {
+        let name = &host.name;
+        let text = format!("server.{name}.jitter is for the simulator only: the testbed's hosts have their own");
+        return Err(TestbedError::Unsupported(text));
+    }
+    if let Some(host) = scenario.hosts.iter().find(|host| host.delay > Span::ZERO) {
+        let name = &host.name;
+        let text = format!("server.{name}.delay is for the simulator only: the testbed's Internet has one delay");
+        return Err(TestbedError::Unsupported(text));
+    }
     let namespace = Netns::new().map_err(TestbedError::from_namespace)?;
     namespace.run(|| Tap::create("probe0"))?.map_err(|error| TestbedError::from_tap("probe0", error))?;
     need("ip", "it sets up the hosts' networks (Debian, Ubuntu, Fedora: package iproute2 or iproute)")?;
@@ -51,6 +67,39 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
         return Err(TestbedError::Unsupported(text.to_owned()));
     }
     namespace.run(|| congestion_controls(scenario))?
+}
+
+/// Each is a network namespace, with processes of its own.
+fn few_stations(stations: usize) -> Result<(), TestbedError> {
+    if stations <= MAX_STATIONS {
+        return Ok(());
+    }
+    let text = format!(
+        "the scenario has {stations} stations ([[station]], count); the testbed has up to {MAX_STATIONS}, the simulator more"
+    );
+    Err(TestbedError::TooLarge(text))
+}
+
+/// The hosts' TCP is Linux's.
+fn kernel_tcp(tcp: &TcpSpec) -> Result<(), TestbedError> {
+    let wrong = match (tcp.stack, tcp.fast_recovery) {
+        (Stack::Textbook, _) => "tcp.stack = \"textbook\"",
+        (Stack::Linux, FastRecovery::Reno) => "tcp.fast_recovery = \"reno\"",
+        (Stack::Linux, FastRecovery::NewReno) => return Ok(()),
+    };
+    let text = format!("{wrong} is for the simulator only: the testbed's hosts have the kernel's TCP");
+    Err(TestbedError::Unsupported(text))
+}
+
+/// Frames go straight to the MAC's buffers.
+fn plain_buffers(radio: &Radio) -> Result<(), TestbedError> {
+    let key = match (&radio.ap_queue, &radio.station_queue) {
+        (Some(_), _) => "radio.ap_queue",
+        (None, Some(_)) => "radio.station_queue",
+        (None, None) => return Ok(()),
+    };
+    let text = format!("{key} is for the simulator only: on the testbed, buffers in front of the medium are drop-tail");
+    Err(TestbedError::Unsupported(text))
 }
 
 /// Checks that the box can be started here.
@@ -94,13 +143,10 @@ pub fn uses_iperf3(app: &evenair_scenario::App) -> bool {
 
 /// Tries each congestion control that the scenario names, which also makes the kernel load its module.
 fn congestion_controls(scenario: &Scenario) -> Result<(), TestbedError> {
-    let own = scenario.apps.iter().filter_map(|app| match &app.kind {
-        AppKind::Bulk { congestion_control, .. } => congestion_control.as_ref(),
-        AppKind::Udp { .. } | AppKind::Web { .. } | AppKind::Ping { .. } => None,
-    });
+    let own = scenario.apps.iter().filter_map(|app| app.kind.congestion_control());
     let probe = TcpListener::bind("0.0.0.0:0")
         .map_err(|source| TestbedError::Child { who: "bind a TCP socket in a new namespace".to_owned(), source })?;
-    for name in own.chain([&scenario.tcp.congestion_control]) {
+    for name in own.chain([scenario.tcp.congestion_control.as_str()]) {
         if let Err(error) = set_congestion_control(&probe, name) {
             let has =
                 std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -151,6 +197,30 @@ mod tests {
         if let Err(error) = check_box() {
             let text = error.to_string();
             assert!(text.contains("box") && !text.contains("unshare"), "{text}");
+        }
+    }
+
+    #[test]
+    fn too_many_stations_are_refused_by_their_key() {
+        few_stations(250).expect("as many as there may be");
+        let text = few_stations(251).expect_err("too many").to_string();
+        assert!(text.contains("251") && text.contains("[[station]]") && text.contains("250"), "{text}");
+    }
+
+    #[test]
+    fn queues_are_refused_by_their_key() {
+        let radio = |queue: &str| {
+            let text = format!(
+                "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n{queue}\n\
+                 [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
+                 [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n"
+            );
+            Scenario::parse(&text, "q.toml").expect("it is sound").radio
+        };
+        plain_buffers(&radio("")).expect("drop-tail");
+        for key in ["ap_queue", "station_queue"] {
+            let refused = plain_buffers(&radio(&format!("{key} = {{ discipline = \"fifo\" }}"))).expect_err("no queue");
+            assert!(refused.to_string().contains(&format!("radio.{key}")), "{refused}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use evenair_medium::{QueueState, Totals};
+use evenair_medium::{Counters, QueueState, Totals};
 use evenair_scenario::Scenario;
 use evenair_sys::rt::{RealTime, Waker};
 use evenair_sys::tap::Tap;
@@ -71,6 +71,12 @@ pub struct Snapshot {
     pub queue_mean_packets: f64,
     /// What the medium was used for since the start of measuring.
     pub medium: Totals,
+    /// What happened to all senders' attempts since the start of measuring.
+    pub senders: Counters,
+    /// The access point's part of it.
+    pub access_point: Counters,
+    /// The rate that is now the best toward each station where senders choose their rates.
+    pub station_rates: Vec<Option<PhyRate>>,
     /// Airtime of the access point's own accesses.
     pub access_point_airtime: Airtime,
     /// Airtime of each station's accesses.

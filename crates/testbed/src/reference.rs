@@ -3,12 +3,10 @@
 //! If the testbed is faithful, datagram senders that always have something to send get through it what they get
 //! through the same medium when nothing but the model decides how long things take.
 
-use evenair_medium::{Event, Medium, Mpdu, NodeId, To};
+use evenair_medium::{AccessCategory, Event, Medium, Mpdu, NodeConfig, NodeId, To};
 use evenair_scenario::Radio;
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span, Streams};
 use evenair_wifi::PhyRate;
-
-use crate::air::{medium_config, node_config};
 
 /// IP-level bits that `stations` stations, which always have an IP packet of `ip` bytes to send to the access point at
 /// `rate`, get through the medium per second of `length`.
@@ -20,10 +18,10 @@ pub fn saturated_uplink(
     length: Span,
     streams: &Streams,
 ) -> BitRate {
-    let mut medium: Medium<()> = Medium::new(medium_config(radio), streams);
-    let access_point = medium.add_node(node_config(Limit::Unlimited));
-    let mpdu = || Mpdu { to: To::Node(access_point), msdu: ip, rate, frame: () };
-    let senders: Vec<NodeId> = (0..stations).map(|_| medium.add_node(node_config(Limit::Packets(2)))).collect();
+    let mut medium: Medium<()> = Medium::new(radio.medium_config(), streams);
+    let access_point = medium.add_node(NodeConfig::dcf(Limit::Unlimited));
+    let mpdu = || Mpdu { to: To::Node(access_point), msdu: ip, rate, category: AccessCategory::BestEffort, frame: () };
+    let senders: Vec<NodeId> = (0..stations).map(|_| medium.add_node(NodeConfig::dcf(Limit::Packets(2)))).collect();
     // Two each: one in service, one waiting, so that no sender ever runs dry.
     for &sender in senders.iter().chain(&senders) {
         medium.handle_frame(Instant::ZERO, sender, mpdu());

@@ -3,8 +3,8 @@
 use evenair_medium::DropReason;
 use evenair_scenario::results::stats::share;
 use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, DropCount, EchoResult, FlowProgress, FlowSeries, Lateness, LossCount, MediumUse,
-    PhaseResult, Progress, RunResult, Series,
+    AirtimeShare, BoxCounters, CallResult, DropCount, EchoResult, FlowProgress, FlowSeries, Lateness, LossCount,
+    MediumUse, PhaseResult, Progress, RunResult, Series,
 };
 use evenair_scenario::{App, Scenario};
 use evenair_units::Span;
@@ -33,6 +33,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     invalid_because.extend(faults.run);
     let series = series(scenario, collected);
     let phases = scenario.measure.phases.iter();
+    let phases: Vec<_> = phases.map(|phase| PhaseResult::average(scenario, &series, &[], phase)).collect();
     RunResult {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -43,7 +44,6 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         invalid_because,
         box_faults: faults.middlebox,
         duration_s: length.as_secs_f64(),
-        phases: phases.map(|phase| PhaseResult::average(scenario, &series, phase)).collect(),
         series,
         lateness: last.map(|last| lateness(&last.lateness, length)),
         box_counters: collected.last_status.as_ref().map(box_counters),
@@ -51,6 +51,9 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         medium: last.map(|last| medium_use(scenario, last, length)),
         losses: last.map_or_else(Vec::new, |last| losses(scenario, last)),
         pages: collected.pages.clone(),
+        transfers: collected.transfers.clone().finish(scenario, &phases),
+        phases,
+        calls: calls(scenario, collected),
         echoes: echoes(scenario, collected),
         published: scenario.published.clone(),
     }
@@ -92,13 +95,8 @@ fn series(scenario: &Scenario, collected: &Collected) -> Series {
     let numbers = 0..collected.intervals.len();
     let flow = |(index, app): (usize, &App)| {
         let counts = || collected.intervals.iter().map(move |interval| &interval.apps[index]);
-        let rate = scenario.rate_at(app.station, Span::ZERO);
         let tcp = |k: usize| collected.samples[index].tcp.get(k).copied().flatten();
         FlowSeries {
-            app: app.name.clone(),
-            station: scenario.hosts[app.station].name.clone(),
-            direction: app.direction,
-            rate_mbps: rate.map_or(0.0, |rate| rate.bit_rate().as_mbps_f64()),
             ip_mbps: counts().map(|count| mbps(count.ip_bytes, interval_s)).collect(),
             goodput_mbps: numbers
                 .clone()
@@ -109,6 +107,7 @@ fn series(scenario: &Scenario, collected: &Collected) -> Series {
             cwnd_segments: numbers.clone().map(|k| tcp(k).map(|tcp| f64::from(tcp.cwnd_segments))).collect(),
             rtt_ms: numbers.clone().map(|k| tcp(k).map(|tcp| f64::from(tcp.srtt_us) / 1e3)).collect(),
             retransmits: numbers.clone().map(|k| collected.retransmits(index, k)).collect(),
+            ..FlowSeries::new(scenario, app)
         }
     };
     Series {
@@ -116,6 +115,7 @@ fn series(scenario: &Scenario, collected: &Collected) -> Series {
         flows: scenario.apps.iter().enumerate().map(flow).collect(),
         ap_queue_packets: collected.intervals.iter().map(|interval| interval.queue_mean_packets).collect(),
         service_rate_mbps: collected.intervals.iter().map(service_rate).collect(),
+        ..Series::default()
     }
 }
 
@@ -148,6 +148,7 @@ fn box_counters(status: &Status) -> BoxCounters {
             drop("queue full", packets.dropped_queue_full),
             drop("ack superseded", packets.dropped_ack_superseded),
             drop("sender ahead", packets.dropped_sender_ahead),
+            drop("standing queue", packets.dropped_standing_queue),
         ],
         held: packets.held,
         ring_full: packets.ring_full,
@@ -168,6 +169,13 @@ fn medium_use(scenario: &Scenario, last: &Snapshot, length: Span) -> MediumUse {
         idle_share: part(last.medium.idle),
         transmissions: last.medium.transmissions,
         collisions: last.medium.collisions,
+        attempts: last.senders.attempts,
+        repeated_failures: last.senders.repeated_failures,
+        duplicates: last.senders.duplicates,
+        slowed: last.senders.slowed,
+        ap_attempts: last.access_point.attempts,
+        ap_repeated_failures: last.access_point.repeated_failures,
+        ap_slowed: last.access_point.slowed,
         airtime: senders.map(|(sender, airtime)| AirtimeShare { sender, share: part(airtime.0) }).collect(),
     }
 }
@@ -217,6 +225,15 @@ fn echoes(scenario: &Scenario, collected: &Collected) -> Vec<EchoResult> {
             max_ms: millis(samples.echoes.max()),
         })
         .collect()
+}
+
+fn calls(scenario: &Scenario, collected: &Collected) -> Vec<CallResult> {
+    let all = collected.calls.iter().flat_map(|(&app, heard)| heard.iter().map(move |heard| (app, heard)));
+    all.map(|(app, (phase, heard))| {
+        let phase = &scenario.measure.phases[*phase];
+        CallResult::new(scenario, &scenario.apps[app], phase, heard.clone())
+    })
+    .collect()
 }
 
 fn mbps(bytes: u64, seconds: f64) -> f64 {

@@ -12,6 +12,7 @@ use evenair_scenario::results::{Progress, RunResult};
 use evenair_scenario::{Action, Event, Scenario};
 use evenair_sys::rt::monotonic_ns;
 use evenair_units::{Instant, Span};
+use evenair_wifi::PhyRate;
 
 use crate::collect::Collected;
 use crate::error::TestbedError;
@@ -113,6 +114,8 @@ struct Session<'a> {
     next_event: usize,
     /// The first insertion: what the box says of intervals that ended before is what it says after it.
     inserted_at: Option<Span>,
+    /// By number among the stations: the rate that senders had come to when the box was last told.
+    told_rates: Vec<Option<PhyRate>>,
 }
 
 impl<'a> Session<'a> {
@@ -144,6 +147,7 @@ impl<'a> Session<'a> {
             faults: Faults::default(),
             next_event: 0,
             inserted_at: None,
+            told_rates: Vec::new(),
         })
     }
 
@@ -181,6 +185,7 @@ impl<'a> Session<'a> {
             if let Some(middlebox) = &self.middlebox {
                 middlebox.ask(snapshot.index as usize);
             }
+            self.tell_chosen_rates(&snapshot.station_rates);
             self.collected.add_snapshot(snapshot);
             progress(&results::progress(self.scenario, &self.collected, &self.faults));
         }
@@ -247,6 +252,20 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Tells the box the rates that senders have come to choose, as whoever manages an access point would ask it now and
+    /// then.
+    fn tell_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
+        self.told_rates.resize(rates.len(), None);
+        let told = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_rates());
+        let Some(middlebox) = told else { return };
+        for (number, &host) in self.stations.iter().enumerate() {
+            if let Some(rate) = rates[number].filter(|&rate| self.told_rates[number] != Some(rate)) {
+                self.told_rates[number] = Some(rate);
+                middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
+            }
+        }
+    }
+
     fn listen_to_box(&mut self) -> Result<(), TestbedError> {
         let Some(middlebox) = &mut self.middlebox else { return Ok(()) };
         let answers: Vec<_> = middlebox.answers().collect();
@@ -294,6 +313,7 @@ impl<'a> Session<'a> {
             let times = status.hold.lapses;
             self.faults.run.push(format!("the box was held up so long that traffic went past it, {times} times"));
         }
+        self.collected.cut_transfers();
         drop(self.fleet);
         drop(self.middlebox);
         self.radio.stop()?;

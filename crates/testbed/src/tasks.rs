@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use evenair_scenario::{App, AppKind, Direction, Scenario, Tool};
+use evenair_units::Span;
 
+use crate::agent::call::Call;
 use crate::agent::protocol::{Part, Task, Transfer};
 use crate::plan;
 
@@ -13,7 +15,7 @@ pub fn parts(scenario: &Scenario) -> Vec<(usize, Part)> {
         scenario.apps.iter().enumerate().map(|(index, app)| (index, app, tasks(scenario, index))).collect();
     let part = |index, app: &App, task| {
         let stop = app.stop.unwrap_or(scenario.duration);
-        Part { app: index, start_ns: app.start.as_nanos(), stop_ns: stop.as_nanos(), task }
+        Part { app: index, start_ns: app.start.as_nanos(), stop_ns: stop.as_nanos(), dscp: app.dscp, task }
     };
     let servers = both.iter().map(|(index, app, (server, _))| (app.peer, part(*index, app, server.clone())));
     let clients = both.iter().map(|(index, app, (_, client))| (app.station, part(*index, app, client.clone())));
@@ -28,10 +30,12 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
     match &app.kind {
         AppKind::Bulk { tool: Tool::Builtin, congestion_control, bytes } => {
             let chosen = congestion_control.as_ref().unwrap_or(&scenario.tcp.congestion_control);
-            let send = Transfer::Send { bytes: bytes.map(|b| b.0), congestion_control: Some(chosen.clone()) };
+            let bytes = bytes.map(|b| b.0);
+            let send = Transfer::Send { bytes, congestion_control: Some(chosen.clone()) };
+            let receive = Transfer::Receive { bytes };
             let (theirs, ours) = match app.direction {
-                Direction::Up => (Transfer::Receive, send),
-                Direction::Down => (send, Transfer::Receive),
+                Direction::Up => (receive, send),
+                Direction::Down => (send, receive),
             };
             (Task::BulkServer { listen: server, transfer: theirs }, Task::BulkClient { server, transfer: ours })
         }
@@ -47,9 +51,8 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
             };
             (Task::Iperf3Server { listen: server }, client)
         }
-        AppKind::Udp { rate, payload } => {
-            let payload_bytes = usize::try_from(payload.0).unwrap_or(usize::MAX);
-            let sender = |local, remote| Task::UdpSender { local, remote, rate_bps: rate.as_bps(), payload_bytes };
+        AppKind::Udp(spec) => {
+            let sender = |local, remote| Task::UdpSender { local, remote, spec: spec.clone(), seed: scenario.seed };
             match app.direction {
                 Direction::Up => (Task::UdpReceiver { local: server }, sender(local, server)),
                 Direction::Down => (sender(server, local), Task::UdpReceiver { local }),
@@ -59,15 +62,46 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
             let reader = Task::WebReader {
                 server,
                 objects: *objects,
-                size: (size.alpha, size.mean.0, size.cap.0),
+                size: size.clone(),
                 think_ns: think.as_nanos(),
                 seed: scenario.seed,
             };
             let congestion_control = scenario.tcp.congestion_control.clone();
             (Task::WebServer { listen: server, congestion_control }, reader)
         }
+        AppKind::Voip(spec) => {
+            let nanos = |span: Span| span.as_nanos();
+            let call = Call {
+                spec: spec.clone(),
+                phases: scenario.measure.phases.iter().map(|phase| (nanos(phase.from), nanos(phase.to))).collect(),
+                lasts: (nanos(app.start), nanos(app.stop.unwrap_or(scenario.duration))),
+                seed: scenario.seed,
+            };
+            let speaker = |local, remote| Task::Speaker { local, remote, spec: spec.clone(), seed: scenario.seed };
+            match app.direction {
+                Direction::Up => (Task::Listener { local: server, call }, speaker(local, server)),
+                Direction::Down => (speaker(server, local), Task::Listener { local, call }),
+            }
+        }
+        AppKind::Flows(spec) => {
+            let (up, congestion_control, theirs) = transfer_ends(scenario, app, server);
+            let client = Task::FlowClient { server, up, congestion_control, spec: spec.clone(), seed: scenario.seed };
+            (theirs, client)
+        }
+        AppKind::OnOff(spec) => {
+            let (up, congestion_control, theirs) = transfer_ends(scenario, app, server);
+            let client = Task::FileClient { server, up, congestion_control, spec: spec.clone(), seed: scenario.seed };
+            (theirs, client)
+        }
         AppKind::Ping { interval } => {
             (Task::EchoServer { listen: server }, Task::Pinger { server, interval_ns: interval.as_nanos() })
         }
     }
+}
+
+/// Whether the station sends its transfers, with which congestion control, and what the server does.
+fn transfer_ends(scenario: &Scenario, app: &App, listen: SocketAddr) -> (bool, String, Task) {
+    let up = app.direction == Direction::Up;
+    let chosen = app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned();
+    (up, chosen.clone(), Task::TransferServer { listen, up, congestion_control: chosen })
 }

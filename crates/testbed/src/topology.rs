@@ -3,6 +3,7 @@
 use evenair_packet::MacAddr;
 use evenair_scenario::{Place, Scenario, TcpSpec};
 use evenair_sys::tap::Tap;
+use evenair_units::{Bytes, Span};
 
 use crate::error::TestbedError;
 use crate::machine::{Machine, Plan, has_ipv6};
@@ -14,6 +15,11 @@ use crate::wire;
 const DEVICE_QUEUE: u32 = 4096;
 /// The largest IP packet.
 const MTU: u32 = 1500;
+
+/// Linux's own values of what a route may change: segments of full-size packets, RFC 6928, TCP_RTO_MIN.
+const USUAL_MSS: Bytes = Bytes(1460);
+const USUAL_INITIAL_WINDOW: u32 = 10;
+const USUAL_MIN_RTO: Span = Span::from_millis(200);
 
 /// Name of the machine with the box.
 pub const BOX: &str = "box";
@@ -109,11 +115,15 @@ fn host(scenario: &Scenario, index: usize, ipv6: bool) -> Plan {
     sysctls.extend(quiet_variables(ipv6));
     let mut commands = vec!["link set lo up".to_owned()];
     commands.extend(interface_commands(interface, own, ipv6));
+    let metrics = route_metrics(&scenario.tcp);
+    if !metrics.is_empty() {
+        commands.extend(on_link_routes(interface, segment, own, ipv6).map(|route| format!("{route}{metrics}")));
+    }
     if scenario.wan.is_some() {
         let gateway = segment.router();
-        commands.push(format!("route add default via {}", gateway.v4));
+        commands.push(format!("route add default via {}{metrics}", gateway.v4));
         if ipv6 {
-            commands.push(format!("route add ::/0 via {}", gateway.v6));
+            commands.push(format!("route add ::/0 via {}{metrics}", gateway.v6));
         }
         if segment == Segment::Wan {
             commands.extend(neighbour(interface, gateway, ipv6));
@@ -181,6 +191,37 @@ fn neighbour(interface: &str, of: Addresses, ipv6: bool) -> Vec<String> {
     commands
 }
 
+/// The routes that the kernel makes with an interface's addresses, to be given metrics.
+fn on_link_routes(interface: &str, segment: Segment, own: Addresses, ipv6: bool) -> impl Iterator<Item = String> {
+    let (v4_prefix, v6_prefix) = Segment::PREFIXES;
+    let (v4, v6) = segment.network();
+    let v4 = format!("route change {v4}/{v4_prefix} dev {interface} proto kernel scope link src {}", own.v4);
+    let v6 = ipv6.then(|| format!("route replace {v6}/{v6_prefix} dev {interface} proto kernel metric 256"));
+    std::iter::once(v4).chain(v6)
+}
+
+/// What the kernel takes of TCP's settings as metrics of a route (ip-route(8)), where they are not its own.
+fn route_metrics(tcp: &TcpSpec) -> String {
+    let mut metrics = String::new();
+    let mut add = |metric: &str, value: String| metrics.extend([" ", metric, " ", &value]);
+    if tcp.mss != USUAL_MSS {
+        add("advmss", tcp.mss.0.to_string());
+    }
+    if let Some(window) = tcp.window {
+        add("window", window.0.to_string());
+    }
+    if tcp.initial_window != USUAL_INITIAL_WINDOW {
+        add("initcwnd", tcp.initial_window.to_string());
+    }
+    if !tcp.delayed_ack {
+        add("quickack", "1".to_owned());
+    }
+    if tcp.min_rto != USUAL_MIN_RTO {
+        add("rto_min lock", format!("{}ms", tcp.min_rto.as_nanos().div_ceil(1_000_000)));
+    }
+    metrics
+}
+
 fn tcp_variables(tcp: &TcpSpec) -> Vec<(String, String)> {
     let flag = |on: bool| if on { "1" } else { "0" };
     // Minimum and initial size are the kernel's defaults.
@@ -212,4 +253,24 @@ fn quiet_variables(ipv6: bool) -> Vec<(String, String)> {
 
 fn variable(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_from_the_kernels_own_becomes_a_metric() {
+        let metrics = |settings: &str| {
+            let text = "version = 1\nname = \"x\"\nduration = \"1 s\"\nradio = { standard = \"802.11g\" }\n\
+                        station = [{ name = \"s\", rate = \"54 Mb/s\" }]\nserver = [{ name = \"t\" }]\n\
+                        ping = [{ name = \"p\", stations = [\"s\"], server = \"t\" }]\n[tcp]\n";
+            let scenario = Scenario::parse(&format!("{text}{settings}"), "test").expect("a sound scenario");
+            route_metrics(&scenario.tcp)
+        };
+        assert_eq!(metrics(""), "");
+        assert_eq!(metrics("window = \"43 packets\"\ndelayed_ack = false\n"), " window 62780 quickack 1");
+        let all = "mss = \"1000 bytes\"\ninitial_window = 2\nmin_rto = \"1 s\"\n";
+        assert_eq!(metrics(all), " advmss 1000 initcwnd 2 rto_min lock 1000ms");
+    }
 }

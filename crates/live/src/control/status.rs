@@ -50,7 +50,8 @@ pub struct PacketStatus {
     pub too_long: u64,
     /// Lost: the pool was full.
     pub pool_full: u64,
-    /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead + held`.
+    /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead +
+    /// dropped_standing_queue + held`.
     pub received: u64,
     /// Released by the manager: `sent + send_refused + sending`.
     pub released: u64,
@@ -60,6 +61,10 @@ pub struct PacketStatus {
     pub dropped_ack_superseded: u64,
     /// Dropped by the manager: an upload is far ahead of what it is released, and its sender is to slow down.
     pub dropped_sender_ahead: u64,
+    /// Dropped by the manager: the head of a standing queue.
+    pub dropped_standing_queue: u64,
+    /// Among the released: marked "congestion experienced".
+    pub marked: u64,
     /// In the manager's queues.
     pub held: u64,
     /// Sent.
@@ -72,6 +77,13 @@ pub struct PacketStatus {
     /// `taken` only: then `taken` may be larger than its sum by as many as the rings hold, and smaller by those that the
     /// processors are handling right now. When the bridge carries the traffic, the rings are empty and the sum is exact.
     pub conserved: bool,
+}
+
+impl PacketStatus {
+    /// Dropped by the manager, for whatever reason.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_queue_full + self.dropped_ack_superseded + self.dropped_sender_ahead + self.dropped_standing_queue
+    }
 }
 
 /// One side of the box.
@@ -199,9 +211,8 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// The balance of all packets.
     pub(crate) fn packets(&self) -> PacketStatus {
-        let Counters {
-            received, released, dropped_queue_full, dropped_ack_superseded, dropped_sender_ahead, held, ..
-        } = self.report.counters;
+        let counters = &self.report.counters;
+        let Counters { received, released, held, .. } = *counters;
         let (too_long, pool_full) = self.not_admitted;
         let both = |field: fn(&PortStatus) -> u64| field(&self.wlan) + field(&self.wire);
         let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
@@ -214,16 +225,18 @@ impl Snapshot {
             pool_full,
             received,
             released,
-            dropped_queue_full,
-            dropped_ack_superseded,
-            dropped_sender_ahead,
+            dropped_queue_full: counters.dropped_queue_full,
+            dropped_ack_superseded: counters.dropped_ack_superseded,
+            dropped_sender_ahead: counters.dropped_sender_ahead,
+            dropped_standing_queue: counters.dropped_standing_queue,
+            marked: counters.marked,
             held,
             sent,
             send_refused,
             sending: self.sending,
             conserved: taken <= admitted + self.underway.0
                 && admitted <= taken + self.underway.1
-                && received == released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead + held
+                && received == released + counters.dropped() + held
                 && released == sent + send_refused + self.sending
                 && self.pool.used as u64 == held + self.sending,
         }

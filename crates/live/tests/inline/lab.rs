@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use evenair_live::BoxConfig;
 use evenair_live::control::Client;
-use evenair_manager::Config;
+use evenair_manager::{Config, Controller};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::process;
@@ -149,6 +149,9 @@ pub fn be_the_box() {
             ("socket", path) => config.control = Some(path.into()),
             ("inserted", value) => config.inserted = value == "true",
             ("record", path) => config.record = Some(path.into()),
+            // It keeps to what an 802.11g cell can carry; the box's own controller goes by the answers, which come at
+            // once where wires stand for the air.
+            ("controller", "published") => config.manager.controller = Controller::PUBLISHED,
             ("file", path) => {
                 config = BoxConfig { control: config.control, ..BoxConfig::load(path.as_ref()).expect("good") }
             }
@@ -184,6 +187,8 @@ pub struct Arrivals {
     pub reordered: u64,
     /// Longest time between two arrivals.
     pub longest_gap: Duration,
+    /// Longest time between two looks of the sender at its clock: for so long the machine held it up.
+    pub longest_stall: Duration,
 }
 
 /// Sends numbered frames from `from` to `to` at `rate` per second until `stop`, and tells what arrived.
@@ -199,15 +204,16 @@ pub fn stream(
         let (ready, is_ready) = std::sync::mpsc::channel();
         let receiver = scope.spawn(|| to.run(|| receive(to_name, from_mac, ready, &done)).expect("entered"));
         is_ready.recv().expect("the receiver is ready");
-        let sent = from.run(|| send(from_name, from_mac, to_mac, frame_len, rate, stop)).expect("entered");
+        let (sent, longest_stall) =
+            from.run(|| send(from_name, from_mac, to_mac, frame_len, rate, stop)).expect("entered");
         thread::sleep(Duration::from_millis(200));
         done.store(true, Ordering::Relaxed);
         let (numbers, longest_gap) = receiver.join().expect("no panic");
-        judge(sent, &numbers, longest_gap)
+        Arrivals { longest_gap, longest_stall, ..judge(sent, &numbers) }
     })
 }
 
-fn judge(sent: u64, numbers: &[u64], longest_gap: Duration) -> Arrivals {
+fn judge(sent: u64, numbers: &[u64]) -> Arrivals {
     let mut seen = vec![0u32; sent as usize];
     let (mut highest, mut reordered) = (None, 0);
     for &number in numbers {
@@ -221,11 +227,11 @@ fn judge(sent: u64, numbers: &[u64], longest_gap: Duration) -> Arrivals {
         lost: seen.iter().filter(|&&n| n == 0).count() as u64,
         doubled: seen.iter().filter(|&&n| n > 1).count() as u64,
         reordered,
-        longest_gap,
+        ..Arrivals::default()
     }
 }
 
-fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, stop: &AtomicBool) -> u64 {
+fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, stop: &AtomicBool) -> (u64, Duration) {
     let interface = iface::find(name).expect("laid");
     let sender = Sender::open(&interface, 1 << 20).expect("root");
     let mut frames = vec![vec![0u8; frame_len]; SEND_BATCH];
@@ -236,7 +242,10 @@ fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, sto
     }
     let start = Instant::now();
     let mut sent = 0u64;
+    let (mut looked, mut longest_stall) = (start, Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
+        longest_stall = longest_stall.max(looked.elapsed());
+        looked = Instant::now();
         let due = (start.elapsed().as_nanos() * u128::from(rate) / 1_000_000_000) as u64;
         let batch = (due - sent).min(SEND_BATCH as u64) as usize;
         if batch == 0 {
@@ -251,7 +260,7 @@ fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, sto
             Err(error) => assert_eq!(error.errno(), 11, "{error}"), // EAGAIN
         }
     }
-    sent
+    (sent, longest_stall)
 }
 
 fn receive(name: &str, from: [u8; 6], ready: std::sync::mpsc::Sender<()>, done: &AtomicBool) -> (Vec<u64>, Duration) {

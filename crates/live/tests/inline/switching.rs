@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream};
 use evenair_sys::process;
 
+/// How long the box's hold on the traffic lasts when it is not renewed.
+const HOLD: Duration = Duration::from_millis(50);
+
 /// Streams in both directions while `act` runs.
 fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] {
     let stop = AtomicBool::new(false);
@@ -21,6 +24,12 @@ fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] {
         stop.store(true, Ordering::Relaxed);
         [down.join().expect("no panic"), up.join().expect("no panic")]
     })
+}
+
+/// The longest gap where the bridge takes over: the hold, and what a busy machine adds to it, which of the sender is
+/// known.
+fn most_gap(direction: &Arrivals) -> Duration {
+    HOLD + Duration::from_millis(150) + direction.longest_stall
 }
 
 /// Nothing lost or doubled; and nothing reordered, unless the machine was so busy that the hold ran out `lapses` times:
@@ -53,7 +62,7 @@ fn a_hundred_changes_of_hands_touch_no_packet() {
     arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
     assert!(status.packets.taken > 1000, "the box carried a good part: {:?}", status.packets);
     assert!(status.packets.taken < arrivals[0].sent + arrivals[1].sent, "and so did the bridge");
-    assert!(status.packets.conserved);
+    assert!(status.packets.conserved, "{:?}", status.packets);
     assert_eq!(status.packets.taken, status.packets.received);
 }
 
@@ -67,8 +76,8 @@ fn the_bridge_takes_over_when_the_box_is_killed() {
     });
     println!("kill -9: {arrivals:?}");
     for direction in &arrivals {
-        assert_eq!((direction.doubled, direction.reordered), (0, 0));
-        assert!(direction.longest_gap < Duration::from_millis(200), "{direction:?}");
+        assert_eq!((direction.doubled, direction.reordered), (0, 0), "{direction:?}");
+        assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
         assert!(direction.received > direction.sent * 3 / 4, "{direction:?}");
     }
 }
@@ -85,11 +94,11 @@ fn the_bridge_takes_over_when_the_box_hangs() {
     });
     let status = running.client().status().expect("it goes on");
     println!("SIGSTOP: {arrivals:?}, {:?}", status.hold);
-    assert!(status.hold.lapses >= 1);
+    assert!(status.hold.lapses >= 1, "{:?}", status.hold);
     for direction in &arrivals {
         // What was in the ring is sent when the box goes on: late, but not lost and not twice.
         assert_eq!((direction.lost, direction.doubled), (0, 0), "{direction:?}");
-        assert!(direction.longest_gap < Duration::from_millis(200), "{direction:?}");
+        assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
         assert!(direction.longest_gap > Duration::from_millis(20), "{direction:?}");
     }
 }
@@ -104,7 +113,9 @@ fn a_signal_ends_the_box_without_loss() {
         process::signal(running.child.id(), 15).expect("SIGTERM");
         assert!(running.child.wait().expect("a child").success());
     });
-    arrivals.iter().for_each(|direction| assert_untouched(direction, lapses));
+    // It cannot be asked any more whether it was held up since.
+    let held_up = arrivals.iter().filter(|direction| direction.longest_stall > HOLD).count() as u64;
+    arrivals.iter().for_each(|direction| assert_untouched(direction, lapses + held_up));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn pass(lab: &Lab, frames: &[(&'static str, Vec<u8>)]) -> Vec<Vec<u8>> {
         assert_eq!(sender.send([&frame[..]]), Ok(1));
     }
     let (mut arrived, start) = (Vec::new(), Instant::now());
-    while arrived.len() < frames.len() && start.elapsed() < Duration::from_secs(2) {
+    while arrived.len() < frames.len() && start.elapsed() < Duration::from_secs(20) {
         let Some(frame) = ring.next_frame() else {
             thread::sleep(Duration::from_millis(1));
             continue;
@@ -118,7 +118,7 @@ pub fn transfer(client: &Netns, server: &Netns, address: &str, len: usize) -> f6
             bytes
         });
         let bytes: Vec<u8> = (0..len).map(|n| ((n * 31) >> 3) as u8).collect();
-        let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(5));
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(20));
         let mut stream = client.run(connect).expect("entered").expect("connects");
         let start = Instant::now();
         stream.write_all(&bytes).expect("taken");
@@ -131,7 +131,7 @@ pub fn transfer(client: &Netns, server: &Netns, address: &str, len: usize) -> f6
 #[test]
 fn tcp_crosses_a_bypassed_and_an_inserted_box_both_ways() {
     let Some(lab) = Lab::new() else { return };
-    let running = lab.start_box("");
+    let running = lab.start_box("controller=published");
     let mut client = running.client();
     let free = transfer(&lab.source, &lab.sink, "10.9.0.2:5001", 4 << 20);
     client.insert().expect("inserted");
@@ -141,7 +141,7 @@ fn tcp_crosses_a_bypassed_and_an_inserted_box_both_ways() {
     println!("TCP: bridge {free:.0}, box up {up:.1} and down {down:.1} Mb/s; {:?}", status.pacing);
     assert_eq!(status.flows.len(), 2, "{:?}", status.flows);
     assert_eq!(status.stations.iter().map(|s| s.mac.as_str()).collect::<Vec<_>>(), ["02:00:00:00:00:0a"]);
-    assert!(up < 60.0 && down < 60.0, "an 802.11g cell's rate");
+    assert!(up < 60.0 && down < 60.0, "an 802.11g cell's rate: {up} and {down} Mb/s");
     let packets = client.shutdown().expect("ends").packets;
     assert!(packets.conserved && packets.too_long == 0 && packets.pool_full == 0, "{packets:?}");
 }

@@ -1,20 +1,29 @@
 //! Bulk TCP: as fast as TCP can, one connection.
+//!
+//! One of known size is a transfer: the station tells when it begins, the receiver when it has the last byte, and both
+//! ends close in order. One without end is cut by the end of its application.
 
-use std::io::{Read, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use evenair_sys::tcp::set_congestion_control;
+use evenair_sys::rt::monotonic_ns;
+use evenair_sys::tcp::{finish_on_close, set_congestion_control};
 
-use super::protocol::Transfer;
+use super::marking::mark;
+use super::protocol::{Report, Transfer};
 use super::state::{App, Role, Times, connect, sleep_until};
 
 /// Bytes of one system call. Large, so that the sender's thread wakes up rarely.
 const CHUNK: usize = 128 * 1024;
+/// An application of this kind has one transfer.
+const ID: u64 = 0;
 
-pub(super) fn listen(address: SocketAddr, transfer: &Transfer) -> Result<TcpListener, String> {
+pub(super) fn listen(address: SocketAddr, transfer: &Transfer, dscp: u8) -> Result<TcpListener, String> {
     let listener = TcpListener::bind(address).map_err(|e| format!("listen on {address}: {e}"))?;
+    // Accepted connections inherit it, and their handshake has it.
+    mark(&listener, address, dscp).map_err(|e| format!("mark with DSCP {dscp}: {e}"))?;
     if let Transfer::Send { congestion_control: Some(name), .. } = transfer {
         // Accepted connections inherit it.
         set_congestion_control(&listener, name).map_err(|e| e.to_string())?;
@@ -36,6 +45,10 @@ pub(super) fn serve(app: &Arc<App>, listener: &TcpListener, transfer: &Transfer)
 
 pub(super) fn run_client(app: &App, server: SocketAddr, transfer: &Transfer, times: Times) {
     sleep_until(times.start_ns);
+    let (Transfer::Send { bytes, .. } | Transfer::Receive { bytes }) = transfer;
+    if let Some(bytes) = *bytes {
+        app.report(&Report::TransferBegan { app: app.number, id: ID, at_ns: monotonic_ns(), bytes });
+    }
     let Some(stream) = connect(app, server, role(transfer)) else { return };
     if let Transfer::Send { congestion_control: Some(name), .. } = transfer
         && let Err(error) = set_congestion_control(&stream, name)
@@ -48,7 +61,7 @@ pub(super) fn run_client(app: &App, server: SocketAddr, transfer: &Transfer, tim
 fn role(transfer: &Transfer) -> Role {
     match transfer {
         Transfer::Send { .. } => Role::Sender,
-        Transfer::Receive => Role::Receiver,
+        Transfer::Receive { .. } => Role::Receiver,
     }
 }
 
@@ -56,11 +69,15 @@ fn role(transfer: &Transfer) -> Role {
 fn run(app: &App, mut stream: TcpStream, transfer: &Transfer) {
     let ended = match transfer {
         Transfer::Send { bytes, .. } => send(&mut stream, *bytes),
-        Transfer::Receive => receive(app, &mut stream),
+        Transfer::Receive { bytes } => receive(app, &mut stream, *bytes),
     };
     app.release(&stream);
     match ended {
-        Err(error) if !app.is_stopped() => app.note(format!("the connection ended: {error}")),
+        Err(error) if !app.is_stopped() => {
+            app.note(format!("the connection ended: {error}"));
+            // For the testbed nothing, if it was of unknown size or had arrived.
+            app.report(&Report::TransferFailed { app: app.number, id: ID });
+        }
         _ => {}
     }
 }
@@ -74,16 +91,53 @@ fn send(stream: &mut TcpStream, bytes: Option<u64>) -> std::io::Result<()> {
         left = left.map(|left| left - size as u64);
     }
     // All is written but not all has arrived: the receiver closes when it has read to the end.
+    finish_on_close(&*stream).map_err(Error::other)?;
     stream.shutdown(std::net::Shutdown::Write)?;
     stream.read(&mut [0]).map(|_| ())
 }
 
-fn receive(app: &App, stream: &mut TcpStream) -> std::io::Result<()> {
+fn receive(app: &App, stream: &mut TcpStream, bytes: Option<u64>) -> std::io::Result<()> {
     let mut buffer = vec![0; CHUNK];
+    let mut received = 0;
     loop {
         match stream.read(&mut buffer)? {
-            0 => return Ok(()),
-            n => app.count_received(n),
+            0 if bytes.is_some_and(|bytes| received < bytes) => return Err(ErrorKind::UnexpectedEof.into()),
+            // The sender, which waits for the end, is to see one and no reset.
+            0 => return finish_on_close(&*stream).map_err(Error::other),
+            n => {
+                app.count_received(n);
+                let before = received;
+                received += n as u64;
+                if bytes.is_some_and(|bytes| before < bytes && received >= bytes) {
+                    app.report(&Report::TransferDone { app: app.number, id: ID, at_ns: monotonic_ns() });
+                }
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_known_size_arrives_whole_and_closes_in_order() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let server = listener.local_addr().expect("bound");
+        let theirs = Arc::new(App::new(0, 0, Arc::default()));
+        let app = Arc::clone(&theirs);
+        let receiving = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("accepted");
+            app.adopt(&stream, Role::Receiver).expect("adopted");
+            receive(&app, &mut stream, Some(300_000))?;
+            app.release(&stream);
+            std::io::Result::Ok(())
+        });
+        let ours = App::new(0, 0, Arc::default());
+        let mut stream = connect(&ours, server, Role::Sender).expect("connected");
+        // Neither end sees a reset.
+        send(&mut stream, Some(300_000)).expect("sent");
+        receiving.join().expect("no panic").expect("received");
+        assert_eq!(theirs.received.load(std::sync::atomic::Ordering::Relaxed), 300_000);
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Client {
     pub(super) reverse: bool,
     pub(super) bytes: Option<u64>,
     pub(super) congestion_control: Option<String>,
+    /// The client tells the server, which marks what it sends too.
+    pub(super) dscp: u8,
 }
 
 /// Starts a server. Dies with the calling thread, which has to stay.
@@ -69,6 +71,9 @@ fn command(client: &Client, seconds: u64) -> Command {
     command.args(NO_REPORTS);
     if client.reverse {
         command.arg("--reverse");
+    }
+    if client.dscp != 0 {
+        command.args(["--dscp", &client.dscp.to_string()]);
     }
     if let Some(name) = &client.congestion_control {
         command.args(["--congestion", name]);
@@ -127,9 +132,11 @@ mod tests {
             reverse: true,
             bytes: None,
             congestion_control: None,
+            dscp: 46,
         };
         let command = command(&client, 1000);
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert!(arguments.windows(2).any(|pair| pair == NO_REPORTS), "{arguments:?}");
+        assert!(arguments.windows(2).any(|pair| pair == ["--dscp", "46"]), "{arguments:?}");
     }
 }

@@ -4,9 +4,12 @@
 //! ends, with all that it started. Nothing of this crosses the network under test.
 
 mod bulk;
+pub mod call;
 mod iperf;
+mod marking;
 pub mod protocol;
 mod state;
+mod transfers;
 mod udp;
 mod web;
 
@@ -39,7 +42,7 @@ pub fn main() -> Result<(), String> {
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| format!("read a request: {e}"))?;
         match serde_json::from_str(&line).map_err(|e| format!("not a request: {line}: {e}"))? {
-            Request::Prepare(part) => prepared.extend(prepare(part, &reporter)),
+            Request::Prepare(part) => prepared.extend(prepare(*part, &reporter)),
             Request::Begin { origin_ns, interval_ns } => begin(std::mem::take(&mut prepared), origin_ns, interval_ns),
         }
     }
@@ -48,11 +51,11 @@ pub fn main() -> Result<(), String> {
 }
 
 fn prepare(part: Part, reporter: &Arc<Reporter>) -> Option<Prepared> {
-    let Part { app: number, start_ns, stop_ns, task } = part;
-    match job(task) {
+    let Part { app: number, start_ns, stop_ns, dscp, task } = part;
+    match job(task, dscp) {
         Ok(job) => {
             reporter.send(&Report::Prepared { app: number });
-            let app = Arc::new(App::new(number, Arc::clone(reporter)));
+            let app = Arc::new(App::new(number, dscp, Arc::clone(reporter)));
             Some(Prepared { app, start_ns, stop_ns, job })
         }
         Err(error) => {
@@ -62,36 +65,57 @@ fn prepare(part: Part, reporter: &Arc<Reporter>) -> Option<Prepared> {
     }
 }
 
-/// Takes the sockets that a task needs, and says what is to be done with them.
-fn job(task: Task) -> Result<Job, String> {
+/// Takes the sockets that a task needs, and says what is to be done with them. What they send is marked with `dscp`.
+fn job(task: Task, dscp: u8) -> Result<Job, String> {
     Ok(match task {
         Task::BulkServer { listen, transfer } => {
-            let listener = bulk::listen(listen, &transfer)?;
+            let listener = bulk::listen(listen, &transfer, dscp)?;
             Box::new(move |app, _| bulk::serve(app, &listener, &transfer))
         }
         Task::BulkClient { server, transfer } => {
             Box::new(move |app, times| bulk::run_client(app, server, &transfer, times))
         }
-        Task::UdpSender { local, remote, rate_bps, payload_bytes } => {
-            let socket = udp::bind(local)?;
-            Box::new(move |app, times| udp::send(app, &socket, remote, rate_bps, payload_bytes, times))
+        Task::UdpSender { local, remote, spec, seed } => {
+            let socket = udp::bind(local, dscp)?;
+            Box::new(move |app, times| udp::send(app, &socket, remote, &spec, seed, times))
+        }
+        Task::Speaker { local, remote, spec, seed } => {
+            let socket = udp::bind(local, dscp)?;
+            Box::new(move |app, times| call::speak(app, &socket, remote, &spec, seed, times))
+        }
+        Task::Listener { local, call } => {
+            let socket = udp::bind(local, dscp)?;
+            Box::new(move |app, times| call::listen(app, &socket, &call, times))
+        }
+        Task::TransferServer { listen, up, congestion_control } => {
+            let transfer = Transfer::Send { bytes: None, congestion_control: Some(congestion_control) };
+            let listener = bulk::listen(listen, &transfer, dscp)?;
+            Box::new(move |app, _| transfers::serve(app, &listener, up))
+        }
+        Task::FlowClient { server, up, congestion_control, spec, seed } => {
+            let ends = transfers::Ends { server, up, congestion_control };
+            Box::new(move |app, times| transfers::open_flows(app, &ends, &spec, seed, times))
+        }
+        Task::FileClient { server, up, congestion_control, spec, seed } => {
+            let ends = transfers::Ends { server, up, congestion_control };
+            Box::new(move |app, times| transfers::move_files(app, &ends, &spec, seed, times))
         }
         Task::UdpReceiver { local } => {
-            let socket = udp::bind(local)?;
+            let socket = udp::bind(local, dscp)?;
             Box::new(move |app, _| udp::receive(app, &socket))
         }
         Task::EchoServer { listen } => {
-            let socket = udp::bind(listen)?;
+            let socket = udp::bind(listen, dscp)?;
             Box::new(move |app, _| udp::echo(app, &socket))
         }
         Task::Pinger { server, interval_ns } => Box::new(move |app, times| udp::ping(app, server, interval_ns, times)),
         Task::WebServer { listen, congestion_control } => {
             let transfer = Transfer::Send { bytes: None, congestion_control: Some(congestion_control) };
-            let listener = bulk::listen(listen, &transfer)?;
+            let listener = bulk::listen(listen, &transfer, dscp)?;
             Box::new(move |app, _| web::serve(app, &listener))
         }
         Task::WebReader { server, objects, size, think_ns, seed } => {
-            let reading = web::Reading { server, objects, size: web::pareto(size), think_ns, seed };
+            let reading = web::Reading { server, objects, size, think_ns, seed };
             Box::new(move |app, times| web::read_pages(app, reading, times))
         }
         Task::Iperf3Server { listen } => {
@@ -100,7 +124,7 @@ fn job(task: Task) -> Result<Job, String> {
             Box::new(move |app, _| iperf::watch(app, server))
         }
         Task::Iperf3Client { local, server, data_port, reverse, bytes, congestion_control } => {
-            let client = iperf::Client { local, server, data_port, reverse, bytes, congestion_control };
+            let client = iperf::Client { local, server, data_port, reverse, bytes, congestion_control, dscp };
             Box::new(move |app, times| iperf::run_client(app, &client, times))
         }
     })

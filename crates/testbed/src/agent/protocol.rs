@@ -5,14 +5,18 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use evenair_scenario::voice::{Heard, VoipSpec};
+use evenair_scenario::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
 use serde::{Deserialize, Serialize};
+
+use super::call::Call;
 
 /// From the testbed to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum Request {
     /// One part of an application. Servers listen before they answer [`Report::Prepared`]; nothing moves yet.
-    Prepare(Part),
+    Prepare(Box<Part>),
     /// The run begins.
     Begin {
         /// Its start.
@@ -31,6 +35,8 @@ pub struct Part {
     pub start_ns: u64,
     /// After the start of the run.
     pub stop_ns: u64,
+    /// Differentiated services code point of what it sends.
+    pub dscp: u8,
     /// What to do.
     pub task: Task,
 }
@@ -53,16 +59,69 @@ pub enum Task {
         /// What it does with the connection.
         transfer: Transfer,
     },
-    /// Sends datagrams at a constant rate.
+    /// Sends datagrams.
     UdpSender {
         /// Where from.
         local: SocketAddr,
         /// Where to.
         remote: SocketAddr,
-        /// Payload bits per second.
-        rate_bps: u64,
-        /// Payload of each.
-        payload_bytes: usize,
+        /// Which, and when.
+        spec: DatagramSpec,
+        /// Seed of its draws.
+        seed: u64,
+    },
+    /// Speaks: one direction of a call.
+    Speaker {
+        /// Where from.
+        local: SocketAddr,
+        /// Where to.
+        remote: SocketAddr,
+        /// Which packets, and when.
+        spec: VoipSpec,
+        /// Seed of its draws.
+        seed: u64,
+    },
+    /// Listens, and judges what it hears.
+    Listener {
+        /// Where it listens.
+        local: SocketAddr,
+        /// To what.
+        call: Call,
+    },
+    /// Takes or sends the transfers that a station opens.
+    TransferServer {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// The station sends.
+        up: bool,
+        /// Congestion control of what it sends.
+        congestion_control: String,
+    },
+    /// Opens transfers as they arrive.
+    FlowClient {
+        /// The server.
+        server: SocketAddr,
+        /// The station sends.
+        up: bool,
+        /// Congestion control of what it sends.
+        congestion_control: String,
+        /// Arrivals.
+        spec: FlowSpec,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// One transfer after another.
+    FileClient {
+        /// The server.
+        server: SocketAddr,
+        /// The station sends.
+        up: bool,
+        /// Congestion control of what it sends.
+        congestion_control: String,
+        /// Files and pauses.
+        spec: OnOffSpec,
+        /// Seed of the draws.
+        seed: u64,
     },
     /// Counts datagrams.
     UdpReceiver {
@@ -94,8 +153,8 @@ pub enum Task {
         server: SocketAddr,
         /// Fewest and most further objects of a page.
         objects: (u32, u32),
-        /// Tail exponent, mean and cap of the objects' sizes.
-        size: (f64, u64, u64),
+        /// Bytes of an object.
+        size: Distribution,
         /// Pause after a page.
         think_ns: u64,
         /// Seed of its draws.
@@ -135,7 +194,10 @@ pub enum Transfer {
         congestion_control: Option<String>,
     },
     /// It reads and discards.
-    Receive,
+    Receive {
+        /// How much will come; without end where absent.
+        bytes: Option<u64>,
+    },
 }
 
 /// From an agent to the testbed.
@@ -178,6 +240,45 @@ pub enum Report {
         /// Their bytes.
         bytes: u64,
     },
+    /// A transfer begins: its connection is about to be opened, or what it sends to be written.
+    TransferBegan {
+        /// The application.
+        app: usize,
+        /// Number of the transfer at its application.
+        id: u64,
+        /// When.
+        at_ns: u64,
+        /// Its size.
+        bytes: u64,
+    },
+    /// Its receiver has the last byte.
+    TransferDone {
+        /// The application.
+        app: usize,
+        /// Number of the transfer.
+        id: u64,
+        /// When.
+        at_ns: u64,
+    },
+    /// It came to nothing.
+    TransferFailed {
+        /// The application.
+        app: usize,
+        /// Number of the transfer.
+        id: u64,
+    },
+    /// It did not begin: too many were under way.
+    TransferRefused {
+        /// The application.
+        app: usize,
+    },
+    /// What was heard of a call so far, by the number of the phase.
+    Call {
+        /// The application.
+        app: usize,
+        /// Phases in which anything was sent.
+        heard: Vec<(usize, Heard)>,
+    },
     /// Something worth a line in the log, such as a connection that could not be made.
     Note {
         /// The application.
@@ -215,12 +316,13 @@ mod tests {
             app: 3,
             start_ns: 1,
             stop_ns: u64::MAX,
+            dscp: 46,
             task: Task::BulkClient {
                 server: "[fdea::1]:20003".parse().expect("an address"),
                 transfer: Transfer::Send { bytes: None, congestion_control: Some("reno".into()) },
             },
         };
-        let request = Request::Prepare(part);
+        let request = Request::Prepare(Box::new(part));
         let line = serde_json::to_string(&request).expect("serialises");
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<Request>(&line).expect("parses"), request);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use evenair_sys::rt::monotonic_ns;
 use evenair_sys::tcp;
 
+use super::marking;
 use super::protocol::{Report, TcpSample};
 
 /// What goes wrong less than this before the end of an application is the end.
@@ -41,6 +42,8 @@ pub(super) struct Times {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) number: usize,
+    /// With which its packets are marked.
+    pub(super) dscp: u8,
     pub(super) received: AtomicU64,
     stopped: AtomicBool,
     /// When it will be stopped; zero while that is not known.
@@ -60,9 +63,10 @@ pub(super) enum Role {
 }
 
 impl App {
-    pub(super) fn new(number: usize, reporter: Arc<Reporter>) -> Self {
+    pub(super) fn new(number: usize, dscp: u8, reporter: Arc<Reporter>) -> Self {
         Self {
             number,
+            dscp,
             received: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             stop_ns: AtomicU64::new(0),
@@ -149,7 +153,7 @@ pub(super) fn sleep_until(at_ns: u64) {
 /// connection attempt (two minutes) comes first.
 pub(super) fn connect(app: &App, server: std::net::SocketAddr, role: Role) -> Option<TcpStream> {
     while !app.is_stopped() {
-        let attempt = TcpStream::connect(server).and_then(|stream| app.adopt(&stream, role).map(|()| stream));
+        let attempt = marking::connect(server, app.dscp).and_then(|stream| app.adopt(&stream, role).map(|()| stream));
         match attempt {
             Ok(stream) => return Some(stream),
             Err(_) if app.is_stopped() => break,

@@ -1,4 +1,4 @@
-//! Datagrams: constant rate, and echo.
+//! Datagrams, and echo.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use evenair_scenario::{DatagramSource, DatagramSpec};
 use evenair_sys::rt::monotonic_ns;
+use evenair_units::Streams;
 
+use super::marking::mark;
 use super::protocol::Report;
 use super::state::{App, Times, sleep_until};
 
@@ -18,26 +21,27 @@ const MOST_BEHIND_NS: u64 = 50_000_000;
 /// Size of an echo's payload: 64 bytes with its headers, as ping(8) has it.
 const ECHO_BYTES: usize = 36;
 
-pub(super) fn bind(address: SocketAddr) -> Result<UdpSocket, String> {
+pub(super) fn bind(address: SocketAddr, dscp: u8) -> Result<UdpSocket, String> {
     let socket = UdpSocket::bind(address).map_err(|e| format!("bind {address}: {e}"))?;
     socket.set_read_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
+    mark(&socket, address, dscp).map_err(|e| format!("mark with DSCP {dscp}: {e}"))?;
     Ok(socket)
 }
 
-pub(super) fn send(app: &App, socket: &UdpSocket, to: SocketAddr, rate_bps: u64, payload: usize, times: Times) {
-    sleep_until(times.start_ns);
-    let datagram = vec![0x5a; payload];
-    let spacing_ns = (payload as u64 * 8 * 1_000_000_000).div_ceil(rate_bps.max(1)).max(1);
-    let mut next = monotonic_ns();
+pub(super) fn send(app: &App, socket: &UdpSocket, to: SocketAddr, spec: &DatagramSpec, seed: u64, times: Times) {
+    let mut source = DatagramSource::new(spec, &Streams::new(seed), app.number as u64);
+    let content = [0x5a; 65_536];
+    // Moves with the time given up.
+    let mut origin = times.start_ns;
     while !app.is_stopped() {
-        sleep_until(next);
-        let now = monotonic_ns();
-        next = next.max(now.saturating_sub(MOST_BEHIND_NS));
-        while next <= now && !app.is_stopped() {
-            // A full queue or an ICMP error loses the datagram, which is what datagrams are for.
-            let _ = socket.send_to(&datagram, to);
-            next += spacing_ns;
-        }
+        let due = origin + source.peek().at.as_nanos();
+        sleep_until(due);
+        let behind = monotonic_ns().saturating_sub(due);
+        origin += behind.saturating_sub(MOST_BEHIND_NS);
+        // A full queue or an ICMP error loses the datagram, which is what datagrams are for.
+        let size = usize::try_from(source.peek().payload.0).map_or(content.len(), |size| size.min(content.len()));
+        let _ = socket.send_to(&content[..size], to);
+        source.advance();
     }
 }
 
@@ -62,7 +66,7 @@ pub(super) fn echo(app: &App, socket: &UdpSocket) {
 pub(super) fn ping(app: &Arc<App>, server: SocketAddr, interval_ns: u64, times: Times) {
     sleep_until(times.start_ns);
     let any: SocketAddr = if server.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
-    let socket = match bind(any) {
+    let socket = match bind(any, app.dscp) {
         Ok(socket) => Arc::new(socket),
         Err(error) => return app.note(error),
     };

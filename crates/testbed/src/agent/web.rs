@@ -9,9 +9,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use evenair_scenario::Pareto;
+use evenair_scenario::Distribution;
 use evenair_sys::rt::monotonic_ns;
-use evenair_units::{Bytes, Rng, Streams};
+use evenair_units::{Rng, Streams};
 
 use super::protocol::Report;
 use super::state::{App, Role, Times, connect, sleep_until};
@@ -21,11 +21,11 @@ const CHUNK: usize = 64 * 1024;
 const LINE_MAX: u64 = 1024;
 
 /// What a reader reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) server: SocketAddr,
     pub(super) objects: (u32, u32),
-    pub(super) size: Pareto,
+    pub(super) size: Distribution,
     pub(super) think_ns: u64,
     pub(super) seed: u64,
 }
@@ -104,7 +104,7 @@ pub(super) fn read_pages(app: &Arc<App>, reading: Reading, times: Times) {
 fn page(reading: &Reading, draws: &mut Rng) -> Vec<u64> {
     let (fewest, most) = reading.objects;
     let further = u64::from(fewest) + draws.below(u64::from(most.saturating_sub(fewest)) + 1);
-    (0..=further).map(|_| reading.size.quantile(draws.unit()).0).collect()
+    (0..=further).map(|_| reading.size.draw_bytes(draws).0).collect()
 }
 
 fn read_page(app: &Arc<App>, server: SocketAddr, sizes: &[u64]) -> std::io::Result<()> {
@@ -159,11 +159,6 @@ fn fetch(app: &App, stream: &TcpStream, size: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The scenario's distribution from its parts.
-pub(super) fn pareto((alpha, mean, cap): (f64, u64, u64)) -> Pareto {
-    Pareto { alpha, mean: Bytes(mean), cap: Bytes(cap) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,7 +168,7 @@ mod tests {
         let reading = Reading {
             server: ([127, 0, 0, 1], 1).into(),
             objects: (1, 6),
-            size: pareto((1.1, 20_000, 2_000_000)),
+            size: Distribution::pareto_of_mean(1.1, 20_000.0, Some(2e6)),
             think_ns: 0,
             seed: 1,
         };
@@ -202,7 +197,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let address = listener.local_addr().expect("bound");
         let server = thread::spawn(move || answer(&listener.accept().expect("accepted").0));
-        let app = App::new(0, Arc::default());
+        let app = App::new(0, 0, Arc::default());
         let stream = TcpStream::connect(address).expect("connected");
         for size in [0, 1, 100_000] {
             fetch(&app, &stream, size).expect("fetched");

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -47,7 +47,7 @@ fn namespaces(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -68,8 +68,10 @@ fn a_cancelled_run_is_marked_and_leaves_nothing() {
     })
     .expect("a cancelled run is a result");
     assert!(!result.valid);
-    assert!(result.invalid_because.iter().any(|why| why.starts_with("cancelled after 1.")), "{result:?}");
-    assert_eq!(result.series.ap_queue_packets.len(), 1);
+    assert!(result.invalid_because.iter().any(|why| why.starts_with("cancelled after ")), "{result:?}");
+    // One interval, or as many as passed while a busy machine came to it; of five.
+    let intervals = result.series.ap_queue_packets.len();
+    assert!((1..4).contains(&intervals), "{intervals} of {result:?}");
     assert_eq!(seen.len(), 4, "two stations, the server, the box");
     assert_eq!(inside(&seen), 0);
     assert_eq!(directories(std::process::id()), Vec::<PathBuf>::new());
@@ -107,11 +109,14 @@ fn ctrl_c_at_a_terminal_ends_a_run_with_what_was_measured() {
     std::fs::write(&file, common::text(1, &with_box).replace("5 s", "100 s")).expect("written");
     let (mut child, directory, hosts) = start(&file);
     // Into the run itself, and past its first interval.
-    std::thread::sleep(Duration::from_secs(3));
-    interrupt_group(&child);
-    let status = child.wait().expect("ends");
+    let mut said = BufReader::new(child.stderr.take().expect("piped"));
     let mut stderr = String::new();
-    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+    while !stderr.contains(" total ") {
+        assert!(said.read_line(&mut stderr).expect("text") > 0, "it ended: {stderr}");
+    }
+    interrupt_group(&child);
+    said.read_to_string(&mut stderr).expect("text");
+    let status = child.wait().expect("ends");
     assert!(status.success(), "{stderr}");
     let text = std::fs::read_to_string(files.path().join("result.json")).expect("a result");
     let result: RunResult = serde_json::from_str(&text).expect("in its format");

@@ -22,7 +22,7 @@ fn uploads_starve_downloads_over_a_plain_bridge() {
         to = "14 s"
     "#;
     let text = common::text(10, rest).replace(r#"duration = "5 s""#, r#"duration = "14 s""#);
-    let scenario = evenair_scenario::Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+    let scenario = common::parse(&text);
     let result = evenair_testbed::run(&scenario, &common::options(), |_| {}).expect("runs");
     let phase = &result.phases[0];
     eprintln!("{:?} of {} Mb/s; {:?}", phase.directions, phase.total_ip_mbps, result.lateness);
@@ -57,28 +57,30 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
         to = "3 s"
         [[phase]]
         name = "bypassed"
-        from = "4 s"
-        to = "5 s"
+        from = "5 s"
+        to = "7 s"
     "#;
-    let scenario = common::scenario(2, rest);
+    let text = common::text(2, rest).replace(r#"duration = "5 s""#, r#"duration = "7 s""#);
+    let scenario = common::parse(&text);
     let mut modes = Vec::new();
     let result = evenair_testbed::run(&scenario, &common::options(), |progress| modes.push(progress.mode.clone()))
         .expect("runs");
     eprintln!("{modes:?} {:?} {:?} {:?}", result.events, result.box_counters, result.invalid_because);
     let happened = |what: &str| result.events.iter().find(|event| event.what == what).map(|event| event.at_s);
-    assert!(happened("inserted").is_some_and(|at| (1.0..1.5).contains(&at)));
-    assert!(happened("bypassed").is_some_and(|at| (3.0..4.5).contains(&at)));
+    // At once, or after a drain of at most a second.
+    assert!(happened("inserted").is_some_and(|at| (1.0..1.5).contains(&at)), "{:?}", result.events);
+    assert!(happened("bypassed").is_some_and(|at| (3.0..4.5).contains(&at)), "{:?}", result.events);
     assert!(modes.iter().any(|mode| mode == "inserted"), "{modes:?}");
     let counters = result.box_counters.expect("the box tells");
     let dropped: u64 = counters.dropped.iter().map(|drop| drop.packets).sum();
-    assert!(counters.received > 300);
+    assert!(counters.received > 300, "{counters:?}");
     assert_eq!(counters.received, counters.released + dropped + counters.held);
     assert_eq!(counters.held, 0, "bypassed and drained");
     for phase in &result.phases {
         assert!(phase.total_ip_mbps > 2.5, "{} {}", phase.name, phase.total_ip_mbps);
     }
-    assert!(result.phases[0].service_rate_mbps.is_some_and(|rate| rate > 3.0));
-    assert!(result.phases[1].service_rate_mbps.is_none());
+    let rates: Vec<_> = result.phases.iter().map(|phase| phase.service_rate_mbps).collect();
+    assert!(rates[0].is_some_and(|rate| rate > 3.0) && rates[1].is_none(), "{rates:?}");
 }
 
 #[test]

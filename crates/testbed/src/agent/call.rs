@@ -1,0 +1,87 @@
+//! Telephone calls: RTP-like packets whose first twelve bytes say which one it is and when it was sent.
+//!
+//! The listener judges. How many packets there should have been it knows as the speaker does, from the seed: a speaker
+//! that was held up and gave time up is heard as one whose packets were lost.
+
+use std::net::{SocketAddr, UdpSocket};
+
+use evenair_scenario::voice::{CallMeter, RTP_HEADER, VoipSpec};
+use evenair_scenario::{DatagramSource, Phase};
+use evenair_sys::rt::monotonic_ns;
+use evenair_units::{Span, Streams};
+use serde::{Deserialize, Serialize};
+
+use super::protocol::Report;
+use super::state::{App, Times, sleep_until};
+
+/// Time between two reports.
+const REPORT_NS: u64 = 1_000_000_000;
+
+/// One direction of a call as its listener knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// What is sent, and how it is heard.
+    pub spec: VoipSpec,
+    /// Starts and ends of the scenario's phases, nanoseconds after the start of the run.
+    pub phases: Vec<(u64, u64)>,
+    /// The call's own start and end, the same.
+    pub lasts: (u64, u64),
+    /// Seed of the speaker's draws.
+    pub seed: u64,
+}
+
+pub(super) fn speak(app: &App, socket: &UdpSocket, to: SocketAddr, spec: &VoipSpec, seed: u64, times: Times) {
+    let mut source = DatagramSource::new(&spec.packets, &Streams::new(seed), app.number as u64);
+    let mut content = [0x5a; 2048];
+    for sequence in 0u32.. {
+        let datagram = source.peek();
+        sleep_until(times.start_ns + datagram.at.as_nanos());
+        if app.is_stopped() {
+            return;
+        }
+        let size =
+            usize::try_from(datagram.payload.0.max(RTP_HEADER.0)).map_or(content.len(), |n| n.min(content.len()));
+        content[..4].copy_from_slice(&sequence.to_be_bytes());
+        content[4..12].copy_from_slice(&monotonic_ns().to_be_bytes());
+        // A full queue or an ICMP error loses the packet.
+        let _ = socket.send_to(&content[..size], to);
+        source.advance();
+    }
+}
+
+pub(super) fn listen(app: &App, socket: &UdpSocket, call: &Call, times: Times) {
+    let origin_ns = times.start_ns.saturating_sub(call.lasts.0);
+    let span = Span::from_nanos;
+    let phases: Vec<_> =
+        call.phases.iter().map(|&(from, to)| Phase { name: String::new(), from: span(from), to: span(to) }).collect();
+    let (start, stop) = (span(call.lasts.0), span(call.lasts.1));
+    let mut meter = CallMeter::new(call.spec.hearing, start, stop, &phases);
+    let mut source = DatagramSource::new(&call.spec.packets, &Streams::new(call.seed), app.number as u64);
+    let mut buffer = [0; 2048];
+    let mut next_report = times.start_ns + REPORT_NS;
+    loop {
+        let stopped = app.is_stopped();
+        // The rest of what has come by the end is heard, too: the socket is asked before the end is acted upon.
+        if let Ok((n, _)) = socket.recv_from(&mut buffer) {
+            app.count_received(n);
+            if let Some(sent_ns) = buffer[..n].get(4..12).and_then(|bytes| bytes.first_chunk()) {
+                let sent_ns = u64::from_be_bytes(*sent_ns);
+                let delay = span(monotonic_ns().saturating_sub(sent_ns));
+                meter.receive(span(sent_ns.saturating_sub(origin_ns)), delay);
+            }
+        }
+        let now = monotonic_ns();
+        if stopped || now >= next_report {
+            next_report = now + REPORT_NS;
+            let due = span(now.saturating_sub(origin_ns)).min(stop);
+            while start + source.peek().at < due {
+                meter.send(start + source.peek().at);
+                source.advance();
+            }
+            app.report(&Report::Call { app: app.number, heard: meter.heard_by_number().collect() });
+        }
+        if stopped {
+            return;
+        }
+    }
+}
