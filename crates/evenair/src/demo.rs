@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use evenair_scenario::Scenario;
 
-use crate::commands::scenario_run::run_into;
+use crate::commands::scenario_run::{Shown, run_into};
 use crate::commands::testbed::{options, run_scenario};
 
 /// The scenario that is shown, part of the program so that the demo needs no file.
@@ -30,7 +30,7 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let scenario = Scenario::parse(SCENARIO, FILE)?;
     introduce(&scenario);
     let options = options()?;
-    let code = run_into(&args.out, "demo", || run_scenario(&scenario, &options, false))?;
+    let code = run_into(&args.out, "demo", Shown::Summary, || run_scenario(&scenario, &options, false))?;
     println!("The same run again, or changed: evenair testbed run {FILE} --set seed=2");
     Ok(code)
 }

@@ -7,6 +7,7 @@ mod accept;
 mod commands;
 mod demo;
 mod output;
+mod reproduce;
 mod view;
 
 use std::path::PathBuf;
@@ -50,6 +51,10 @@ enum Command {
     },
     /// Measure every promised figure and print it beside its bound
     Accept(accept::AcceptArgs),
+    /// Run the published experiments in the simulator, and judge each published figure
+    Reproduce(reproduce::ReproduceArgs),
+    /// Infer from captures of air and wire how many stations had something to send
+    Backlog(commands::backlog::BacklogArgs),
     /// A host's traffic programs in the testbed, driven over standard input
     #[command(hide = true)]
     Agent,
@@ -59,7 +64,7 @@ impl Command {
     /// Commands that only print may end where nobody reads on. The others have sockets and children, whose end is an
     /// error to be handled and not the end of the program.
     const fn ends_with_its_reader(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::Sim(_) | Self::Scenario(_) | Self::Replay { .. })
+        matches!(self, Self::Status(_) | Self::Sim(_) | Self::Scenario(_) | Self::Replay { .. } | Self::Backlog(_))
     }
 }
 
@@ -79,6 +84,8 @@ fn main() -> ExitCode {
         Command::Status(args) => commands::live::status(&args),
         Command::Replay { file } => commands::live::replay(&file),
         Command::Accept(args) => accept::accept(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Backlog(args) => commands::backlog::backlog(&args),
         Command::Agent => commands::testbed::agent(),
     };
     outcome.unwrap_or_else(|error| {

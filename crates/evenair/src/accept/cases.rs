@@ -11,7 +11,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::radio;
+use super::{radio, simulated};
 
 /// What a run yields besides its result.
 pub struct Run<'a> {
@@ -49,6 +49,17 @@ pub fn all() -> Vec<Case> {
         case("radio-1", "saturated UDP from 1 station", false, |_| radio::saturated(1), radio::figures),
         case("radio-5", "saturated UDP from 5 stations", true, |_| radio::saturated(5), radio::figures),
         case("radio-10", "saturated UDP from 10 stations", false, |_| radio::saturated(10), radio::figures),
+        case("sim-a11", "a11, and the same in the simulator", false, a11, simulated::figures),
+        case("sim-a10", "a10, and the same in the simulator", false, a10, simulated::figures),
+        case("sim-a13", "a13, and the same in the simulator", false, a13, simulated::figures),
+        case("sim-r1", "4 up + 4 down without the box, and the same in the simulator", false, r1, simulated::figures),
+        case(
+            "sim-r1-2",
+            "2 up + 2 down without the box, and the same in the simulator",
+            false,
+            r1_2,
+            simulated::figures,
+        ),
         case("late", "12 stations at 54 Mb/s: does the testbed keep up", false, late, late_figures),
         case("idle", "nobody sends: what do testbed and box themselves take", false, idle, idle_figures),
         case("flips", "A11, inserted and bypassed 100 times", false, flips, flips_figures),
@@ -80,6 +91,14 @@ fn a13(short: bool) -> Result<Scenario> {
 
 fn a14(short: bool) -> Result<Scenario> {
     Ok(shortened(scenario_file!("adwiser/a14-five-to-one.toml")?, short))
+}
+
+fn r1(_short: bool) -> Result<Scenario> {
+    simulated::uplink_rate_control(4)
+}
+
+fn r1_2(_short: bool) -> Result<Scenario> {
+    simulated::uplink_rate_control(2)
 }
 
 /// Seconds of the short form: when the box is inserted, and the end. The managed stretch is at least twice the
@@ -283,7 +302,7 @@ fn flips(_short: bool) -> Result<Scenario> {
     let end = FLIP_FROM + FLIP_EVERY * FLIPS + FLIP_AFTER;
     scenario.duration = end;
     let phase = Phase { name: INSERTED.into(), from: end.saturating_sub(Span::from_secs(10)), to: end };
-    scenario.measure = Measure { interval: scenario.measure.interval, phases: vec![phase] };
+    scenario.measure = Measure { phases: vec![phase], ..scenario.measure };
     Ok(scenario)
 }
 

@@ -9,6 +9,7 @@ mod cases;
 mod check;
 mod figures;
 mod radio;
+mod simulated;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

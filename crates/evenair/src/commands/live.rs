@@ -106,7 +106,7 @@ fn print_status(status: &Status) {
 /// The account of packets in one line.
 fn account(status: &Status) -> String {
     let packets = &status.packets;
-    let dropped = packets.dropped_queue_full + packets.dropped_ack_superseded + packets.dropped_sender_ahead;
+    let dropped = packets.dropped();
     let lost = packets.ring_full + packets.too_long + packets.pool_full + packets.send_refused;
     let agrees = if packets.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };
     format!(

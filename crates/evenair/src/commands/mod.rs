@@ -1,5 +1,6 @@
 //! One module per family of commands.
 
+pub mod backlog;
 pub mod live;
 pub mod scenario;
 pub mod scenario_run;

@@ -18,24 +18,47 @@ pub struct ScenarioRun {
     /// Replace a value of the file, for instance `--set seed=7` or `--set radio.ap_buffer="50 packets"`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     sets: Vec<(String, String)>,
+    /// Seed of the run; short for `--set seed=N`
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Where the results go, in a directory of their own
     #[arg(long, default_value = "results", value_name = "DIR")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub(super) json: bool,
     /// Show no live view
     #[arg(long)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 impl ScenarioRun {
+    /// The scenario, with all that is set.
+    pub(super) fn scenario(&self) -> Result<Scenario> {
+        let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
+        let sets: Vec<_> = self.sets.iter().cloned().chain(seed).collect();
+        load(&self.file, &sets)
+    }
+
     /// Runs the scenario on `engine` (which is told to be quiet or not), writes its results and prints them.
     pub fn run(&self, engine: impl FnOnce(&Scenario, bool) -> Result<RunResult>) -> Result<ExitCode> {
-        let scenario = load(&self.file, &self.sets)?;
-        run_into(&self.out, &scenario.name, || engine(&scenario, self.quiet))
+        let scenario = self.scenario()?;
+        let shown = if self.json { Shown::Json } else { Shown::Summary };
+        run_into(&self.out, &scenario.name, shown, || engine(&scenario, self.quiet))
     }
 }
 
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// In words and tables.
+    Summary,
+    /// The whole document, and nothing else.
+    Json,
+}
+
 /// Makes a new directory `out/name-N`, runs, writes the results there and prints them.
-pub fn run_into(out: &Path, name: &str, run: impl FnOnce() -> Result<RunResult>) -> Result<ExitCode> {
+pub fn run_into(out: &Path, name: &str, shown: Shown, run: impl FnOnce() -> Result<RunResult>) -> Result<ExitCode> {
     // The directory comes first: better to learn before the run than after it that nothing can be written.
     let directory = output::new_directory(out, name)?;
     let outcome = run();
@@ -45,15 +68,28 @@ pub fn run_into(out: &Path, name: &str, run: impl FnOnce() -> Result<RunResult>)
     }
     let result = outcome?;
     output::write(&directory, &result)?;
-    println!("\n{}", summary(&result));
-    println!("results: {} (plots and tables: report.html)", directory.display());
+    match shown {
+        Shown::Json => println!("{}", serde_json::to_string_pretty(&result)?),
+        Shown::Summary => {
+            println!("\n{}", summary(&result));
+            println!("results: {} (plots and tables: report.html)", directory.display());
+        }
+    }
     if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
 }
 
 /// Loads a scenario, with values replaced.
 pub fn load(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    let sets: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    Ok(Scenario::load_with(file, &sets)?)
+    Ok(Scenario::load_with(file, &borrowed(sets))?)
+}
+
+/// The same, with the points of its sweep checked.
+pub fn load_with_points(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
+    Ok(Scenario::load_with_points(file, &borrowed(sets))?)
+}
+
+fn borrowed(sets: &[(String, String)]) -> Vec<(&str, &str)> {
+    sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
 /// Reads `key=value` of a command line.

@@ -1,0 +1,116 @@
+//! `evenair sim compare`: how two variants differ.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use evenair_report::Page;
+use evenair_scenario::sweep::Settings;
+use evenair_study::{Comparison, Plan, Store, compare, comparison_picture, comparison_table};
+use serde_json::json;
+
+use super::super::scenario_run::key_and_value;
+use super::many::{Many, document, interrupted, print_status};
+use crate::output;
+
+/// So many differences are printed, the largest first.
+const SHOWN: usize = 20;
+
+/// What `evenair sim compare` is told.
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The first variant's scenario file
+    first: PathBuf,
+    /// The second variant's; the same file, unless said otherwise
+    second: Option<PathBuf>,
+    /// Replace a value in the first variant
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    a: Vec<(String, String)>,
+    /// Replace a value in the second variant
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    b: Vec<(String, String)>,
+    /// Pairs of runs, each with the same seed
+    #[arg(long, default_value = "20", value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    replications: u32,
+    #[command(flatten)]
+    many: Many,
+}
+
+/// Compares two variants.
+pub fn run(args: &CompareArgs) -> Result<ExitCode> {
+    let second = args.second.as_ref().unwrap_or(&args.first);
+    let both = args.many.settings();
+    let settings = |own: &Settings| -> Settings { both.iter().chain(own).cloned().collect() };
+    let (a, b) = (settings(&args.a), settings(&args.b));
+    if *second == args.first && a == b {
+        bail!("the two variants are the same: name two files, or say --a KEY=VALUE or --b KEY=VALUE");
+    }
+    let program = evenair_study::program().context("cannot read this program's own file")?;
+    let plan = Plan::pair([(&args.first, &a), (second, &b)], args.replications, &program)?;
+    let directory = args.many.directory(&plan, "compare", &json!({ "a": args.a, "b": args.b }))?;
+    let mut store = Store::open(&directory.join("runs.jsonl"))?;
+    let status = args.many.run(&plan, &mut store)?;
+    let comparisons = compare(&plan, &store);
+    let table = comparison_table(&comparisons);
+
+    let text = document(&plan, &status, "measures", &table)?;
+    output::write_file(&directory, "compare.json", text.as_bytes())?;
+    output::write_table(&directory, "compare", &table)?;
+    let facts = format!(
+        "A: {}; B: {}; {} pairs of runs with the same seeds; mean difference and its 95 % confidence interval",
+        variant(&args.first, &args.a),
+        variant(second, &args.b),
+        plan.replications
+    );
+    let picture = comparison_picture("B against A", "mean of pairs and its 95 % confidence interval", &comparisons);
+    let mut page = Page::new(&format!("{}: B against A", plan.title), &facts);
+    let failure = |job: &evenair_study::Job| Some(format!("seed {}: {}", job.seed, store.failure(&job.key)?));
+    let failed: Vec<_> = plan.jobs().iter().filter_map(failure).collect();
+    page.verdict("All runs ended well.", "Some runs failed; they and their pairs are left out:", &failed);
+    picture.iter().for_each(|picture| page.picture(picture));
+    page.table("Measures", &table);
+    output::write_pictures(&directory, picture.as_slice())?;
+    output::write_file(&directory, "report.html", page.finish().as_bytes())?;
+
+    if args.many.json {
+        print!("{text}");
+    } else {
+        print_status(&status);
+        println!("{facts}\n");
+        print_differences(&comparisons);
+        println!("results: {} (compare.csv, compare.parquet, compare.json, report.html)", directory.display());
+    }
+    if !status.is_complete() {
+        return Ok(interrupted(&directory));
+    }
+    if let Some(first) = failed.first() {
+        bail!("{} runs failed; {first}", failed.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A variant for people.
+fn variant(file: &std::path::Path, settings: &Settings) -> String {
+    let settings: String = settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+    format!("{}{settings}", file.file_stem().unwrap_or_default().to_string_lossy())
+}
+
+/// The differences that are significant, those of single flows and stations after the others.
+fn print_differences(comparisons: &[Comparison]) {
+    let mut significant: Vec<_> = comparisons.iter().filter(|comparison| comparison.is_significant()).collect();
+    significant.sort_by_key(|comparison| comparison.name.matches('.').count() > 2);
+    if significant.is_empty() {
+        println!("no measure of {} differs significantly", comparisons.len());
+    } else {
+        println!("{} of {} measures differ significantly:", significant.len(), comparisons.len());
+    }
+    for comparison in significant.iter().take(SHOWN) {
+        let Comparison { name, a, b, difference, half_width, .. } = comparison;
+        let half_width = half_width.unwrap_or_default();
+        println!("  {name:<44} {a:>10.4} -> {b:>10.4}   {difference:>+10.4} ± {half_width:.4}");
+    }
+    if significant.len() > SHOWN {
+        println!("  and {} more", significant.len() - SHOWN);
+    }
+}

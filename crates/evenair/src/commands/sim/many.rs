@@ -1,0 +1,160 @@
+//! What commands of many runs have in common: how often, with which seeds, on how many cores, where results go.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use evenair_report::Table;
+use evenair_scenario::results::write_whole;
+use evenair_scenario::sweep::Settings;
+use evenair_study::{Plan, Status, Store};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::super::scenario_run::key_and_value;
+
+/// What commands of many runs are told.
+#[derive(Args)]
+pub struct Many {
+    /// Replace a value of the file everywhere, for instance `--set duration="20 s"`
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub sets: Vec<(String, String)>,
+    /// Seed of the first run; the others have those that follow
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where the results go, in a directory of their own
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    pub out: PathBuf,
+    /// Runs at the same time; as many as there are cores, unless said otherwise
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl Many {
+    /// All that is set everywhere.
+    pub fn settings(&self) -> Settings {
+        let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
+        self.sets.iter().cloned().chain(seed).collect()
+    }
+
+    /// Makes a plan's runs that are not known yet, and shows how that stands.
+    ///
+    /// # Errors
+    /// Runs cannot be kept.
+    pub fn run(&self, plan: &Plan, store: &mut Store) -> Result<Status> {
+        let threads = self.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let interrupted: Arc<AtomicBool> = Arc::default();
+        for signal in [SIGINT, SIGTERM] {
+            // A second signal ends the process at once.
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))?;
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        let bar = bar(self.quiet);
+        let status = evenair_study::run(plan, store, threads, |status| {
+            show(&bar, status);
+            !interrupted.load(Ordering::Relaxed)
+        });
+        bar.finish_and_clear();
+        Ok(status?)
+    }
+
+    /// The directory `out/name-kind-N` of the same experiment, or a new one with the first N that is free. `about`
+    /// says what the experiment is, for people.
+    pub fn directory(&self, plan: &Plan, kind: &str, about: &Value) -> Result<PathBuf> {
+        let identity = plan.identity();
+        for number in 1.. {
+            let directory = self.out.join(format!("{}-{kind}-{number}", plan.name));
+            let file = directory.join("experiment.json");
+            if let Ok(text) = fs::read_to_string(&file) {
+                let known: Value = serde_json::from_str(&text).unwrap_or_default();
+                if known["identity"] == identity {
+                    return Ok(directory);
+                }
+            } else if !directory.exists() {
+                fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+                let document = json!({
+                    "identity": identity,
+                    "scenario": plan.name,
+                    "title": plan.title,
+                    "files": plan.sources.iter().map(|source| &source.file).collect::<Vec<_>>(),
+                    "settings": self.settings(),
+                    "version": env!("CARGO_PKG_VERSION"),
+                    kind: about,
+                });
+                write_whole(&file, format!("{document:#}\n").as_bytes())?;
+                return Ok(directory);
+            }
+        }
+        unreachable!("there are more numbers than directories")
+    }
+}
+
+/// A document with what was found: what the experiment is, then the table as `rows`.
+pub fn document(plan: &Plan, status: &Status, rows: &str, table: &Table) -> Result<String> {
+    let about = json!({
+        "scenario": plan.name,
+        "title": plan.title,
+        "version": env!("CARGO_PKG_VERSION"),
+        "replications": plan.replications,
+        "complete": status.is_complete(),
+    });
+    let about = serde_json::to_string_pretty(&about)?;
+    // The table goes in as text: as a value it would lose the order of its columns.
+    let open = about.trim_end().trim_end_matches('}').trim_end();
+    Ok(format!("{open},\n  \"{rows}\": {}\n}}\n", serde_json::to_string_pretty(table)?))
+}
+
+/// Says how many runs there were.
+pub fn print_status(status: &Status) {
+    let Status { runs, known, ended, failed, elapsed, .. } = status;
+    let before = if *known > 0 { format!(", {known} known before") } else { String::new() };
+    let bad = if *failed > 0 { format!(", {failed} FAILED") } else { String::new() };
+    println!("{ended} of {runs} runs made in {:.1} s{before}{bad}", elapsed.as_secs_f64());
+}
+
+/// What an interrupted command ends with.
+pub fn interrupted(directory: &Path) -> ExitCode {
+    eprintln!("interrupted: {} has what was found; the same command goes on from there", directory.display());
+    ExitCode::from(130)
+}
+
+fn bar(quiet: bool) -> ProgressBar {
+    // Where there is no terminal, nothing is drawn.
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(4) };
+    let bar = ProgressBar::with_draw_target(None, target);
+    bar.set_style(ProgressStyle::with_template("{wide_bar} {msg}").expect("a template that is right"));
+    bar
+}
+
+fn show(bar: &ProgressBar, status: &Status) {
+    // Thousandths of runs: long runs move the bar too.
+    let thousandths = |runs: f64| (runs * 1000.0) as u64;
+    bar.set_length(thousandths(status.runs as f64));
+    bar.set_position(thousandths(status.known as f64 + status.progress));
+    let failed = if status.failed > 0 { format!(", {} failed", status.failed) } else { String::new() };
+    let left = status.left().map_or_else(String::new, |left| format!(", {} left", in_words(left)));
+    bar.set_message(format!("{} of {} runs{failed}{left}", status.known + status.ended, status.runs));
+}
+
+/// A time for people: "35 s", "4 min", "2 h 10 min".
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}

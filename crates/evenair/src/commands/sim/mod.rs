@@ -1,0 +1,63 @@
+//! `evenair sim`: runs of scenarios in virtual time.
+
+mod compare;
+mod many;
+mod replications;
+mod sweep;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use evenair_sim::SimOptions;
+
+use self::replications::ReplicationArgs;
+use super::scenario_run::ScenarioRun;
+use crate::view::View;
+
+/// What `evenair sim` does.
+#[derive(Subcommand)]
+pub enum SimCommand {
+    /// Run a scenario in virtual time, as fast as this machine can
+    Run(RunArgs),
+    /// Run a scenario at many points: keys over values, on all cores; goes on where it was interrupted
+    Sweep(sweep::SweepArgs),
+    /// Run two variants with the same seeds, and say in what they differ
+    Compare(compare::CompareArgs),
+}
+
+/// What `evenair sim run` is told.
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    run: ScenarioRun,
+    /// Write what crosses the air and the wire into this directory, as pcap files for Wireshark
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    replications: ReplicationArgs,
+}
+
+/// Does what the command line says.
+pub fn run(command: SimCommand) -> Result<ExitCode> {
+    match command {
+        SimCommand::Run(args) if args.replications.is_asked_for() => {
+            if args.trace.is_some() {
+                bail!("--trace is of one run: leave out --replications and --until-width");
+            }
+            replications::run(&args.run, &args.replications)
+        }
+        SimCommand::Run(args) => {
+            let options = SimOptions { trace: args.trace.clone(), ..SimOptions::default() };
+            args.run.run(|scenario, quiet| {
+                let mut view = View::new(scenario, quiet);
+                let result = evenair_sim::run_with(scenario, &options, |progress| view.show(progress));
+                view.finish();
+                Ok(result?)
+            })
+        }
+        SimCommand::Sweep(args) => sweep::sweep(&args),
+        SimCommand::Compare(args) => compare::run(&args),
+    }
+}

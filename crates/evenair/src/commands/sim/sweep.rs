@@ -1,0 +1,161 @@
+//! `evenair sim sweep`: one scenario at many points.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use evenair_report::{Page, Picture};
+use evenair_scenario::Axis;
+use evenair_scenario::results::replicate::{LEAST, MOST};
+use evenair_study::{Plan, PointResult, Status, Store, SweepResult, Until, is_measure};
+use serde_json::{Value, json};
+
+use super::many::{Many, document, interrupted, print_status};
+use super::replications::{one_width, until_width};
+use crate::output;
+
+/// So many points that failed are told one by one.
+const FAILURES_SHOWN: usize = 5;
+
+/// What `evenair sim sweep` is told.
+#[derive(Args)]
+pub struct SweepArgs {
+    /// The scenario file
+    file: PathBuf,
+    /// Vary a key, for instance `--vary station.sta.count=2,5,10` or `--vary lan.delay="5 ms..50 ms step 5 ms"`; several
+    /// make a grid. Without any, what the file's own [[sweep]] says
+    #[arg(long, value_name = "KEY=VALUES", value_parser = Axis::parse)]
+    vary: Vec<Axis>,
+    /// Let the varied keys advance together instead of making a grid
+    #[arg(long, requires = "vary")]
+    zip: bool,
+    /// Runs of each point, with seeds that follow one another, the same for all points: 1, or with --until-width 10 at
+    /// first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    replications: Option<u32>,
+    /// Run each point until half the width of the measure's interval is at most this part of its mean: "2 %", or
+    /// "2 %:ap.loss_rate" (the total IP-level throughput, unless a measure is named). A measure that is named without a
+    /// phase means each phase
+    #[arg(long, value_name = "PERCENT[:MEASURE]", value_parser = until_width)]
+    until_width: Vec<(f64, Option<String>)>,
+    /// With --until-width: run a point so many times at most
+    #[arg(long, default_value_t = MOST, value_name = "N", requires = "until_width")]
+    max_replications: u32,
+    /// Measures to plot, as docs/measures.md names them; the phase may be left out
+    #[arg(long, value_name = "MEASURES", value_delimiter = ',', value_parser = measure,
+        default_value = "total_ip_mbps,up_ip_mbps,down_ip_mbps,jain_flows")]
+    plot: Vec<String>,
+    #[command(flatten)]
+    many: Many,
+}
+
+impl SweepArgs {
+    /// When a point has been run often enough, where that is not a fixed number.
+    fn until(&self) -> Result<Option<Until>> {
+        let Some(relative_half_width) = one_width(&self.until_width)? else { return Ok(None) };
+        let name = |(_, name): &(f64, Option<String>)| name.clone().unwrap_or_else(|| "total_ip_mbps".into());
+        let measures = self.until_width.iter().map(name).collect();
+        Ok(Some(Until { relative_half_width, measures, most: self.max_replications }))
+    }
+}
+
+/// Runs a sweep.
+pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
+    let mut axes = args.vary.clone();
+    for axis in axes.iter_mut().skip(1) {
+        axis.together = args.zip;
+    }
+    let program = evenair_study::program().context("cannot read this program's own file")?;
+    let until = args.until()?;
+    let replications = args.replications.unwrap_or(if until.is_some() { LEAST } else { 1 });
+    let mut plan = Plan::new(&args.file, &args.many.settings(), axes, replications, &program)?;
+    if plan.axes.is_empty() {
+        bail!("nothing varies: say --vary KEY=VALUES, or put a [[sweep]] into {}", args.file.display());
+    }
+    let directory = args.many.directory(&plan, "sweep", &describe(&plan))?;
+    let mut store = Store::open(&directory.join("runs.jsonl"))?;
+    let (status, result) = loop {
+        let status = args.many.run(&plan, &mut store)?;
+        let result = SweepResult::collect(&plan, &store);
+        let Some(until) = until.as_ref().filter(|_| status.is_complete()) else { break (status, result) };
+        let raised = until.raise(&mut plan, &result);
+        let raised = raised.map_err(|name| anyhow!("--until-width: no point has a measure {name:?}"))?;
+        if raised == 0 {
+            break (status, result);
+        }
+    };
+    let text = write(&directory, &plan, &status, &result, &args.plot)?;
+    if args.many.json {
+        print!("{text}");
+    } else {
+        print_status(&status);
+        println!("results: {} (points.csv, points.parquet, sweep.json, report.html)", directory.display());
+    }
+    let failed = failures(&result);
+    failed.iter().take(FAILURES_SHOWN).for_each(|failure| eprintln!("failed at {failure}"));
+    if !status.is_complete() {
+        return Ok(interrupted(&directory));
+    }
+    if !failed.is_empty() {
+        bail!("{} of {} points failed", failed.len(), result.points.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What varies.
+fn describe(plan: &Plan) -> Value {
+    let axis = |axis: &Axis| json!({ "key": axis.key, "values": axis.values, "together": axis.together });
+    plan.axes.iter().map(axis).collect()
+}
+
+/// Where points failed, and why.
+fn failures(result: &SweepResult) -> Vec<String> {
+    let failure = |point: &PointResult| {
+        let settings: Vec<_> = point.varied.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Some(format!("{}: {}", settings.join(" "), point.failed.as_ref()?))
+    };
+    result.points.iter().filter_map(failure).collect()
+}
+
+/// Writes what was found so far; gives back the JSON document.
+fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, plot: &[String]) -> Result<String> {
+    let table = result.table();
+    let text = document(plan, status, "points", &table)?;
+    output::write_file(directory, "sweep.json", text.as_bytes())?;
+    output::write_table(directory, "points", &table)?;
+    // A measure that is zero everywhere, such as downloads where there are none, needs no picture.
+    let is_zero = |name: &String| {
+        let means = result.points.iter().filter_map(|point| point.estimate(name));
+        means.into_iter().all(|estimate| estimate.mean == 0.0)
+    };
+    let names = plot.iter().flat_map(|name| result.named(name)).filter(|name| !is_zero(name));
+    let pictures: Vec<Picture> = names.filter_map(|name| result.curves(&name)?.draw()).collect();
+    output::write_pictures(directory, &pictures)?;
+
+    let varied: Vec<_> = plan.axes.iter().map(|axis| axis.key.as_str()).collect();
+    let facts = format!(
+        "{}, {} over {} points, {} runs, version {}",
+        plan.name,
+        varied.join(", "),
+        result.points.len(),
+        status.known + status.ended,
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut page = Page::new(&plan.title, &facts);
+    let mut reasons = failures(result);
+    if !status.is_complete() {
+        reasons.insert(0, "it was interrupted".into());
+    }
+    page.verdict("All runs ended well.", "Not all is here:", &reasons);
+    pictures.iter().for_each(|picture| page.picture(picture));
+    page.table("Points", &result.overview());
+    output::write_file(directory, "report.html", page.finish().as_bytes())?;
+    Ok(text)
+}
+
+/// A measure that may be plotted.
+fn measure(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    if is_measure(name) { Ok(name.to_owned()) } else { Err("no such measure; docs/measures.md lists them".into()) }
+}

@@ -1,0 +1,462 @@
+//! A1 to A15: Hegde et al., "Experiences With a Centralized Scheduling Approach for Performance Management of IEEE 802.11
+//! Wireless LANs", IEEE/ACM ToN 21(2), 2013.
+//!
+//! What needs virtual servers for the Internet link (the halves of A4, A5, A6 and A15 with the box) or admission of calls
+//! (the half of A7 with a limit) is not here: the manager has neither.
+
+use evenair_scenario::Direction;
+
+use super::judge::{Bound, Judge, Ours};
+use super::runs::{Run, Runs, Variant, mean, min_over_max};
+use super::{Experiment, experiment};
+
+const BYPASSED: &str = "bypassed";
+const INSERTED: &str = "inserted";
+
+/// The sources of the published runs simulate the MAC of the stations too, and do not say how large its buffer is.
+const STATION_BUFFER: &str = "radio.station_buffer";
+
+/// Every experiment of the source that can be run.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(a01, "adwiser/a01-mixed-rates-alike.toml", false),
+        experiment!(a02, "adwiser/a02-uploads-starve-downloads.toml", false),
+        experiment!(a03, "adwiser/a03-uploads-unequal.toml", false),
+        experiment!(a04, "adwiser/a04-lan-starves-internet.toml", false),
+        experiment!(a05, "adwiser/a05-pages-beside-download.toml", false),
+        experiment!(a06, "adwiser/a06-pages-beside-upload.toml", false),
+        experiment!(a07, "adwiser/a07-calls.toml", false),
+        experiment!(a08, "adwiser/a08-open-loop.toml", false),
+        experiment!(a09, "adwiser/a09-adaptation.toml", false),
+        experiment!(a10, "adwiser/a10-mixed-rates.toml", true),
+        experiment!(a11, "adwiser/a11-equal-up-and-down.toml", true),
+        experiment!(a12, "adwiser/a12-real-access-point.toml", false),
+        experiment!(a13, "adwiser/a13-two-uploads.toml", true),
+        experiment!(a14, "adwiser/a14-five-to-one.toml", true),
+        experiment!(a15, "adwiser/a15-gold-and-bronze.toml", false),
+    ]
+}
+
+/// The published box: its rule for the service rate, (virtual) bits as what packets cost, and queues that are short and
+/// drop at their tail. Ours differs in all of that unless it is told.
+fn published_box(label: impl Into<String>) -> Variant {
+    let variant = Variant::new(label).set("manager.controller", "published").set("manager.charge", "bits");
+    variant.set("manager.aqm", "none").set("manager.queue_limit", "100 packets")
+}
+
+/// The box from 300 s on, as published. Connections that starved retry after waits that have doubled up to 120 s, so that
+/// the settled state is looked for 300 s later.
+fn inserted_late(label: &str) -> Variant {
+    published_box(label)
+        .set("duration", "900 s")
+        .set("event.1.at", "300 s")
+        .set("phase.bypassed.from", "100 s")
+        .set("phase.bypassed.to", "300 s")
+        .set("phase.inserted.from", "600 s")
+        .set("phase.inserted.to", "900 s")
+}
+
+fn total(phase: &'static str) -> impl Fn(&Run) -> f64 {
+    move |run| run.phase(phase).total_ip_mbps
+}
+
+fn up(phase: &'static str) -> impl Fn(&Run) -> f64 {
+    move |run| run.phase(phase).directions.up_ip_mbps
+}
+
+fn down(phase: &'static str) -> impl Fn(&Run) -> f64 {
+    move |run| run.phase(phase).directions.down_ip_mbps
+}
+
+fn capacity(phase: &'static str) -> impl Fn(&Run) -> f64 {
+    move |run| run.phase(phase).capacity_cstar_mbps.unwrap_or(f64::NAN)
+}
+
+mod a01 {
+    use super::*;
+
+    const NUMBERS: [u32; 4] = [3, 6, 9, 12];
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |n: u32| {
+            let third = n / 3;
+            let counts = |variant: Variant| {
+                ["fast", "mid", "slow"].iter().fold(variant, |v, name| v.set(&format!("station.{name}.count"), third))
+            };
+            counts(Variant::new(format!("n={n}")).seeds(10))
+        };
+        let fast = Variant::new("all at 54").set("station.mid.rate", "54 Mb/s").set("station.slow.rate", "54 Mb/s");
+        NUMBERS.into_iter().map(of).chain([fast.seeds(5)]).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("sum", runs.mean("n=12", total(BYPASSED)));
+        judge.figure("sum-3", runs.mean("n=3", total(BYPASSED)));
+        judge.figure("all-54", runs.mean("all at 54", total(BYPASSED)));
+        for n in NUMBERS {
+            let label = format!("n={n}");
+            for class in ["fast", "mid", "slow"] {
+                let sum = runs.mean(&label, |run| run.rates_of(BYPASSED, class).iter().sum());
+                judge.finding("classes", &format!("{label}, {class}, Mb/s:"), sum, Bound::Between(2.7, 3.6));
+            }
+        }
+    }
+}
+
+mod a02 {
+    use super::*;
+
+    const BUFFERS: [u32; 5] = [10, 50, 100, 200, 350];
+    const SMALL: &str = "station buffers of 100 packets";
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |packets: u32| {
+            Variant::new(format!("{packets} packets"))
+                .set("duration", "300 s")
+                .set("radio.ap_buffer", format!("{} bytes", packets * 1500))
+                .set("phase.bypassed.from", "100 s")
+                .set("phase.bypassed.to", "300 s")
+                .seeds(10)
+        };
+        let small = Variant { label: SMALL.to_owned(), ..of(100) }.set(STATION_BUFFER, "100 packets");
+        BUFFERS.into_iter().map(of).chain([small]).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let share = |packets: u32| runs.mean(&format!("{packets} packets"), |run| run.down_share(BYPASSED));
+        let part = "downloads' part of the total,";
+        judge.finding("almost-all", &format!("{part} 100 packets:"), share(100), Bound::AtMost(0.05));
+        for packets in BUFFERS {
+            judge.finding("any-buffer", &format!("{part} {packets} packets:"), share(packets), Bound::AtMost(0.10));
+        }
+        let window = |label: &str, direction| {
+            runs.mean(label, |run| {
+                let windows: Vec<_> = run.flows(BYPASSED, direction).filter_map(|flow| flow.cwnd_segments).collect();
+                mean(&windows)
+            })
+        };
+        let bounds = [
+            ("upload-windows", Direction::Up, Bound::Between(270.0, 770.0)),
+            ("download-windows", Direction::Down, Bound::Between(4.5, 16.5)),
+        ];
+        for (id, direction, bound) in bounds {
+            judge.finding(id, "segments:", window("100 packets", direction), bound);
+            judge.finding_if(id, SMALL, "segments:", window(SMALL, direction), bound);
+        }
+    }
+}
+
+mod a03 {
+    use super::*;
+
+    const SMALL: &str = "station buffers of 100 packets";
+
+    pub fn variants() -> Vec<Variant> {
+        let small = inserted_late(SMALL).set(STATION_BUFFER, "100 packets");
+        vec![inserted_late("late").seeds(10), small.seeds(10)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let half = |run: &Run| {
+            let mut rates = run.rates(BYPASSED, Direction::Up);
+            rates.sort_by(f64::total_cmp);
+            rates[5..].iter().sum::<f64>() / rates.iter().sum::<f64>()
+        };
+        let last = |run: &Run| min_over_max(&run.rates(BYPASSED, Direction::Up));
+        let (most, few) = ("part of the faster half:", "slowest over fastest:");
+        judge.finding("unequal", most, runs.mean("late", half), Bound::AtLeast(0.60));
+        judge.finding("unequal", few, runs.mean("late", last), Bound::AtMost(0.40));
+        judge.finding_if("unequal", SMALL, most, runs.mean(SMALL, half), Bound::AtLeast(0.60));
+        judge.finding_if("unequal", SMALL, few, runs.mean(SMALL, last), Bound::AtMost(0.40));
+        judge.figure("equal", runs.mean("late", |run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN)));
+    }
+}
+
+mod a04 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new("file").seeds(5)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let of_link = |run: &Run| run.rates_of(BYPASSED, "wan").iter().sum::<f64>() / 8.0;
+        let used = runs.mean("file", of_link);
+        judge.finding("starved", "used part of the Internet link:", used, Bound::AtMost(0.5));
+    }
+}
+
+/// Mean time of the pages that were begun in a phase.
+fn page_time(phase: &'static str) -> impl Fn(&Run) -> f64 {
+    move |run| run.measure(&format!("phase.{phase}.page.mean_s"))
+}
+
+mod a05 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new("file").seeds(20)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("alone", runs.mean("file", page_time("alone")));
+        judge.figure("beside", runs.mean("file", page_time(BYPASSED)));
+        let slower = |run: &Run| page_time(BYPASSED)(run) / page_time("alone")(run);
+        judge.finding("slower", "beside over alone:", runs.mean("file", slower), Bound::AtLeast(1.2));
+        let peak = |run: &Run| run.measure("phase.bypassed.page.max_s") / page_time(BYPASSED)(run);
+        judge.finding("slower", "longest over mean:", runs.mean("file", peak), Bound::AtLeast(3.0));
+    }
+}
+
+mod a06 {
+    use super::*;
+
+    const OWN: &str = "the upload from the reader's own station";
+
+    pub fn variants() -> Vec<Variant> {
+        let own = Variant::new(OWN).set("bulk.bulk.stations", "[\"reader\"]");
+        vec![Variant::new("file").seeds(20), own.seeds(20)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("alone", runs.mean("file", page_time("alone")));
+        let what = "mean time of a page, s:";
+        judge.finding("stalled", what, runs.mean("file", page_time(BYPASSED)), Bound::AtLeast(10.0));
+        judge.finding_if("stalled", OWN, what, runs.mean(OWN, page_time(BYPASSED)), Bound::AtLeast(10.0));
+    }
+}
+
+mod a07 {
+    use super::*;
+
+    /// Phases with so many calls.
+    const CALLS: [u32; 4] = [0, 5, 10, 15];
+    /// The source has RTS before TCP's DATA, and does not say what voice has.
+    const RTS: &str = "RTS before voice too";
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new("file").seeds(10), Variant::new(RTS).set("radio.rts_threshold", "100 bytes").seeds(10)]
+    }
+
+    fn download(run: &Run, calls: u32) -> f64 {
+        run.measure(&format!("phase.calls{calls}.flow.download.ip_mbps"))
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let [none, .., most] = CALLS;
+        let slice = |run: &Run| (download(run, none) - download(run, most)) / f64::from(most - none);
+        judge.figure("slice", runs.mean("file", slice));
+        judge.figure_if("slice", RTS, runs.mean(RTS, slice));
+        judge.figure("ten", runs.mean("file", |run| download(run, 10)));
+        for calls in [5, 10] {
+            let over_line = |run: &Run| download(run, calls) / (download(run, none) - f64::from(calls) * slice(run));
+            let what = format!("with {calls} calls, over a straight line:");
+            judge.finding("linear", &what, runs.mean("file", over_line), Bound::Between(0.95, 1.05));
+        }
+        for (calls, way) in [(10, "up"), (10, "down"), (15, "up"), (15, "down")] {
+            let worst = |run: &Run| {
+                let of = |call| run.measure(&format!("phase.calls{calls}.call.{way}{call}.delay_p99_ms"));
+                (1..=calls).map(of).fold(0.0, f64::max)
+            };
+            let what = format!("99 % of the delays of each of {calls} calls {way} are below, ms:");
+            judge.finding("delay", &what, runs.mean("file", worst), Bound::AtMost(20.0));
+        }
+    }
+}
+
+mod a08 {
+    use super::*;
+
+    /// Service rates in Mb/s.
+    const RATES: [u32; 10] = [8, 10, 11, 12, 13, 14, 15, 16, 18, 22];
+    /// Stations at 54, 24 and 6 Mb/s.
+    const POPULATIONS: [[u32; 3]; 3] = [[3, 3, 3], [4, 4, 4], [1, 2, 3]];
+
+    fn label(population: [u32; 3], rate: u32) -> String {
+        let [fast, mid, slow] = population;
+        format!("{fast}/{mid}/{slow} at C = {rate}")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |population: [u32; 3], rate: u32| {
+            let variant = Variant::new(label(population, rate)).set("manager.service_rate", format!("{rate} Mb/s"));
+            let variant = variant.set("manager.charge", "bits");
+            let groups = ["fast", "mid", "slow"].into_iter().zip(population);
+            groups.fold(variant, |v, (name, count)| v.set(&format!("station.{name}.count"), count)).seeds(3)
+        };
+        POPULATIONS.into_iter().flat_map(|population| RATES.map(|rate| of(population, rate))).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("capacity", runs.mean(&label([3, 3, 3], 12), capacity(INSERTED)));
+        for population in POPULATIONS {
+            let name = label(population, 0).replace(" at C = 0", "");
+            let aggregate = |rate| runs.mean(&label(population, rate), total(INSERTED));
+            let cstar = runs.mean(&label(population, RATES[0]), capacity(INSERTED)).mean;
+            for rate in RATES.into_iter().filter(|&rate| f64::from(rate) < 0.95 * cstar) {
+                let part = aggregate(rate).mean / f64::from(rate);
+                let what = format!("{name}, aggregate over C at {rate}:");
+                judge.finding("follows", &what, Ours::exactly(part), Bound::Between(0.95, 1.05));
+            }
+            let peak = RATES.into_iter().max_by(|&a, &b| aggregate(a).mean.total_cmp(&aggregate(b).mean));
+            let peak = f64::from(peak.expect("there are rates"));
+            let what = format!("{name}, C of the largest aggregate over C*:");
+            judge.finding("peak", &what, Ours::exactly(peak / cstar), Bound::Between(0.90, 1.10));
+            let left = runs.mean_of_both(
+                &label(population, RATES[RATES.len() - 1]),
+                &label(population, peak as u32),
+                |beyond, best| total(INSERTED)(beyond) / total(INSERTED)(best),
+            );
+            judge.finding("collapses", &format!("{name}, at C = 22 over the peak:"), left, Bound::AtMost(0.90));
+        }
+    }
+}
+
+mod a09 {
+    use super::*;
+
+    const PHASES: [&str; 3] = ["first", "second", "third"];
+
+    pub fn variants() -> Vec<Variant> {
+        vec![published_box("with").seeds(4), Variant::new("without").set("event.1.at", "3599 s").seeds(2)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        for phase in PHASES {
+            let part = |run: &Run| total(phase)(run) / capacity(phase)(run);
+            let what = format!("aggregate over C*, {phase} population:");
+            judge.finding("follows", &what, runs.mean("with", part), Bound::Between(0.90, 1.05));
+            judge.finding("low", &what, runs.mean("without", part), Bound::AtMost(0.85));
+        }
+        judge.figure("capacity", runs.mean("with", capacity("first")));
+        judge.figure("capacity-4", runs.mean("with", capacity("third")));
+    }
+}
+
+mod a10 {
+    use super::*;
+
+    const SMALL: &str = "station buffers of 100 packets";
+
+    pub fn variants() -> Vec<Variant> {
+        let small = inserted_late(SMALL).set(STATION_BUFFER, "100 packets");
+        vec![inserted_late("late").seeds(20), small.seeds(20)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("total-bypassed", runs.mean("late", total(BYPASSED)));
+        judge.figure_if("total-bypassed", SMALL, runs.mean(SMALL, total(BYPASSED)));
+        for (place, rate) in ["11", "5.5", "2"].into_iter().enumerate() {
+            // Which upload of a run wins is chance: the mean over runs says what the PHY rate does.
+            let upload = |label| Ours::exactly(runs.mean(label, |run| run.rates(BYPASSED, Direction::Up)[place]).mean);
+            let (what, bound) = (format!("the upload at {rate} Mb/s:"), Bound::Between(0.72, 0.99));
+            judge.finding("packet-fair", &what, upload("late"), bound);
+            judge.finding_if("packet-fair", SMALL, &what, upload(SMALL), bound);
+        }
+        let share = runs.mean("late", |run| run.down_share(BYPASSED));
+        judge.finding("packet-fair", "downloads' part:", share, Bound::AtMost(0.10));
+        judge.figure("capacity", runs.mean("late", capacity(INSERTED)));
+        judge.figure("total", runs.mean("late", total(INSERTED)));
+        judge.figure("up", runs.mean("late", up(INSERTED)));
+        judge.figure("down", runs.mean("late", down(INSERTED)));
+        let published = [("11", 4.89), ("5", 3.33), ("2", 1.58)];
+        let all: f64 = published.iter().map(|(_, rate)| rate).sum();
+        for (name, rate) in published {
+            let part = |run: &Run| {
+                let of = |direction: &str| run.rates_of(INSERTED, direction);
+                let pairs = [of("upload"), of("download")];
+                // Applications are numbered in the order of rates.
+                let at = published.iter().position(|(known, _)| *known == name).expect("it is one of them");
+                let mine: f64 = pairs.iter().map(|rates| rates[at]).sum();
+                mine / total(INSERTED)(run) / (rate / all)
+            };
+            let what = format!("share of {name} Mb/s over its part of the three rates:");
+            judge.finding("shares", &what, runs.mean("late", part), Bound::Between(0.9, 1.1));
+        }
+    }
+}
+
+mod a11 {
+    use super::*;
+
+    const SMALL: &str = "station buffers of 50 packets";
+
+    pub fn variants() -> Vec<Variant> {
+        let small = inserted_late(SMALL).set(STATION_BUFFER, "50 packets");
+        vec![inserted_late("late").seeds(10), small.seeds(10)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("up-bypassed", runs.mean("late", up(BYPASSED)));
+        judge.figure_if("up-bypassed", SMALL, runs.mean(SMALL, up(BYPASSED)));
+        let share = runs.mean("late", |run| run.down_share(BYPASSED));
+        judge.finding("starved", "downloads' part:", share, Bound::AtMost(0.05));
+        judge.figure("total", runs.mean("late", total(INSERTED)));
+        judge.figure("up", runs.mean("late", up(INSERTED)));
+        judge.figure("down", runs.mean("late", down(INSERTED)));
+        judge.figure("equal", runs.mean("late", |run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN)));
+    }
+}
+
+mod a12 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![published_box("file").seeds(5)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("alone", runs.mean("file", down("alone")));
+        judge.figure("ceiling", runs.mean("file", capacity("alone")));
+        judge.figure("up", runs.mean("file", up(BYPASSED)));
+        let share = runs.mean("file", |run| run.down_share(BYPASSED));
+        judge.finding("starved", "the download's part:", share, Bound::AtMost(0.05));
+        let ratio = runs.mean("file", |run| up(INSERTED)(run) / down(INSERTED)(run));
+        judge.finding("equal", "up : down", ratio, Bound::Between(0.95, 1.05));
+        judge.figure("total", runs.mean("file", total(INSERTED)));
+    }
+}
+
+mod a13 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![inserted_late("late").seeds(5)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let ratio = |run: &Run| min_over_max(&run.rates(BYPASSED, Direction::Up));
+        judge.finding("starved", "one upload over the other:", runs.mean("late", ratio), Bound::AtMost(0.2));
+        judge.figure("equal", runs.mean("late", |run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN)));
+    }
+}
+
+mod a14 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![inserted_late("late").seeds(5)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let of = |station: &'static str| {
+            runs.mean("late", move |run| run.measure(&format!("phase.inserted.station.{station}.ip_mbps")))
+        };
+        judge.figure("gold", of("gold"));
+        judge.figure("plain", of("plain"));
+    }
+}
+
+mod a15 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new("file").seeds(10)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let sum = |run: &Run, group: &str| run.rates_of(BYPASSED, group).iter().sum::<f64>();
+        let ratio = runs.mean("file", |run| sum(run, "bronze") / sum(run, "gold"));
+        judge.finding("bronze-ahead", "bronze over gold:", ratio, Bound::AtLeast(1.05));
+    }
+}

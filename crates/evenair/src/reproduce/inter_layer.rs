@@ -1,0 +1,457 @@
+//! I1 to I11: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
+//!
+//! What controls at the receiver (I12, I13) is not here: the box has no such control.
+
+use evenair_scenario::Direction;
+
+use super::judge::{Bound, Judge, Ours};
+use super::runs::{Run, Runs, Variant, mean, min_over_max};
+use super::{Experiment, experiment};
+
+const PHASE: &str = "measured";
+
+/// Every experiment of the source that can be run.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(i01, "inter-layer/i01-udp-load.toml", true),
+        experiment!(i02, "inter-layer/i02-layouts.toml", false),
+        experiment!(i03, "inter-layer/i03-auto-rate.toml", false),
+        experiment!(i04, "inter-layer/i04-arrivals-and-errors.toml", false),
+        experiment!(i05, "inter-layer/i05-fairness.toml", false),
+        experiment!(i06, "inter-layer/i06-priorities.toml", false),
+        experiment!(i07, "inter-layer/i07-tcp-downloads.toml", false),
+        experiment!(i08, "inter-layer/i08-tcp-as-open-loop.toml", false),
+        experiment!(i09, "inter-layer/i09-backlog.toml", false),
+        experiment!(i10, "inter-layer/i10-heavy-tails.toml", false),
+        experiment!(i11, "inter-layer/i11-location.toml", false),
+    ]
+}
+
+/// UDP payload in a frame body of 1000 bytes: 28 bytes of headers and 8 of LLC beside it.
+const PAYLOAD_PART: f64 = 0.964;
+
+/// `n` stations that offer `load` kb/s of frame bodies together.
+fn offering(label: String, n: u32, load_kbps: u32) -> Variant {
+    let payload = f64::from(load_kbps) * PAYLOAD_PART / f64::from(n);
+    Variant::new(label).set("station.sta.count", n).set("udp.load.rate", format!("{payload:.3} kb/s"))
+}
+
+/// Throughput in Mb/s of frame bodies.
+fn bodies(run: &Run) -> f64 {
+    run.phase(PHASE).total_goodput_mbps / PAYLOAD_PART
+}
+
+/// The half with TCP of a file that has both.
+fn with_tcp(variant: Variant) -> Variant {
+    variant.set("udp.load.stop", "1 ms").set("bulk.download.start", "0 s")
+}
+
+/// Of the number of backlogged nodes at successful transmissions, the access point included.
+fn backlog(run: &Run, what: &str) -> f64 {
+    run.measure(&format!("phase.{PHASE}.backlog.{what}"))
+}
+
+/// Part of the transmissions that collided.
+fn collisions(run: &Run) -> f64 {
+    run.measure("run.medium.collisions") / run.measure("run.medium.transmissions")
+}
+
+mod i01 {
+    use super::*;
+
+    /// Offered loads in kb/s of frame bodies; the last one saturates.
+    const LOADS: [u32; 13] = [4000, 4500, 4800, 4900, 5000, 5100, 5200, 5300, 5400, 5600, 6000, 6500, 7000];
+    const NUMBERS: [u32; 3] = [2, 5, 16];
+    const SATURATED: u32 = 7000;
+
+    fn label(n: u32, load: u32) -> String {
+        format!("n={n}, {load} kb/s")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let sweep = NUMBERS.into_iter().flat_map(|n| LOADS.map(|load| offering(label(n, load), n, load).seeds(3)));
+        let saturated = [1, 20, 50, 100].map(|n| offering(label(n, SATURATED), n, SATURATED).seeds(3));
+        sweep.chain(saturated).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let at = |n: u32, load: u32| runs.mean(&label(n, load), bodies);
+        let peak = |n: u32| LOADS.into_iter().map(|load| at(n, load).mean).fold(0.0, f64::max);
+        judge.figure("saturated-2", at(2, SATURATED));
+        judge.figure("saturated-16", at(16, SATURATED));
+        judge.figure("one", at(1, SATURATED));
+        for n in [2, 5] {
+            let ratio = runs.mean_of_both(&label(n, SATURATED), &label(1, SATURATED), |a, b| bodies(a) / bodies(b));
+            judge.finding("more-than-one", &format!("n = {n} over n = 1:"), ratio, Bound::AtLeast(1.01));
+        }
+        let passes = |load: u32| at(16, load).mean > 0.995 * f64::from(load) / 1e3;
+        let critical = LOADS.into_iter().filter(|&load| passes(load)).max().unwrap_or(0);
+        judge.figure("critical", Ours::exactly(f64::from(critical) / 1e3));
+        for load in [4000, 4500, 4800] {
+            let part = at(16, load).mean / (f64::from(load) / 1e3);
+            let what = format!("carried over offered, {load} kb/s:");
+            judge.finding("linear", &what, Ours::exactly(part), Bound::Between(0.98, 1.02));
+        }
+        let fall = at(16, SATURATED).mean / peak(16);
+        judge.finding("peak", "saturation over peak:", Ours::exactly(fall), Bound::AtMost(0.98));
+        judge.figure("peak-16", Ours::exactly(peak(16) / peak(2)));
+        let ratio = runs.mean_of_both(&label(16, SATURATED), &label(2, SATURATED), |a, b| bodies(a) / bodies(b));
+        judge.figure("saturation-16", ratio);
+        for (n, fewer) in [(20, 5), (50, 20), (100, 50)] {
+            let ratio = runs.mean_of_both(&label(n, SATURATED), &label(fewer, SATURATED), |a, b| bodies(a) / bodies(b));
+            let what = format!("n = {n} over n = {fewer}:");
+            judge.finding("declines", &what, ratio, Bound::AtMost(0.98));
+        }
+        let rate = |load| runs.mean(&label(16, load), collisions).mean;
+        let rise = (rate(5600) - rate(4800)) / (rate(4800) - rate(4000));
+        let what = "rise from 4.8 to 5.6 Mb/s over that from 4.0 to 4.8:";
+        judge.finding("collisions", what, Ours::exactly(rise), Bound::AtLeast(2.0));
+    }
+}
+
+mod i07 {
+    use super::*;
+
+    const NUMBERS: [u32; 6] = [1, 5, 10, 20, 50, 100];
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |n: u32| Variant::new(format!("n={n}")).set("station.sta.count", n).seeds(3);
+        let unlimited = |n: u32| {
+            let variant = Variant::new(format!("n={n}, unlimited")).set("radio.ap_buffer", "unlimited");
+            variant.set("station.sta.count", n).set("tcp.window", "43 packets").seeds(3)
+        };
+        NUMBERS.into_iter().map(of).chain([5, 20, 100].map(unlimited)).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+        for n in NUMBERS.into_iter().skip(1) {
+            let ratio = runs.mean_of_both(&format!("n={n}"), "n=10", |a, b| total(a) / total(b));
+            judge.finding("flat", &format!("total at n = {n} over that at 10:"), ratio, Bound::Between(0.95, 1.05));
+            let rate = runs.mean_of_both(&format!("n={n}"), "n=10", |a, b| collisions(a) / collisions(b));
+            let what = format!("rate of collisions at n = {n} over that at 10:");
+            judge.finding("collisions", &what, rate, Bound::Between(0.8, 1.25));
+        }
+        for n in [5, 20, 100] {
+            let rate = runs.mean_of_both(&format!("n={n}, unlimited"), "n=10", |a, b| collisions(a) / collisions(b));
+            let what = format!("n = {n}, over that of the file:");
+            judge.finding("collisions-unlimited", &what, rate, Bound::Between(0.8, 1.25));
+        }
+        let frames = |run: &Run| run.phase(PHASE).total_goodput_mbps * 1e6 / 8.0 / 1460.0;
+        judge.figure("rate", runs.mean("n=10", frames));
+        let discards = |run: &Run| {
+            let lost = run.result.losses.iter().filter(|loss| loss.reason == "retry limit");
+            lost.map(|loss| loss.frames as f64).sum::<f64>()
+        };
+        judge.finding("no-discards", "frames discarded by the MAC:", runs.mean("n=100", discards), Bound::AtMost(0.0));
+    }
+}
+
+mod i08 {
+    use super::*;
+
+    /// Frames a second of each direction, of all stations together.
+    const LOADS: [u32; 10] = [300, 340, 360, 370, 380, 390, 400, 420, 460, 500];
+    const STATIONS: u32 = 10;
+    /// At the published peak also with these.
+    const NUMBERS: [u32; 5] = [5, STATIONS, 20, 50, 100];
+    const PEAK: u32 = 380;
+    /// UDP payload of packets of 1500 and of 40 bytes.
+    const PAYLOADS: [(&str, f64); 2] = [("data", 1472.0), ("ack", 12.0)];
+
+    fn label(n: u32, load: u32) -> String {
+        format!("n={n}, {load} frames/s")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |n: u32, load: u32| {
+            let seeds = if load == PEAK { 10 } else { 3 };
+            let variant = Variant::new(label(n, load)).set("station.sta.count", n).seeds(seeds);
+            PAYLOADS.iter().fold(variant, |variant, (app, payload)| {
+                let rate = f64::from(load) / f64::from(n) * payload * 8.0 / 1e3;
+                variant.set(&format!("udp.{app}.rate"), format!("{rate:.3} kb/s"))
+            })
+        };
+        let others = NUMBERS.into_iter().filter(|&n| n != STATIONS).map(|n| of(n, PEAK));
+        LOADS.map(|load| of(STATIONS, load)).into_iter().chain(others).collect()
+    }
+
+    /// DATA frames that arrive in a second.
+    fn carried(run: &Run) -> f64 {
+        run.flows(PHASE, Direction::Down).map(|flow| flow.goodput_mbps * 1e6 / 8.0 / PAYLOADS[0].1).sum()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let at = |load: u32| runs.mean(&label(STATIONS, load), carried).mean;
+        let peak = LOADS.into_iter().map(at).fold(0.0, f64::max);
+        judge.figure("peak", Ours::exactly(peak));
+        for n in NUMBERS {
+            let state = |name: &'static str| runs.mean(&label(n, PEAK), move |run| backlog(run, name));
+            judge.finding("state", &format!("n = {n}, mean:"), state("mean"), Bound::Between(2.7, 3.3));
+            let most = state("mean_plus_2_sigma");
+            judge.finding("state", &format!("n = {n}, mean + 2 sigma:"), most, Bound::Between(4.5, 6.6));
+        }
+    }
+}
+
+mod i02 {
+    use super::*;
+
+    const SHAPES: [&str; 5] = ["line", "near-random", "far-random", "circle", "point"];
+
+    pub fn variants() -> Vec<Variant> {
+        SHAPES.map(|shape| Variant::new(shape).set("radio.layout.shape", shape).seeds(10)).into()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let over = |a: &str, b: &str| runs.mean_of_both(a, b, |a, b| bodies(a) / bodies(b));
+        judge.finding("line-best", "line over near random:", over("line", "near-random"), Bound::AtLeast(1.0));
+        for shape in ["far-random", "circle", "point"] {
+            let what = format!("near random over {shape}:");
+            judge.finding("near-next", &what, over("near-random", shape), Bound::AtLeast(1.0));
+            let what = format!("{shape} over circle:");
+            judge.finding("others", &what, over(shape, "circle"), Bound::Between(0.95, 1.05));
+        }
+    }
+}
+
+mod i03 {
+    use super::*;
+
+    const RATES: [&str; 4] = ["11 Mb/s", "5.5 Mb/s", "2 Mb/s", "1 Mb/s"];
+    const TCP: [u32; 5] = [2, 5, 10, 14, 15];
+
+    fn tcp(n: u32) -> String {
+        format!("TCP, n = {n}")
+    }
+
+    fn fixed(rate: &str, n: u32) -> String {
+        format!("{rate}, n = {n}")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let at = |rate: &'static str, n: u32| {
+            let variant = offering(fixed(rate, n), n, 7000).set("radio.rate_control", "fixed");
+            variant.set("station.sta.rate", rate).seeds(3)
+        };
+        let fixed = RATES.into_iter().flat_map(|rate| [at(rate, 5), at(rate, 15)]);
+        let tcp = TCP.map(|n| with_tcp(Variant::new(tcp(n)).set("station.sta.count", n).seeds(3)));
+        [Variant::new("file").seeds(24)].into_iter().chain(fixed).chain(tcp).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.finding("udp-falls", "total, Mb/s:", runs.mean("file", bodies), Bound::AtMost(1.0));
+        for rate in RATES {
+            let ratio = runs.mean_of_both(&fixed(rate, 15), &fixed(rate, 5), |a, b| bodies(a) / bodies(b));
+            judge.finding("fixed-flat", &format!("{rate}, n = 15 over n = 5:"), ratio, Bound::Between(0.85, 1.05));
+        }
+        for n in TCP {
+            let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+            let ratio = runs.mean_of_both(&tcp(n), &tcp(10), |a, b| total(a) / total(b));
+            judge.finding("tcp-flat", &format!("n = {n} over n = 10:"), ratio, Bound::Between(0.95, 1.05));
+        }
+        let part = |name: &'static str| {
+            let counted =
+                move |run: &Run| run.measure(&format!("run.medium.{name}")) / run.measure("run.medium.attempts");
+            runs.mean(&tcp(14), counted)
+        };
+        judge.finding("tcp-slowed", "part of the attempts:", part("slowed"), Bound::AtMost(0.005));
+        judge.finding("tcp-repeated", "part of the attempts:", part("repeated_failures"), Bound::AtMost(0.001));
+    }
+}
+
+mod i04 {
+    use super::*;
+
+    /// In 1e-6.
+    const ERRORS: [u32; 5] = [0, 30, 60, 90, 120];
+    const LOADS: [u32; 6] = [2000, 3000, 4000, 4500, 5000, 7000];
+
+    /// Around the peak, and saturated.
+    const NEAR_PEAK: [u32; 7] = [4600, 4800, 4900, 5000, 5100, 5200, 7000];
+
+    fn label(ber: u32) -> String {
+        format!("BER {ber}e-6")
+    }
+
+    fn offered(load: u32) -> String {
+        format!("BER 120e-6, {load} kb/s")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let with = |label: String, ber: u32, load| offering(label, 16, load).set("radio.ber", format!("{ber}e-6"));
+        let saturated = ERRORS.into_iter().map(|ber| with(label(ber), ber, 7000).seeds(3));
+        let with_errors = LOADS.into_iter().map(|load| with(offered(load), 120, load).seeds(3));
+        let arrivals = |kind: &'static str, noise: &'static str| {
+            NEAR_PEAK.map(|load| {
+                offering(format!("{kind}, {load}"), 16, load)
+                    .set("udp.load.arrivals", kind)
+                    .set("udp.load.noise", noise)
+                    .seeds(3)
+            })
+        };
+        saturated.chain(with_errors).chain(arrivals("regular", "10 %")).chain(arrivals("poisson", "0 %")).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let at = |ber: u32| runs.mean(&label(ber), bodies).mean;
+        let fall = at(0) - at(120);
+        judge.finding("ber-linear", "loss at 1.2e-4, Mb/s:", Ours::exactly(fall), Bound::AtLeast(0.5));
+        for ber in [30, 60, 90] {
+            let line = at(0) - fall * f64::from(ber) / 120.0;
+            let what = format!("at {ber}e-6, over a straight line:");
+            judge.finding("ber-linear", &what, Ours::exactly(at(ber) / line), Bound::Between(0.95, 1.05));
+        }
+        let arrivals = |kind: &str, load: u32| runs.mean(&format!("{kind}, {load}"), bodies).mean;
+        let highest = |kind: &str| NEAR_PEAK.into_iter().map(|load| arrivals(kind, load)).fold(0.0, f64::max);
+        let saturation = Ours::exactly(arrivals("poisson", 7000) / arrivals("regular", 7000));
+        judge.finding("same-saturation", "Poisson over constant rate:", saturation, Bound::Between(0.98, 1.02));
+        judge.figure("peak", Ours::exactly(highest("poisson") / highest("regular")));
+        let peak = LOADS.into_iter().map(|load| runs.mean(&offered(load), bodies).mean).fold(0.0, f64::max);
+        let what = "saturation over peak:";
+        judge.finding("ber-peak", what, Ours::exactly(at(120) / peak), Bound::AtLeast(0.99));
+    }
+}
+
+/// The stations' throughput.
+fn of_stations(run: &Run) -> Vec<f64> {
+    run.phase(PHASE).stations.iter().map(|station| station.ip_mbps).collect()
+}
+
+/// Least over most of the stations' throughput.
+fn equality(run: &Run) -> f64 {
+    min_over_max(&of_stations(run))
+}
+
+/// The same of what each station gets over all runs of a variant: what is left of it when chance is taken out, which in
+/// each run favours others.
+fn persistent_equality(runs: &Runs, label: &str) -> Ours {
+    let runs: Vec<_> = runs.of(label).iter().map(of_stations).collect();
+    let sums: Vec<f64> = (0..runs[0].len()).map(|station| runs.iter().map(|run| run[station]).sum()).collect();
+    Ours::exactly(min_over_max(&sums))
+}
+
+/// Standard deviation over mean of a station's throughput from second to second: the mean over stations whose names
+/// begin with `group`.
+fn jitter(run: &Run, group: &str) -> f64 {
+    let stations = run.phase(PHASE).stations.iter().filter(|station| station.station.starts_with(group));
+    mean(&stations.map(|station| station.variation.unwrap_or(f64::NAN)).collect::<Vec<_>>())
+}
+
+mod i05 {
+    use super::*;
+
+    const SATURATED: u32 = 7000;
+    const LOADS: [u32; 4] = [4000, 4800, 5600, SATURATED];
+
+    fn label(shape: &str, load: u32) -> String {
+        format!("{shape}, {load} kb/s")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |shape, load| {
+            let seeds = if load == SATURATED { 20 } else { 5 };
+            offering(label(shape, load), 16, load).set("radio.layout.shape", shape).seeds(seeds)
+        };
+        ["circle", "line"].into_iter().flat_map(|shape| LOADS.map(|load| of(shape, load))).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        for shape in ["circle", "line"] {
+            for load in [4000, 4800] {
+                let what = format!("least over most, {}:", label(shape, load));
+                judge.finding("equal-below", &what, runs.mean(&label(shape, load), equality), Bound::AtLeast(0.97));
+            }
+        }
+        for (shape, id, bound) in
+            [("line", "line-breaks", Bound::AtMost(0.7)), ("circle", "circle-equal", Bound::AtLeast(0.9))]
+        {
+            let saturated = label(shape, SATURATED);
+            judge.finding(id, "least over most, saturated:", runs.mean(&saturated, equality), bound);
+            let what = "least over most of what stations get over all runs, saturated:";
+            judge.finding(id, what, persistent_equality(runs, &saturated), bound);
+        }
+        for shape in ["circle", "line"] {
+            let rise = runs.mean_of_both(&label(shape, 5600), &label(shape, 4800), |above, below| {
+                jitter(above, "sta") / jitter(below, "sta")
+            });
+            let what = format!("{shape}, jitter at 5600 kb/s over that at 4800:");
+            judge.finding("jitter", &what, rise, Bound::AtLeast(2.0));
+        }
+    }
+}
+
+mod i06 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new("file").seeds(5)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let ratio = runs.mean("file", |run| jitter(run, "normal") / jitter(run, "high"));
+        judge.finding("steady", "jitter of the normal priority over that of the high one:", ratio, Bound::AtLeast(2.0));
+    }
+}
+
+mod i11 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new("file").seeds(20), with_tcp(Variant::new("TCP").seeds(20))]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("udp", runs.mean("file", equality));
+        let narrower = runs.mean_of_both("TCP", "file", |tcp, udp| (1.0 - equality(tcp)) / (1.0 - equality(udp)));
+        judge.finding("tcp", "what is missing to 1, TCP over UDP:", narrower, Bound::AtMost(0.7));
+        let missing = |label| 1.0 - persistent_equality(runs, label).mean;
+        let what = "what is missing to 1 over all runs, TCP over UDP:";
+        judge.finding("tcp", what, Ours::exactly(missing("TCP") / missing("file")), Bound::AtMost(0.7));
+    }
+}
+
+mod i10 {
+    use super::*;
+
+    const NUMBERS: [u32; 5] = [2, 5, 10, 20, 50];
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |n: u32| Variant::new(format!("n={n}")).set("station.sta.count", n).seeds(3);
+        let greedy = Variant::new("greedy").set("onoff.files.stop", "1 ms").set("bulk.download.start", "0 s");
+        NUMBERS.into_iter().map(of).chain([greedy.seeds(3)]).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+        let below = runs.mean_of_both("greedy", "n=20", |greedy, files| total(greedy) - total(files));
+        judge.finding("below", "greedy less files, Mb/s:", below, Bound::Between(0.3, 0.7));
+        let over = |a: &str, b: &str| runs.mean_of_both(a, b, |a, b| total(a) / total(b));
+        judge.finding("saturates", "n = 50 over n = 20:", over("n=50", "n=20"), Bound::Between(0.97, 1.03));
+        judge.finding("saturates", "n = 5 over n = 20:", over("n=5", "n=20"), Bound::AtMost(0.97));
+        let state =
+            runs.mean_of_both("n=20", "greedy", |files, greedy| backlog(files, "mean") / backlog(greedy, "mean"));
+        judge.finding("backlog", "mean state, files over greedy:", state, Bound::Between(0.9, 1.1));
+    }
+}
+
+mod i09 {
+    use super::*;
+
+    const NUMBERS: [u32; 6] = [5, 10, 15, 20, 50, 100];
+
+    pub fn variants() -> Vec<Variant> {
+        NUMBERS.map(|n| Variant::new(format!("n={n}")).set("station.sta.count", n).seeds(5)).into()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let of = |n: u32, name: &'static str| runs.mean(&format!("n={n}"), move |run| backlog(run, name));
+        for n in NUMBERS {
+            judge.finding("mean", &format!("n = {n}:"), of(n, "mean"), Bound::Between(2.0, 3.0));
+            let two_sigma = of(n, "mean_plus_2_sigma");
+            judge.finding("two-sigma", &format!("n = {n}:"), two_sigma, Bound::Between(3.6, 4.4));
+        }
+        judge.figure("most", of(20, "max"));
+        judge.figure("real", of(15, "mean"));
+    }
+}

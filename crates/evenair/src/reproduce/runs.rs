@@ -1,0 +1,212 @@
+//! Which variants of a scenario an experiment runs, and what its judge reads off them.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use evenair_scenario::results::{FlowResult, PhaseResult, RunResult, Series, scalars};
+use evenair_scenario::{Direction, Scenario};
+
+use super::judge::Ours;
+
+/// A scenario with some of its values changed, run from several seeds.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub label: String,
+    pub sets: Vec<(String, String)>,
+    pub seeds: u64,
+}
+
+impl Variant {
+    /// `label` is what the judge calls it.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self { label: label.into(), sets: Vec::new(), seeds: 1 }
+    }
+
+    /// As `--set KEY=VALUE` of the command line.
+    pub fn set(mut self, key: &str, value: impl Display) -> Self {
+        self.sets.push((key.to_owned(), value.to_string()));
+        self
+    }
+
+    /// How many seeds, counted up from that of the file.
+    pub fn seeds(mut self, seeds: u64) -> Self {
+        self.seeds = seeds;
+        self
+    }
+
+    /// The scenario of one seed.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario.
+    pub fn scenario(&self, text: &str, file: &str, replication: u64) -> Result<Scenario> {
+        let sets: Vec<_> = self.sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let mut scenario =
+            Scenario::parse_with(text, file, &sets).with_context(|| format!("{file}, variant \"{}\"", self.label))?;
+        scenario.seed += replication;
+        Ok(scenario)
+    }
+}
+
+/// One run, as a judge reads it.
+#[derive(Debug)]
+pub struct Run {
+    /// Without its series, which would fill the memory.
+    pub result: RunResult,
+    scalars: BTreeMap<String, f64>,
+}
+
+impl Run {
+    fn new(mut result: RunResult) -> Self {
+        let scalars = scalars(&result).into_iter().collect();
+        result.series = Series::default();
+        Self { result, scalars }
+    }
+
+    /// A phase by its name; the first one where it is empty.
+    ///
+    /// # Panics
+    /// If the scenario has no such phase.
+    pub fn phase(&self, name: &str) -> &PhaseResult {
+        let mut phases = self.result.phases.iter();
+        phases.find(|phase| name.is_empty() || phase.name == name).expect("a judge names phases of its scenario")
+    }
+
+    /// A measure of docs/measures.md by its full name; not a number where the run has none.
+    pub fn measure(&self, name: &str) -> f64 {
+        self.scalars.get(name).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The flows of one direction in a phase.
+    pub fn flows(&self, phase: &str, direction: Direction) -> impl Iterator<Item = &FlowResult> {
+        self.phase(phase).flows.iter().filter(move |flow| flow.direction == direction)
+    }
+
+    /// IP-level rates of the flows of one direction.
+    pub fn rates(&self, phase: &str, direction: Direction) -> Vec<f64> {
+        self.flows(phase, direction).map(|flow| flow.ip_mbps).collect()
+    }
+
+    /// IP-level rates of the applications whose names begin with `group`.
+    pub fn rates_of(&self, phase: &str, group: &str) -> Vec<f64> {
+        let flows = self.phase(phase).flows.iter().filter(|flow| flow.app.starts_with(group));
+        flows.map(|flow| flow.ip_mbps).collect()
+    }
+
+    /// Downloads' part of the total.
+    pub fn down_share(&self, phase: &str) -> f64 {
+        let phase = self.phase(phase);
+        phase.directions.down_ip_mbps / phase.total_ip_mbps
+    }
+}
+
+/// Smallest over largest; not a number without values.
+pub fn min_over_max(values: &[f64]) -> f64 {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    least / most
+}
+
+/// Standard deviation over mean, of all values and not a sample.
+pub fn sigma_over_mean(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+    variance.sqrt() / mean
+}
+
+/// The mean; not a number without values.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// All runs of an experiment by their variant's label.
+#[derive(Debug, Default)]
+pub struct Runs(BTreeMap<String, Vec<Run>>);
+
+impl Runs {
+    /// The runs of a variant, in the order of seeds.
+    ///
+    /// # Panics
+    /// If the experiment has no such variant.
+    pub fn of(&self, label: &str) -> &[Run] {
+        self.0.get(label).unwrap_or_else(|| panic!("the experiment has no variant {label:?}"))
+    }
+
+    /// Mean and interval over a variant's seeds.
+    ///
+    /// # Panics
+    /// As [`Runs::of`].
+    pub fn mean(&self, label: &str, value: impl Fn(&Run) -> f64) -> Ours {
+        Ours::over(self.of(label).iter().map(value).collect())
+    }
+
+    /// Mean and interval of a number that compares two variants, seed by seed.
+    ///
+    /// # Panics
+    /// As [`Runs::of`].
+    pub fn mean_of_both(&self, first: &str, second: &str, value: impl Fn(&Run, &Run) -> f64) -> Ours {
+        Ours::over(self.of(first).iter().zip(self.of(second)).map(|(a, b)| value(a, b)).collect())
+    }
+}
+
+/// What is to be run for one experiment.
+pub struct Work<'a> {
+    pub text: &'a str,
+    pub file: &'a str,
+    pub variants: Vec<Variant>,
+}
+
+/// Runs all variants of all experiments on all cores; `done` is told after each run how many are done.
+///
+/// # Errors
+/// The first that cannot be run.
+pub fn run_all(work: &[Work<'_>], done: impl Fn(usize, usize) + Sync) -> Result<Vec<Runs>> {
+    let jobs: Vec<_> = work
+        .iter()
+        .enumerate()
+        .flat_map(|(number, work)| {
+            let variants = work.variants.iter().enumerate();
+            variants.flat_map(move |(place, variant)| (0..variant.seeds).map(move |seed| (number, place, seed)))
+        })
+        .collect();
+    let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results = Mutex::new(BTreeMap::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(jobs.len()) {
+            scope.spawn(|| {
+                while let Some(&(number, place, replication)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let work = &work[number];
+                    let outcome = one(work, &work.variants[place], replication);
+                    if outcome.is_err() {
+                        next.store(jobs.len(), Ordering::Relaxed);
+                    }
+                    let mut results = results.lock().expect("no holder of the lock panics");
+                    results.insert((number, place, replication), outcome);
+                    done(finished.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+                }
+            });
+        }
+    });
+    let mut all: Vec<Runs> = work.iter().map(|_| Runs::default()).collect();
+    for ((number, place, _), outcome) in results.into_inner().expect("no holder of the lock panics") {
+        let label = work[number].variants[place].label.clone();
+        all[number].0.entry(label).or_default().push(outcome?);
+    }
+    Ok(all)
+}
+
+fn one(work: &Work<'_>, variant: &Variant, replication: u64) -> Result<Run> {
+    let scenario = variant.scenario(work.text, work.file, replication)?;
+    let result =
+        evenair_sim::run(&scenario, |_| ()).with_context(|| format!("{}, variant \"{}\"", work.file, variant.label))?;
+    Ok(Run::new(result))
+}
+
+/// A threshold found in a sweep: the first of `points` at which `is_so`; not a number where there is none.
+pub fn first_where(points: &[u32], is_so: impl Fn(u32) -> bool) -> Ours {
+    Ours::exactly(points.iter().copied().find(|&point| is_so(point)).map_or(f64::NAN, f64::from))
+}

@@ -1,0 +1,124 @@
+//! Judgements as a table: for a terminal, and as docs/reproduction.md.
+
+use std::fmt::Write;
+
+use evenair_scenario::Published;
+
+use super::judge::{Evidence, Judged, Verdict, is_figure};
+
+/// For a terminal: what is open first, then what is explained, then what holds.
+pub fn text(judged: &[Judged]) -> String {
+    let mut out = String::new();
+    for verdict in [Verdict::Open, Verdict::Explained, Verdict::Holds] {
+        let of_it: Vec<_> = judged.iter().filter(|judged| judged.verdict == verdict).collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "{} ({})", verdict.word(), of_it.len());
+        for judged in of_it {
+            let _ = writeln!(out, "  {:<28} {}", judged.name, published(&judged.published));
+            for line in &judged.evidence {
+                let _ = writeln!(out, "  {:<28}   {}", "", evidence(line, &judged.published));
+            }
+            if judged.evidence.is_empty() {
+                let _ = writeln!(out, "  {:<28}   not reproduced yet", "");
+            }
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(out, "{}", counts(judged));
+    out
+}
+
+/// How many of each verdict, figures and findings apart.
+fn counts(judged: &[Judged]) -> String {
+    let part = |figures: bool| {
+        let of = |verdict| {
+            let is_it = |j: &&Judged| is_figure(&j.published) == figures && j.verdict == verdict;
+            judged.iter().filter(is_it).count()
+        };
+        format!("{} hold, {} explained, {} open", of(Verdict::Holds), of(Verdict::Explained), of(Verdict::Open))
+    };
+    format!("Figures: {}. Findings: {}.", part(true), part(false))
+}
+
+/// Value, variant and words.
+fn published(published: &Published) -> String {
+    let value = value(published);
+    let value = if value.is_empty() { String::new() } else { format!("{value}: ") };
+    let at = published.at.as_ref().map_or_else(String::new, |at| format!(" [{at}]"));
+    format!("{value}{}{at}", published.note)
+}
+
+fn value(published: &Published) -> String {
+    published.value.map_or_else(String::new, |value| {
+        let digits = format!("{value}");
+        format!("{digits} {}", published.unit).trim_end().to_owned()
+    })
+}
+
+/// One line behind a verdict.
+fn evidence(line: &Evidence, published: &Published) -> String {
+    let mut text = String::new();
+    if let Some(cause) = &line.cause {
+        let _ = write!(text, "with {cause}: ");
+    }
+    if !line.what.is_empty() {
+        let _ = write!(text, "{} ", line.what);
+    }
+    text.push_str(&line.ours.text());
+    if let Some(bound) = line.bound {
+        let _ = write!(text, " ({})", bound.text());
+    } else if let Some(value) = published.value.filter(|&value| value != 0.0) {
+        let _ = write!(text, " ({:+.1} %)", 100.0 * (line.ours.mean / value - 1.0));
+    }
+    if !line.inside {
+        text.push_str(", outside");
+    }
+    text
+}
+
+const HEAD: &str = "\
+# Reproduction
+
+What others published of each experiment in [scenarios/](../scenarios/), beside what the simulator gets. This file is
+written by `make reproduction` (`evenair reproduce --write`), which takes the published values from the scenario files
+and runs everything anew; change those, and not this.
+
+A **figure** holds where our mean is within 10 % of it, and its 95 % interval (after ±) is no wider than that. A
+**finding**, a direction, an order or a threshold, holds where all numbers of ours lie in the bounds given in
+parentheses, the interval against them. What does not hold is **explained** only where a run in the same row changes one
+named cause and moves our number into the band. Everything else is **open**.
+
+";
+
+/// As docs/reproduction.md.
+pub fn markdown(judged: &[Judged]) -> String {
+    let mut out = HEAD.to_owned();
+    let _ = writeln!(out, "Version {}, seeds counted up from each file's own (1).\n", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "{}", counts(judged));
+    for (verdict, title) in [(Verdict::Open, "Open"), (Verdict::Explained, "Explained"), (Verdict::Holds, "Holds")] {
+        let _ = writeln!(out, "\n## {title}\n\n| value | published | ours | verdict |\n|---|---|---|---|");
+        for judged in judged.iter().filter(|judged| judged.verdict == verdict) {
+            let lines: Vec<_> = judged.evidence.iter().map(|line| evidence(line, &judged.published)).collect();
+            let ours = if lines.is_empty() { "not reproduced yet".to_owned() } else { lines.join("<br>") };
+            let cell = |text: &str| text.replace('|', "\\|");
+            let (words, ours) = (cell(&published(&judged.published)), cell(&ours));
+            let _ = writeln!(out, "| `{}` | {words} | {ours} | {} |", judged.name, verdict.word());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+/// The names in a table written by [`markdown`].
+pub fn names_in(markdown: &str) -> impl Iterator<Item = &str> {
+    markdown.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+}
+
+/// The verdict on a name in such a table.
+pub fn verdict_in(markdown: &str, name: &str) -> Option<Verdict> {
+    let row = markdown.lines().find(|line| line.starts_with(&format!("| `{name}` |")))?;
+    let verdicts = [Verdict::Open, Verdict::Explained, Verdict::Holds];
+    verdicts.into_iter().find(|verdict| row.ends_with(&format!("| {} |", verdict.word())))
+}

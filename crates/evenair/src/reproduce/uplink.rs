@@ -1,0 +1,213 @@
+//! R1 to R4: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
+//! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
+//!
+//! What uses the limiter (R5 to R8, R10 to R12, R9's controlled half) is not here: the manager has none.
+
+use evenair_scenario::Direction;
+
+use super::judge::{Bound, Judge, Ours};
+use super::runs::{Run, Runs, Variant, first_where, mean, min_over_max, sigma_over_mean};
+use super::{Experiment, experiment};
+
+const PHASE: &str = "measured";
+
+/// Every experiment of the source that needs no limiter.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(r01, "uplink-rate-control/r01-uploads-against-downloads.toml", true),
+        experiment!(r02, "uplink-rate-control/r02-uploads-among-themselves.toml", false),
+        experiment!(r03, "uplink-rate-control/r03-losses-and-thresholds.toml", false),
+        experiment!(r04, "uplink-rate-control/r04-no-loss.toml", false),
+        experiment!(r09, "uplink-rate-control/r09-short-transfers.toml", false),
+    ]
+}
+
+/// The source simulates Reno; the files leave what they do not say to Linux's TCP, so that the testbed can run them.
+fn reno(variant: Variant) -> Variant {
+    variant.set("tcp.stack", "textbook").set("tcp.fast_recovery", "reno")
+}
+
+/// N uploads and N downloads.
+fn pairs(label: String, n: u32) -> Variant {
+    reno(Variant::new(label).set("station.u.count", n).set("station.d.count", n))
+}
+
+/// The source does not say what starvation is: here, less than this part of an equal share ...
+const STARVED: f64 = 1.0 / 8.0;
+/// ... and critical unfairness, less than this part.
+const CRITICAL: f64 = 1.0 / 3.0;
+
+/// Downloads together, over what N equal flows of each direction would have.
+fn downloads_over_equal(run: &Run) -> f64 {
+    2.0 * run.down_share(PHASE)
+}
+
+/// Part of the packets lost at the access point's buffer.
+fn loss_rate(run: &Run) -> f64 {
+    run.measure("phase.measured.ap.loss_rate")
+}
+
+mod r01 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        [1, 2, 4, 10, 20].map(|n| pairs(format!("N={n}"), n).seeds(5)).into()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+        let ratio = |run: &Run| {
+            let directions = run.phase(PHASE).directions;
+            directions.down_ip_mbps / directions.up_ip_mbps
+        };
+        judge.finding("fair", "down : up", runs.mean("N=1", ratio), Bound::Between(0.9, 1.1));
+        let share = runs.mean("N=4", |run| run.down_share(PHASE));
+        judge.finding("starved", "downloads' part of the total:", share, Bound::AtMost(0.02));
+        judge.figure("lossless", runs.mean("N=1", total));
+        judge.figure("rises", runs.mean("N=20", total));
+    }
+}
+
+mod r02 {
+    use super::*;
+
+    const NUMBERS: [u32; 6] = [1, 3, 5, 10, 15, 20];
+
+    pub fn variants() -> Vec<Variant> {
+        NUMBERS.map(|n| pairs(format!("N={n}"), n).seeds(10)).into()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let unfairness = |run: &Run| sigma_over_mean(&run.rates(PHASE, Direction::Up));
+        let at = |n: u32| runs.mean(&format!("N={n}"), unfairness);
+        for n in [1, 3, 5] {
+            judge.finding("small", &format!("sigma/mean at N = {n}:"), at(n), Bound::AtMost(0.15));
+        }
+        judge.finding("steep", "sigma/mean at N = 10:", at(10), Bound::AtLeast(0.25));
+        judge.finding("steep", "sigma/mean at N = 15:", at(15), Bound::AtLeast(0.5));
+        judge.finding("steep", "sigma/mean at N = 20:", at(20), Bound::AtLeast(at(15).mean));
+        let silent = |run: &Run| run.rates(PHASE, Direction::Up).iter().filter(|&&rate| rate < 0.001).count() as f64;
+        judge.finding("never", "uploads without any at N = 15:", runs.mean("N=15", silent), Bound::AtLeast(2.0));
+        judge.finding("never", "at N = 5:", runs.mean("N=5", silent), Bound::AtMost(0.0));
+    }
+}
+
+mod r03 {
+    use super::*;
+
+    /// Buffers in packets, and the numbers of pairs tried with each.
+    const SWEEP: [(u32, &[u32]); 5] = [
+        (50, &[1, 2, 3, 4, 6]),
+        (100, &[1, 2, 3, 4, 6, 10]),
+        (300, &[4, 5, 6, 7, 8, 10, 12]),
+        (500, &[6, 8, 9, 10, 11, 12, 14]),
+        (1000, &[14, 16, 18, 19, 20, 21, 22, 24]),
+    ];
+
+    fn label(buffer: u32, n: u32) -> String {
+        format!("N={n}, buffer {buffer}")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        // Whose loss rate is published.
+        let is_figure = |buffer: u32, n: u32| buffer == 100 && [3, 10].contains(&n);
+        let of = |buffer: u32, n: u32| {
+            let seeds = if is_figure(buffer, n) { 20 } else { 3 };
+            pairs(label(buffer, n), n).set("radio.ap_buffer", format!("{buffer} packets")).seeds(seeds)
+        };
+        SWEEP.iter().flat_map(|&(buffer, numbers)| numbers.iter().map(move |&n| of(buffer, n))).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("loss-3", runs.mean(&label(100, 3), loss_rate));
+        judge.figure("loss-10", runs.mean(&label(100, 10), loss_rate));
+        let below = |part: f64, buffer: u32| {
+            let (_, numbers) = SWEEP.iter().find(|(known, _)| *known == buffer).expect("it is in the sweep");
+            first_where(numbers, |n| runs.mean(&label(buffer, n), downloads_over_equal).mean < part)
+        };
+        for (id, buffer) in [("down-threshold-50", 50), ("down-threshold-300", 300)] {
+            judge.figure(id, below(STARVED, buffer));
+        }
+        for (id, buffer) in [("threshold-300", 300), ("threshold-500", 500), ("threshold-1000", 1000)] {
+            judge.figure(id, below(CRITICAL, buffer));
+        }
+        let losses_where = |is_so: &dyn Fn(&Run) -> bool| -> Vec<f64> {
+            let labels = SWEEP.iter().flat_map(|&(buffer, numbers)| numbers.iter().map(move |&n| label(buffer, n)));
+            labels.flat_map(|label| runs.of(&label).iter().filter(|run| is_so(run)).map(loss_rate)).collect()
+        };
+        let fed = losses_where(&|run| downloads_over_equal(run) >= STARVED);
+        let what = "largest loss rate of a run whose downloads do not starve:";
+        judge.finding("loss-starves-down", what, Ours::exactly(largest(&fed)), Bound::Between(0.0, 0.22));
+        let starved = losses_where(&|run| downloads_over_equal(run) < STARVED);
+        let what = "smallest loss rate of a run whose downloads starve:";
+        judge.finding("loss-starves-down", what, Ours::exactly(-largest(&negated(&starved))), Bound::AtLeast(0.02));
+        let waiting = losses_where(&|run| {
+            let rates = run.rates(PHASE, Direction::Up);
+            rates.iter().any(|rate| *rate < STARVED * mean(&rates))
+        });
+        let what = "smallest loss rate of a run in which an upload starves:";
+        judge.finding("loss-starves-up", what, Ours::exactly(-largest(&negated(&waiting))), Bound::Between(0.45, 1.0));
+    }
+
+    /// Not a number where one of them is none, or there are none.
+    fn largest(values: &[f64]) -> f64 {
+        let larger = |a: f64, b: f64| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) };
+        values.iter().copied().reduce(larger).unwrap_or(f64::NAN)
+    }
+
+    fn negated(values: &[f64]) -> Vec<f64> {
+        values.iter().map(|value| -value).collect()
+    }
+}
+
+mod r04 {
+    use super::*;
+
+    /// The source has hosts on the LAN and such that are 200 or 400 ms away, and does not say which this was.
+    const FAR: &str = "a host 200 ms away";
+
+    pub fn variants() -> Vec<Variant> {
+        vec![
+            pairs("N=8".into(), 8).seeds(5),
+            pairs(FAR.into(), 8).set("lan.delay", "100 ms").seeds(5),
+            pairs("N=15".into(), 15).set("radio.ap_buffer", "1290 packets").seeds(5),
+            pairs("N=15, lossy".into(), 15).set("radio.ap_buffer", "100 packets").seeds(5),
+        ]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let alike = |run: &Run| run.phase(PHASE).flows.iter().map(|flow| flow.ip_mbps).collect::<Vec<_>>();
+        let ratio = runs.mean("N=8", |run| min_over_max(&alike(run)));
+        judge.finding("equal", "slowest flow over fastest:", ratio, Bound::AtLeast(0.9));
+        let queue = |run: &Run| run.phase(PHASE).ap_queue_mean_packets;
+        judge.figure("queue", runs.mean("N=8", queue));
+        judge.figure_if("queue", FAR, runs.mean(FAR, queue));
+        let delay = |run: &Run| run.measure("phase.measured.ap.sojourn_mean_ms") / 1e3;
+        judge.figure("delay", runs.mean("N=8", delay));
+        judge.figure_if("delay", FAR, runs.mean(FAR, delay));
+        let active = |run: &Run| run.measure("phase.measured.active_stations");
+        judge.figure("active", runs.mean("N=15", active));
+        judge.figure("active-lossy", runs.mean("N=15, lossy", active));
+    }
+}
+
+mod r09 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        let alone = Variant::new("alone").set("bulk.greedy_up.start", "89 s").set("bulk.greedy_down.start", "89 s");
+        vec![reno(Variant::new("file")).seeds(10), reno(alone).seeds(10)]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let sum = |run: &Run, group: &str| run.rates_of(PHASE, group).iter().sum::<f64>();
+        let ratio = |run: &Run| sum(run, "short_down") / sum(run, "short_up");
+        judge.finding("fair", "short transfers, down : up", runs.mean("alone", ratio), Bound::AtLeast(0.33));
+        let of_total =
+            |group: &'static str| runs.mean("file", move |run| sum(run, group) / run.phase(PHASE).total_ip_mbps);
+        judge.finding("starved", "greedy uploads, part of the total:", of_total("greedy_up"), Bound::AtLeast(0.5));
+        for (group, words) in [("greedy_down", "greedy downloads"), ("short_down", "short downloads")] {
+            judge.finding("starved", &format!("{words}, part of the total:"), of_total(group), Bound::AtMost(0.1));
+        }
+    }
+}
