@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short test lint fmt bench doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,9 +24,21 @@ demo: build ## See it work: ten stations without and then with the box, in two m
 
 accept: build ## Measure every promised figure, and print it beside its bound (long)
 	@scripts/as-root $(EVENAIR) accept
+	@$(EVENAIR) reproduce
 
 accept-short: build ## The same in short, for a few of them, as continuous integration does
 	@scripts/as-root $(EVENAIR) accept --short
+	@$(EVENAIR) reproduce --short
+
+reproduce: build ## Run the published experiments in the simulator, judge each published figure
+	@$(EVENAIR) reproduce
+
+reproduction: build ## The same, and write docs/reproduction.md anew
+	@$(EVENAIR) reproduce --write docs/reproduction.md
+
+validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyPI (long; ARGS=--short for less)
+	@scripts/ns3
+	$(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation
 	@scripts/test
@@ -37,9 +49,11 @@ lint: setup-test ## Compiler and linter warnings, as errors; and that the linter
 fmt: setup-test ## Format the code
 	$(CARGO) fmt --all
 
-bench: setup ## How fast the parts are on this machine
+bench: setup ## How fast the parts are on this machine, beside ns-3 if `make validate-ns3` or scripts/ns3 got it
 	$(CARGO) run --release --locked -p evenair-medium --example saturation
+	$(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
 	$(CARGO) run --release --locked -p evenair-sim --example speed
+	$(CARGO) run --release --locked -p evenair-sim --example scaling
 
 doc: setup ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked
