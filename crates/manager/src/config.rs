@@ -31,6 +31,9 @@ pub struct Config {
     /// When a queue is a standing one, whose sender is told to slow down; each connection then has a queue of its own
     /// below the policy's last level. `None`: only the limit bounds what a queue holds.
     pub aqm: Option<CodelConfig>,
+    /// Connections that use little of the medium go before their turn, and are charged for it: their stations get no more
+    /// over time. Where connections have queues of their own.
+    pub sparse_first: bool,
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
@@ -208,6 +211,7 @@ impl Config {
             default_rate,
             queue_limit: Limit::Packets(1000),
             aqm: Some(Self::AQM),
+            sparse_first: true,
             held_limit: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),

@@ -31,6 +31,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
         out.put_u64(aqm.target.as_nanos());
         out.put_u64(aqm.interval.as_nanos());
     });
+    out.put_u8(config.sparse_first.into());
     out.put_option(config.held_limit, Write::put_u32);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
@@ -56,6 +57,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         default_rate: read_rate(reader)?,
         queue_limit: read_limit(reader)?,
         aqm: reader.option(|r| Ok(CodelConfig { target: read_span(r)?, interval: read_span(r)? }))?,
+        sparse_first: reader.bool()?,
         held_limit: reader.option(Reader::u32)?,
         pacing_slack: read_span(reader)?,
         drain_limit: read_span(reader)?,
@@ -247,6 +249,7 @@ mod tests {
             stations: [station(1, rates[0], None), station(2, rates[3], Some(ClassId(2)))].into(),
             queue_limit: Limit::Bytes(Bytes(150_000)),
             aqm: None,
+            sparse_first: false,
             held_limit: Some(14_336),
             ..Config::new(adwiser_80211b())
         }

@@ -37,6 +37,7 @@ mod queues;
 mod rate;
 pub mod record;
 mod server;
+mod sparse;
 mod standing;
 mod station;
 mod tcp;

@@ -13,6 +13,7 @@ use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::mixed_capacity;
 
 use crate::flow::{Flow, FlowId, Flows};
+use crate::sparse::{Credit, LEAD, LEAD_ABOVE};
 use crate::station::{Station, StationId, Stations};
 use crate::tcp::supersedes;
 use crate::{ClassId, Config, Direction, DropReason, Level, QueueReport};
@@ -65,8 +66,10 @@ struct Node {
     users: u32,
     bytes: Bytes,
     codel: Codel,
+    credit: Credit,
     last_held: Instant,
     in_recent: bool,
+    in_urgent: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +85,10 @@ pub(crate) struct Queues<P> {
     children: BTreeMap<(Share, NodeId), NodeId>,
     /// Queues that may be active.
     recent: Vec<NodeId>,
+    /// Whether queues that use little go before their turn, and those that do, in the order in which they came to hold
+    /// something. The first one holds something, has credit left, and nothing above it is too far ahead.
+    sparse_first: bool,
+    urgent: VecDeque<NodeId>,
 }
 
 impl Node {
@@ -97,8 +104,11 @@ impl Node {
 
 impl<P> Queues<P> {
     pub(crate) fn new(config: &Config) -> Self {
+        let levels = levels(config);
         Self {
-            levels: levels(config),
+            sparse_first: config.sparse_first && levels.contains(&Level::Flow),
+            urgent: VecDeque::new(),
+            levels,
             limit: config.queue_limit,
             aqm: config.aqm,
             held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
@@ -145,8 +155,10 @@ impl<P> Queues<P> {
             users: 0,
             bytes: Bytes::ZERO,
             codel: Codel::default(),
+            credit: Credit::FULL,
             last_held: Instant::ZERO,
             in_recent: false,
+            in_urgent: false,
         };
         self.nodes[id.index()] = Some(node);
         self.children.insert((share, parent), id);
@@ -162,6 +174,10 @@ impl<P> Queues<P> {
         if self.node(leaf).in_recent {
             self.recent.retain(|&recent| recent != leaf);
         }
+        if self.node(leaf).in_urgent {
+            self.urgent.retain(|&urgent| urgent != leaf);
+            self.tidy_urgent();
+        }
         let mut id = leaf;
         while let Some(parent) = self.hsfq.parent(id).filter(|_| !self.hsfq.has_children(id)) {
             self.hsfq.remove(id);
@@ -176,6 +192,7 @@ impl<P> Queues<P> {
         let taken = self.hsfq.take(leaf, |held| held.flow == id);
         let node = self.node(leaf);
         node.bytes = node.bytes - taken.iter().map(|held| held.ip_len).sum();
+        self.tidy_urgent();
         taken
     }
 
@@ -187,7 +204,59 @@ impl<P> Queues<P> {
         if !core::mem::replace(&mut node.in_recent, true) {
             self.recent.push(leaf);
         }
+        let was_empty = self.hsfq.queue(leaf).is_empty();
         self.hsfq.enqueue(leaf, held);
+        if was_empty && self.sparse_first {
+            self.consider_urgent(leaf, now);
+        }
+    }
+
+    /// A queue that was empty holds something: it goes before its turn if it has used little.
+    fn consider_urgent(&mut self, leaf: NodeId, now: Instant) {
+        let in_use = self.recent.len();
+        let node = self.node(leaf);
+        node.credit.refill(now, in_use);
+        if node.credit.is_left() && !core::mem::replace(&mut node.in_urgent, true) {
+            self.urgent.push_back(leaf);
+            self.tidy_urgent();
+        }
+    }
+
+    /// Sees to it that the first of the urgent queues may be served ahead.
+    fn tidy_urgent(&mut self) {
+        while let Some(&leaf) = self.urgent.front()
+            && !self.may_go_ahead(leaf)
+        {
+            self.urgent.pop_front();
+            self.node(leaf).in_urgent = false;
+        }
+    }
+
+    fn may_go_ahead(&self, leaf: NodeId) -> bool {
+        let Some(node) = &self.nodes[leaf.index()] else { return false };
+        node.credit.is_left() && !self.hsfq.queue(leaf).is_empty() && !self.is_far_ahead(leaf, node.mixture)
+    }
+
+    /// Something above a queue, whose station has this C_i, is too far ahead of its turns.
+    fn is_far_ahead(&self, leaf: NodeId, capacity: BitRate) -> bool {
+        let mut at = self.hsfq.parent(leaf);
+        while let Some(id) = at.filter(|&id| id != NodeId::ROOT) {
+            let of_station = matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
+            let most = if of_station { LEAD } else { LEAD_ABOVE };
+            if capacity.time_for_bits(self.hsfq.lead(id)) > most {
+                return true;
+            }
+            at = self.hsfq.parent(id);
+        }
+        false
+    }
+
+    /// The queue whose head goes next, and whether that is before its turn.
+    fn next(&self) -> Option<(NodeId, bool)> {
+        match self.urgent.front() {
+            Some(&leaf) => Some((leaf, true)),
+            None => self.hsfq.peek().map(|(leaf, _)| (leaf, false)),
+        }
     }
 
     /// Whether this packet can be held. Takes at most one packet out to that end; ask again then.
@@ -211,19 +280,21 @@ impl<P> Queues<P> {
         Room::Made(head, DropReason::AckSuperseded)
     }
 
-    /// The head whose turn it is.
+    /// The head that goes next.
     pub(crate) fn peek(&self) -> Option<&Held<P>> {
-        self.hsfq.peek().map(|(_, head)| head)
+        let (leaf, _) = self.next()?;
+        self.hsfq.queue(leaf).front()
     }
 
-    /// The head whose turn it is, and whether its sender is to be told that its queue is a standing one. To be asked once
+    /// The head that goes next, and whether its sender is to be told that its queue is a standing one. To be asked once
     /// for each head. `data_packets` tells for how many packets of DATA a queue stands.
     pub(crate) fn judge(
         &mut self,
         now: Instant,
         data_packets: impl FnOnce(&Held<P>, usize) -> usize,
     ) -> Option<(&Held<P>, Verdict)> {
-        let (leaf, head) = self.hsfq.peek()?;
+        let (leaf, _) = self.next()?;
+        let head = self.hsfq.queue(leaf).front()?;
         let Some(aqm) = &self.aqm else { return Some((head, Verdict::Serve)) };
         let short = data_packets(head, self.hsfq.queue(leaf).len()) <= SHORT;
         let node = self.nodes[leaf.index()].as_mut().expect("a node of the tree is known here");
@@ -231,9 +302,9 @@ impl<P> Queues<P> {
         Some((head, verdict))
     }
 
-    /// Takes the head whose turn it is out, unserved.
+    /// Takes the head that goes next out, unserved.
     pub(crate) fn drop_next(&mut self) -> Option<Held<P>> {
-        let (leaf, _) = self.hsfq.peek()?;
+        let (leaf, _) = self.next()?;
         self.drop_head(leaf)
     }
 
@@ -241,17 +312,33 @@ impl<P> Queues<P> {
         let head = self.hsfq.drop_head(leaf)?;
         let node = self.node(leaf);
         node.bytes = node.bytes - head.ip_len;
+        self.tidy_urgent();
         Some(head)
     }
 
-    /// Takes the packet whose turn it is; `service` tells what it is served as.
+    /// Takes the packet that goes next; `service` tells what it is served as.
     pub(crate) fn pop(&mut self, now: Instant, service: impl FnOnce(&Held<P>) -> Service) -> Option<Held<P>> {
         let mut served = None;
-        let (leaf, held) = self.hsfq.dequeue(|held| served.insert(service(held)).bits)?;
+        let bits = |held: &Held<P>| served.insert(service(held)).bits;
+        let held = match self.next()? {
+            (leaf, true) => self.hsfq.dequeue_ahead(leaf, bits).map(|held| (leaf, held)),
+            (_, false) => self.hsfq.dequeue(bits),
+        };
+        let (leaf, held) = held?;
+        let in_use = self.recent.len();
         let node = self.node(leaf);
-        served.into_iter().for_each(|service| node.note_service(service));
         node.bytes = node.bytes - held.ip_len;
         node.last_held = now;
+        if let Some(service) = served {
+            node.note_service(service);
+            node.credit.refill(now, in_use);
+            node.credit.spend(service.capacity.time_for_bits(service.bits));
+        }
+        // The others that are urgent come in between.
+        if self.urgent.front() == Some(&leaf) {
+            self.urgent.rotate_left(1);
+        }
+        self.tidy_urgent();
         Some(held)
     }
 

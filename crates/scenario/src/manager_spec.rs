@@ -92,6 +92,10 @@ pub struct ManagerSpec {
     /// CoDel: for so long packets may wait longer before their sender is told. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_interval: Option<Written<Span>>,
+    /// Connections that use little of the medium (a page request, a call) go before their turn; they are charged for it, so
+    /// that shares over time stay what they are. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sparse_first: Option<Written<bool>>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -268,6 +272,7 @@ impl ManagerSpec {
             "room for a packet of 1500 bytes at least",
         );
         let aqm = self.aqm(problems);
+        let sparse_first = self.sparse_first.get_or(true, problems);
         let slack_limit = Span::from_millis(100);
         let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
         let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
@@ -293,6 +298,7 @@ impl ManagerSpec {
             default_rate: default_rate?,
             queue_limit: queue_limit?,
             aqm: aqm?,
+            sparse_first: sparse_first?,
             // Whoever has a memory for packets sets it by that.
             held_limit: None,
             pacing_slack: pacing_slack?,

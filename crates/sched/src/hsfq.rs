@@ -108,6 +108,27 @@ impl<T> Hsfq<T> {
         Some((leaf, head))
     }
 
+    /// Takes the head of a queue into service whose turn it need not be. What it takes is charged as in its turn, to it and
+    /// to all above it, so that shares over time stay what they are: the turns that follow come later.
+    pub fn dequeue_ahead(&mut self, leaf: NodeId, length: impl FnOnce(&T) -> u64) -> Option<T> {
+        let queue = &mut self.queues[leaf.index()];
+        let head = queue.pop_front()?;
+        let more = !queue.is_empty();
+        self.len -= 1;
+        self.tags.serve_ahead(leaf, length(&head), more);
+        Some(head)
+    }
+
+    /// Charges a node, and none above it, for a length that it was not served for: its next turn comes later by that.
+    pub fn charge(&mut self, node: NodeId, length: u64) {
+        self.tags.charge(node, length);
+    }
+
+    /// How much more a node was served or charged than its turns until now would have given it, as a length.
+    pub fn lead(&self, node: NodeId) -> u64 {
+        self.tags.lead(node)
+    }
+
     /// The item last dequeued has left the server, and none follows it now. [`Self::dequeue`] implies it.
     pub fn end_service(&mut self) {
         self.tags.end_service();

@@ -172,7 +172,7 @@ impl Tags {
             self.make_unready(id);
             let node = self.node_mut(id);
             let (parent, start) = (node.parent, node.start);
-            let finish = start + (u128::from(length) << FRACTION_BITS) / u128::from(node.weight);
+            let finish = start + normalised(length, node.weight);
             node.finish = finish;
             if more {
                 // F >= V, so that the next head's start tag is F.
@@ -184,6 +184,55 @@ impl Tags {
             more = !server.ready.is_empty();
             id = parent;
         }
+    }
+
+    /// Begins the service of `length` from `leaf` though it is not its turn. It and all above it pay by later turns; the
+    /// virtual times stay, since nobody else's turn has come.
+    pub(crate) fn serve_ahead(&mut self, leaf: NodeId, length: u64, more: bool) {
+        self.end_service();
+        self.in_service = Some(self.node(leaf).parent);
+        let (mut id, mut more) = (leaf, more);
+        while id != NodeId::ROOT {
+            self.make_unready(id);
+            let node = self.node_mut(id);
+            let (parent, finish) = (node.parent, node.start + normalised(length, node.weight));
+            node.finish = finish;
+            if more {
+                self.make_ready(id, finish);
+            }
+            let server = self.node_mut(parent);
+            server.largest_finish = server.largest_finish.max(finish);
+            more = !server.ready.is_empty();
+            id = parent;
+        }
+    }
+
+    /// Charges a node, and none above it, for `length` that it was not served for.
+    pub(crate) fn charge(&mut self, id: NodeId, length: u64) {
+        let node = self.node(id);
+        let (parent, cost, backlogged) = (node.parent, normalised(length, node.weight), node.backlogged);
+        if id == NodeId::ROOT {
+            return;
+        }
+        let begins = self.node(id).finish.max(self.node(parent).virtual_time);
+        if backlogged {
+            let start = self.node(id).start + cost;
+            self.make_unready(id);
+            self.make_ready(id, start);
+        } else {
+            self.node_mut(id).finish = begins + cost;
+            let server = self.node_mut(parent);
+            server.largest_finish = server.largest_finish.max(begins + cost);
+        }
+    }
+
+    /// By how much length a node is ahead of its turn.
+    pub(crate) fn lead(&self, id: NodeId) -> u64 {
+        let node = self.node(id);
+        let tag = if node.backlogged { node.start } else { node.finish };
+        let ahead = tag.saturating_sub(self.node(node.parent).virtual_time);
+        let length = (ahead >> (FRACTION_BITS / 2)).saturating_mul(u128::from(node.weight)) >> (FRACTION_BITS / 2);
+        u64::try_from(length).unwrap_or(u64::MAX)
     }
 
     /// What was served last has left the server.
@@ -225,4 +274,9 @@ impl Tags {
     fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.index()]
     }
+}
+
+/// l / phi as a tag.
+fn normalised(length: u64, weight: u64) -> Tag {
+    (u128::from(length) << FRACTION_BITS) / u128::from(weight)
 }

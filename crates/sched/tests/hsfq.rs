@@ -109,6 +109,50 @@ fn a_served_node_can_vanish_while_in_service() {
     assert_eq!(serve_all(&mut hsfq, 2), [(1, 0, 10)]);
 }
 
+#[test]
+fn what_is_served_ahead_is_paid_by_later_turns() {
+    // Two stations of equal weight with a bulk queue each; the first has a second queue that is served ahead at each tenth
+    // packet. Shares of the stations stay what they are.
+    let mut hsfq = Hsfq::new();
+    let stations = [hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1)];
+    let bulk = stations.map(|station| hsfq.add(station, 1));
+    let sparse = hsfq.add(stations[0], 1);
+    backlog(&mut hsfq, bulk[0], 0, 2000, 1000);
+    backlog(&mut hsfq, bulk[1], 1, 2000, 1000);
+    let mut served = Vec::new();
+    for k in 0..200 {
+        hsfq.enqueue(sparse, (2, k, 1000));
+        served.extend(hsfq.dequeue_ahead(sparse, |item| item.2));
+        assert!(hsfq.lead(stations[0]) >= 1000 && hsfq.lead(stations[0]) <= 2000, "{}", hsfq.lead(stations[0]));
+        served.extend(serve_all(&mut hsfq, 9));
+    }
+    let of_first = work(&served, 0) + work(&served, 2);
+    assert_eq!(work(&served, 2), 200_000);
+    assert!(of_first.abs_diff(work(&served, 1)) <= 2000, "{of_first} against {}", work(&served, 1));
+}
+
+#[test]
+fn a_charge_costs_turns_of_the_node_and_of_none_above() {
+    let mut hsfq = Hsfq::new();
+    let (x, y) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
+    let leaves = [hsfq.add(x, 1), hsfq.add(x, 1), hsfq.add(y, 1)];
+    for (queue, leaf) in leaves.into_iter().enumerate() {
+        backlog(&mut hsfq, leaf, queue, 500, 100);
+    }
+    hsfq.charge(leaves[0], 10_000);
+    let served = serve_all(&mut hsfq, 600);
+    let work = [0, 1, 2].map(|queue| work(&served, queue));
+    assert_eq!(work[0] + work[1], work[2], "the subtree is not charged");
+    assert!((9_900..=10_100).contains(&(work[1] - work[0])), "{work:?}");
+    // An idle node is charged as well, from now on and not for the past.
+    let z = hsfq.add(NodeId::ROOT, 1);
+    hsfq.charge(z, 5_000);
+    backlog(&mut hsfq, z, 3, 200, 100);
+    let served = serve_all(&mut hsfq, 98);
+    assert_eq!(served.iter().filter(|item| item.0 == 3).count(), 0);
+    assert!(serve_all(&mut hsfq, 20).iter().any(|item| item.0 == 3));
+}
+
 /// Largest spread of `W_i/phi_i - W_j/phi_j` within stretches during which both queues are backlogged, against the
 /// bound of theorem 1. Everything is multiplied by both weights to stay in integers.
 struct FairnessWatch {

@@ -1,0 +1,99 @@
+//! Who may go before its turn: queues that use little.
+//!
+//! A page request, a call or the answer of a name server is one packet now and then. In its turn it would wait for a
+//! round of all stations, and in its station for the bulk transfer that shares it. So a queue that was empty, and has used
+//! less of the medium lately than its credit, is served at once (the "new flows" of FQ-CoDel, RFC 8290, 4.2; here by
+//! medium time and across stations).
+//!
+//! It is no gift: what is served ahead is charged like all else, to the connection, its station and all above it, whose
+//! next turns come later by that. Nobody gets more over time than its share, however many connections it opens, since a
+//! station that is ahead of its turns by [`LEAD`] waits for them. What changes is the order within some tens of
+//! milliseconds.
+//!
+//! What is not here: the queues, the tags (see `queues`, `evenair_sched`).
+
+use evenair_units::{Instant, Span};
+
+/// The medium time that a connection which was idle may use before it counts as bulk: ten packets of full size at 11 Mb/s,
+/// the usual initial window (RFC 6928).
+const BURST: Span = Span::from_millis(20);
+/// Credit comes back at half of an equal share of the queues in use, and at most at this part of all time: who uses less
+/// is sparse, and bulk transfers are not, even where their queues run empty now and then.
+const MOST_PART: u64 = 8;
+
+/// By how much of its own medium time a station may be ahead of its turns, and by how much a direction or class.
+pub(crate) const LEAD: Span = Span::from_millis(20);
+pub(crate) const LEAD_ABOVE: Span = Span::from_millis(60);
+
+/// What a queue has used of the medium lately.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credit {
+    used: Span,
+    at: Instant,
+}
+
+impl Credit {
+    /// All of it: a queue that has used nothing yet.
+    pub(crate) const FULL: Self = Self { used: Span::ZERO, at: Instant::ZERO };
+
+    /// Reckons with the time until now, in which so many queues were in use.
+    pub(crate) fn refill(&mut self, now: Instant, in_use: usize) {
+        let part = MOST_PART.max(2 * in_use as u64);
+        self.used = self.used.saturating_sub(now.saturating_since(self.at) / part);
+        self.at = self.at.max(now);
+    }
+
+    /// It was served for so long. It owes a burst at most: a bulk transfer that ends is soon forgotten, and one whose queue
+    /// is empty for a moment is not.
+    pub(crate) fn spend(&mut self, airtime: Span) {
+        self.used = (self.used + airtime).min(BURST * 2);
+    }
+
+    pub(crate) fn is_left(self) -> bool {
+        self.used < BURST
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// Whether a queue that is served 2 ms of the medium in every `period` ms keeps some credit.
+    fn stays_sparse(period: u64, in_use: usize) -> bool {
+        let mut credit = Credit::FULL;
+        (0..1_000).all(|k| {
+            credit.refill(at(k * period), in_use);
+            let is_sparse = credit.is_left();
+            credit.spend(Span::from_millis(2));
+            is_sparse
+        })
+    }
+
+    #[test]
+    fn who_uses_less_than_half_of_a_share_is_sparse_and_who_uses_more_is_not() {
+        assert!(stays_sparse(16, 1) && !stays_sparse(14, 1));
+        assert!(stays_sparse(40, 10) && !stays_sparse(38, 10));
+    }
+
+    #[test]
+    fn a_burst_is_sparse_and_a_pause_makes_it_so_again() {
+        let mut credit = Credit::FULL;
+        let burst = |credit: &mut Credit| {
+            let mut packets = 0;
+            while credit.is_left() {
+                credit.spend(Span::from_millis(2));
+                packets += 1;
+            }
+            packets
+        };
+        assert_eq!(burst(&mut credit), 10);
+        credit.refill(at(100), 1);
+        assert_eq!(burst(&mut credit), 7, "12.5 ms have come back");
+        credit.refill(at(10_000), 1);
+        assert_eq!(burst(&mut credit), 10, "no more than a burst however long the pause");
+    }
+}
