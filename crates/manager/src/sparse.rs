@@ -22,8 +22,8 @@ const BURST: Span = Span::from_millis(20);
 const MOST_PART: u64 = 8;
 
 /// By how much of its own medium time a station may be ahead of its turns, and by how much a direction or class.
-pub(crate) const LEAD: Span = Span::from_millis(20);
-pub(crate) const LEAD_ABOVE: Span = Span::from_millis(60);
+pub(crate) const LEAD: Span = Span::from_millis(30);
+pub(crate) const LEAD_ABOVE: Span = Span::from_millis(100);
 
 /// What a queue has used of the medium lately.
 #[derive(Clone, Copy, Debug)]
