@@ -3,8 +3,9 @@
 //! - DATA of a download are answered by the ACK that covers them, or tells of their arrival behind a hole (RFC 2018).
 //! - An ACK of an upload is answered by the first packet that echoes its timestamp (RFC 7323, 3): it was sent after the
 //!   ACK had arrived, whatever made the station send it.
-//! - Without timestamps, by the first byte that the sender could not have sent without it. That is known only while the
-//!   upload is held back by its window and not by its application, and so asked only while more ACKs of it are held.
+//! - An ACK of an upload without timestamps is answered by nothing. More DATA may be its doing, or that of any ACK before
+//!   it that is still in the access point, or a window that grows; taken for answers, they let the access point's queue
+//!   run full in one of six runs. What crosses tells only how fast the medium is (see `crossing`).
 //!
 //! What is not here: anything but TCP; retransmissions, whose answers may be those of the original (Karn and Partridge,
 //! 1987).
@@ -27,15 +28,11 @@ pub(crate) struct Answers {
     acks: VecDeque<(u32, Mark)>,
     /// By the timestamp of an ACK.
     echoes: VecDeque<(u32, Mark)>,
-    /// By the sequence number up to which the sender could send before.
-    bytes: VecDeque<(u32, Mark)>,
     /// The furthest DATA asked for, the furthest timestamp, acknowledgments each way.
     furthest: Option<u32>,
     stamped: Option<u32>,
     acked_by_wire: Option<u32>,
     acked_by_wlan: Option<u32>,
-    /// Sequence number up to which the station may have sent, by what was released to it, and up to which it has.
-    allowed: Option<u32>,
 }
 
 impl Answers {
@@ -49,7 +46,7 @@ impl Answers {
     }
 
     /// A packet was released.
-    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, held: bool, mark: Mark) {
+    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, mark: Mark) {
         self.restart_on_syn(tcp);
         if self.is_new_data(tcp) {
             self.furthest = Some(tcp.seq_end());
@@ -61,13 +58,6 @@ impl Answers {
         {
             self.stamped = Some(stamps.value);
             push(&mut self.echoes, stamps.value.wrapping_sub(1), mark);
-        }
-        if let (Some(allowed), true) = (self.allowed, self.newly_covers(tcp)) {
-            if held && echoed.is_none() {
-                push(&mut self.bytes, allowed, mark);
-            }
-            let covered = self.acked_by_wire.map_or(0, |acked| tcp.ack.wrapping_sub(acked));
-            self.allowed = Some(allowed.wrapping_add(covered));
         }
         if tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_none_or(|acked| after(tcp.ack, acked)) {
             self.acked_by_wire = Some(tcp.ack);
@@ -89,11 +79,6 @@ impl Answers {
         }
         if let Some(stamps) = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)) {
             newest = newest.max(pop(&mut self.echoes, |value| after(stamps.echo, value)));
-        }
-        let end = tcp.seq_end();
-        newest = newest.max(pop(&mut self.bytes, |allowed| after(end, allowed)));
-        if self.allowed.is_none_or(|allowed| after(end, allowed)) {
-            self.allowed = Some(end);
         }
         newest
     }
@@ -117,10 +102,8 @@ impl Answers {
 
     /// It can be told from what the station sends that it has arrived.
     fn tells(&self, tcp: &TcpMeta, held: bool) -> bool {
-        match tcp.timestamps {
-            Some(stamps) => held && self.stamped.is_none_or(|stamped| after(stamps.value, stamped)),
-            None => held && self.allowed.is_some(),
-        }
+        let is_new = |value| self.stamped.is_none_or(|stamped| after(value, stamped));
+        held && tcp.timestamps.is_some_and(|stamps| is_new(stamps.value))
     }
 }
 
@@ -150,11 +133,11 @@ mod tests {
     }
 
     /// Releases these packets, and gives their marks.
-    fn release(answers: &mut Answers, held: bool, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
+    fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
         let mut standing = Standing::new(Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
             let mark = standing.release(Instant::ZERO, Span::from_millis(1), true);
-            answers.note_release(tcp, held, mark);
+            answers.note_release(tcp, mark);
             mark
         };
         packets.iter().map(&mut note).collect()
@@ -164,7 +147,7 @@ mod tests {
     fn an_ack_answers_the_data_that_it_covers() {
         let mut answers = Answers::default();
         let data: alloc::vec::Vec<_> = (0..4).map(|k| segment(1 + k * 100, 1, 100)).collect();
-        let marks = release(&mut answers, true, &data);
+        let marks = release(&mut answers, &data);
         assert_eq!(answers.note_arrival(&segment(1, 1, 0)), None);
         assert_eq!(answers.note_arrival(&segment(1, 250, 0)), Some(marks[1]));
         let missing = TcpMeta { sack: true, ..segment(1, 250, 0) };
@@ -178,7 +161,7 @@ mod tests {
         let data = |k: u32| segment(1 + k * 100, 1, 100);
         assert!(!answers.is_due(&data(0), true, 2_000));
         assert!(answers.is_due(&data(0), true, 1_000));
-        release(&mut answers, true, &[data(0)]);
+        release(&mut answers, &[data(0)]);
         assert!(answers.is_due(&data(1), true, 2_000));
         assert!(!answers.is_due(&data(1), true, 8_000), "a receiver that joins segments");
     }
@@ -187,7 +170,7 @@ mod tests {
     fn the_echo_of_a_timestamp_answers_the_ack_that_bore_it() {
         let mut answers = Answers::default();
         let acks: alloc::vec::Vec<_> = (0..3).map(|k| stamped(50 + k / 2, 0, segment(1, 1 + k * 200, 0))).collect();
-        let marks = release(&mut answers, true, &acks);
+        let marks = release(&mut answers, &acks);
         assert_eq!(answers.note_arrival(&stamped(9, 49, segment(1, 1, 100))), None);
         assert_eq!(
             answers.note_arrival(&stamped(9, 50, segment(101, 1, 100))),
@@ -199,30 +182,16 @@ mod tests {
     }
 
     #[test]
-    fn what_acks_with_timestamps_allow_is_no_answer_to_what_follows_them() {
+    fn without_timestamps_data_are_no_answer() {
         let mut answers = Answers::default();
-        (0..3).for_each(|k| _ = answers.note_arrival(&stamped(9, 1, segment(1 + k * 100, 1, 100))));
-        release(&mut answers, true, &[stamped(10, 9, segment(1, 1, 0))]);
-        // The ACK lets the station send up to 601, and the DATA behind it, which covers more, up to 701.
-        let packets = [stamped(11, 9, segment(1, 301, 0)), stamped(12, 9, segment(1, 401, 50))];
-        let marks = release(&mut answers, true, &packets);
-        assert_eq!(answers.note_arrival(&stamped(9, 11, segment(301, 1, 100))), Some(marks[0]));
-        assert_eq!(answers.note_arrival(&stamped(9, 11, segment(401, 1, 200))), None, "the ACK has allowed these");
-        assert_eq!(answers.note_arrival(&stamped(9, 11, segment(601, 1, 100))), Some(marks[1]));
-    }
-
-    #[test]
-    fn an_application_that_sends_when_it_likes_answers_nothing_without_timestamps() {
-        let mut answers = Answers::default();
-        // 300 bytes outstanding, the window is full.
         (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100)));
-        let first = segment(1, 1, 0);
-        release(&mut answers, true, &[first]);
-        let marks = release(&mut answers, true, &[segment(1, 101, 0), segment(1, 301, 0)]);
-        assert_eq!(answers.note_arrival(&segment(301, 1, 100)), Some(marks[0]));
-        assert_eq!(answers.note_arrival(&segment(401, 1, 100)), Some(marks[1]));
-        // No more of its ACKs are held: then it is not its window that it waits for.
-        release(&mut answers, false, &[segment(1, 401, 0)]);
-        assert_eq!(answers.note_arrival(&segment(501, 1, 100)), None);
+        release(&mut answers, &[segment(1, 1, 0)]);
+        assert!(!answers.is_due(&segment(1, 101, 0), true, 2_000));
+        release(&mut answers, &[segment(1, 101, 0), segment(1, 301, 0)]);
+        assert_eq!(answers.note_arrival(&segment(301, 1, 100)), None);
+        let both = segment(1, 301, 100);
+        assert!(answers.is_due(&both, true, 1_000), "the DATA are acknowledged");
+        let marks = release(&mut answers, &[both]);
+        assert_eq!(answers.note_arrival(&segment(401, 101, 100)), Some(marks[0]));
     }
 }

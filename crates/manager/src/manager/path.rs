@@ -258,7 +258,7 @@ impl<P> Manager<P> {
         let more = flow.held > 0;
         let asks = flow.answers.is_due(&held.tcp, more, flow.tcp.download_ratio_milli());
         let mark = self.standing.release(now, self.medium.airtime(load, rate), asks);
-        flow.answers.note_release(&held.tcp, more, mark);
+        flow.answers.note_release(&held.tcp, mark);
     }
 
     /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
