@@ -14,9 +14,10 @@ pub(crate) struct Packets {
     pub(crate) ip_len: Bytes,
 }
 
-/// Everything that crosses the WLAN because of one packet: itself, what it elicits, what it releases.
+/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before without
+/// having been charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Load(pub(crate) [Packets; 3]);
+pub(crate) struct Load(pub(crate) [Packets; 4]);
 
 /// The medium as the formulas see it.
 #[derive(Clone, Debug)]
@@ -32,6 +33,17 @@ impl Packets {
 }
 
 impl Load {
+    /// A packet that causes no others.
+    pub(crate) fn alone(packet: Packets) -> Self {
+        Self([packet, Packets::default(), Packets::default(), Packets::default()])
+    }
+
+    /// What is still to cross.
+    pub(crate) fn to_come(&self) -> Self {
+        let [own, elicited, released, _] = self.0;
+        Self([own, elicited, released, Packets::default()])
+    }
+
     /// The virtual length in bits.
     pub(crate) fn bits(&self) -> u64 {
         self.0.iter().map(|p| p.milli * p.ip_len.bits()).sum::<u64>() / 1_000
@@ -75,7 +87,7 @@ mod tests {
     fn a_full_size_load_takes_its_virtual_length_over_c_i() {
         let medium = Medium::new(adwiser_80211b(), TcpShape::ADWISER.rts_threshold);
         let data = Packets::one(Bytes(1500));
-        let load = Load([data, Packets { milli: 500, ip_len: Bytes(52) }, Packets::default()]);
+        let load = Load([data, Packets { milli: 500, ip_len: Bytes(52) }, Packets::default(), Packets::default()]);
         assert_eq!(load.bits(), 12_208);
         for &rate in adwiser_80211b().standard().rates() {
             let exact = medium.capacity(rate).time_for_bits(load.bits()).as_nanos();

@@ -136,14 +136,16 @@ impl Tcp {
         };
         // What is not charged must not count as charged: what has arrived of it is growth.
         let charged = sent_for_it.min(MAX_RELEASED_MILLI * self.wlan.segment() / 1_000);
-        let released = self.wlan.packets(charged + self.growth.take(charged));
+        let released = self.wlan.packets(charged);
+        let with_growth = self.wlan.packets(charged + self.growth.take(charged));
+        let growth = Packets { milli: with_growth.milli - released.milli, ip_len: released.ip_len };
         let opens_or_closes = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
         let ack_milli = match tcp.payload {
             _ if opens_or_closes => 1_000,
             Bytes(0) => 0,
             Bytes(_) => own.milli * 1_000 / u64::from(self.wlan.ratio_milli()),
         };
-        Load([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released])
+        Load([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released, growth])
     }
 
     /// A packet came from the WLAN: what has thereby been seen to cross.
@@ -151,7 +153,7 @@ impl Tcp {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wlan, &self.wire, tcp, ip_len);
         self.growth.note_arrival(tcp.payload.0);
-        Load([own, self.wire.packets(covered.bytes()), Packets::default()])
+        Load([own, self.wire.packets(covered.bytes()), Packets::default(), Packets::default()])
     }
 
     /// Whether this segment of the WLAN's end, not noted yet, is new: all of it is behind what was seen so far.
@@ -348,7 +350,8 @@ pub(crate) mod tests {
     }
 
     fn released(tcp: &mut Tcp, meta: &TcpMeta) -> u64 {
-        tcp.note_release(meta, ACK).0[2].milli
+        let load = tcp.note_release(meta, ACK);
+        load.0[2].milli + load.0[3].milli
     }
 
     #[test]

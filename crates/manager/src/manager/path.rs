@@ -147,7 +147,7 @@ impl<P> Manager<P> {
         if !mac.is_multicast() {
             let known = self.station(now, mac);
             let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
-            let load = Load([Packets::one(ip_len), Packets::default(), Packets::default()]);
+            let load = Load::alone(Packets::one(ip_len));
             if managed {
                 self.server.bypass(self.rate.wait(&self.medium, &load, rate));
             }
@@ -257,15 +257,14 @@ impl<P> Manager<P> {
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let asks = flow.answers.is_due(&held.tcp, more, flow.tcp.download_ratio_milli());
-        let mark = self.standing.release(now, self.medium.airtime(load, rate), asks);
+        let mark = self.standing.release(now, self.medium.airtime(&load.to_come(), rate), asks);
         flow.answers.note_release(&held.tcp, mark);
     }
 
     /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
     fn note_unanswered(&mut self, tcp: &TcpMeta, load: &Load, rate: PhyRate) {
         if tcp.payload == Bytes::ZERO {
-            let own = Load([load.0[0], Packets::default(), Packets::default()]);
-            self.rate.note_crossed(&self.medium, &own, rate);
+            self.rate.note_crossed(&self.medium, &Load::alone(load.0[0]), rate);
         }
     }
 
