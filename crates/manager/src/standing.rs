@@ -17,7 +17,9 @@
 //! - stations whose rates are unknown: airtimes are believed only in proportion. How long the medium really takes is
 //!   measured by the frontier's progress while the box always had something to send (the *slowness*).
 //!
-//! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. Where answers are
+//! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. An answer that comes
+//! later than that, and is the newest so far, moves it back: time was wrong. Where none has been due for long, what was
+//! learned of the medium's speed is forgotten. Where answers are
 //! due and nothing at all is heard from the WLAN, the signal is lost: the frontier moves at a small part of that, so that
 //! a dead channel is not filled, and one that comes back is found.
 //!
@@ -39,6 +41,8 @@ const BY_TIME_PERCENT: u64 = 90;
 /// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
 const LOST: (Span, u64) = (Span::from_millis(50), 25);
 const DEAD: (Span, u64) = (Span::from_secs(1), 5);
+/// No answer due for so long, and what was learned is no longer believed.
+const UNANSWERED: Span = Span::from_secs(1);
 /// Slowness is counted in parts of this.
 const UNIT: u64 = 1 << 10;
 /// The slowness is measured over at least so long.
@@ -69,14 +73,17 @@ pub(crate) struct Standing {
     /// The newest release to which an answer is due.
     asked: u64,
     frontier: Mark,
-    /// When it was last moved by an answer.
+    /// The newest release that was really answered, whatever time has made of the frontier since.
+    answered: Mark,
+    /// When that was.
     answered_at: Instant,
     /// How far time has moved it since, in believed airtime, and until when that is reckoned.
     by_time: Span,
     reckoned: Instant,
-    /// When the WLAN was last heard, and since when an answer has been due.
+    /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
     heard: Instant,
     due_since: Option<Instant>,
+    due_last: Instant,
     /// Real time for each believed one, in `UNIT`.
     slowness: u64,
     window: Window,
@@ -86,9 +93,9 @@ pub(crate) struct Standing {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     began: Instant,
-    /// Where the frontier was.
+    /// What had been answered.
     from: Span,
-    /// The box had nothing to release at some time, or the frontier was moved by time.
+    /// The box had nothing to release at some time, or waited for a signal.
     void: bool,
 }
 
@@ -100,11 +107,13 @@ impl Standing {
             released_at: now,
             asked: 0,
             frontier: mark,
+            answered: mark,
             answered_at: now,
             by_time: Span::ZERO,
             reckoned: now,
             heard: now,
             due_since: None,
+            due_last: now,
             slowness: UNIT,
             window: Window { began: now, from: Span::ZERO, void: true },
         }
@@ -129,10 +138,12 @@ impl Standing {
     /// A release was answered.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
         self.reckon(now);
-        if mark.number <= self.frontier.number {
+        if mark.number <= self.answered.number {
             return;
         }
-        self.frontier = mark;
+        // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
+        // the access point long ago, one of them would have been answered.
+        (self.answered, self.frontier) = (mark, mark);
         self.by_time = Span::ZERO;
         self.answered_at = now;
         self.due_since = (self.asked > mark.number).then_some(now);
@@ -162,6 +173,17 @@ impl Standing {
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
     }
 
+    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed is
+    /// forgotten bit by bit, toward this one.
+    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64)) {
+        self.reckon(now);
+        if now.saturating_since(self.due_last) >= UNANSWERED {
+            let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
+            let mean = (self.slowness * 3 + usual) / 4;
+            self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
+        }
+    }
+
     /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
     pub(crate) const fn speed(&self) -> (u64, u64) {
         (UNIT, self.slowness)
@@ -177,13 +199,17 @@ impl Standing {
 
     /// Reckons with the time until now.
     pub(crate) fn reckon(&mut self, now: Instant) {
+        if self.asked > self.frontier.number {
+            self.due_last = self.due_last.max(now);
+        }
         if now > self.reckoned && !self.is_empty() {
             self.by_time += self.progress(self.reckoned, now);
+            // Without a signal it is the box that the medium waits for.
+            self.window.void |= self.is_lost(now);
             if self.by_time >= self.newest.released - self.frontier.released {
                 // By the slowest reckoning all has left.
                 self.frontier = self.newest;
                 self.by_time = Span::ZERO;
-                self.window.void = true;
             }
         }
         self.reckoned = self.reckoned.max(now);
@@ -230,14 +256,20 @@ impl Standing {
         [(Instant::ZERO, 0), (patient_until, BY_TIME_PERCENT), (lost, LOST.1), (dead, DEAD.1)]
     }
 
-    /// An answer has moved the frontier: ends a window that is long enough.
+    /// Answers are due, and nothing has been heard for long.
+    fn is_lost(&self, now: Instant) -> bool {
+        let [_, _, (lost, _), _] = self.stages();
+        now >= lost
+    }
+
+    /// An answer has come: ends a window that is long enough.
     fn measure(&mut self, now: Instant) {
         let Window { began, from, void } = self.window;
         let took = now.saturating_since(began);
         if !void && took < WINDOW {
             return;
         }
-        let progress = self.frontier.released.saturating_sub(from);
+        let progress = self.answered.released.saturating_sub(from);
         if !void && progress > Span::ZERO {
             let sample = took.mul_div(UNIT, progress.as_nanos()).as_nanos();
             let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
@@ -245,7 +277,7 @@ impl Standing {
             let mean = (self.slowness * (windows - 1) + sample) / windows;
             self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
         }
-        self.window = Window { began: now, from: self.frontier.released, void: false };
+        self.window = Window { began: now, from: self.answered.released, void: false };
     }
 }
 

@@ -51,6 +51,11 @@ impl Station {
         self.configured.as_ref()?.class
     }
 
+    /// Somebody has said at which rate it is.
+    pub(crate) const fn has_known_rate(&self) -> bool {
+        self.observed.is_some() || self.configured.is_some()
+    }
+
     fn update(&mut self, default_rate: PhyRate, medium: &Medium) {
         self.rate = self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(default_rate);
         self.capacity = medium.capacity(self.rate);

@@ -1,6 +1,6 @@
 //! What a manager does from time to time, and when its configuration changes.
 
-use evenair_units::{BitRate, Instant};
+use evenair_units::{BitRate, Bytes, Instant};
 
 use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
@@ -17,6 +17,7 @@ impl<P> Manager<P> {
             self.rate.measure(now, account.elapsed);
         } else {
             self.rate.tick(now, account);
+            self.standing.forget_speed(now, self.usual_speed());
             self.rate.set_speed(self.standing.speed());
             self.set_capacity(now);
         }
@@ -25,6 +26,20 @@ impl<P> Manager<P> {
         let (queues, stations) = (&mut self.queues, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, stations));
         self.stations.expire(now);
+    }
+
+    /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
+    /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
+    /// station, but does not slow down a fast one.
+    fn usual_speed(&self) -> (u64, u64) {
+        const FULL_SIZE: Bytes = Bytes(1500);
+        let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
+        let usual = airtime(self.config.default_rate);
+        let shortest = self.config.phy.standard().rates().iter().map(|&rate| airtime(rate)).min().unwrap_or(usual);
+        match self.stations.iter().any(|station| station.flows > 0 && !station.has_known_rate()) {
+            true => (usual, shortest),
+            false => (1, 1),
+        }
     }
 
     pub(super) fn update_capacity(&mut self, now: Instant) {

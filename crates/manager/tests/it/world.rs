@@ -2,14 +2,15 @@
 //!
 //! The medium is either one that does exactly what the formulas say, in the order of arrival and without losses, so
 //! that whatever unfairness or waste shows up is the manager's; or DCF. Sources keep a fixed window of full segments in
-//! flight, receivers acknowledge every second segment. The wire takes no time but one fixed delay.
+//! flight, receivers acknowledge every second segment, timestamps are those of RFC 7323. The wire takes no time but one
+//! fixed delay.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Output, StationConfig};
-use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{PhyRate, Standard, adwiser_80211b};
 
@@ -42,6 +43,8 @@ struct Connection {
     acked: u32,
     received: u32,
     acknowledged: u32,
+    /// The latest timestamp that each end has received, the station's first.
+    stamps: [u32; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct World {
     pub ap_queue_peak: usize,
     /// Wakes the manager up to this much too late.
     pub wake_delay: Span,
+    /// Ends use timestamps.
+    pub timestamps: bool,
     ap_queue: usize,
     connections: Vec<Connection>,
     packets: Vec<Option<InFlight>>,
@@ -134,6 +139,7 @@ impl World {
             air,
             ap_queue_peak: 0,
             wake_delay: Span::ZERO,
+            timestamps: true,
             ap_queue: 0,
             connections: vec![Connection::default(); flows],
             packets: Vec::new(),
@@ -296,6 +302,9 @@ impl World {
         let InFlight { flow, meta } = self.packets[packet as usize].take().unwrap();
         let tcp = meta.tcp().unwrap();
         let connection = &mut self.connections[flow];
+        if let Some(stamps) = tcp.timestamps {
+            connection.stamps[usize::from(meta.ingress == Port::Wlan)] = stamps.value;
+        }
         if tcp.payload.0 > 0 {
             connection.received += 1;
             if connection.received - connection.acknowledged >= 2 {
@@ -312,7 +321,13 @@ impl World {
 
     fn meta(&self, flow: usize, ingress: Port, seq: u32, ack: u32, payload: u64) -> PacketMeta {
         let station = self.sources[flow].station;
-        packet(ingress, station, flow as u16, TcpFlags::ACK, (seq, ack), payload)
+        let mut meta = packet(ingress, station, flow as u16, TcpFlags::ACK, (seq, ack), payload);
+        if let (true, Some(IpMeta { transport: Transport::Tcp(tcp), .. })) = (self.timestamps, &mut meta.ip) {
+            let value = 1 + (self.now.as_nanos() / 1_000_000) as u32;
+            let echo = self.connections[flow].stamps[usize::from(ingress == Port::Wire)];
+            tcp.timestamps = Some(Timestamps { value, echo });
+        }
+        meta
     }
 }
 
