@@ -39,7 +39,7 @@ impl Load {
     }
 
     /// What is still to cross.
-    pub(crate) fn to_come(&self) -> Self {
+    pub(crate) fn outstanding(&self) -> Self {
         let [own, elicited, released, _] = self.0;
         Self([own, elicited, released, Packets::default()])
     }

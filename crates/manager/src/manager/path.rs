@@ -257,7 +257,7 @@ impl<P> Manager<P> {
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let asks = flow.answers.is_due(&held.tcp, more, flow.tcp.download_ratio_milli());
-        let mark = self.standing.release(now, self.medium.airtime(&load.to_come(), rate), asks);
+        let mark = self.standing.release(now, self.medium.airtime(&load.outstanding(), rate), asks);
         flow.answers.note_release(&held.tcp, mark);
     }
 
