@@ -206,6 +206,10 @@ impl Engine {
                 self.refused = Some(format!("the manager does not take this observation: {observation:?}"));
             }
             Event::StationLearned(mac) => info!("station {mac} seen at {}", now.saturating_since(self.started)),
+            Event::StationOverShare { mac, over: true } => {
+                warn!("station {mac} takes more than its share of the medium, and cannot be held back");
+            }
+            Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
             Event::RateChanged { .. } => {}
         }
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use evenair_packet::{Edits, FlowKey, MacAddr, Port};
-use evenair_units::{BitRate, Bytes};
+use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::PhyRate;
 
 use crate::{ClassId, Config, ConfigError};
@@ -87,6 +87,14 @@ pub enum Event {
     ObservationRefused(Observation),
     /// A station was seen that nobody had announced.
     StationLearned(MacAddr),
+    /// A station has begun (`true`) or ceased to take more than its share of the medium by sending what nobody on the wire
+    /// can hold back: a flood without acknowledgments. Its other traffic pays for it.
+    StationOverShare {
+        /// The station.
+        mac: MacAddr,
+        /// It has begun.
+        over: bool,
+    },
     /// The controller has set another service rate, or C* has changed.
     RateChanged {
         /// C.
@@ -101,7 +109,7 @@ pub enum Event {
 pub enum Mode {
     /// Packets pass straight through; connections are watched.
     Bypassed,
-    /// TCP packets toward the WLAN are held and released in turn.
+    /// Packets toward the WLAN are held and released in turn.
     Inserted,
     /// As inserted, until the queues are empty.
     Draining,
@@ -136,11 +144,11 @@ pub struct Report {
     pub service_rate: BitRate,
     /// Capacity C* of the stations active lately, by the formula.
     pub capacity: BitRate,
-    /// IP-level bits of TCP seen to cross the WLAN per second, in the last interval of the controller.
+    /// IP-level bits of flows seen to cross the WLAN per second, in the last interval of the controller.
     pub throughput: BitRate,
     /// Stations, by MAC address.
     pub stations: Vec<StationReport>,
-    /// TCP connections, by key.
+    /// Flows, by key.
     pub flows: Vec<FlowReport>,
     /// Queues that hold packets.
     pub queues: Vec<QueueReport>,
@@ -161,9 +169,13 @@ pub struct StationReport {
     pub weight: u32,
     /// It was learned from traffic, not configured.
     pub learned: bool,
+    /// Medium time that is believed to have been used to and from it since it was learned.
+    pub airtime: Span,
+    /// It takes more than its share of the medium, by sending what nobody on the wire can hold back.
+    pub over_share: bool,
 }
 
-/// One TCP connection. One between two stations that a router on the wired side joins is there twice, once for each of
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations that a router on the wired side joins is there twice, once for each of
 /// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
@@ -175,7 +187,8 @@ pub struct FlowReport {
     pub station: MacAddr,
     /// Which way its data travel.
     pub direction: Direction,
-    /// Segments that one ACK of the receiver of its data covers, d, in thousandths.
+    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; of another protocol than TCP, packets of
+    /// an upload for each packet that answers.
     pub d_milli: u32,
     /// IP-level bytes released toward the WLAN.
     pub released: Bytes,
@@ -225,8 +238,13 @@ pub struct Counters {
     pub held: u64,
     /// Packets, among the released, that were held before.
     pub queued: u64,
-    /// TCP packets that were not tracked because the table of connections was full of held ones.
+    /// IP packets that were not tracked because the table of flows was full of held ones.
     pub untracked: u64,
+    /// Packets, among the released, that keep the network together (ARP, neighbour discovery, DHCP, 802.1X, spanning
+    /// tree, group membership): they are never held.
+    pub control: u64,
+    /// Packets to groups that are not of that kind: never held, and charged at the lowest basic rate.
+    pub groups: u64,
 }
 
 impl Counters {

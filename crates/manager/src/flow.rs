@@ -1,4 +1,4 @@
-//! TCP connections: their table, and which way their data travel.
+//! Flows, of TCP and of all else: their table, and which way their data travel.
 //!
 //! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and it
 //! needs no secret. Connections are remembered in the order of use; the longest unused goes first. One that has packets
@@ -13,6 +13,8 @@ use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::Direction;
 use crate::answers::Answers;
+use crate::cost::{Load, Packets};
+use crate::datagrams::Uplink;
 use crate::station::StationId;
 use crate::tcp::Tcp;
 
@@ -43,8 +45,11 @@ pub(crate) struct Flow {
     pub(crate) direction: Direction,
     /// The direction that its packets speak for.
     pub(crate) leaning: Direction,
+    /// Of TCP.
     pub(crate) tcp: Tcp,
     pub(crate) answers: Answers,
+    /// Of all else.
+    pub(crate) uplink: Uplink,
     /// Its queue.
     pub(crate) leaf: Option<NodeId>,
     /// Packets held.
@@ -77,9 +82,10 @@ struct Slot {
 }
 
 impl Flow {
-    /// A connection whose first seen packet is `tcp`.
-    pub(crate) fn new(key: Key, station: StationId, ingress: Port, tcp: &TcpMeta) -> Self {
-        let guess = first_guess(ingress, tcp);
+    /// A flow whose first seen packet, if it is one of TCP, is `tcp`.
+    pub(crate) fn new(key: Key, station: StationId, ingress: Port, tcp: Option<&TcpMeta>) -> Self {
+        // Stations ask, and servers answer with more.
+        let guess = tcp.map_or(Direction::Down, |tcp| first_guess(ingress, tcp));
         Self {
             key,
             station,
@@ -87,6 +93,7 @@ impl Flow {
             leaning: guess,
             tcp: Tcp::default(),
             answers: Answers::default(),
+            uplink: Uplink::default(),
             leaf: None,
             held: 0,
             released: Bytes::ZERO,
@@ -99,15 +106,16 @@ impl Flow {
     }
 
     /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection.
-    pub(crate) fn note_packet(&mut self, ingress: Port, tcp: &TcpMeta) {
-        if tcp.begins() {
+    pub(crate) fn note_packet(&mut self, ingress: Port, tcp: Option<&TcpMeta>, ip_len: Bytes) {
+        if let Some(tcp) = tcp.filter(|tcp| tcp.begins()) {
             (self.up_volume, self.down_volume) = (0, 0);
             self.leaning = first_guess(ingress, tcp);
             self.told_by_next = false;
         }
+        let data = tcp.map_or(ip_len, |tcp| tcp.payload);
         match ingress {
-            Port::Wlan => self.up_volume += tcp.payload.0,
-            Port::Wire => self.down_volume += tcp.payload.0,
+            Port::Wlan => self.up_volume += data.0,
+            Port::Wire => self.down_volume += data.0,
         }
         if self.up_volume.max(self.down_volume) >= VOLUME_MEMORY {
             self.up_volume /= 2;
@@ -130,17 +138,34 @@ impl Flow {
     /// The packets of its DATA that so many held packets stand for.
     pub(crate) fn data_packets(&self, held: usize) -> usize {
         match self.direction {
-            Direction::Up => (held as u64 * u64::from(self.tcp.upload_ratio_milli()) / 1_000) as usize,
+            Direction::Up => (held as u64 * u64::from(self.ratio_milli()) / 1_000) as usize,
             Direction::Down => held,
         }
     }
 
-    /// Segments of its data for each ACK, in thousandths.
-    pub(crate) fn ratio_milli(&self) -> u32 {
-        match self.direction {
-            Direction::Up => self.tcp.upload_ratio_milli(),
-            Direction::Down => self.tcp.download_ratio_milli(),
+    /// A packet is released toward the WLAN: what crosses the WLAN because of it.
+    pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> Load {
+        match tcp {
+            Some(tcp) => self.tcp.note_release(tcp, ip_len),
+            None => Load([Packets::one(ip_len), self.uplink.pay(), Packets::default(), Packets::default()]),
         }
+    }
+
+    /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each packet
+    /// toward the WLAN.
+    pub(crate) fn ratio_milli(&self) -> u32 {
+        match (self.is_tcp(), self.direction) {
+            (true, Direction::Up) => self.tcp.upload_ratio_milli(),
+            (true, Direction::Down) => self.tcp.download_ratio_milli(),
+            (false, Direction::Up) => self.uplink.ratio_milli(),
+            (false, Direction::Down) => 1_000,
+        }
+    }
+
+    const fn is_tcp(&self) -> bool {
+        /// IANA "Assigned Internet Protocol Numbers".
+        const TCP: u8 = 6;
+        self.key.1.names_ports() && self.key.1.protocol() == TCP
     }
 }
 

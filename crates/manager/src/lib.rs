@@ -3,11 +3,13 @@
 //! It sits between a wire and the access points of one contention domain and releases no more than keeps the medium
 //! busy, so that the queue forms here and not in the access points; then it decides who gets what, and tells senders
 //! whose queue stands.
-//! TCP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
-//! ACK stands for the data it releases. Everything else passes at once; what it costs the medium is charged.
+//! IP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
+//! ACK stands for the data it releases, and of other protocols the next packet for what has come from the WLAN. Control
+//! of the network (ARP, neighbour discovery, DHCP, 802.1X, spanning tree), groups and what is not IP pass at once; what
+//! they cost the medium is charged.
 //!
-//! What passes at once may pass what is held. So nothing in one direction of a TCP connection passes an earlier packet
-//! of it, except IP fragments: they do not name their connection, are not held, and so may pass held segments of it.
+//! Nothing in one direction of a flow passes an earlier packet of it. A flow is told by protocol, addresses and ports; IP
+//! fragments do not name ports, are a flow of their own, and so may pass whole packets between the same ports.
 //! Every frame leaves by the side opposite to the one it came in by, or is dropped, as in a repeater: a manager does
 //! not know, as a bridge does, which frames need not cross.
 //!
@@ -31,6 +33,7 @@ mod api;
 mod config;
 mod config_codec;
 mod cost;
+mod datagrams;
 mod flow;
 mod manager;
 mod queues;
@@ -41,6 +44,7 @@ mod sparse;
 mod standing;
 mod station;
 mod tcp;
+mod traffic;
 
 pub use api::{
     Command, Counters, Direction, DropReason, Event, FlowReport, Mode, Observation, Output, QueueReport, Reason,

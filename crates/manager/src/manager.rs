@@ -12,6 +12,7 @@ use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::cost::Medium;
 use crate::flow::{Flow, FlowId, Flows};
+use crate::manager::path::Arrived;
 use crate::queues::{Held, Queues};
 use crate::rate::ServiceRate;
 use crate::server::Server;
@@ -72,10 +73,18 @@ impl<P> Manager<P> {
         let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
         match self.classify(now, meta) {
             Some((flow, tcp)) => {
-                let held = Held { packet, flow, tcp: tcp.clone(), ip_len: meta.ip_len(), takes_marks, since: now };
-                match meta.ingress {
-                    Port::Wire => self.toward_wlan(now, held),
-                    Port::Wlan => self.toward_wire(now, held),
+                let ip_len = meta.ip_len();
+                match (meta.ingress, tcp) {
+                    (Port::Wire, tcp) => {
+                        let tcp = tcp.cloned();
+                        self.toward_wlan(now, Held { packet, flow, tcp, ip_len, takes_marks, since: now });
+                    }
+                    (Port::Wlan, Some(tcp)) => {
+                        self.toward_wire(now, Arrived { packet, flow, ip_len, takes_marks }, tcp)
+                    }
+                    (Port::Wlan, None) => {
+                        self.datagram_toward_wire(now, Arrived { packet, flow, ip_len, takes_marks });
+                    }
                 }
             }
             None => self.pass(now, packet, meta),

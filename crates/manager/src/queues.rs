@@ -27,7 +27,8 @@ const ACTIVE: Span = Span::from_secs(1);
 pub(crate) struct Held<P> {
     pub(crate) packet: P,
     pub(crate) flow: FlowId,
-    pub(crate) tcp: TcpMeta,
+    /// `None`: another protocol.
+    pub(crate) tcp: Option<TcpMeta>,
     pub(crate) ip_len: Bytes,
     /// Its transport understands marks of congestion (RFC 3168).
     pub(crate) takes_marks: bool,
@@ -268,11 +269,15 @@ impl<P> Queues<P> {
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
-        let packets = if held.tcp.is_pure_ack() { queue.len() / ACKS_PER_PACKET } else { queue.len() };
+        let is_pure_ack = held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
+        let packets = if is_pure_ack { queue.len() / ACKS_PER_PACKET } else { queue.len() };
         if self.len() < self.held_limit && self.limit.admits(packets, bytes, held.ip_len) {
             return Room::Enough;
         }
-        let superseded = |head: &&Held<P>| head.flow == held.flow && supersedes(&held.tcp, &head.tcp);
+        let superseded = |head: &&Held<P>| {
+            let both = held.tcp.as_ref().zip(head.tcp.as_ref());
+            head.flow == held.flow && both.is_some_and(|(later, earlier)| supersedes(later, earlier))
+        };
         if queue.front().filter(superseded).is_none() {
             return Room::None(DropReason::QueueFull);
         }
@@ -340,6 +345,16 @@ impl<P> Queues<P> {
         }
         self.tidy_urgent();
         Some(held)
+    }
+
+    /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations are no
+    /// level of the policy.
+    pub(crate) fn charge_station(&mut self, leaf: NodeId, bits: u64) {
+        let is_station = |id: &NodeId| matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
+        let up = core::iter::successors(Some(leaf), |&id| self.hsfq.parent(id));
+        let node = up.take_while(|&id| id != NodeId::ROOT).find(is_station).unwrap_or(leaf);
+        self.hsfq.charge(node, bits);
+        self.tidy_urgent();
     }
 
     /// The packet last released has left the server.

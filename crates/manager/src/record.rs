@@ -314,6 +314,11 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u64(service_rate.as_bps());
             out.put_u64(capacity.as_bps());
         }
+        Event::StationOverShare { mac, over } => {
+            out.put_u8(5);
+            out.put(&mac.0);
+            out.put_u8((*over).into());
+        }
     }
 }
 

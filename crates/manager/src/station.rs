@@ -19,6 +19,18 @@ const MAX_STATIONS: usize = 4096;
 /// A learned station without connections is forgotten after this long.
 const STATION_IDLE: Span = Span::from_secs(300);
 
+/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic keeps a
+/// tenth of its turns, and it goes on hearing from us.
+const DEBT_PER_RELEASE: u64 = 9;
+/// Debt beyond this is forgiven: who had too much may have its share again soon after.
+const DEBT_LIMIT: Span = Span::from_millis(250);
+/// A station that takes more than its share in so many intervals in a row without control is told of, and so again when
+/// it has not for so many.
+const INTERVALS_OVER: u8 = 2;
+const INTERVALS_UNDER: u8 = 5;
+/// Who takes less than this in an interval has no part in it.
+const LEAST_USED: Span = Span::from_millis(2);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StationId(u32);
 
@@ -32,7 +44,24 @@ pub(crate) struct Station {
     pub(crate) capacity: BitRate,
     /// Connections that refer to it.
     pub(crate) flows: u32,
+    /// What is believed to have crossed the WLAN to and from it, in medium time.
+    pub(crate) airtime: Span,
+    account: Account,
     last_seen: Instant,
+}
+
+/// What a station takes of the medium that no release of its own has paid for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// To be paid by its next releases.
+    unpaid: Span,
+    /// In this interval, all of it and this part.
+    used: Span,
+    uncontrolled: Span,
+    /// Intervals in a row in which it took more than its share without control, or in which it did not.
+    over: u8,
+    under: u8,
+    is_over: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -51,9 +80,40 @@ impl Station {
         self.configured.as_ref()?.class
     }
 
+<<<<<<< HEAD
     /// Somebody has said at which rate it is.
     pub(crate) const fn has_known_rate(&self) -> bool {
         self.observed.is_some() || self.configured.is_some()
+=======
+    /// This much medium time was used by it, for which its flow is charged.
+    pub(crate) fn note_airtime(&mut self, airtime: Span) {
+        self.airtime += airtime;
+        self.account.used += airtime;
+    }
+
+    /// This much of it will not be paid for by the flow that it belongs to.
+    pub(crate) fn note_uncontrolled(&mut self, airtime: Span) {
+        self.account.unpaid = (self.account.unpaid + airtime).min(DEBT_LIMIT);
+        self.account.uncontrolled += airtime;
+    }
+
+    /// A release that takes `airtime` pays a part of what was not paid for: how much.
+    pub(crate) fn pay(&mut self, airtime: Span) -> Span {
+        let pay = self.account.unpaid.min(airtime * DEBT_PER_RELEASE);
+        self.account.unpaid -= pay;
+        pay
+    }
+
+    /// An interval has ended in which a fair share was so long; true: it is to be told whether it is over its share.
+    fn judge(&mut self, share: Span) -> bool {
+        let Account { over, under, is_over, uncontrolled, .. } = &mut self.account;
+        (*over, *under) =
+            if *uncontrolled > share { (over.saturating_add(1), 0) } else { (0, under.saturating_add(1)) };
+        let before = *is_over;
+        *is_over = if *is_over { *under < INTERVALS_UNDER } else { *over >= INTERVALS_OVER };
+        (self.account.used, self.account.uncontrolled) = (Span::ZERO, Span::ZERO);
+        self.account.is_over != before
+>>>>>>> 601d2f5 (Hold and charge what is not TCP)
     }
 
     fn update(&mut self, default_rate: PhyRate, medium: &Medium) {
@@ -107,7 +167,17 @@ impl Stations {
     fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
         let rate = self.default_rate;
         let capacity = medium.capacity(rate);
-        let station = Station { mac, configured: None, observed: None, rate, capacity, flows: 0, last_seen: now };
+        let station = Station {
+            mac,
+            configured: None,
+            observed: None,
+            rate,
+            capacity,
+            flows: 0,
+            airtime: Span::ZERO,
+            account: Account::default(),
+            last_seen: now,
+        };
         let vacant = self.slots.iter().position(Option::is_none);
         let index = vacant.unwrap_or(self.slots.len());
         if vacant.is_none() {
@@ -144,6 +214,19 @@ impl Stations {
         }
     }
 
+    /// An interval of this much believed medium time has ended: `tell` hears of each station that has begun, or ceased, to
+    /// take more than an equal share of it without control.
+    pub(crate) fn judge(&mut self, interval: Span, mut tell: impl FnMut(MacAddr, bool)) {
+        let users = self.slots.iter().flatten().filter(|station| station.account.used > LEAST_USED).count();
+        // Alone it harms nobody.
+        let share = if users > 1 { interval / users as u64 } else { Span::from_nanos(u64::MAX) };
+        for station in self.slots.iter_mut().flatten() {
+            if station.judge(share) {
+                tell(station.mac, station.account.is_over);
+            }
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {
         self.by_mac.values().map(|&id| self.get(id))
     }
@@ -155,6 +238,8 @@ impl Stations {
             capacity: station.capacity,
             weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
             learned: station.configured.is_none(),
+            airtime: station.airtime,
+            over_share: station.account.is_over,
         };
         self.iter().map(report).collect()
     }

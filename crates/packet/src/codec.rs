@@ -192,6 +192,10 @@ fn encode_ip(out: &mut Vec<u8>, ip: &IpMeta) {
             out.put_u8(2);
             encode_tcp(out, tcp);
         }
+        Transport::Icmp { kind } => {
+            out.put_u8(3);
+            out.put_u8(*kind);
+        }
     }
 }
 
@@ -208,6 +212,7 @@ fn decode_ip(reader: &mut Reader<'_>) -> Result<IpMeta, CodecError> {
             0 => Transport::Other,
             1 => Transport::Udp { src_port: reader.u16()?, dst_port: reader.u16()? },
             2 => Transport::Tcp(decode_tcp(reader)?),
+            3 => Transport::Icmp { kind: reader.u8()? },
             tag => return Err(CodecError::Tag(tag)),
         },
     })

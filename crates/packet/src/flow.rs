@@ -1,30 +1,36 @@
-//! The identity of a connection.
+//! The identity of a flow.
 
 use core::net::IpAddr;
 
 use crate::{IpMeta, Transport};
 
-/// The 5-tuple of a connection in canonical order: both directions have the same key.
+/// The 5-tuple of a flow in canonical order, or protocol and addresses where no ports are named (fragments, ICMP, IPsec):
+/// both directions have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
     protocol: u8,
+    names_ports: bool,
     low: (IpAddr, u16),
     high: (IpAddr, u16),
 }
 
 impl FlowKey {
-    /// The key of a packet, and whether it travels from the lower to the higher end (`true`: forward). `None` for
-    /// packets that name no ports: fragments and all that is neither TCP nor UDP.
-    pub fn of(ip: &IpMeta) -> Option<(Self, bool)> {
-        let (src_port, dst_port) = match &ip.transport {
-            Transport::Tcp(tcp) => (tcp.src_port, tcp.dst_port),
-            Transport::Udp { src_port, dst_port } => (*src_port, *dst_port),
-            Transport::Other => return None,
+    /// The key of a packet, and whether it travels from the lower to the higher end (`true`: forward).
+    pub fn of(ip: &IpMeta) -> (Self, bool) {
+        let (names_ports, (src_port, dst_port)) = match &ip.transport {
+            Transport::Tcp(tcp) => (true, (tcp.src_port, tcp.dst_port)),
+            Transport::Udp { src_port, dst_port } => (true, (*src_port, *dst_port)),
+            Transport::Icmp { .. } | Transport::Other => (false, (0, 0)),
         };
         let (src, dst) = ((ip.src, src_port), (ip.dst, dst_port));
         let forward = src <= dst;
         let (low, high) = if forward { (src, dst) } else { (dst, src) };
-        Some((Self { protocol: ip.protocol, low, high }, forward))
+        (Self { protocol: ip.protocol, names_ports, low, high }, forward)
+    }
+
+    /// Its ends are told apart by ports. Without them the ports of its ends are zero.
+    pub const fn names_ports(&self) -> bool {
+        self.names_ports
     }
 
     /// IP protocol number.
@@ -64,18 +70,21 @@ mod tests {
     #[test]
     fn both_directions_have_one_key() {
         let (a, b) = (("10.0.0.1", 5000), ("10.0.0.2", 53));
-        let (there, forward) = FlowKey::of(&udp(a, b)).unwrap();
-        let (back, backward) = FlowKey::of(&udp(b, a)).unwrap();
+        let (there, forward) = FlowKey::of(&udp(a, b));
+        let (back, backward) = FlowKey::of(&udp(b, a));
         assert_eq!(there, back);
         assert!(forward && !backward);
-        assert_ne!(FlowKey::of(&udp(a, ("10.0.0.2", 54))).unwrap().0, there);
-        assert_ne!(FlowKey::of(&udp(("fe80::1", 5000), ("fe80::2", 53))).unwrap().0, there);
+        assert_ne!(FlowKey::of(&udp(a, ("10.0.0.2", 54))).0, there);
+        assert_ne!(FlowKey::of(&udp(("fe80::1", 5000), ("fe80::2", 53))).0, there);
     }
 
     #[test]
-    fn without_ports_there_is_no_key() {
-        let mut ip = udp(("10.0.0.1", 1), ("10.0.0.2", 2));
-        ip.transport = Transport::Other;
-        assert_eq!(FlowKey::of(&ip), None);
+    fn without_ports_the_addresses_are_the_key() {
+        let other = |src, dst| IpMeta { transport: Transport::Other, ..udp((src, 0), (dst, 0)) };
+        let (there, forward) = FlowKey::of(&other("10.0.0.1", "10.0.0.2"));
+        assert_eq!((FlowKey::of(&other("10.0.0.2", "10.0.0.1")), forward), ((there, false), true));
+        assert_ne!(FlowKey::of(&other("10.0.0.1", "10.0.0.3")).0, there);
+        let (with_ports, _) = FlowKey::of(&udp(("10.0.0.1", 0), ("10.0.0.2", 0)));
+        assert!(with_ports != there && with_ports.names_ports() && !there.names_ports(), "port zero is a port");
     }
 }

@@ -67,6 +67,11 @@ pub enum Transport {
         /// Destination port.
         dst_port: u16,
     },
+    /// ICMP or ICMPv6 (RFC 792, RFC 4443).
+    Icmp {
+        /// The message's type.
+        kind: u8,
+    },
     /// Anything else: another protocol, a fragment, a header cut short, or ciphertext.
     Other,
 }

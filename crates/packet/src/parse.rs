@@ -19,6 +19,8 @@ const ETHERTYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MAX_VLAN_TAGS: usize = 3;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
+const PROTOCOL_ICMP: u8 = 1;
+const PROTOCOL_ICMPV6: u8 = 58;
 
 /// IP version.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +142,7 @@ fn parse_transport(ip: &etherparse::LaxIpPayloadSlice<'_>) -> Transport {
         PROTOCOL_UDP => UdpHeaderSlice::from_slice(ip.payload)
             .ok()
             .map(|udp| Transport::Udp { src_port: udp.source_port(), dst_port: udp.destination_port() }),
+        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => ip.payload.first().map(|&kind| Transport::Icmp { kind }),
         _ => None,
     };
     parsed.unwrap_or(Transport::Other)

@@ -120,7 +120,7 @@ fn fragments_have_no_ports() {
     let fragment = Ipv6FragmentHeader::new(IpNumber::TCP, IpFragOffset::ZERO, true, 9).to_bytes();
     let ip = parse(Port::Wire, &v6_frame(44, &fragment, &[0; 40])).ip.unwrap();
     assert_eq!((ip.fragment, ip.protocol, &ip.transport), (true, 6, &Transport::Other));
-    assert_eq!(FlowKey::of(&ip), None);
+    assert!(!FlowKey::of(&ip).0.names_ports());
 
     let mut frame = tcp_frame(b"x");
     frame[20] |= 0x20; // more fragments
@@ -189,6 +189,7 @@ fn any_tcp() -> impl Strategy<Value = TcpMeta> {
 fn any_transport() -> impl Strategy<Value = Transport> {
     prop_oneof![
         Just(Transport::Other),
+        any::<u8>().prop_map(|kind| Transport::Icmp { kind }),
         any::<(u16, u16)>().prop_map(|(src_port, dst_port)| Transport::Udp { src_port, dst_port }),
         any_tcp().prop_map(Transport::Tcp),
     ]

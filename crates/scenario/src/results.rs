@@ -315,7 +315,8 @@ pub struct DropCount {
 pub struct EventRecord {
     /// When.
     pub at_s: f64,
-    /// "insert", "bypass", "inserted", "bypassed", "join", "leave", "rate".
+    /// "insert", "bypass", "inserted", "bypassed", "join", "leave", "rate", "over its share",
+    /// "within its share".
     pub what: String,
     /// Station or detail; empty where there is none.
     pub detail: String,

@@ -275,6 +275,9 @@ pub enum Tool {
     Builtin,
     /// iperf3, which must be installed (testbed only).
     Iperf3,
+    /// The engine's own sender and sink as they would be over QUIC: the box sees datagrams, and nothing of what TCP says
+    /// in its header (simulator only).
+    Quic,
 }
 
 /// Settings of every host's TCP.

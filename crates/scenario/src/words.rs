@@ -160,7 +160,7 @@ words!(Direction { "up" => Self::Up, "down" => Self::Down });
 words!(IpVersion { "v4" => Self::V4, "v6" => Self::V6 });
 words!(Stack { "linux" => Self::Linux, "textbook" => Self::Textbook });
 words!(FastRecovery { "newreno" => Self::NewReno, "reno" => Self::Reno });
-words!(Tool { "builtin" => Self::Builtin, "iperf3" => Self::Iperf3 });
+words!(Tool { "builtin" => Self::Builtin, "iperf3" => Self::Iperf3, "quic" => Self::Quic });
 
 /// The most stations or flows that one entry stands for.
 const MAX_COUNT: u32 = 2000;

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig};
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_scenario::config::Problems;
-use evenair_scenario::{App, Direction, IpVersion, Place, Scenario};
+use evenair_scenario::{App, AppKind, Direction, IpVersion, Place, Scenario, Tool};
 use evenair_units::{Bytes, Instant};
 use evenair_wifi::PhyRate;
 
@@ -50,6 +50,8 @@ pub(crate) struct Talk {
     /// The server's, or beyond the Internet link the router's MAC address.
     pub(crate) server: (MacAddr, IpAddr),
     pub(crate) dscp: u8,
+    /// The box sees datagrams, whatever is in them.
+    opaque: bool,
 }
 
 impl Middlebox {
@@ -141,7 +143,7 @@ impl Middlebox {
             Direction::Up => (Port::Wlan, talk.station, talk.server, (station_port, server_port)),
             Direction::Down => (Port::Wire, talk.server, talk.station, (server_port, station_port)),
         };
-        let (protocol, transport) = match segment {
+        let (protocol, transport) = match segment.filter(|_| !talk.opaque) {
             Some(segment) => (TCP, Transport::Tcp(tcp_meta(segment, ports))),
             None => (UDP, Transport::Udp { src_port: ports.0, dst_port: ports.1 }),
         };
@@ -220,7 +222,15 @@ pub(crate) fn talk(scenario: &Scenario, app: &App) -> Talk {
         Place::Lan | Place::Station { .. } => mac_of(app.peer),
     };
     let (station, server) = ((mac_of(app.station), address(app.station)), (peer_mac, address(app.peer)));
-    Talk { station, server, dscp: app.dscp }
+    let opaque = matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. });
+    Talk { station, server, dscp: app.dscp, opaque }
+}
+
+/// The host with a MAC address that [`mac_of`] has given.
+pub(crate) fn station_of(mac: MacAddr) -> Option<usize> {
+    let MacAddr([.., high, low]) = mac;
+    let host = usize::from(u16::from_be_bytes([high, low]));
+    (mac_of(host) == mac).then_some(host)
 }
 
 /// The MAC address of a host, as in the testbed.

@@ -25,7 +25,7 @@ use crate::air::{Air, Loss, Sender};
 use crate::apps::App;
 use crate::connections::{Connections, way_from};
 use crate::meter::{Glance, Meter};
-use crate::middlebox::Middlebox;
+use crate::middlebox::{Middlebox, station_of};
 use crate::packet::{Body, Carries, Packet, PacketId, Pool};
 use crate::tcp::Config;
 use crate::trace::Tracer;
@@ -298,6 +298,12 @@ impl World<'_> {
                 Output::Drop { packet, .. } => self.lose(packet),
                 Output::Event(BoxEvent::ModeChanged(Mode::Inserted)) => self.note("inserted", String::new()),
                 Output::Event(BoxEvent::ModeChanged(Mode::Bypassed)) => self.note("bypassed", String::new()),
+                Output::Event(BoxEvent::StationOverShare { mac, over }) => {
+                    let what = if over { "over its share" } else { "within its share" };
+                    let name =
+                        station_of(mac).map_or_else(|| mac.to_string(), |host| self.scenario.hosts[host].name.clone());
+                    self.note(what, name);
+                }
                 Output::Event(_) => {}
             }
         }

@@ -88,7 +88,7 @@ impl Meter {
         let (source, destination) = match &ip.transport {
             Transport::Tcp(tcp) => (tcp.src_port, tcp.dst_port),
             Transport::Udp { src_port, dst_port } => (*src_port, *dst_port),
-            Transport::Other => return None,
+            Transport::Icmp { .. } | Transport::Other => return None,
         };
         let server = if way == Direction::Up { destination } else { source };
         app_of_port(server).filter(|&app| self.apps.get(app).is_some_and(|app| app.station == station))
@@ -106,7 +106,7 @@ impl MeteredApp {
                 let headers = if ip.src.is_ipv4() { 28 } else { 48 };
                 self.count.goodput_bytes += ip.total_len.0.saturating_sub(headers);
             }
-            Transport::Udp { .. } | Transport::Other => {}
+            Transport::Udp { .. } | Transport::Icmp { .. } | Transport::Other => {}
         }
     }
 

@@ -66,6 +66,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
         let text = "an application uses IPv6, which this kernel does not have (booted with ipv6.disable=1?)";
         return Err(TestbedError::Unsupported(text.to_owned()));
     }
+    refuse_unknown_tools(scenario)?;
     namespace.run(|| congestion_controls(scenario))?
 }
 
@@ -139,6 +140,18 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 /// Whether the application is made by iperf3.
 pub fn uses_iperf3(app: &evenair_scenario::App) -> bool {
     matches!(app.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
+}
+
+/// The application needs something that the testbed does not have.
+fn refuse_unknown_tools(scenario: &Scenario) -> Result<(), TestbedError> {
+    let quic = |app: &&evenair_scenario::App| matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. });
+    match scenario.apps.iter().find(quic) {
+        None => Ok(()),
+        Some(app) => Err(TestbedError::Unsupported(format!(
+            "{}: tool = \"quic\" is for the simulator alone; \"builtin\" and \"iperf3\" are here",
+            app.name
+        ))),
+    }
 }
 
 /// Tries each congestion control that the scenario names, which also makes the kernel load its module.

@@ -28,7 +28,8 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
     let server = SocketAddr::new(plan::app_address(scenario, app, app.peer), plan::server_port(index));
     let local = SocketAddr::new(plan::app_address(scenario, app, app.station), plan::client_port(index));
     match &app.kind {
-        AppKind::Bulk { tool: Tool::Builtin, congestion_control, bytes } => {
+        // The preflight has refused QUIC.
+        AppKind::Bulk { tool: Tool::Builtin | Tool::Quic, congestion_control, bytes } => {
             let chosen = congestion_control.as_ref().unwrap_or(&scenario.tcp.congestion_control);
             let bytes = bytes.map(|b| b.0);
             let send = Transfer::Send { bytes, congestion_control: Some(chosen.clone()) };

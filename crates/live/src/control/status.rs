@@ -34,7 +34,7 @@ pub struct Status {
     pub recording: Option<RecordingStatus>,
     /// Stations.
     pub stations: Vec<StationStatus>,
-    /// TCP connections: the 1000 that were used last, the last one first. To tell of all would take time in proportion
+    /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
     /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
 }
@@ -65,6 +65,10 @@ pub struct PacketStatus {
     pub dropped_standing_queue: u64,
     /// Among the released: marked "congestion experienced".
     pub marked: u64,
+    /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), never held.
+    pub control: u64,
+    /// Among the released: to groups, never held.
+    pub groups: u64,
     /// In the manager's queues.
     pub held: u64,
     /// Sent.
@@ -162,9 +166,13 @@ pub struct StationStatus {
     pub weight: u32,
     /// Learned from traffic, not configured.
     pub learned: bool,
+    /// Seconds of medium time that are believed to have been used to and from it.
+    pub airtime_s: f64,
+    /// It takes more than its share of the medium, and cannot be held back.
+    pub over_share: bool,
 }
 
-/// One TCP connection.
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
     /// One end, as `address:port`.
@@ -230,6 +238,8 @@ impl Snapshot {
             dropped_sender_ahead: counters.dropped_sender_ahead,
             dropped_standing_queue: counters.dropped_standing_queue,
             marked: counters.marked,
+            control: counters.control,
+            groups: counters.groups,
             held,
             sent,
             send_refused,
@@ -282,6 +292,8 @@ fn station(report: &StationReport) -> StationStatus {
         capacity_mbps: report.capacity.as_mbps_f64(),
         weight: report.weight,
         learned: report.learned,
+        airtime_s: report.airtime.as_secs_f64(),
+        over_share: report.over_share,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
 use evenair_sched::{NodeId, Verdict};
-use evenair_units::{Bytes, Instant};
+use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
@@ -10,12 +10,23 @@ use crate::cost::{Load, Packets};
 use crate::flow::{Flow, FlowId};
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
+use crate::traffic::is_control;
 use crate::{Direction, DropReason, Event, Mode, Output};
+
+/// A packet that came from the WLAN.
+pub(super) struct Arrived<P> {
+    pub(super) packet: P,
+    pub(super) flow: FlowId,
+    pub(super) ip_len: Bytes,
+    /// Its transport understands marks of congestion (RFC 3168).
+    pub(super) takes_marks: bool,
+}
 
 /// Packets in.
 impl<P> Manager<P> {
-    /// The connection of a TCP packet between one station and the wire. `None` for all that is not held.
-    pub(super) fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, &'m TcpMeta)> {
+    /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all that is
+    /// not held.
+    pub(super) fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, Option<&'m TcpMeta>)> {
         let mac = match meta.ingress {
             Port::Wlan => meta.src,
             Port::Wire => meta.dst,
@@ -24,8 +35,11 @@ impl<P> Manager<P> {
             return None;
         }
         let station = self.station(now, mac);
-        let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp()?);
-        let (key, forward) = FlowKey::of(ip)?;
+        let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp());
+        if is_control(meta) {
+            return None;
+        }
+        let (key, forward) = FlowKey::of(ip);
         let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
         let found = match (self.flows.find(&key, now), station) {
             (Some(found), _) => Some(found),
@@ -36,7 +50,7 @@ impl<P> Manager<P> {
             self.counters.untracked += 1;
             return None;
         };
-        self.flows.get_mut(id).note_packet(meta.ingress, tcp);
+        self.flows.get_mut(id).note_packet(meta.ingress, tcp, ip.total_len);
         self.settle(now, id, station);
         Some((id, tcp))
     }
@@ -89,30 +103,64 @@ impl<P> Manager<P> {
         leaf
     }
 
-    pub(super) fn toward_wire(&mut self, now: Instant, arrived: Held<P>) {
-        let Held { packet, flow: id, tcp, ip_len, takes_marks, .. } = arrived;
-        let flow = self.flows.get_mut(id);
-        flow.from_wlan += ip_len;
-        let new = tcp.payload.0 > 0 && flow.tcp.is_new(&tcp);
-        let crossed = flow.tcp.note_arrival(&tcp, ip_len);
-        if let Some(answered) = flow.answers.note_arrival(&tcp) {
+    pub(super) fn toward_wire(&mut self, now: Instant, arrived: Arrived<P>, tcp: &TcpMeta) {
+        let flow = self.flows.get_mut(arrived.flow);
+        flow.from_wlan += arrived.ip_len;
+        let new = tcp.payload.0 > 0 && flow.tcp.is_new(tcp);
+        let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
+        if let Some(answered) = flow.answers.note_arrival(tcp) {
             self.standing.answer(now, answered);
         }
-        self.rate.note_crossed(&self.medium, &crossed, self.stations.get(flow.station).rate);
+        let station = self.stations.get_mut(flow.station);
+        self.rate.note_crossed(&self.medium, &crossed, station.rate);
+        station.note_airtime(self.medium.packet_airtime(arrived.ip_len, station.rate));
+        // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
+        let telling = new && self.is_to_be_told(arrived.flow) && {
+            let flow = self.flows.get_mut(arrived.flow);
+            flow.told_by_next = false;
+            flow.tcp.tell_to_slow_down()
+        };
+        self.pass_or_tell(arrived, telling);
+    }
+
+    /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the WLAN, or
+    /// where there is none by its station.
+    pub(super) fn datagram_toward_wire(&mut self, now: Instant, arrived: Arrived<P>) {
+        let flow = self.flows.get_mut(arrived.flow);
+        flow.from_wlan += arrived.ip_len;
+        let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
+        let station = self.stations.get_mut(flow.station);
+        station.note_airtime(self.medium.packet_airtime(arrived.ip_len, station.rate));
+        let own = Load::alone(Packets::one(arrived.ip_len));
+        self.rate.note_crossed(&self.medium, &own, station.rate);
+        if let Some(packets) = unpaid.filter(|_| self.mode != Mode::Bypassed) {
+            let load = Load::alone(packets);
+            station.note_uncontrolled(self.medium.airtime(&load, station.rate));
+            self.server.bypass(self.rate.wait(&self.medium, &load, station.rate));
+        }
+        let telling = self.is_to_be_told(arrived.flow) && {
+            let flow = self.flows.get_mut(arrived.flow);
+            flow.told_by_next = false;
+            flow.uplink.tell_to_slow_down(now)
+        };
+        self.pass_or_tell(arrived, telling);
+    }
+
+    /// Whether the sender of an upload is to slow down: its answers stand here, or stand for more than a queue may hold.
+    fn is_to_be_told(&mut self, id: FlowId) -> bool {
+        let flow = self.flows.get_mut(id);
         // What stood is gone by now: its sender need not hear of it.
         flow.told_by_next &= flow.held > 0 && flow.direction == Direction::Up;
-        // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
-        let telling = flow.told_by_next || flow.is_ahead(self.config.queue_limit);
-        if !(new && telling && self.mode == Mode::Inserted) {
-            return self.release(packet, Port::Wire);
-        }
-        flow.told_by_next = false;
-        if !flow.tcp.tell_to_slow_down() {
-            self.release(packet, Port::Wire);
-        } else if takes_marks {
-            self.mark(packet, Port::Wire);
+        self.mode == Mode::Inserted && (flow.told_by_next || flow.is_ahead(self.config.queue_limit))
+    }
+
+    fn pass_or_tell(&mut self, arrived: Arrived<P>, telling: bool) {
+        if !telling {
+            self.release(arrived.packet, Port::Wire);
+        } else if arrived.takes_marks {
+            self.mark(arrived.packet, Port::Wire);
         } else {
-            self.discard(packet, id, DropReason::SenderAhead);
+            self.discard(arrived.packet, arrived.flow, DropReason::SenderAhead);
         }
     }
 
@@ -144,24 +192,37 @@ impl<P> Manager<P> {
         let managed = self.mode != Mode::Bypassed;
         let ip_len = meta.ip_len();
         let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
+        let known = if mac.is_multicast() { None } else { self.station(now, mac) };
+        let mut airtime = Span::ZERO;
         if !mac.is_multicast() {
-            let known = self.station(now, mac);
             let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
             let load = Load::alone(Packets::one(ip_len));
+            airtime = self.medium.airtime(&load, rate);
             if managed {
                 self.server.bypass(self.rate.wait(&self.medium, &load, rate));
             }
             if meta.ingress == Port::Wire {
-                self.standing.release(now, self.medium.airtime(&load, rate), false);
+                self.standing.release(now, airtime, false);
             }
         }
+        let control = is_control(meta);
         if meta.dst.is_multicast() {
             // From a station it goes up as a unicast to its access point, which then broadcasts it.
-            let airtime = self.medium.broadcast_airtime(ip_len);
+            let group = self.medium.broadcast_airtime(ip_len);
+            airtime += group;
             if managed {
-                self.server.bypass(self.rate.stretch(airtime));
+                self.server.bypass(self.rate.stretch(group));
             }
-            self.standing.release(now, airtime, false);
+            self.standing.release(now, group, false);
+            self.counters.groups += u64::from(!control);
+        }
+        self.counters.control += u64::from(control);
+        if let Some(id) = known {
+            let station = self.stations.get_mut(id);
+            station.note_airtime(airtime);
+            if managed && !control {
+                station.note_uncontrolled(airtime);
+            }
         }
         self.release(packet, meta.ingress.opposite());
     }
@@ -177,8 +238,9 @@ impl<P> Manager<P> {
             let Some((held, load)) = self.pop(now) else { break };
             let rate = self.rate_of(held.flow);
             self.server.release(now, self.rate.wait(&self.medium, &load, rate));
+            self.pay_debt(held.flow, &load, rate);
             self.note_standing(now, &held, &load, rate);
-            self.note_unanswered(&held.tcp, &load, rate);
+            self.note_unanswered(held.tcp.as_ref(), &load, rate);
             self.counters.queued += 1;
             if congested {
                 self.mark(held.packet, Port::Wlan);
@@ -212,7 +274,7 @@ impl<P> Manager<P> {
             let flow = flows.get_mut(held.flow);
             flow.held -= 1;
             flow.released += held.ip_len;
-            load = flow.tcp.note_release(&held.tcp, held.ip_len);
+            load = flow.note_release(held.tcp.as_ref(), held.ip_len);
             Service { bits: load.bits(), capacity: stations.get(flow.station).capacity }
         })?;
         Some((held, load))
@@ -220,7 +282,8 @@ impl<P> Manager<P> {
 
     /// Tells the senders of standing queues, down to the head that is to be served next; true: it is to be marked.
     ///
-    /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK, and to lose that says nothing,
+    /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK (of other protocols than TCP, whatever
+    /// goes against the larger volume), and to lose that says nothing,
     /// since the next one says the same: the news goes with the DATA of the upload, to its receiver, whose echo of it
     /// comes back through the queue. An ACK at the head of a download is served.
     fn tell_senders(&mut self, now: Instant) -> bool {
@@ -228,7 +291,8 @@ impl<P> Manager<P> {
             let flows = &self.flows;
             let judged = self.queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
             let Some((head, Verdict::Signal)) = judged else { return false };
-            if head.tcp.payload == Bytes::ZERO {
+            let of_upload = self.flows.get(head.flow).direction == Direction::Up;
+            if head.tcp.as_ref().map_or(of_upload, |tcp| tcp.payload == Bytes::ZERO) {
                 let flow = self.flows.get_mut(head.flow);
                 flow.told_by_next = flow.direction == Direction::Up;
                 return false;
@@ -246,25 +310,46 @@ impl<P> Manager<P> {
     fn account_release(&mut self, now: Instant, held: &Held<P>) {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
-        let load = flow.tcp.note_release(&held.tcp, held.ip_len);
+        let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let rate = self.stations.get(flow.station).rate;
         self.note_standing(now, held, &load, rate);
-        self.note_unanswered(&held.tcp, &load, rate);
+        self.note_unanswered(held.tcp.as_ref(), &load, rate);
     }
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
     fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
-        let asks = flow.answers.is_due(&held.tcp, more, flow.tcp.download_ratio_milli());
+        let station = self.stations.get_mut(flow.station);
+        station.note_airtime(self.medium.packet_airtime(held.ip_len, rate));
+        let Some(tcp) = &held.tcp else {
+            // As much as has come for the packet before is expected to come for this one.
+            self.standing.release(now, self.medium.airtime(load, rate), false);
+            return;
+        };
+        let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let mark = self.standing.release(now, self.medium.airtime(&load.outstanding(), rate), asks);
-        flow.answers.note_release(&held.tcp, mark);
+        flow.answers.note_release(tcp, mark);
     }
 
-    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it.
-    fn note_unanswered(&mut self, tcp: &TcpMeta, load: &Load, rate: PhyRate) {
-        if tcp.payload == Bytes::ZERO {
-            self.rate.note_crossed(&self.medium, &Load::alone(load.0[0]), rate);
+    /// A station that has taken more than was paid for pays with its turns.
+    fn pay_debt(&mut self, id: FlowId, load: &Load, rate: PhyRate) {
+        let flow = self.flows.get(id);
+        let airtime = self.medium.airtime(load, rate);
+        let paid = self.stations.get_mut(flow.station).pay(airtime);
+        if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
+            // At the price of what was released.
+            let bits = u128::from(load.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
+            self.queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it known
+    /// of other protocols than TCP who does.
+    fn note_unanswered(&mut self, tcp: Option<&TcpMeta>, load: &Load, rate: PhyRate) {
+        if tcp.is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
+            let own = Load::alone(load.0[0]);
+            self.rate.note_crossed(&self.medium, &own, rate);
         }
     }
 

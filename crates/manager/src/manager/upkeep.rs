@@ -1,12 +1,16 @@
 //! What a manager does from time to time, and when its configuration changes.
 
+<<<<<<< HEAD
 use evenair_units::{BitRate, Bytes, Instant};
+=======
+use evenair_units::{BitRate, Instant, Span};
+>>>>>>> 601d2f5 (Hold and charge what is not TCP)
 
 use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
-use crate::{Config, Event, Mode};
+use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
 impl<P> Manager<P> {
@@ -22,12 +26,14 @@ impl<P> Manager<P> {
             self.set_capacity(now);
         }
         self.tell_rate(before);
+        self.judge_stations(account.elapsed);
         self.queues.age();
         let (queues, stations) = (&mut self.queues, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, stations));
         self.stations.expire(now);
     }
 
+<<<<<<< HEAD
     /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
     /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
     /// station, but does not slow down a fast one.
@@ -40,6 +46,19 @@ impl<P> Manager<P> {
             true => (usual, shortest),
             false => (1, 1),
         }
+=======
+    /// Tells who takes more than its share and cannot be held back.
+    fn judge_stations(&mut self, elapsed: Span) {
+        if self.mode == Mode::Bypassed {
+            return;
+        }
+        // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
+        let (numerator, denominator) = self.standing.speed();
+        let outputs = &mut self.outputs;
+        self.stations.judge(elapsed.mul_div(numerator, denominator), |mac, over| {
+            outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));
+        });
+>>>>>>> 601d2f5 (Hold and charge what is not TCP)
     }
 
     pub(super) fn update_capacity(&mut self, now: Instant) {

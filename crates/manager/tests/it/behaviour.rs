@@ -53,8 +53,14 @@ fn ack(flow: u16, segments: u32) -> PacketMeta {
 fn udp(ingress: Port, dst: MacAddr) -> PacketMeta {
     let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), 1400);
     meta.dst = dst;
-    meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: 1, dst_port: 2 };
+    let ip = meta.ip.as_mut().unwrap();
+    (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: 1, dst_port: 2 });
     meta
+}
+
+/// A frame of 1400 bytes that is not IP, toward a station.
+fn foreign() -> PacketMeta {
+    PacketMeta { ether_type: 0x88b5, ip: None, ..udp(Port::Wire, mac(0)) }
 }
 
 /// When everything held has been released, calling the manager at its deadlines.
@@ -79,7 +85,7 @@ fn bypassed_passes_everything_at_once_and_learns() {
 }
 
 #[test]
-fn holds_tcp_toward_the_wlan_and_nothing_else() {
+fn holds_ip_toward_the_wlan_and_nothing_else() {
     let mut manager = inserted(|_| {});
     manager.handle_packet(START, 0, &data(0, 1));
     manager.handle_packet(START, 1, &data(0, 1449));
@@ -90,9 +96,111 @@ fn holds_tcp_toward_the_wlan_and_nothing_else() {
     let ip = fragment.ip.as_mut().unwrap();
     (ip.fragment, ip.transport) = (true, Transport::Other);
     manager.handle_packet(START, 5, &fragment);
-    assert_eq!(released(&drain(&mut manager)), [0, 2, 3, 4, 5]);
-    assert_eq!(manager.counters().held, 1);
+    manager.handle_packet(START, 6, &foreign());
+    assert_eq!(released(&drain(&mut manager)), [0, 3, 4, 6]);
+    assert_eq!((manager.counters().held, manager.counters().groups, manager.counters().control), (3, 1, 0));
     assert_eq!(manager.poll_deadline().unwrap().1, Reason::Release);
+    assert_eq!(manager.report(START).flows.len(), 3, "fragments and datagrams are flows of their own");
+}
+
+#[test]
+fn what_keeps_the_network_together_is_never_held() {
+    let mut manager = inserted(|_| {});
+    (0..50).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
+    drain(&mut manager);
+    let with = |protocol, transport| {
+        let mut meta = udp(Port::Wire, mac(0));
+        let ip = meta.ip.as_mut().unwrap();
+        (ip.protocol, ip.transport) = (protocol, transport);
+        meta
+    };
+    let frame = |ether_type| PacketMeta { ether_type, ..foreign() };
+    let spanning_tree = PacketMeta { dst: MacAddr([1, 0x80, 0xc2, 0, 0, 0]), ..frame(0x0026) };
+    let control = [
+        frame(0x0806),
+        frame(0x888e),
+        spanning_tree,
+        with(58, Transport::Icmp { kind: 135 }),
+        with(2, Transport::Other),
+        with(17, Transport::Udp { src_port: 67, dst_port: 68 }),
+        with(17, Transport::Udp { src_port: 547, dst_port: 546 }),
+    ];
+    for (number, meta) in control.iter().enumerate() {
+        manager.handle_packet(START, 100 + number as u64, meta);
+    }
+    assert_eq!(released(&drain(&mut manager)), (100..107).collect::<Vec<_>>());
+    assert_eq!(manager.counters().control, 7);
+    let data =
+        [with(58, Transport::Icmp { kind: 128 }), with(1, Transport::Icmp { kind: 8 }), with(50, Transport::Other)];
+    data.iter().for_each(|meta| manager.handle_packet(START, 200, meta));
+    assert_eq!((released(&drain(&mut manager)), manager.counters().control), (vec![], 7), "echoes and IPsec are data");
+}
+
+/// DATA of an upload over QUIC, or of a flood; and what goes against it.
+fn datagram(ingress: Port, port: u16, bytes: u64) -> PacketMeta {
+    let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), bytes);
+    let ip = meta.ip.as_mut().unwrap();
+    let (src_port, dst_port) = if ingress == Port::Wlan { (port, 443) } else { (443, port) };
+    (ip.protocol, ip.transport) = (17, Transport::Udp { src_port, dst_port });
+    meta
+}
+
+#[test]
+fn an_answer_to_datagrams_from_the_wlan_pays_for_them() {
+    let emptied = |up: usize| {
+        let mut manager = inserted(|_| {});
+        (0..up).for_each(|_| manager.handle_packet(START, 0, &datagram(Port::Wlan, 1, 1400)));
+        (0..20).for_each(|_| manager.handle_packet(START, 1, &datagram(Port::Wire, 1, 10)));
+        let end = time_to_empty(&mut manager, START);
+        (end - START, manager.report(START).flows[0].direction)
+    };
+    let (alone, _) = emptied(0);
+    let (with, direction) = emptied(20);
+    assert_eq!(direction, Direction::Up);
+    let each = (with - alone) / 20;
+    assert!(each > Span::from_micros(1_500) && each < Span::from_millis(4), "{each} for 1400 bytes at 11 Mb/s");
+}
+
+#[test]
+fn a_flood_that_nothing_answers_is_told_of_and_paid_for_by_its_station() {
+    let mut manager = inserted(|config| config.controller = Controller::default());
+    let mut told = Vec::new();
+    // A second station has a share as well; the first sends more than half of what the medium carries.
+    for ms in 0..4_000 {
+        let now = START + Span::from_millis(ms);
+        if ms % 3 == 0 {
+            manager.handle_packet(now, ms, &datagram(Port::Wlan, 1, 1400));
+        }
+        if ms % 20 == 0 {
+            let download = packet(Port::Wire, 1, 1, TcpFlags::ACK, (1 + ms as u32 * 100, 1), SEGMENT);
+            manager.handle_packet(now, ms, &download);
+        }
+        manager.handle_timeout(now);
+        told.extend(drain(&mut manager).into_iter().filter_map(|output| match output {
+            Output::Event(Event::StationOverShare { mac, over }) => Some((mac, over)),
+            _ => None,
+        }));
+    }
+    assert_eq!(told, [(mac(0), true)]);
+    let over: Vec<_> = manager.report(START).stations.iter().map(|station| station.over_share).collect();
+    assert_eq!(over, [true, false]);
+    for second in 4..12 {
+        manager.handle_timeout(START + Span::from_secs(second));
+    }
+    assert!(drain(&mut manager).contains(&Output::Event(Event::StationOverShare { mac: mac(0), over: false })));
+}
+
+#[test]
+fn the_number_of_flows_of_datagrams_is_bounded_too() {
+    let mut manager = inserted(|_| {});
+    for n in 0..140_000_u32 {
+        let mut meta = datagram(Port::Wlan, n as u16, 10);
+        meta.ip.as_mut().unwrap().dst = std::net::IpAddr::from((n >> 8).to_be_bytes());
+        manager.handle_packet(START, u64::from(n), &meta);
+        drain(&mut manager);
+    }
+    assert_eq!(manager.report(START).flows.len(), 1 << 17);
+    assert_eq!(manager.counters().untracked, 0, "the oldest, which hold nothing, have gone");
 }
 
 #[test]
@@ -113,13 +221,14 @@ fn other_traffic_delays_tcp_by_what_it_takes_of_the_medium() {
         time_to_empty(&mut manager, START) - START
     };
     let alone = emptied(&[]);
-    let unicast = emptied(&vec![udp(Port::Wire, mac(0)); 10]) - alone;
+    let unicast = emptied(&vec![foreign(); 10]) - alone;
     let broadcast = emptied(&vec![udp(Port::Wire, MacAddr::BROADCAST); 10]) - alone;
-    let from_station = emptied(&vec![udp(Port::Wlan, MacAddr([2, 0, 0, 0, 9, 9])); 10]) - alone;
+    let from = PacketMeta { ingress: Port::Wlan, src: mac(0), dst: MacAddr([2, 0, 0, 0, 9, 9]), ..foreign() };
+    let from_station = emptied(&vec![from; 10]) - alone;
     assert_eq!(unicast, from_station);
     assert!(unicast > Span::from_millis(15) && unicast < Span::from_millis(40), "{unicast}");
     assert!(broadcast > unicast * 2, "{broadcast} at the lowest basic rate against {unicast}");
-    let flood = emptied(&vec![udp(Port::Wire, mac(0)); 10_000]) - alone;
+    let flood = emptied(&vec![foreign(); 10_000]) - alone;
     assert!(flood <= Span::from_millis(100), "a flood leaves TCP something: {flood}");
 }
 
@@ -171,7 +280,7 @@ fn all_queues_together_are_bounded_and_what_is_not_held_still_passes() {
     let lost: Vec<_> = (21..30).map(|number| (number, DropReason::QueueFull)).collect();
     assert_eq!(dropped(&drain(&mut manager)), lost);
     assert_eq!(manager.counters().held, 20);
-    manager.handle_packet(START, 30, &udp(Port::Wire, mac(0)));
+    manager.handle_packet(START, 30, &foreign());
     assert_eq!(released(&drain(&mut manager)), [30]);
 }
 

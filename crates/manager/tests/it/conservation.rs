@@ -130,8 +130,13 @@ impl Session {
             0 => meta.dst = MacAddr::BROADCAST,
             1 => meta.src = MacAddr([1, 0, 0, 0, 0, 0]),
             2 => meta.ip = None,
-            3 => meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: 53, dst_port: 53 },
-            4 => meta.ip.as_mut().unwrap().transport = Transport::Other,
+            3 => meta.ip.as_mut().unwrap().transport = Transport::Other,
+            4 => meta.ip.as_mut().unwrap().transport = Transport::Icmp { kind: self.rng.below(200) as u8 },
+            7..14 => {
+                let (src_port, dst_port) = (440 + self.rng.below(4) as u16, 443);
+                let ip = meta.ip.as_mut().unwrap();
+                (ip.protocol, ip.transport) = (17, Transport::Udp { src_port, dst_port });
+            }
             5 => meta.vlan = Some(self.rng.below(3) as u16),
             // The connection's station has another address now.
             6 => (meta.src, meta.dst) = (mac(7), mac(7)),
@@ -172,8 +177,7 @@ impl Ledger {
                 self.released += 1;
                 self.marked += u64::from(edits.congestion);
                 prop_assert!(!edits.congestion || meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0));
-                if let Some((key, _)) = meta.ip.as_ref().and_then(FlowKey::of)
-                    && meta.tcp().is_some()
+                if let Some((key, _)) = meta.ip.as_ref().map(FlowKey::of)
                     && !meta.dst.is_multicast()
                     && !meta.src.is_multicast()
                 {

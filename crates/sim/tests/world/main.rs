@@ -1,6 +1,7 @@
 //! The simulator as a whole, against an independent simulator, published findings and its own laws.
 
 mod adwiser;
+mod datagrams;
 mod hidden;
 mod laws;
 mod measures;

@@ -1,0 +1,159 @@
+//! What flows without TCP's acknowledgments cost: QUIC, IPsec, calls, anything else over IP.
+//!
+//! Toward the WLAN a packet costs what it takes itself. What comes from the WLAN is known only once it has crossed, and is
+//! charged then: to the flow's next packet toward the WLAN, as an ACK is charged for what it releases. So an upload over
+//! QUIC, whose acknowledgments the box holds, is held to its share like one over TCP: when its turns are paid for, and
+//! not before, its sender hears that it may go on.
+//!
+//! What no packet toward the WLAN answers cannot be held back by anybody on the wire. It is a debt of its station, whose
+//! other traffic pays (see `station`), and of none else.
+//!
+//! What is not here: sequence numbers, which are encrypted; so it is not known either which packet answers which release.
+
+use evenair_units::{Bytes, Instant, Span};
+
+use crate::cost::Packets;
+
+/// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers behind
+/// receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
+const MOST: u64 = 64;
+/// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer that
+/// is held here is waited for.
+const ANSWERED_WITHIN: Span = Span::from_millis(500);
+/// A weight of 1/16 for a new sample of the ratio.
+const RATIO_SHIFT: u32 = 4;
+/// Packets from the WLAN for each one toward it, until known: a receiver acknowledges at least every second (RFC 9000,
+/// 13.2.2).
+const INITIAL_RATIO_MILLI: u32 = 2_000;
+/// Its sender is told to slow down at most this often: a round trip, about, in which it does.
+const TOLD_EVERY: Span = Span::from_millis(100);
+
+/// What has come from the WLAN and is not paid for.
+#[derive(Clone, Debug)]
+pub(crate) struct Uplink {
+    packets: u64,
+    bytes: Bytes,
+    /// When the first of them came.
+    since: Instant,
+    /// Nothing has answered for long: it is not expected any more.
+    unanswered: bool,
+    ratio_16: u32,
+    told_at: Option<Instant>,
+}
+
+impl Default for Uplink {
+    fn default() -> Self {
+        Self {
+            packets: 0,
+            bytes: Bytes::ZERO,
+            since: Instant::ZERO,
+            unanswered: false,
+            ratio_16: INITIAL_RATIO_MILLI << RATIO_SHIFT,
+            told_at: None,
+        }
+    }
+}
+
+impl Uplink {
+    /// A packet came from the WLAN; `held`: packets toward it wait, which will pay. What nobody will pay for.
+    pub(crate) fn note_arrival(&mut self, now: Instant, ip_len: Bytes, held: bool) -> Option<Packets> {
+        if self.packets == 0 {
+            self.since = now;
+        }
+        self.unanswered |= !held && now.saturating_since(self.since) >= ANSWERED_WITHIN;
+        if self.packets < MOST || self.unanswered {
+            self.packets += 1;
+            self.bytes += ip_len;
+            return if self.unanswered { self.take_all() } else { None };
+        }
+        Some(Packets::one(ip_len))
+    }
+
+    /// A packet is released toward the WLAN: what it is charged for.
+    pub(crate) fn pay(&mut self) -> Packets {
+        self.unanswered = false;
+        let sample = (self.packets * 1_000) as u32;
+        self.ratio_16 = self.ratio_16 - (self.ratio_16 >> RATIO_SHIFT) + sample;
+        self.take_all().unwrap_or_default()
+    }
+
+    fn take_all(&mut self) -> Option<Packets> {
+        let (packets, bytes) = (core::mem::take(&mut self.packets), core::mem::take(&mut self.bytes));
+        // All of the mean size, which is right in bits, and in airtime as far as that is linear in them.
+        (packets > 0).then(|| Packets { milli: packets * 1_000, ip_len: Bytes(bytes.0 / packets) })
+    }
+
+    /// Packets from the WLAN for each one toward it, in thousandths.
+    pub(crate) fn ratio_milli(&self) -> u32 {
+        self.ratio_16 >> RATIO_SHIFT
+    }
+
+    /// Whether its sender may be told again to slow down. True counts as told.
+    pub(crate) fn tell_to_slow_down(&mut self, now: Instant) -> bool {
+        let heard = self.told_at.is_none_or(|at| now.saturating_since(at) >= TOLD_EVERY);
+        if heard {
+            self.told_at = Some(now);
+        }
+        heard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Bytes = Bytes(1_500);
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn the_next_packet_down_pays_for_what_came() {
+        let mut uplink = Uplink::default();
+        assert_eq!(uplink.pay(), Packets::default());
+        assert_eq!([1_000, 1_400].map(|bytes| uplink.note_arrival(at(1), Bytes(bytes), false)), [None, None]);
+        assert_eq!(uplink.pay(), Packets { milli: 2_000, ip_len: Bytes(1_200) });
+        assert_eq!(uplink.pay(), Packets::default(), "once");
+    }
+
+    #[test]
+    fn what_nothing_answers_is_paid_for_by_nobody_until_something_does() {
+        let mut uplink = Uplink::default();
+        let unpaid: u64 = (0..200).filter_map(|k| uplink.note_arrival(at(k * 5), FULL, false)).map(|p| p.milli).sum();
+        assert_eq!(unpaid, 200_000, "a second of it: the first half waits for an answer, and then all is known");
+        assert_eq!(uplink.pay(), Packets::default());
+        assert_eq!(uplink.note_arrival(at(2_000), FULL, false), None, "it may answer after all");
+    }
+
+    #[test]
+    fn answers_that_the_box_holds_are_waited_for() {
+        let mut uplink = Uplink::default();
+        assert_eq!(uplink.note_arrival(at(0), FULL, true), None);
+        assert_eq!(uplink.note_arrival(at(3_000), FULL, true), None);
+        assert_eq!(uplink.pay().milli, 2_000);
+    }
+
+    #[test]
+    fn a_window_beyond_all_measure_is_not_charged_to_one_packet() {
+        let mut uplink = Uplink::default();
+        let unpaid: u64 = (0..100).filter_map(|_| uplink.note_arrival(at(0), FULL, true)).map(|p| p.milli).sum();
+        assert_eq!((unpaid, uplink.pay().milli), (36_000, 64_000));
+    }
+
+    #[test]
+    fn the_ratio_is_learned() {
+        let mut uplink = Uplink::default();
+        for _ in 0..200 {
+            (0..10).for_each(|_| _ = uplink.note_arrival(at(0), FULL, true));
+            uplink.pay();
+        }
+        assert!(uplink.ratio_milli().abs_diff(10_000) < 100, "{}", uplink.ratio_milli());
+    }
+
+    #[test]
+    fn a_sender_is_told_once_in_a_round_trip() {
+        let mut uplink = Uplink::default();
+        assert_eq!([0, 50, 100].map(|ms| uplink.tell_to_slow_down(at(ms))), [true, false, true]);
+    }
+}

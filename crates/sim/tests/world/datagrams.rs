@@ -1,0 +1,193 @@
+//! What is not TCP, at the box: transfers over QUIC, floods that nobody answers, and what they leave to others.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_sim::run;
+
+/// Stations at 11 Mb/s, the box inserted after two seconds; judged from the tenth on.
+fn site(stations: &[(&str, u32)], rest: &str) -> RunResult {
+    let station =
+        |(name, count): &(&str, u32)| format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"11 Mb/s\"\n");
+    let text = format!(
+        r#"version = 1
+name = "datagrams"
+duration = "70 s"
+[radio]
+standard = "802.11b"
+preamble = "short"
+basic_rates = ["1 Mb/s", "2 Mb/s"]
+rts_threshold = "500 bytes"
+ap_buffer = "150 kB"
+{}
+[[server]]
+name = "server"
+[[event]]
+at = "2 s"
+do = "insert"
+[[phase]]
+name = "managed"
+from = "10 s"
+to = "70 s"
+{rest}
+"#,
+        stations.iter().map(station).collect::<String>()
+    );
+    run(&Scenario::parse(&text, "datagrams.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+}
+
+fn bulk(name: &str, direction: &str, tool: &str) -> String {
+    format!(
+        "[[bulk]]\nname = \"{name}-{direction}\"\nstations = [\"{name}\"]\nserver = \"server\"\n\
+         direction = \"{direction}\"\ntool = \"{tool}\"\n"
+    )
+}
+
+fn flood(direction: &str, rate: &str) -> String {
+    format!(
+        "[[udp]]\nname = \"flood\"\nstations = [\"x\"]\nserver = \"server\"\ndirection = \"{direction}\"\n\
+         rate = \"{rate}\"\npayload = \"1400 bytes\"\n"
+    )
+}
+
+fn managed(result: &RunResult) -> &PhaseResult {
+    result.phases.iter().find(|phase| phase.name == "managed").expect("the scenario has the phase")
+}
+
+/// Rates of the applications whose names begin so.
+fn rates(phase: &PhaseResult, name: &str) -> Vec<f64> {
+    let rates: Vec<f64> = phase.flows.iter().filter(|f| f.app.starts_with(name)).map(|f| f.ip_mbps).collect();
+    assert!(!rates.is_empty(), "{name} is there");
+    rates
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+fn are_equal(what: &str, rates: &[f64]) {
+    let mean = mean(rates);
+    assert!(rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.05), "{what}: {rates:?}");
+}
+
+/// 95th percentile of the time in the access point, in ms.
+fn sojourn(phase: &PhaseResult) -> f64 {
+    let ap = phase.nodes.iter().find(|node| node.node == "ap").expect("the access point is a node");
+    ap.sojourn.as_ref().expect("it sends").p95_ms
+}
+
+fn idle(phase: &PhaseResult) -> f64 {
+    phase.medium.as_ref().expect("the simulator watches it").idle_share
+}
+
+#[test]
+fn an_upload_over_quic_is_held_to_its_share() {
+    // Against uploads, and against downloads, each time with as many of the other kind.
+    for (name, tcp) in [("uploads", "up"), ("downloads", "down")] {
+        let apps = [bulk("q", "up", "quic"), bulk("t", tcp, "builtin")].concat();
+        // Where directions share equally, one upload has as much as four downloads.
+        let levels = "[manager]\nlevels = [\"station\", \"flow\"]\n";
+        let result = site(&[("q", 1), ("t", 4)], &(apps + levels));
+        let phase = managed(&result);
+        let (quic, others) = (rates(phase, "q"), rates(phase, "t"));
+        println!(
+            "among {name}: QUIC {:.3} Mb/s, TCP {others:.3?}, idle {:.3}, sojourn p95 {:.1} ms",
+            quic[0],
+            idle(phase),
+            sojourn(phase)
+        );
+        are_equal(name, &[quic[0], mean(&others)]);
+        are_equal(name, &others);
+        assert!(sojourn(phase) < 15.0, "{}", sojourn(phase));
+    }
+}
+
+#[test]
+fn a_download_over_quic_has_its_share_and_no_more() {
+    let apps = [bulk("q", "down", "quic"), bulk("t", "down", "builtin")].concat();
+    let result = site(&[("q", 2), ("t", 3)], &apps);
+    let phase = managed(&result);
+    println!("{:.3?} {:.3?}, idle {:.3}", rates(phase, "q"), rates(phase, "t"), idle(phase));
+    are_equal("downloads", &[rates(phase, "q"), rates(phase, "t")].concat());
+    assert!(idle(phase) < 0.05 && sojourn(phase) < 15.0, "{} {}", idle(phase), sojourn(phase));
+}
+
+/// Without a single answer, and a rate that nobody has told, the medium is not left idle.
+#[test]
+fn quic_alone_is_not_throttled() {
+    let apps = [bulk("q", "down", "quic"), "[manager]\nknow_stations = false\nknow_rates = false\n".to_owned()];
+    let alone = site(&[("q", 3)], &apps.concat());
+    let bare = site(&[("q", 3)], &(bulk("q", "down", "quic") + "[[event]]\nat = \"3 s\"\ndo = \"bypass\"\n"));
+    let (got, most) = (managed(&alone).total_ip_mbps, managed(&bare).total_ip_mbps);
+    println!("{got:.3} of {most:.3} Mb/s");
+    assert!(got > 0.9 * most, "{got} of {most} Mb/s");
+}
+
+#[test]
+fn a_flood_from_a_station_is_paid_for_by_its_station_and_reported() {
+    let apps =
+        [flood("up", "4 Mb/s"), bulk("x", "down", "builtin"), bulk("u", "up", "builtin"), bulk("d", "down", "builtin")];
+    let result = site(&[("x", 1), ("u", 3), ("d", 3)], &apps.concat());
+    let phase = managed(&result);
+    let (ups, downs, own) = (rates(phase, "u-"), rates(phase, "d-"), rates(phase, "x-"));
+    println!(
+        "flood {:.3}, its download {:.3}, uploads {ups:.3?}, downloads {downs:.3?}, idle {:.3}, sojourn p95 {:.1} ms",
+        rates(phase, "flood")[0],
+        own[0],
+        idle(phase),
+        sojourn(phase)
+    );
+    are_equal("the others", &[ups, downs.clone()].concat());
+    assert!(own[0] < 0.5 * mean(&downs), "its own traffic pays: {own:?} against {downs:?}");
+    assert!(own[0] > 0.02 * mean(&downs), "and is not starved: {own:?}");
+    assert!(sojourn(phase) < 20.0, "{}", sojourn(phase));
+    let over: Vec<_> = result.events.iter().filter(|event| event.what == "over its share").collect();
+    assert!(over.len() == 1 && over[0].detail == "x", "{:?}", result.events);
+    assert!(over[0].at_s < 10.0, "{over:?}");
+}
+
+#[test]
+fn a_flood_toward_a_station_has_its_share_and_no_more() {
+    let apps = [flood("down", "6 Mb/s"), bulk("d", "down", "builtin")];
+    let result = site(&[("x", 1), ("d", 4)], &apps.concat());
+    let phase = managed(&result);
+    let (flood, downs) = (rates(phase, "flood")[0], rates(phase, "d-"));
+    println!("flood {flood:.3}, downloads {downs:.3?}, idle {:.3}, sojourn {:.1}", idle(phase), sojourn(phase));
+    are_equal("downloads", &downs);
+    // It has no ACKs, which cost airtime and count as bits.
+    assert!(flood < 1.25 * mean(&downs), "{flood} against {downs:?}");
+    assert!(idle(phase) < 0.05 && sojourn(phase) < 15.0, "{} {}", idle(phase), sojourn(phase));
+    assert!(
+        result.events.iter().all(|event| event.what != "over its share"),
+        "it can be controlled: {:?}",
+        result.events
+    );
+}
+
+#[test]
+fn probe() {
+    let own = [String::new(), bulk("x", "down", "builtin"), bulk("x", "up", "builtin")];
+    for own in own {
+        for m in ["", "[manager]\nsparse_first = false\n"] {
+            let apps = [
+                flood("up", "4 Mb/s"),
+                own.clone(),
+                bulk("u", "up", "builtin"),
+                bulk("d", "down", "builtin"),
+                m.to_owned(),
+            ];
+            let result = site(&[("x", 1), ("u", 3), ("d", 3)], &apps.concat());
+            let phase = managed(&result);
+            println!(
+                "probe {:?} {:?}: {:.3?} {:.3?} {:.3?} sojourn {:.1} ap {:.1} C {:?}",
+                own.get(..30),
+                m.get(..20),
+                rates(phase, "u-"),
+                rates(phase, "d-"),
+                phase.flows.iter().filter(|f| f.app.starts_with("x-")).map(|f| f.ip_mbps).collect::<Vec<_>>(),
+                sojourn(phase),
+                phase.ap_queue_mean_packets,
+                phase.service_rate_mbps
+            );
+        }
+    }
+}
