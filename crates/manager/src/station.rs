@@ -80,11 +80,11 @@ impl Station {
         self.configured.as_ref()?.class
     }
 
-<<<<<<< HEAD
     /// Somebody has said at which rate it is.
     pub(crate) const fn has_known_rate(&self) -> bool {
         self.observed.is_some() || self.configured.is_some()
-=======
+    }
+
     /// This much medium time was used by it, for which its flow is charged.
     pub(crate) fn note_airtime(&mut self, airtime: Span) {
         self.airtime += airtime;
@@ -113,7 +113,6 @@ impl Station {
         *is_over = if *is_over { *under < INTERVALS_UNDER } else { *over >= INTERVALS_OVER };
         (self.account.used, self.account.uncontrolled) = (Span::ZERO, Span::ZERO);
         self.account.is_over != before
->>>>>>> 601d2f5 (Hold and charge what is not TCP)
     }
 
     fn update(&mut self, default_rate: PhyRate, medium: &Medium) {

@@ -1,10 +1,6 @@
 //! What a manager does from time to time, and when its configuration changes.
 
-<<<<<<< HEAD
-use evenair_units::{BitRate, Bytes, Instant};
-=======
-use evenair_units::{BitRate, Instant, Span};
->>>>>>> 601d2f5 (Hold and charge what is not TCP)
+use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
@@ -33,7 +29,6 @@ impl<P> Manager<P> {
         self.stations.expire(now);
     }
 
-<<<<<<< HEAD
     /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
     /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
     /// station, but does not slow down a fast one.
@@ -46,7 +41,8 @@ impl<P> Manager<P> {
             true => (usual, shortest),
             false => (1, 1),
         }
-=======
+    }
+
     /// Tells who takes more than its share and cannot be held back.
     fn judge_stations(&mut self, elapsed: Span) {
         if self.mode == Mode::Bypassed {
@@ -58,7 +54,6 @@ impl<P> Manager<P> {
         self.stations.judge(elapsed.mul_div(numerator, denominator), |mac, over| {
             outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));
         });
->>>>>>> 601d2f5 (Hold and charge what is not TCP)
     }
 
     pub(super) fn update_capacity(&mut self, now: Instant) {
