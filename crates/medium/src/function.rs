@@ -1,7 +1,9 @@
 //! One channel access function: its queue, its contention window, and how the frame at the head has fared. DCF has one
 //! for each node, EDCA four.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use evenair_units::{Airtime, Bytes, Instant, Limit, Rng, Span};
@@ -9,27 +11,31 @@ use evenair_wifi::PhyRate;
 
 use crate::{Counters, Mpdu, QueueState, To};
 
+/// Where there are many, each access fetches a function from far: so what every access needs comes first, in three pieces
+/// of what a processor fetches at once: what a frame that comes needs, what the back-off needs, what is counted.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Function<F> {
-    /// The node that it belongs to.
-    pub(crate) node: u32,
-    rules: Rules,
     queue: VecDeque<Queued<F>>,
     bytes: Bytes,
-    window: u32,
-    pub(crate) head: Head,
     /// The frame in service has been received, and is not at the head any more, but its sender does not know it.
-    unconfirmed: Option<Service>,
+    unconfirmed: Option<Box<Service>>,
+    /// Shared by those that have the same.
+    rules: Arc<Rules>,
+    /// The node that it belongs to.
+    pub(crate) node: u32,
+    window: u32,
+    back_off: Rng,
+    pub(crate) head: Head,
     /// From the start of its transmission until the medium falls silent.
     pub(crate) on_air: bool,
     pub(crate) counters: Counters,
     /// Attempts by rate, where rates are chosen, since they were taken last.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
-    back_off: Rng,
 }
 
 /// What does not change.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rules {
     pub(crate) cw_min: u32,
     pub(crate) cw_max: u32,
@@ -75,13 +81,13 @@ impl Service {
 }
 
 impl<F> Function<F> {
-    pub(crate) fn new(node: u32, rules: Rules, back_off: Rng) -> Self {
+    pub(crate) fn new(node: u32, rules: Arc<Rules>, back_off: Rng) -> Self {
         Self {
             node,
-            rules,
             queue: VecDeque::new(),
             bytes: Bytes::ZERO,
             window: rules.cw_min,
+            rules,
             head: Head::default(),
             unconfirmed: None,
             on_air: false,
@@ -103,7 +109,10 @@ impl<F> Function<F> {
     /// The frame that is sent next: one that is repeated, or the one at the head.
     #[inline]
     pub(crate) fn service(&self) -> Option<Service> {
-        self.unconfirmed.or_else(|| self.queue.front().map(Service::of))
+        match &self.unconfirmed {
+            Some(service) => Some(**service),
+            None => self.queue.front().map(Service::of),
+        }
     }
 
     /// What the frame at the head carries, where that is the one in service.
@@ -123,7 +132,7 @@ impl<F> Function<F> {
 
     /// The frame in service, which fared so far like `head`, has been received and stays in service.
     pub(crate) fn keep(&mut self, service: Service, head: Head) {
-        self.unconfirmed = Some(service);
+        self.unconfirmed = Some(Box::new(service));
         self.head = head;
     }
 
@@ -165,10 +174,6 @@ impl<F> Function<F> {
     pub(crate) fn charge(&mut self, airtime: Airtime) {
         self.head.airtime += airtime;
         self.counters.airtime += airtime;
-    }
-
-    pub(crate) fn cw_max(&self) -> u32 {
-        self.rules.cw_max
     }
 
     /// How long an access may last; zero: one frame.

@@ -4,16 +4,17 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use evenair_units::{Instant, Span, Streams};
+use evenair_units::{Instant, Rng, Span, Streams};
 use evenair_wifi::{AccessCategory, PhyRate};
 
 use crate::access::Access;
 use crate::airtimes::Airtimes;
 use crate::backlog::BacklogChain;
 use crate::contention::Contention;
-use crate::function::Function;
+use crate::function::{Function, Rules};
 use crate::idle_sense::IdleSense;
 use crate::node::{self, Node};
 use crate::rate_control::Rates;
@@ -32,8 +33,12 @@ pub struct Medium<F> {
     pub(crate) config: MediumConfig,
     pub(crate) streams: Streams,
     pub(crate) nodes: Vec<Node>,
+    /// Of each node, what its losses to noise are drawn from.
+    pub(crate) errors: Vec<Rng>,
     /// Of all nodes: those of a node follow one another.
     pub(crate) functions: Vec<Function<F>>,
+    /// All that functions have.
+    rules: Vec<Arc<Rules>>,
     /// Whether any node has EDCA.
     pub(crate) has_edca: bool,
     pub(crate) contention: Contention,
@@ -95,7 +100,9 @@ impl<F> Medium<F> {
             config,
             streams: *streams,
             nodes: Vec::new(),
+            errors: Vec::new(),
             functions: Vec::new(),
+            rules: Vec::new(),
             has_edca: false,
             contention,
             sensing: None,
@@ -147,7 +154,8 @@ impl<F> Medium<F> {
     pub fn add_node(&mut self, config: NodeConfig) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
         let first = u32::try_from(self.functions.len()).expect("fewer than 2^32 access functions");
-        self.nodes.push(Node::new(&config, id, first, &self.streams));
+        self.nodes.push(Node::new(&config, first));
+        self.errors.push(node::errors(id, &self.streams));
         self.has_edca |= config.edca.is_some();
         if config.back_off == BackOff::IdleSense && config.edca.is_none() && self.idle_sense.is_none() {
             assert!(self.sensing.is_none(), "with Idle Sense all hear all");
@@ -157,12 +165,13 @@ impl<F> Medium<F> {
         if let Some(rates) = &mut self.rates {
             rates.add_node(id.0, &self.streams);
         }
-        for (function, waiting) in node::functions(&config, id, &self.config.phy, &self.streams) {
+        for (rules, waiting, back_off) in node::functions(&config, id, &self.config.phy, &self.streams) {
             match &mut self.sensing {
-                None => self.contention.add(waiting, function.cw_max()),
+                None => self.contention.add(waiting, rules.cw_max),
                 Some(sensing) => sensing.add_function(self.clock, waiting),
             }
-            self.functions.push(function);
+            let rules = share(&mut self.rules, rules);
+            self.functions.push(Function::new(id.0, rules, back_off));
         }
         if let Some(sensing) = &mut self.sensing {
             let present = self.nodes.iter().zip(0..id.0).filter(|(node, _)| !node.has_left).map(|(_, other)| other);
@@ -427,6 +436,16 @@ impl<F> Medium<F> {
         self.accounted = now;
         *use_of(&mut self.totals, self.stage, self.backlogged) += passed;
     }
+}
+
+/// Rules that some function may have already.
+fn share(all: &mut Vec<Arc<Rules>>, rules: Rules) -> Arc<Rules> {
+    let known = all.iter().find(|known| ***known == rules).map(Arc::clone);
+    known.unwrap_or_else(|| {
+        let new = Arc::new(rules);
+        all.push(Arc::clone(&new));
+        new
+    })
 }
 
 /// What the medium is used for in a stage, with so many nodes that have a frame.

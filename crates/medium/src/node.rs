@@ -6,7 +6,7 @@ use evenair_units::{Rng, Span, Streams};
 use evenair_wifi::{AccessCategory, EdcaParameters, Phy};
 
 use crate::contention::Waiting;
-use crate::function::{Function, Rules};
+use crate::function::Rules;
 use crate::idle_sense::IdleSense;
 use crate::{BackOff, NodeConfig, NodeId};
 
@@ -23,14 +23,11 @@ pub(crate) struct Node {
     pub(crate) has_left: bool,
     /// Functions with a frame.
     pub(crate) backlogged: u32,
-    errors: Rng,
 }
 
 impl Node {
-    /// Its draws do not depend on how many other nodes there are.
-    pub(crate) fn new(config: &NodeConfig, id: NodeId, first: u32, streams: &Streams) -> Self {
-        let errors = streams.numbered("medium frame errors", u64::from(id.0));
-        Self { first, edca: config.edca.is_some(), has_left: false, backlogged: 0, errors }
+    pub(crate) fn new(config: &NodeConfig, first: u32) -> Self {
+        Self { first, edca: config.edca.is_some(), has_left: false, backlogged: 0 }
     }
 
     /// The function that sends frames of this category.
@@ -48,21 +45,23 @@ impl Node {
         let first = self.first as usize;
         first..first + if self.edca { AccessCategory::ALL.len() } else { 1 }
     }
-
-    pub(crate) fn draw_error(&mut self, per_billion: u32) -> bool {
-        per_billion > 0 && self.errors.chance(per_billion)
-    }
 }
 
-/// The functions of a node, and how each waits. Their draws do not depend on one another.
-pub(crate) fn functions<F>(
+/// What a node's losses to noise are drawn from. It does not depend on how many other nodes there are.
+pub(crate) fn errors(id: NodeId, streams: &Streams) -> Rng {
+    streams.numbered("medium frame errors", u64::from(id.0))
+}
+
+/// The functions of a node: the rules of each, how it waits, and what its back-off is drawn from, which does not depend on
+/// the others.
+pub(crate) fn functions(
     config: &NodeConfig,
     id: NodeId,
     phy: &Phy,
     streams: &Streams,
-) -> impl Iterator<Item = (Function<F>, Waiting)> {
+) -> impl Iterator<Item = (Rules, Waiting, Rng)> {
     let NodeConfig { buffer, edca, .. } = *config;
-    let (node, number) = (id.0, u64::from(id.0));
+    let number = u64::from(id.0);
     let dcf = edca.is_none().then(|| {
         let (cw_min, cw_max, more_per_billion) = match config.back_off {
             BackOff::Standard => (phy.cw_min(), phy.cw_max(), 0),
@@ -71,14 +70,14 @@ pub(crate) fn functions<F>(
         };
         let idle_sense = config.back_off == BackOff::IdleSense;
         let rules = Rules { cw_min, cw_max, txop: Span::ZERO, buffer, more_per_billion, idle_sense };
-        let back_off = streams.numbered("medium back-off", number);
-        (Function::new(node, rules, back_off), Waiting { space: phy.difs(), counts_boundaries: false })
+        let waiting = Waiting { space: phy.difs(), counts_boundaries: false };
+        (rules, waiting, streams.numbered("medium back-off", number))
     });
     let edca = edca.into_iter().flatten().zip(EDCA_STREAMS).map(move |(parameters, stream)| {
         let EdcaParameters { cw_min, cw_max, txop, .. } = parameters;
         let rules = Rules { cw_min, cw_max, txop, buffer, more_per_billion: 0, idle_sense: false };
         let waiting = Waiting { space: parameters.aifs(phy), counts_boundaries: true };
-        (Function::new(node, rules, streams.numbered(stream, number)), waiting)
+        (rules, waiting, streams.numbered(stream, number))
     });
     dcf.into_iter().chain(edca)
 }

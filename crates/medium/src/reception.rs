@@ -203,7 +203,7 @@ impl<F> Medium<F> {
             return false;
         }
         let error = self.receivers.error(&self.config.phy, from, to, sent);
-        self.nodes[from as usize].draw_error(error)
+        error > 0 && self.errors[from as usize].chance(error)
     }
 
     /// Whether a bystander decodes more than half of such frames.

@@ -202,13 +202,17 @@ impl Sum for QueueState {
     }
 }
 
-/// What happened at one node, or at one of its access functions, since it joined.
+/// What happened at one node, or at one of its access functions, since it joined. What every access counts comes first,
+/// to lie together in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct Counters {
     /// Frames sent, or RTS for them: with DCF one for each access to the medium, in a TXOP several.
     pub attempts: u64,
     /// Attempts that delivered.
     pub successes: u64,
+    /// Medium time of its attempts, failed ones included: RTS, CTS, DATA, ACK and SIFS between them.
+    pub airtime: Airtime,
     /// Attempts that ended in a collision.
     pub collisions: u64,
     /// Attempts that failed without collision.
@@ -225,8 +229,6 @@ pub struct Counters {
     pub retry_drops: u64,
     /// Frames that found the buffer full.
     pub buffer_drops: u64,
-    /// Medium time of its attempts, failed ones included: RTS, CTS, DATA, ACK and SIFS between them.
-    pub airtime: Airtime,
 }
 
 impl Sum for Counters {

@@ -86,13 +86,27 @@ pub struct Datagram {
     pub payload: Bytes,
 }
 
-/// The datagrams of one application, one after the other, without end.
+/// The datagrams of one application, one after the other, without end. What the usual kind needs is here, so that it is
+/// little to fetch where there are many.
 #[derive(Clone, Debug)]
 pub struct DatagramSource {
+    next: Datagram,
+    pace: Pace,
+}
+
+#[derive(Clone, Debug)]
+enum Pace {
+    /// [`Spacing::Regular`] without bursts: the usual kind.
+    Regular(Span),
+    Drawn(Box<Drawn>),
+}
+
+/// What is drawn, or read from a trace.
+#[derive(Clone, Debug)]
+struct Drawn {
     spec: DatagramSpec,
     draws: Rng,
-    next: Datagram,
-    /// Of the present frame, what comes after `next`.
+    /// Of the present frame, what comes after the next datagram.
     frame_left: Bytes,
     /// Sending time left of the present burst.
     burst_left: Span,
@@ -135,37 +149,25 @@ impl DatagramSource {
     /// The source of application `number`.
     pub fn new(spec: &DatagramSpec, streams: &Streams, number: u64) -> Self {
         let mut phases = streams.numbered("datagram phase", number);
-        let mut source = Self {
-            spec: spec.clone(),
-            draws: streams.numbered("datagrams", number),
-            next: Datagram { at: Span::ZERO, payload: spec.payload },
-            frame_left: Bytes::ZERO,
-            burst_left: Span::ZERO,
-            place: 0,
-            begun: Span::ZERO,
-        };
-        if let Spacing::Trace { .. } = &spec.spacing {
-            source.read_trace();
-            return source;
+        if let (Spacing::Regular { gap }, None) = (&spec.spacing, &spec.bursts) {
+            let at = Span::from_nanos(phases.below(gap.as_nanos()));
+            return Self { next: Datagram { at, payload: spec.payload }, pace: Pace::Regular(*gap) };
         }
-        let mut first = match &spec.spacing {
-            Spacing::Regular { gap } | Spacing::Noisy { gap, .. } | Spacing::Frames { interval: gap, .. } => {
-                Span::from_nanos(phases.below(gap.as_nanos()))
-            }
-            Spacing::Poisson { .. } | Spacing::Trace { .. } => source.gap(),
-        };
-        if let Some(bursts) = &spec.bursts {
-            if phases.unit() < bursts.share() {
-                source.burst_left = bursts.on.draw_span(&mut source.draws);
-            }
-            first = source.with_silence(first);
+        let draws = streams.numbered("datagrams", number);
+        let (next, drawn) = Drawn::new(spec, draws, &mut phases);
+        Self { next, pace: Pace::Drawn(Box::new(drawn)) }
+    }
+
+    /// Puts all off by `time`: for an application that starts later than the clock that its datagrams are due by.
+    pub fn put_off(&mut self, time: Span) {
+        self.next.at += time;
+        if let Pace::Drawn(drawn) = &mut self.pace {
+            drawn.begun += time;
         }
-        source.next.at = first;
-        source.begin_frame();
-        source
     }
 
     /// The datagram that is due next.
+    #[inline]
     pub fn peek(&self) -> Datagram {
         self.next
     }
@@ -173,33 +175,16 @@ impl DatagramSource {
     /// Goes on to the one after.
     #[inline]
     pub fn advance(&mut self) {
-        match (&self.spec.spacing, &self.spec.bursts) {
-            // The usual kind, without detours.
-            (Spacing::Regular { gap }, None) => self.next.at += (*gap).max(Span::from_nanos(1)),
-            _ => self.advance_otherwise(),
+        match &mut self.pace {
+            Pace::Regular(gap) => self.next.at += (*gap).max(Span::from_nanos(1)),
+            Pace::Drawn(drawn) => drawn.advance(&mut self.next),
         }
-    }
-
-    fn advance_otherwise(&mut self) {
-        if self.frame_left > Bytes::ZERO {
-            self.cut_datagram();
-            return;
-        }
-        if let Spacing::Trace { .. } = &self.spec.spacing {
-            self.place += 1;
-            self.read_trace();
-            return;
-        }
-        let gap = self.gap();
-        let passes = self.with_silence(gap);
-        self.next.at += passes;
-        self.begin_frame();
     }
 
     /// Goes on to the first that is due at `until` or later, or that has another size than the present one; how many
     /// that leaves out.
     pub fn skip_alike(&mut self, until: Span) -> u64 {
-        if let (Spacing::Regular { gap }, None) = (&self.spec.spacing, &self.spec.bursts) {
+        if let Pace::Regular(gap) = self.pace {
             let behind = until.saturating_sub(self.next.at).as_nanos();
             // Mostly one, and a division is slow.
             let skipped = match behind {
@@ -207,7 +192,7 @@ impl DatagramSource {
                 _ if behind <= gap.as_nanos() => 1,
                 _ => behind.div_ceil(gap.as_nanos().max(1)),
             };
-            self.next.at += *gap * skipped;
+            self.next.at += gap * skipped;
             return skipped;
         }
         let (size, mut skipped) = (self.next.payload, 0);
@@ -216,6 +201,50 @@ impl DatagramSource {
             skipped += 1;
         }
         skipped
+    }
+}
+
+impl Drawn {
+    /// With the first datagram.
+    fn new(spec: &DatagramSpec, draws: Rng, phases: &mut Rng) -> (Datagram, Self) {
+        let (frame_left, burst_left, begun) = (Bytes::ZERO, Span::ZERO, Span::ZERO);
+        let mut drawn = Self { spec: spec.clone(), draws, frame_left, burst_left, place: 0, begun };
+        let mut next = Datagram { at: Span::ZERO, payload: spec.payload };
+        if let Spacing::Trace { .. } = &spec.spacing {
+            drawn.read_trace(&mut next);
+            return (next, drawn);
+        }
+        let mut first = match &spec.spacing {
+            Spacing::Regular { gap } | Spacing::Noisy { gap, .. } | Spacing::Frames { interval: gap, .. } => {
+                Span::from_nanos(phases.below(gap.as_nanos()))
+            }
+            Spacing::Poisson { .. } | Spacing::Trace { .. } => drawn.gap(),
+        };
+        if let Some(bursts) = &spec.bursts {
+            if phases.unit() < bursts.share() {
+                drawn.burst_left = bursts.on.draw_span(&mut drawn.draws);
+            }
+            first = drawn.with_silence(first);
+        }
+        next.at = first;
+        drawn.begin_frame(&mut next);
+        (next, drawn)
+    }
+
+    fn advance(&mut self, next: &mut Datagram) {
+        if self.frame_left > Bytes::ZERO {
+            self.cut_datagram(next);
+            return;
+        }
+        if let Spacing::Trace { .. } = &self.spec.spacing {
+            self.place += 1;
+            self.read_trace(next);
+            return;
+        }
+        let gap = self.gap();
+        let passes = self.with_silence(gap);
+        next.at += passes;
+        self.begin_frame(next);
     }
 
     fn gap(&mut self) -> Span {
@@ -245,28 +274,28 @@ impl DatagramSource {
         passed + left
     }
 
-    fn read_trace(&mut self) {
+    fn read_trace(&mut self, next: &mut Datagram) {
         let Spacing::Trace { datagrams, repeat_ns } = &self.spec.spacing else { return };
         if let (true, Some(repeat_ns)) = (self.place == datagrams.len(), repeat_ns) {
             self.place = 0;
             self.begun += Span::from_nanos(*repeat_ns);
         }
-        self.next = match datagrams.get(self.place) {
+        *next = match datagrams.get(self.place) {
             Some(&(at, payload)) => Datagram { at: self.begun + Span::from_nanos(at), payload: Bytes(payload.into()) },
             None => Datagram { at: NEVER, payload: Bytes::ZERO },
         };
     }
 
-    fn begin_frame(&mut self) {
+    fn begin_frame(&mut self, next: &mut Datagram) {
         if let Spacing::Frames { size, .. } = &self.spec.spacing {
             self.frame_left = size.draw_bytes(&mut self.draws);
-            self.cut_datagram();
+            self.cut_datagram(next);
         }
     }
 
-    fn cut_datagram(&mut self) {
-        self.next.payload = self.frame_left.min(self.spec.payload);
-        self.frame_left = self.frame_left.saturating_sub(self.next.payload);
+    fn cut_datagram(&mut self, next: &mut Datagram) {
+        next.payload = self.frame_left.min(self.spec.payload);
+        self.frame_left = self.frame_left.saturating_sub(next.payload);
     }
 }
 
@@ -279,7 +308,7 @@ mod tests {
         DatagramSource::new(&spec, &Streams::new(1), number)
     }
 
-    fn all(bursts: Option<&Bursts>) -> Vec<DatagramSource> {
+    fn all(bursts: Option<&Bursts>) -> Vec<(DatagramSpec, DatagramSource)> {
         let gap = Span::from_millis(2);
         let size = Distribution::lognormal_of_mean(5000.0, 2000.0, Some(20_000.0));
         let spacings = [
@@ -288,7 +317,11 @@ mod tests {
             Spacing::Poisson { gap },
             Spacing::Frames { interval: gap, size },
         ];
-        spacings.into_iter().map(|spacing| source(spacing, bursts.cloned(), 3)).collect()
+        let of = |spacing: Spacing| {
+            let spec = DatagramSpec { spacing: spacing.clone(), payload: Bytes(1000), bursts: bursts.cloned() };
+            (spec, source(spacing, bursts.cloned(), 3))
+        };
+        spacings.into_iter().map(of).collect()
     }
 
     /// Up to the instant.
@@ -306,14 +339,14 @@ mod tests {
         let on = Distribution::Exponential { min: 0.0, excess: 40e6, max: None };
         let off = Distribution::Pareto { alpha: 2.5, min: 36e6, max: None };
         for bursts in [None, Some(Bursts { on, off })] {
-            for mut source in all(bursts.as_ref()) {
-                let (seconds, mean) = (2000.0, source.spec.mean_bps());
+            for (spec, mut source) in all(bursts.as_ref()) {
+                let (seconds, mean) = (2000.0, spec.mean_bps());
                 let sent = until(&mut source, Span::from_secs(2000));
                 assert!(sent.windows(2).all(|pair| pair[0].at <= pair[1].at));
                 let bps = sent.iter().map(|datagram| datagram.payload.0).sum::<u64>() as f64 * 8.0 / seconds;
                 // 20,000 bursts of variable length: a few percent.
                 let margin = if bursts.is_some() { 0.03 } else { 0.005 };
-                assert!((bps / mean - 1.0).abs() < margin, "{:?}: {bps}, not {mean}", source.spec);
+                assert!((bps / mean - 1.0).abs() < margin, "{:?}: {bps}, not {mean}", spec);
             }
         }
     }
@@ -385,7 +418,7 @@ mod tests {
 
     #[test]
     fn skipping_leaves_out_what_advancing_would_pass() {
-        for source in all(None) {
+        for (_, source) in all(None) {
             let (mut skipped, mut walked) = (source.clone(), source);
             let mut passed = 0;
             let until = Span::from_millis(333);

@@ -3,9 +3,8 @@
 //! Alarms move more often than they ring: TCP puts its timeout off with every acknowledgment. So an alarm that moves to
 //! a later instant stays in the heap where it is; when its entry comes up, its owner looks whether anything is due and
 //! enters again. An owner keeps the instant of its earliest entry, by which it knows stale ones.
-
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+//!
+//! The heap has four branches at each place: half as many steps as with two, each to places that lie together.
 
 use evenair_units::Instant;
 
@@ -35,11 +34,13 @@ pub(crate) enum Side {
     Server,
 }
 
+const BRANCHES: usize = 4;
+
 /// The instant of an owner's earliest entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm(Instant);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     at: Instant,
     sequence: u64,
@@ -48,7 +49,8 @@ struct Entry {
 
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    entries: BinaryHeap<Reverse<Entry>>,
+    /// None comes before the one that it branches from: of the one at `i`, that at `(i - 1) / BRANCHES`.
+    entries: Vec<Entry>,
     sequence: u64,
 }
 
@@ -68,7 +70,9 @@ impl Alarm {
 impl Agenda {
     pub(crate) fn enter(&mut self, at: Instant, task: Task) {
         self.sequence += 1;
-        self.entries.push(Reverse(Entry { at, sequence: self.sequence, task }));
+        let entry = Entry { at, sequence: self.sequence, task };
+        self.entries.push(entry);
+        self.settle(entry, self.entries.len() - 1);
     }
 
     /// Sees to it that an entry comes up at `at` or before.
@@ -80,40 +84,58 @@ impl Agenda {
     }
 
     /// When the next entry comes up; [`Instant::MAX`] without any.
+    #[inline]
     pub(crate) fn next(&self) -> Instant {
-        self.entries.peek().map_or(Instant::MAX, |Reverse(entry)| entry.at)
+        self.entries.first().map_or(Instant::MAX, |entry| entry.at)
     }
 
     pub(crate) fn pop(&mut self) -> Option<Task> {
-        self.entries.pop().map(|Reverse(entry)| entry.task)
+        let last = self.entries.pop()?;
+        let Some(first) = self.entries.first() else { return Some(last.task) };
+        let task = first.task;
+        // What is free now goes down to the end, each time to the one that comes first; the last entry fills it, and goes up
+        // from there to where it belongs, which is not far.
+        let mut place = 0;
+        while let Some(least) = self.least_of(place * BRANCHES + 1) {
+            self.entries[place] = self.entries[least];
+            place = least;
+        }
+        self.settle(last, place);
+        Some(task)
+    }
+
+    /// Puts an entry where it belongs on the way up from a place that is free.
+    #[inline]
+    fn settle(&mut self, entry: Entry, mut place: usize) {
+        while place > 0 {
+            let above = (place - 1) / BRANCHES;
+            if self.entries[above].key() < entry.key() {
+                break;
+            }
+            self.entries[place] = self.entries[above];
+            place = above;
+        }
+        self.entries[place] = entry;
+    }
+
+    /// The place of the first to come of those that branch from one place, the first of which is at `begin`.
+    #[inline]
+    fn least_of(&self, begin: usize) -> Option<usize> {
+        if let Some([a, b, c, d]) = self.entries.get(begin..begin + BRANCHES) {
+            // Which it is cannot be foretold: so it is computed, and nothing branches.
+            let keys = [a.key(), b.key(), c.key(), d.key()];
+            let pairs = [usize::from(keys[1] < keys[0]), 2 + usize::from(keys[3] < keys[2])];
+            return Some(begin + pairs[usize::from(keys[pairs[1]] < keys[pairs[0]])]);
+        }
+        (begin..self.entries.len()).min_by_key(|&place| self.entries[place].key())
     }
 }
 
 impl Entry {
-    fn key(&self) -> (Instant, u64) {
-        (self.at, self.sequence)
+    fn key(&self) -> u128 {
+        u128::from(self.at.as_nanos()) << 64 | u128::from(self.sequence)
     }
 }
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Entry {}
 
 #[cfg(test)]
 mod tests {
@@ -133,6 +155,25 @@ mod tests {
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).collect();
         assert_eq!(order, [1, 3, 0, 2].map(Task::App));
         assert_eq!(agenda.next(), Instant::MAX);
+    }
+
+    #[test]
+    fn any_order_of_entering_comes_out_sorted() {
+        let mut rng = evenair_units::Streams::new(1).stream("agenda");
+        let (mut agenda, mut entered) = (Agenda::default(), Vec::new());
+        for number in 0..3_000u32 {
+            let ns = rng.below(500);
+            agenda.enter(at(ns), Task::App(number));
+            entered.push((ns, number));
+            if rng.below(3) == 0 {
+                let first = entered.iter().copied().min().expect("it has one");
+                entered.retain(|&entry| entry != first);
+                assert_eq!((agenda.next(), agenda.pop()), (at(first.0), Some(Task::App(first.1))));
+            }
+        }
+        entered.sort_unstable();
+        let rest: Vec<_> = std::iter::from_fn(|| agenda.pop()).collect();
+        assert_eq!(rest, entered.into_iter().map(|(_, number)| Task::App(number)).collect::<Vec<_>>());
     }
 
     #[test]

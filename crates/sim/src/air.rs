@@ -13,7 +13,7 @@ use evenair_wifi::PhyRate;
 
 use crate::categories::Categories;
 use crate::packet::{PacketId, Pool};
-use crate::tally::{NodeGlance, Tally};
+use crate::tally::Tally;
 
 /// Who sent a frame over the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,17 @@ pub(crate) struct Air {
     access_point: NodeId,
     plan: AirPlan,
     stations: Vec<Station>,
+    /// At the same places.
+    links: Vec<Link>,
+    /// At the same places: the one application that uses the buffer, where it is one that sends datagrams.
+    sole_senders: Vec<Option<u32>>,
     /// Whose each node is or was; the access point's is beyond the stations.
     owner: Vec<usize>,
     queue: QueueAverage,
     /// The access point's are the last.
     losses: Vec<Losses>,
+    /// Places with losses in this interval.
+    lossy: Vec<u32>,
     pub(crate) tally: Tally,
     /// Where there is EDCA.
     categories: Option<Box<Categories>>,
@@ -54,16 +60,19 @@ pub(crate) struct Air {
 #[derive(Debug)]
 struct Station {
     host: usize,
-    rate: PhyRate,
     /// What the box takes for its rate.
     told_rate: PhyRate,
-    /// While it is associated.
-    node: Option<NodeId>,
     /// What happened at the nodes that it was before it left, where it did.
     before: Option<Box<Counters>>,
     buffer: Limit,
-    /// The one application that uses the buffer, where it is one that sends datagrams.
-    sole_sender: Option<u32>,
+}
+
+/// What every packet to or from a station needs to know of it.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// While it is associated.
+    node: Option<NodeId>,
+    rate: PhyRate,
 }
 
 /// Time average of the access point's queue.
@@ -76,8 +85,17 @@ struct QueueAverage {
 }
 
 /// Frames lost at one place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Losses {
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    total: LossCounts,
+    /// Of them those before this interval.
+    before: LossCounts,
+    /// There are some in this interval.
+    is_new: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LossCounts {
     buffer_full: u64,
     queue_delay: u64,
     retry_limit: u64,
@@ -93,14 +111,14 @@ impl Air {
         medium.count_backlog();
         let station = |spec: &StationPlan| Station {
             host: spec.host,
-            rate: spec.rate,
             told_rate: spec.rate,
-            node: None,
             before: None,
             buffer: spec.node.buffer,
-            // Who sleeps until the buffer has room has to know what a queue would do.
-            sole_sender: sole_sender(scenario, spec.host).filter(|_| plan.station_queue.is_none()),
         };
+        // Who sleeps until the buffer has room has to know what a queue would do.
+        let sole = |spec: &StationPlan| sole_sender(scenario, spec.host).filter(|_| plan.station_queue.is_none());
+        let links = plan.stations.iter().map(|spec| Link { node: None, rate: spec.rate }).collect();
+        let sole_senders = plan.stations.iter().map(sole).collect();
         let stations: Vec<_> = plan.stations.iter().map(station).collect();
         let names = stations.iter().map(|station| scenario.hosts[station.host].name.clone());
         let queues = (plan.ap_queue.is_some() || plan.station_queue.is_some()).then(|| {
@@ -116,10 +134,13 @@ impl Air {
             owner: vec![usize::MAX],
             queue: QueueAverage::default(),
             losses: vec![Losses::default(); stations.len() + 1],
+            lossy: Vec::new(),
             tally: Tally::new(scenario, names.chain(["ap".to_owned()])),
             categories: scenario.radio.edca.map(|_| Box::new(Categories::new(stations.len() + 1))),
             chooses_rates: scenario.radio.rate_control != RateControl::Fixed,
             stations,
+            links,
+            sole_senders,
         };
         (0..air.stations.len()).for_each(|station| air.join(station));
         air
@@ -134,21 +155,21 @@ impl Air {
     }
 
     pub(crate) fn join(&mut self, station: usize) {
-        if self.stations[station].node.is_none() {
+        if self.links[station].node.is_none() {
             let node = self.plan.join(&mut self.medium, self.access_point, station);
-            self.stations[station].node = Some(node);
+            self.links[station].node = Some(node);
             if let (Some(queues), Some(spec)) = (&mut self.queues, &self.plan.station_queue) {
                 queues.add(&self.medium, node, spec);
             }
             let others = self.plan.stations[station].hidden_from.iter();
-            others.filter_map(|&other| self.stations[other].node).for_each(|other| self.medium.hide(node, other));
+            others.filter_map(|&other| self.links[other].node).for_each(|other| self.medium.hide(node, other));
             self.owner.push(station);
         }
     }
 
     pub(crate) fn leave(&mut self, now: Instant, number: usize) {
         let station = &mut self.stations[number];
-        if let Some(node) = station.node.take() {
+        if let Some(node) = self.links[number].node.take() {
             self.queues.iter_mut().for_each(|queues| queues.remove(node));
             self.medium.remove_node(now, node);
             let before = station.before.get_or_insert_default();
@@ -161,7 +182,7 @@ impl Air {
 
     /// For frames to and from the station that are queued from now on.
     pub(crate) fn set_rate(&mut self, station: usize, rate: PhyRate) {
-        (self.stations[station].rate, self.stations[station].told_rate) = (rate, rate);
+        (self.links[station].rate, self.stations[station].told_rate) = (rate, rate);
     }
 
     /// The stations, by host, toward which senders have come to another rate since the last call.
@@ -171,12 +192,12 @@ impl Air {
             let toward_station = medium.rate_toward(access_point, node);
             toward_station.or_else(|| medium.rate_toward(node, access_point))
         };
-        let changed = |station: &mut Station| {
-            let rate = station.node.and_then(chosen).filter(|&rate| rate != station.told_rate)?;
+        let changed = |(station, link): (&mut Station, &Link)| {
+            let rate = link.node.and_then(chosen).filter(|&rate| rate != station.told_rate)?;
             station.told_rate = rate;
             Some((station.host, rate))
         };
-        self.stations.iter_mut().filter_map(changed).collect()
+        self.stations.iter_mut().zip(&self.links).filter_map(changed).collect()
     }
 
     /// A station sends a packet. Gives it back where the station is not associated; what is lost in a buffer comes out
@@ -189,7 +210,7 @@ impl Air {
         category: AccessCategory,
         frame: PacketId,
     ) -> Result<(), PacketId> {
-        let Station { rate, node, .. } = self.stations[station];
+        let Link { rate, node } = self.links[station];
         let Some(node) = node else { return Err(frame) };
         let packet = pool.get(frame);
         self.tally.arrive(station, now, packet.made(now));
@@ -210,7 +231,7 @@ impl Air {
         category: AccessCategory,
         frame: PacketId,
     ) -> Result<(), PacketId> {
-        let Station { rate, node, .. } = self.stations[station];
+        let Link { rate, node } = self.links[station];
         let Some(node) = node else { return Err(frame) };
         let packet = pool.get(frame);
         self.tally.arrive(self.stations.len(), now, now);
@@ -287,7 +308,8 @@ impl Air {
     /// Whether the station's buffer would have taken a packet before one of `left` bytes left it. One that is not
     /// associated has none that could be full.
     pub(crate) fn had_room(&self, station: usize, msdu: Bytes, left: Option<Bytes>) -> bool {
-        let Station { node: Some(node), buffer, .. } = self.stations[station] else { return true };
+        let Some(node) = self.links[station].node else { return true };
+        let buffer = self.stations[station].buffer;
         let queue = self.medium.queue(node);
         let (packets, bytes) = left.map_or((0, Bytes::ZERO), |bytes| (1, bytes));
         buffer.admits(queue.packets + packets, queue.bytes + bytes, msdu)
@@ -295,7 +317,7 @@ impl Air {
 
     /// Whether the station has nothing to send, or nowhere to send it.
     pub(crate) fn is_empty(&self, station: usize) -> bool {
-        self.stations[station].node.is_none_or(|node| self.held_by(node) == 0)
+        self.links[station].node.is_none_or(|node| self.held_by(node) == 0)
     }
 
     pub(crate) fn sender(&self, node: NodeId) -> Sender {
@@ -312,7 +334,7 @@ impl Air {
 
     /// The application that alone uses the station's buffer, where it is one that sends datagrams.
     pub(crate) fn sole_sender(&self, station: usize) -> Option<u32> {
-        self.stations[station].sole_sender
+        self.sole_senders[station]
     }
 
     fn note_queue(&mut self, now: Instant) {
@@ -371,20 +393,27 @@ impl Air {
 
     /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too.
     pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) {
-        let Self { medium, access_point, stations, losses, tally, .. } = self;
-        let glance = |place: usize| {
+        let Self { medium, access_point, stations, links, losses, lossy, tally, .. } = self;
+        for place in lossy.drain(..) {
+            let losses = &mut losses[place as usize];
+            let before = std::mem::replace(&mut losses.before, losses.total);
+            losses.is_new = false;
+            for ((reason, frames), (_, before)) in losses.total.reasons().into_iter().zip(before.reasons()) {
+                tally.lose(place as usize, reason, frames - before);
+            }
+        }
+        let counters = |place: usize| {
             let station = stations.get(place);
-            let node = station.map_or(Some(*access_point), |station| station.node);
+            let node = links.get(place).map_or(Some(*access_point), |link| link.node);
             let counters = node.map_or_else(Counters::default, |node| medium.counters(node));
-            let counters = match station {
+            match station {
                 Some(Station { before: Some(before), .. }) => [**before, counters].into_iter().sum(),
                 _ => counters,
-            };
-            NodeGlance { counters, losses: &losses[place] }
+            }
         };
-        if tally.end_interval(now, medium.totals(now), glance) {
+        if tally.end_interval(now, medium.totals(now), counters) {
             if self.chooses_rates {
-                let nodes = stations.iter().map(|station| station.node).chain([Some(*access_point)]);
+                let nodes = links.iter().map(|link| link.node).chain([Some(*access_point)]);
                 for (place, node) in nodes.enumerate().filter_map(|(place, node)| Some((place, node?))) {
                     tally.use_rates(place, medium.take_rates_used(node));
                 }
@@ -402,7 +431,7 @@ impl Air {
 
     pub(crate) fn lose(&mut self, place: Sender, category: AccessCategory, loss: Loss) {
         let place = self.place_of_sender(place);
-        let losses = &mut self.losses[place];
+        let losses = self.losses_at(place);
         match loss {
             Loss::Medium(DropReason::BufferFull) | Loss::Queue(Some(Cause::Overflow)) => losses.buffer_full += 1,
             Loss::Medium(DropReason::RetryLimit) => losses.retry_limit += 1,
@@ -418,8 +447,17 @@ impl Air {
 
     /// Datagrams that were never made because the buffer was full when they were due.
     pub(crate) fn lose_unmade(&mut self, station: usize, category: AccessCategory, datagrams: u64) {
-        self.losses[station].buffer_full += datagrams;
+        self.losses_at(station).buffer_full += datagrams;
         self.never_arrived(station, category, datagrams);
+    }
+
+    /// What is lost at a place now.
+    fn losses_at(&mut self, place: usize) -> &mut LossCounts {
+        let losses = &mut self.losses[place];
+        if !std::mem::replace(&mut losses.is_new, true) {
+            self.lossy.push(place as u32);
+        }
+        &mut losses.total
     }
 
     fn never_arrived(&mut self, place: usize, category: AccessCategory, frames: u64) {
@@ -434,12 +472,12 @@ impl Air {
         let hosts = self.stations.iter().map(|station| Some(station.host)).chain([None]);
         hosts
             .zip(&self.losses)
-            .flat_map(|(host, losses)| losses.reasons().map(|(reason, frames)| (host, reason, frames)))
+            .flat_map(|(host, losses)| losses.total.reasons().map(|(reason, frames)| (host, reason, frames)))
     }
 
     /// Packets in all buffers of the air.
     pub(crate) fn held(&self) -> usize {
-        let nodes = self.stations.iter().filter_map(|station| station.node).chain([self.access_point]);
+        let nodes = self.links.iter().filter_map(|link| link.node).chain([self.access_point]);
         nodes.map(|node| self.held_by(node)).sum()
     }
 
@@ -454,8 +492,8 @@ impl Air {
     /// Medium time of all accesses: the access point's and, by host, each station's.
     pub(crate) fn airtime(&self) -> impl Iterator<Item = (Option<usize>, Airtime)> + '_ {
         let of = |node: NodeId| -> Counters { self.medium.counters(node) };
-        let stations = self.stations.iter().map(move |station| {
-            let now = station.node.map_or(Airtime::ZERO, |node| of(node).airtime);
+        let stations = self.stations.iter().zip(&self.links).map(move |(station, link)| {
+            let now = link.node.map_or(Airtime::ZERO, |node| of(node).airtime);
             let before = station.before.as_ref().map_or(Airtime::ZERO, |before| before.airtime);
             (Some(station.host), Airtime(before.0 + now.0))
         });
@@ -463,9 +501,9 @@ impl Air {
     }
 }
 
-impl Losses {
+impl LossCounts {
     /// The reasons' names in results, and how many frames.
-    pub(crate) fn reasons(&self) -> [(&'static str, u64); 5] {
+    fn reasons(&self) -> [(&'static str, u64); 5] {
         [
             ("buffer full", self.buffer_full),
             ("queue delay", self.queue_delay),

@@ -9,6 +9,8 @@
 //! as lost. On the air that is the same, since only the frame at the head of a queue matters there, and it spares
 //! saturated senders most of their work.
 
+use std::sync::Arc;
+
 use evenair_scenario::results::EchoResult;
 use evenair_scenario::results::stats::percentile;
 use evenair_scenario::{AppKind, DatagramSource, Direction, Scenario};
@@ -37,33 +39,45 @@ const RETRY: Span = Span::from_secs(1);
 /// IPv6 headers are this much longer, and segments that much smaller.
 const V6_EXTRA: u16 = 20;
 
+/// An application, in as much memory as a processor fetches at once.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct App {
     /// Number of the station among the stations.
-    pub(crate) station: usize,
+    pub(crate) station: u32,
     pub(crate) first_port_up: u32,
     pub(crate) first_port_down: u32,
-    pub(crate) ip_header: Bytes,
+    ip_header: u8,
     pub(crate) category: AccessCategory,
-    pub(crate) tcp: Config,
     pub(crate) runs: bool,
     pub(crate) data: Direction,
+    pub(crate) tcp: Arc<Config>,
     pub(crate) kind: Kind,
+}
+
+/// Where an application's packets go, of which every hop of every packet asks: a copy that is so small that those of
+/// thousands of applications stay beside the processor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Number of the station among the stations.
+    pub(crate) station: u32,
+    pub(crate) first_port_up: u32,
+    pub(crate) first_port_down: u32,
+    ip_header: u8,
+    pub(crate) category: AccessCategory,
 }
 
 #[derive(Debug)]
 pub(crate) enum Kind {
     Bulk {
-        bytes: Option<Bytes>,
         connection: Option<Ticket>,
         established: bool,
-        /// Of known size, and not yet complete.
-        transfer: Option<Transfer>,
+        /// Where it is of known size.
+        sized: Option<Box<SizedBulk>>,
     },
-    /// The source counts from `started`.
+    /// The source counts from the start of the run.
     Datagrams {
-        source: Box<DatagramSource>,
-        started: Instant,
+        source: DatagramSource,
         sleeps: bool,
     },
     Call(Box<Call>),
@@ -74,6 +88,14 @@ pub(crate) enum Kind {
         interval: Span,
         rtts_ms: Vec<f64>,
     },
+}
+
+/// A bulk transfer of known size.
+#[derive(Debug)]
+pub(crate) struct SizedBulk {
+    bytes: Bytes,
+    /// While it is not complete.
+    pub(crate) transfer: Option<Transfer>,
 }
 
 impl App {
@@ -94,18 +116,28 @@ impl App {
             }
             tcp.check()?;
             Ok(Self {
-                station: air.station_of(app.station),
+                station: air.station_of(app.station) as u32,
                 first_port_up: wire.first_port(scenario, app.peer, Direction::Up),
                 first_port_down: wire.first_port(scenario, app.peer, Direction::Down),
-                ip_header: header,
+                ip_header: header.0 as u8,
                 category: AccessCategory::of_dscp(app.dscp),
-                tcp,
+                tcp: Arc::new(tcp),
                 runs: false,
                 data: data_direction(app),
                 kind: Kind::new(scenario, number, streams),
             })
         });
         apps.collect()
+    }
+
+    /// Size of its packets' IP header.
+    pub(crate) fn ip_header(&self) -> Bytes {
+        Bytes(self.ip_header.into())
+    }
+
+    pub(crate) fn way(&self) -> Way {
+        let &Self { station, first_port_up, first_port_down, ip_header, category, .. } = self;
+        Way { station, first_port_up, first_port_down, ip_header, category }
     }
 
     /// The end that sends the data.
@@ -118,9 +150,9 @@ impl App {
 
     /// When its next datagram is due, and its size at IP level.
     fn next_datagram(&self) -> Option<(Instant, Bytes)> {
-        let Kind::Datagrams { source, started, .. } = &self.kind else { return None };
+        let Kind::Datagrams { source, .. } = &self.kind else { return None };
         let next = source.peek();
-        Some((*started + next.at, self.ip_header + UDP_HEADER + next.payload))
+        Some((Instant::ZERO + next.at, self.ip_header() + UDP_HEADER + next.payload))
     }
 
     /// How the sender of a bulk transfer stands.
@@ -147,18 +179,23 @@ impl App {
     }
 }
 
+impl Way {
+    /// Size of an IP header.
+    pub(crate) fn ip_header(&self) -> Bytes {
+        Bytes(self.ip_header.into())
+    }
+}
+
 impl Kind {
     fn new(scenario: &Scenario, index: usize, streams: &Streams) -> Self {
         let (app, number) = (&scenario.apps[index], index as u64);
         match &app.kind {
             // Another program's transfer is the same on the network.
             AppKind::Bulk { bytes, .. } => {
-                Self::Bulk { bytes: *bytes, connection: None, established: false, transfer: None }
+                let sized = bytes.map(|bytes| Box::new(SizedBulk { bytes, transfer: None }));
+                Self::Bulk { connection: None, established: false, sized }
             }
-            AppKind::Udp(spec) => {
-                let source = Box::new(DatagramSource::new(spec, streams, number));
-                Self::Datagrams { source, started: Instant::ZERO, sleeps: false }
-            }
+            AppKind::Udp(spec) => Self::Datagrams { source: DatagramSource::new(spec, streams, number), sleeps: false },
             AppKind::Voip(spec) => Self::Call(Box::new(Call::new(scenario, app, spec, number, streams))),
             AppKind::Flows(spec) => Self::Flows(Box::new(Flows::new(spec, number, streams))),
             AppKind::OnOff(spec) => Self::OnOff(Box::new(OnOff::new(spec, number, streams))),
@@ -176,9 +213,9 @@ impl World<'_> {
         app.runs = true;
         match &mut app.kind {
             Kind::Bulk { .. } => self.open_bulk(number),
-            Kind::Datagrams { source, started, .. } => {
-                *started = self.now;
-                self.agenda.enter(self.now + source.peek().at, Task::App(number));
+            Kind::Datagrams { source, .. } => {
+                source.put_off(since_start(self.now));
+                self.agenda.enter(Instant::ZERO + source.peek().at, Task::App(number));
             }
             Kind::Call(_) => self.start_call(number),
             Kind::Flows(_) => self.start_flows(number),
@@ -189,13 +226,13 @@ impl World<'_> {
     }
 
     pub(crate) fn stop_app(&mut self, number: u32) {
-        let station = self.apps[number as usize].station;
+        let station = self.apps[number as usize].station as usize;
         self.catch_up(station, None);
         let app = &mut self.apps[number as usize];
         app.runs = false;
         match &mut app.kind {
-            Kind::Bulk { connection, transfer, .. } => {
-                if let Some(transfer) = transfer.take() {
+            Kind::Bulk { connection, sized, .. } => {
+                if let Some(transfer) = sized.as_mut().and_then(|sized| sized.transfer.take()) {
                     self.transfers.cut(number as usize, since_start(transfer.began), transfer.bytes);
                 }
                 if let Some(connection) = connection.take().and_then(|ticket| self.connections.find(ticket)) {
@@ -257,13 +294,13 @@ impl World<'_> {
         let opened = self.connections.open(number, &app.tcp);
         let ticket = self.connections.ticket(opened);
         let sender = self.connections.tcp_mut(opened, app.sender());
-        if let Kind::Bulk { bytes, connection, established, transfer } = &mut app.kind {
+        if let Kind::Bulk { connection, established, sized } = &mut app.kind {
             (*connection, *established) = (Some(ticket), false);
-            match *bytes {
-                Some(bytes) => {
+            match sized {
+                Some(sized) => {
                     // A connection tried again belongs to the transfer that began with the first attempt.
-                    transfer.get_or_insert(Transfer::new(self.now, bytes));
-                    sender.write(bytes);
+                    sized.transfer.get_or_insert(Transfer::new(self.now, sized.bytes));
+                    sender.write(sized.bytes);
                     sender.close();
                 }
                 None => sender.write_endlessly(),
@@ -276,10 +313,10 @@ impl World<'_> {
         match event {
             tcp::Event::Received(bytes) => {
                 self.meter.receive(number, bytes.0);
-                if let Kind::Bulk { transfer, .. } = &mut self.apps[number as usize].kind
-                    && transfer.as_mut().is_some_and(|transfer| transfer.receive(bytes))
+                if let Kind::Bulk { sized: Some(sized), .. } = &mut self.apps[number as usize].kind
+                    && sized.transfer.as_mut().is_some_and(|transfer| transfer.receive(bytes))
                 {
-                    let transfer = transfer.take().expect("it is there");
+                    let transfer = sized.transfer.take().expect("it is there");
                     self.complete_transfer(number, transfer);
                 }
             }
@@ -305,8 +342,8 @@ impl World<'_> {
             "note",
             format!("{name}: the connection ended: {reason:?}{}", if again { "; trying again" } else { "" }),
         );
-        if let Kind::Bulk { transfer, established: true, .. } = &mut self.apps[number as usize].kind
-            && let Some(transfer) = transfer.take()
+        if let Kind::Bulk { sized: Some(sized), established: true, .. } = &mut self.apps[number as usize].kind
+            && let Some(transfer) = sized.transfer.take()
         {
             self.transfers.fail(number as usize, since_start(transfer.began), transfer.bytes);
         }
@@ -333,7 +370,8 @@ impl World<'_> {
         };
         let app = &mut self.apps[number as usize];
         let Kind::Datagrams { sleeps, .. } = &mut app.kind else { return };
-        *sleeps = self.air.sole_sender(app.station) == Some(number) && !self.air.is_empty(app.station);
+        let station = app.station as usize;
+        *sleeps = self.air.sole_sender(station) == Some(number) && !self.air.is_empty(station);
         if !*sleeps {
             self.agenda.enter(next, Task::App(number));
         }
@@ -349,7 +387,7 @@ impl World<'_> {
         loop {
             let app = &mut self.apps[number as usize];
             let (Some((at, len)), way, category) = (app.next_datagram(), app.data, app.category) else { return };
-            let Kind::Datagrams { source, started, sleeps } = &mut app.kind else { return };
+            let Kind::Datagrams { source, sleeps } = &mut app.kind else { return };
             if at >= now {
                 let wakes = self.air.is_empty(station);
                 *sleeps = !wakes;
@@ -362,7 +400,7 @@ impl World<'_> {
                 source.advance();
                 self.send(Packet { app: number, way, len, body: Body::Datagram { sent: at } });
             } else {
-                let missed = source.skip_alike(now.saturating_since(*started));
+                let missed = source.skip_alike(since_start(now));
                 self.air.lose_unmade(station, category, missed);
                 self.meter.lose_unmade(number, missed);
             }
@@ -370,12 +408,12 @@ impl World<'_> {
     }
 
     pub(crate) fn receive_datagram(&mut self, packet: &Packet) {
-        let headers = self.apps[packet.app as usize].ip_header + UDP_HEADER;
+        let headers = self.ways[packet.app as usize].ip_header() + UDP_HEADER;
         self.meter.receive(packet.app, packet.len.saturating_sub(headers).0);
     }
 
     fn send_echo(&mut self, number: u32, way: Direction, sent: Instant) {
-        let len = self.apps[number as usize].ip_header + UDP_HEADER + ECHO_PAYLOAD;
+        let len = self.apps[number as usize].ip_header() + UDP_HEADER + ECHO_PAYLOAD;
         self.send(Packet { app: number, way, len, body: Body::Echo { sent } });
     }
 

@@ -68,7 +68,7 @@ impl World<'_> {
         call.meter.send(now.saturating_since(Instant::ZERO));
         let next = call.started + call.source.peek().at;
         let app = &self.apps[number as usize];
-        let (way, len) = (app.data, app.ip_header + UDP_HEADER + payload);
+        let (way, len) = (app.data, app.ip_header() + UDP_HEADER + payload);
         self.send(Packet { app: number, way, len, body: Body::Speech { sent: now } });
         self.agenda.enter(next, Task::App(number));
     }

@@ -3,6 +3,8 @@
 //! The station opens each connection and the server accepts it. Both endpoints live in one entry, which is used again
 //! when both are closed; a serial number tells strays of an earlier connection apart.
 
+use std::sync::Arc;
+
 use evenair_scenario::{Direction, FastRecovery, IpVersion, Stack, TcpSpec};
 use evenair_units::{Bytes, Instant};
 
@@ -10,14 +12,15 @@ use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Side, Task};
 use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, RtoFloor, State};
 
+/// A connection, apart from its two endpoints: a few bytes of what would otherwise be fetched from far for little.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) app: u32,
     /// Counts the connections of a run; its low part is the station's port.
     pub(crate) serial: u32,
     pub(crate) open: bool,
-    station: End,
-    server: End,
+    /// The station's and the server's.
+    alarms: [Alarm; 2],
 }
 
 /// A connection by its place and its serial number: the place may be another's by the time it is looked up.
@@ -27,15 +30,11 @@ pub(crate) struct Ticket {
     serial: u32,
 }
 
-#[derive(Debug)]
-struct End {
-    tcp: Connection,
-    alarm: Alarm,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     pairs: Vec<Pair>,
+    /// At the same places: the station's and the server's.
+    ends: Vec<[Connection; 2]>,
     free: Vec<u32>,
     opened: u32,
 }
@@ -45,21 +44,17 @@ impl Connections {
     ///
     /// # Panics
     /// If the settings were not checked.
-    pub(crate) fn open(&mut self, app: u32, config: &Config) -> u32 {
-        let end = |tcp: Result<Connection, _>| End { tcp: tcp.expect("settings were checked"), alarm: Alarm::OFF };
+    pub(crate) fn open(&mut self, app: u32, config: &Arc<Config>) -> u32 {
         self.opened += 1;
-        let pair = Pair {
-            app,
-            serial: self.opened,
-            open: true,
-            station: end(Connection::connect(config.clone())),
-            server: end(Connection::listen(config.clone())),
-        };
+        let pair = Pair { app, serial: self.opened, open: true, alarms: [Alarm::OFF; 2] };
+        let ends = [Connection::connect(Arc::clone(config)), Connection::listen(Arc::clone(config))];
+        let ends = ends.map(|end| end.expect("settings were checked"));
         if let Some(place) = self.free.pop() {
-            self.pairs[place as usize] = pair;
+            (self.pairs[place as usize], self.ends[place as usize]) = (pair, ends);
             return place;
         }
         self.pairs.push(pair);
+        self.ends.push(ends);
         (self.pairs.len() - 1) as u32
     }
 
@@ -68,23 +63,11 @@ impl Connections {
     }
 
     pub(crate) fn tcp(&self, connection: u32, side: Side) -> &Connection {
-        let pair = &self.pairs[connection as usize];
-        match side {
-            Side::Station => &pair.station.tcp,
-            Side::Server => &pair.server.tcp,
-        }
+        &self.ends[connection as usize][side as usize]
     }
 
     pub(crate) fn tcp_mut(&mut self, connection: u32, side: Side) -> &mut Connection {
-        &mut self.end(connection, side).tcp
-    }
-
-    fn end(&mut self, connection: u32, side: Side) -> &mut End {
-        let pair = &mut self.pairs[connection as usize];
-        match side {
-            Side::Station => &mut pair.station,
-            Side::Server => &mut pair.server,
-        }
+        &mut self.ends[connection as usize][side as usize]
     }
 
     /// A name of the connection that outlives it.
@@ -105,31 +88,30 @@ impl Connections {
 
     /// Sees to it that the endpoint is called at its deadline; gives the place free when both ends are closed.
     pub(crate) fn settle(&mut self, agenda: &mut Agenda, connection: u32, side: Side) {
-        let end = self.end(connection, side);
-        let deadline = end.tcp.poll_deadline().map(|(at, _)| at);
-        agenda.arm(&mut end.alarm, deadline, Task::Tcp { connection, side });
-        if end.tcp.state() == State::Closed {
-            let pair = &self.pairs[connection as usize];
-            if pair.station.tcp.state() == State::Closed && pair.server.tcp.state() == State::Closed {
-                self.forget(connection);
-            }
+        let (pair, ends) = (&mut self.pairs[connection as usize], &self.ends[connection as usize]);
+        let tcp = &ends[side as usize];
+        let deadline = tcp.poll_deadline().map(|(at, _)| at);
+        agenda.arm(&mut pair.alarms[side as usize], deadline, Task::Tcp { connection, side });
+        if tcp.state() == State::Closed && ends.iter().all(|end| end.state() == State::Closed) {
+            self.forget(connection);
         }
     }
 
     /// An endpoint's entry came up at `now`. Whether there was something due.
     pub(crate) fn ring(&mut self, agenda: &mut Agenda, now: Instant, connection: u32, side: Side) -> bool {
-        let open = self.get(connection).open;
-        let end = self.end(connection, side);
-        if !end.alarm.rings(now) || !open {
+        let pair = &mut self.pairs[connection as usize];
+        let alarm = &mut pair.alarms[side as usize];
+        if !alarm.rings(now) || !pair.open {
             return false;
         }
-        match end.tcp.poll_deadline() {
+        let tcp = &mut self.ends[connection as usize][side as usize];
+        match tcp.poll_deadline() {
             Some((at, _)) if at <= now => {
-                end.tcp.handle_timeout(now);
+                tcp.handle_timeout(now);
                 true
             }
             later => {
-                agenda.arm(&mut end.alarm, later.map(|(at, _)| at), Task::Tcp { connection, side });
+                agenda.arm(alarm, later.map(|(at, _)| at), Task::Tcp { connection, side });
                 false
             }
         }

@@ -78,7 +78,9 @@ impl World<'_> {
     pub(crate) fn cut_transfers(&mut self) {
         for (number, app) in self.apps.iter_mut().enumerate() {
             let transfers: Vec<Transfer> = match &mut app.kind {
-                Kind::Bulk { transfer, .. } => transfer.take().into_iter().collect(),
+                Kind::Bulk { sized, .. } => {
+                    sized.as_mut().and_then(|sized| sized.transfer.take()).into_iter().collect()
+                }
                 Kind::Flows(flows) => std::mem::take(&mut flows.under_way).into_values().collect(),
                 Kind::OnOff(source) => source.file.take().into_iter().collect(),
                 Kind::Datagrams { .. } | Kind::Call(_) | Kind::Web(_) | Kind::Ping { .. } => Vec::new(),

@@ -11,7 +11,8 @@
 //!
 //! One file a concern: `world` who hands a packet to whom; `agenda` what happens next; `packet` what travels; `air`,
 //! `wire` and `middlebox` the path; `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`,
-//! `occupancy`, `categories`, `places` and `report` the results. `trace` writes what Wireshark opens.
+//! `occupancy`, `categories`, `places` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
+//! keep what is counted until it is reported. `trace` writes what Wireshark opens.
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, receive buffers that grow by themselves, traffic
 //! between stations.
@@ -23,13 +24,17 @@ mod call;
 mod categories;
 mod connections;
 mod error;
+mod flow_rows;
 mod flows;
 mod meter;
 mod middlebox;
 mod occupancy;
 mod packet;
 mod places;
+mod records;
 mod report;
+mod rows;
+mod senders;
 mod tally;
 pub mod tcp;
 mod trace;

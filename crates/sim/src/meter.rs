@@ -11,29 +11,12 @@ use evenair_units::Span;
 
 use crate::agenda::Side;
 use crate::connections::way_from;
+use crate::flow_rows::{Count, FlowRows, SenderRow, mbps};
 use crate::packet::{Body, Carries, Packet};
 use crate::places::Places;
-use crate::tally::{ROWS, fill, put};
+use crate::records::{Record, Records};
+use crate::rows::intervals;
 use crate::wire::Wire;
-
-/// What one application has moved in an interval.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    ip_bytes: u64,
-    data_packets: u64,
-    ack_packets: u64,
-    received_bytes: u64,
-    /// Datagrams and echo requests.
-    sent_packets: u64,
-    received_packets: u64,
-}
-
-/// What has no series.
-#[derive(Clone, Debug, Default)]
-struct Record {
-    rtt: Histogram,
-    delay: DelayRecord,
-}
 
 /// The sender's TCP at the end of an interval.
 #[derive(Clone, Copy, Debug)]
@@ -61,52 +44,45 @@ pub(crate) struct Meter {
     /// Which way each application's data flow.
     data: Vec<Direction>,
     counts: Vec<Count>,
-    records: Vec<Record>,
+    rtts: Records<Histogram>,
+    delays: Records<DelayRecord>,
+    /// By application, of those that have a sender of TCP that is looked at.
     retransmits: Vec<u64>,
     places: Places,
     progress: Progress,
-    /// Rows that are not in the series yet, by application.
-    rows: Vec<Vec<FlowRow>>,
-    pub(crate) series: Series,
-}
-
-/// An application's part in an interval.
-#[derive(Clone, Copy, Debug)]
-struct FlowRow {
-    ip_mbps: f64,
-    goodput_mbps: f64,
-    count: Count,
-    cwnd_segments: Option<f64>,
-    rtt_ms: Option<f64>,
-    retransmits: u64,
+    flows: Vec<FlowRows>,
+    /// Intervals of the run.
+    intervals: usize,
+    /// All but the flows.
+    series: Series,
 }
 
 impl Meter {
     pub(crate) fn new(scenario: &Scenario) -> Self {
+        let (apps, intervals) = (&scenario.apps, intervals(scenario));
+        let interval = scenario.measure.interval;
         let progress = |app: &App| FlowProgress { app: app.name.clone(), direction: app.direction, ip_mbps: 0.0 };
         Self {
             progress: Progress {
                 at_s: 0.0,
                 mode: String::new(),
-                flows: scenario.apps.iter().map(progress).collect(),
+                flows: apps.iter().map(progress).collect(),
                 total_ip_mbps: 0.0,
                 ap_queue_packets: 0,
                 service_rate_mbps: None,
                 lateness_p99_us: None,
                 invalid_because: Vec::new(),
             },
-            rows: scenario.apps.iter().map(|_| Vec::with_capacity(ROWS)).collect(),
-            interval: scenario.measure.interval,
-            data: scenario.apps.iter().map(data_direction).collect(),
-            counts: vec![Count::default(); scenario.apps.len()],
-            records: vec![Record::default(); scenario.apps.len()],
-            retransmits: vec![0; scenario.apps.len()],
-            places: Places::default(),
-            series: Series {
-                interval_s: scenario.measure.interval.as_secs_f64(),
-                flows: scenario.apps.iter().map(|app| FlowSeries::new(scenario, app)).collect(),
-                ..Series::default()
-            },
+            flows: apps.iter().map(|_| FlowRows::default()).collect(),
+            intervals,
+            interval,
+            data: apps.iter().map(data_direction).collect(),
+            counts: vec![Count::default(); apps.len()],
+            rtts: Records::new(apps.iter().map(|_| Histogram::default())),
+            delays: Records::new(apps.iter().map(|_| DelayRecord::default())),
+            retransmits: vec![0; apps.len()],
+            places: Places::new(intervals),
+            series: Series { interval_s: interval.as_secs_f64(), ..Series::default() },
         }
     }
 
@@ -144,29 +120,30 @@ impl Meter {
     /// A datagram arrived after this time.
     pub(crate) fn delay(&mut self, app: u32, delay: Span) {
         self.counts[app as usize].received_packets += 1;
-        self.records[app as usize].delay.record(delay);
+        self.delays.enter(app as usize, delay);
     }
 
     /// An echo came back after this time.
     pub(crate) fn echo(&mut self, app: u32, rtt: Span) {
         self.counts[app as usize].received_packets += 1;
-        self.records[app as usize].rtt.record(rtt);
+        self.rtts.enter(app as usize, rtt);
     }
 
     /// An endpoint of TCP measured a round-trip time. Those of the data's receiver, which are few, do not count.
     pub(crate) fn round_trip(&mut self, app: u32, side: Side, rtt: Span) {
         if way_from(side) == self.data[app as usize] {
-            self.records[app as usize].rtt.record(rtt);
+            self.rtts.enter(app as usize, rtt);
         }
     }
 
     /// What has no series, since the last call.
     pub(crate) fn take_stretch(&mut self) -> Vec<FlowStretch> {
-        let take = |record: &mut Record| {
-            let (delay, jitter) = record.delay.take();
-            FlowStretch { rtt: record.rtt.take(), delay, jitter }
+        let records = self.rtts.all().iter_mut().zip(self.delays.all());
+        let take = |(rtt, delay): (&mut Histogram, &mut DelayRecord)| {
+            let (delay, jitter) = delay.take();
+            FlowStretch { rtt: rtt.take(), delay, jitter }
         };
-        self.records.iter_mut().map(take).collect()
+        records.map(take).collect()
     }
 
     /// The wired ports and the box at the end of an interval.
@@ -179,31 +156,26 @@ impl Meter {
         self.counts[app as usize].received_bytes += bytes;
     }
 
-    /// An interval has ended; `tcp` tells of each application's sender, where it has one.
-    pub(crate) fn end_interval(&mut self, glance: &Glance, tcp: impl Fn(usize) -> Option<TcpSample>) {
-        let seconds = self.interval.as_secs_f64();
-        let mbps = |bytes: u64| bytes as f64 * 8.0 / seconds / 1e6;
-        let number = self.series.ap_queue_packets.len();
-        for (app, rows) in self.rows.iter_mut().enumerate() {
-            let count = std::mem::take(&mut self.counts[app]);
-            let sample = tcp(app);
-            let total = sample.map_or(self.retransmits[app], |sample| sample.retransmits);
+    /// An interval has ended; how the senders of TCP stand that have a connection, by application.
+    pub(crate) fn end_interval(&mut self, glance: &Glance, tcp: impl Iterator<Item = (usize, TcpSample)>) {
+        let at = (self.series.ap_queue_packets.len(), self.intervals);
+        let mut total = 0.0;
+        for ((count, progress), rows) in self.counts.iter_mut().zip(&mut self.progress.flows).zip(&mut self.flows) {
+            let mut ip_mbps = 0.0;
+            if *count != Count::default() {
+                let count = std::mem::take(count);
+                ip_mbps = mbps(count.ip_bytes, self.interval);
+                rows.push(at, count);
+            }
+            progress.ip_mbps = ip_mbps;
+            total += ip_mbps;
+        }
+        self.progress.total_ip_mbps = total;
+        for (app, TcpSample { cwnd_segments, rtt, retransmits: total }) in tcp {
             // A new connection counts from zero again.
             let retransmits = total.checked_sub(self.retransmits[app]).unwrap_or(total);
             self.retransmits[app] = total;
-            let ip_mbps = mbps(count.ip_bytes);
-            self.progress.flows[app].ip_mbps = ip_mbps;
-            rows.push(FlowRow {
-                ip_mbps,
-                goodput_mbps: mbps(count.received_bytes),
-                count,
-                cwnd_segments: sample.map(|sample| sample.cwnd_segments),
-                rtt_ms: sample.and_then(|sample| sample.rtt).map(|rtt| rtt.as_secs_f64() * 1e3),
-                retransmits,
-            });
-            if rows.len() == ROWS {
-                enter(&mut self.series.flows[app], number + 1 - ROWS, rows);
-            }
+            self.flows[app].push_sender(at, SenderRow { cwnd_segments, rtt, retransmits });
         }
         self.series.ap_queue_packets.push(glance.queue_area as f64 / self.interval.as_nanos() as f64);
         self.series.service_rate_mbps.push(glance.service_rate_mbps);
@@ -213,11 +185,9 @@ impl Meter {
     pub(crate) fn finish(self, scenario: &Scenario) -> Series {
         let mut series = self.series;
         let intervals = series.ap_queue_packets.len();
-        for (flow, mut rows) in series.flows.iter_mut().zip(self.rows) {
-            enter(flow, intervals - rows.len(), &mut rows);
-            fill(&mut flow.sent_packets, intervals);
-            fill(&mut flow.received_packets, intervals);
-        }
+        let flows = scenario.apps.iter().zip(self.flows);
+        series.flows =
+            flows.map(|(app, rows)| rows.finish(FlowSeries::new(scenario, app), intervals, self.interval)).collect();
         series.places = self.places.finish(scenario);
         series
     }
@@ -229,25 +199,27 @@ impl Meter {
         if progress.mode != glance.mode {
             progress.mode = glance.mode.to_owned();
         }
-        progress.total_ip_mbps = progress.flows.iter().map(|flow| flow.ip_mbps).sum();
         progress.ap_queue_packets = glance.queue_packets as u64;
         progress.service_rate_mbps = glance.service_rate_mbps;
         progress
     }
 }
 
-/// Enters rows into a series, the first of which is that of interval `first`.
-fn enter(flow: &mut FlowSeries, first: usize, rows: &mut Vec<FlowRow>) {
-    for (number, row) in (first..).zip(rows.drain(..)) {
-        flow.ip_mbps.push(row.ip_mbps);
-        flow.goodput_mbps.push(row.goodput_mbps);
-        flow.data_packets.push(row.count.data_packets);
-        flow.ack_packets.push(row.count.ack_packets);
-        put(&mut flow.sent_packets, number, row.count.sent_packets);
-        put(&mut flow.received_packets, number, row.count.received_packets);
-        flow.cwnd_segments.push(row.cwnd_segments);
-        flow.rtt_ms.push(row.rtt_ms);
-        flow.retransmits.push(row.retransmits);
+impl Record for Histogram {
+    type Sample = Span;
+
+    #[inline]
+    fn enter(&mut self, time: Span) {
+        self.record(time);
+    }
+}
+
+impl Record for DelayRecord {
+    type Sample = Span;
+
+    #[inline]
+    fn enter(&mut self, delay: Span) {
+        self.record(delay);
     }
 }
 

@@ -9,18 +9,22 @@ use evenair_units::Instant;
 /// The frames in one queue.
 #[derive(Debug, Default)]
 pub(crate) struct Occupancy {
-    packets: u64,
+    packets: u32,
+    most: u32,
     /// Departures less arrivals, in wrapping nanoseconds.
     area: u64,
-    area_before: u64,
-    most: u64,
     /// When a frame left last.
     left: Instant,
 }
 
 impl Occupancy {
     pub(crate) fn packets(&self) -> u64 {
-        self.packets
+        self.packets.into()
+    }
+
+    /// Whether a frame left at `begin` or after that.
+    pub(crate) fn was_left_since(&self, begin: Instant) -> bool {
+        self.left >= begin
     }
 
     /// A frame that was due at `due`, which may be past, comes. One that finds no room leaves at once.
@@ -29,7 +33,7 @@ impl Occupancy {
         self.area = self.area.wrapping_sub(due.as_nanos());
         if due < now {
             // It was there beside the one that is just leaving.
-            self.most = self.most.max(self.packets + u64::from(self.left == now));
+            self.most = self.most.max(self.packets + u32::from(self.left == now));
         }
     }
 
@@ -46,8 +50,10 @@ impl Occupancy {
 
     /// Frames times nanoseconds since the last call, and the most frames there were.
     pub(crate) fn take(&mut self, now: Instant) -> (u64, u64) {
-        let area = self.area.wrapping_add(self.packets.wrapping_mul(now.as_nanos()));
-        let since = area.wrapping_sub(std::mem::replace(&mut self.area_before, area));
-        (since, std::mem::replace(&mut self.most, self.packets).max(self.packets))
+        let standing = u64::from(self.packets).wrapping_mul(now.as_nanos());
+        let since = self.area.wrapping_add(standing);
+        // From now on the area is counted from here.
+        self.area = standing.wrapping_neg();
+        (since, std::mem::replace(&mut self.most, self.packets).max(self.packets).into())
     }
 }

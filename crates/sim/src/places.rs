@@ -5,12 +5,15 @@ use evenair_scenario::Scenario;
 use evenair_scenario::results::PlaceSeries;
 
 use crate::report;
-use crate::tally::{fill, put, put_loss};
+use crate::rows::{fill, put, put_loss};
 use crate::wire::{Leads, Wire};
 
 /// The ports in their order, then the box.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Places {
+    /// Of the run.
+    whole: usize,
+    /// Those that have ended.
     intervals: usize,
     ports: Vec<Port>,
     middlebox: Option<(Counters, PlaceSeries)>,
@@ -25,24 +28,28 @@ struct Port {
 }
 
 impl Places {
+    pub(crate) fn new(intervals: usize) -> Self {
+        Self { whole: intervals, intervals: 0, ports: Vec::new(), middlebox: None }
+    }
+
     pub(crate) fn end_interval(&mut self, wire: &Wire, middlebox: Option<Counters>) {
-        let number = self.intervals;
+        let at = (self.intervals, self.whole);
         self.intervals += 1;
         for (place, (leads, offered, drops)) in wire.counts().enumerate() {
             if place == self.ports.len() {
                 self.ports.push(Port { leads, offered: 0, drops: 0, series: PlaceSeries::default() });
             }
             let port = &mut self.ports[place];
-            put(&mut port.series.offered_packets, number, offered - std::mem::replace(&mut port.offered, offered));
+            put(&mut port.series.offered_packets, at, offered - std::mem::replace(&mut port.offered, offered));
             let lost = drops - std::mem::replace(&mut port.drops, drops);
-            put_loss(&mut port.series.lost_packets, "buffer full", number, lost);
+            put_loss(&mut port.series.lost_packets, at, "buffer full", lost);
         }
         if let Some(now) = middlebox {
             let (past, series) = self.middlebox.get_or_insert_default();
             let past = std::mem::replace(past, now);
-            put(&mut series.offered_packets, number, now.received - past.received);
+            put(&mut series.offered_packets, at, now.received - past.received);
             for ((reason, now), (_, past)) in report::box_drops(&now).into_iter().zip(report::box_drops(&past)) {
-                put_loss(&mut series.lost_packets, reason, number, now - past);
+                put_loss(&mut series.lost_packets, at, reason, now - past);
             }
         }
     }

@@ -15,14 +15,14 @@ use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent, RateControl};
 use evenair_packet::Port;
 use evenair_scenario::results::{EventRecord, PageRecord, Progress, TransferLog};
-use evenair_scenario::{Action, Direction, Scenario, Unsent};
+use evenair_scenario::{Action, AppKind, Direction, Scenario, Unsent};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
 
 use crate::SimError;
 use crate::agenda::{Agenda, Side, Task};
 use crate::air::{Air, Loss, Sender};
-use crate::apps::App;
+use crate::apps::{App, Way};
 use crate::connections::{Connections, way_from};
 use crate::meter::{Glance, Meter};
 use crate::middlebox::{Middlebox, station_of};
@@ -44,6 +44,10 @@ pub(crate) struct World<'a> {
     pub(crate) middlebox: Option<Middlebox>,
     pub(crate) connections: Connections,
     pub(crate) apps: Vec<App>,
+    /// Of each of them.
+    pub(crate) ways: Vec<Way>,
+    /// The numbers of those that are bulk transfers.
+    bulk: Vec<u32>,
     pub(crate) meter: Meter,
     pub(crate) tracer: Option<Box<Tracer>>,
     pub(crate) arrived: u64,
@@ -68,13 +72,16 @@ impl<'a> World<'a> {
         }
         let wire = Wire::new(scenario, &streams);
         let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
+        let apps = App::all(scenario, tcp, &air, &wire, &streams)?;
         let mut world = Self {
             now: Instant::ZERO,
             agenda: Agenda::default(),
             pool: Pool::default(),
             middlebox: needs_box.then(|| Middlebox::new(scenario)).transpose()?,
             connections: Connections::default(),
-            apps: App::all(scenario, tcp, &air, &wire, &streams)?,
+            bulk: bulk(scenario),
+            ways: apps.iter().map(App::way).collect(),
+            apps,
             meter: Meter::new(scenario),
             tracer: None,
             arrived: 0,
@@ -189,7 +196,8 @@ impl<'a> World<'a> {
             service_rate_mbps: managing.map(|middlebox| middlebox.report(self.now).service_rate.as_mbps_f64()),
         };
         let (apps, connections) = (&self.apps, &self.connections);
-        self.meter.end_interval(&glance, |app| apps[app].sample(connections));
+        let sample = |app: usize| Some((app, apps[app].sample(connections)?));
+        self.meter.end_interval(&glance, self.bulk.iter().filter_map(|&app| sample(app as usize)));
         self.meter.end_interval_of_places(&self.wire, self.middlebox.as_ref().map(|m| m.report(self.now).counters));
         self.air.end_interval(self.now, || self.meter.take_stretch());
         self.meter.progress(&glance)
@@ -222,11 +230,11 @@ impl World<'_> {
 
     /// The same of a packet that is in the pool.
     fn send_made(&mut self, packet: &Packet, id: PacketId) {
-        let app = &self.apps[packet.app as usize];
+        let app = self.ways[packet.app as usize];
         self.meter.send(packet);
         match packet.way {
             Direction::Up => {
-                let station = app.station;
+                let station = app.station as usize;
                 if let Err(id) = self.air.send_up(self.now, station, &self.pool, app.category, id) {
                     self.lose_on_air(Sender::Station(station), Loss::NotAssociated, id);
                 }
@@ -272,14 +280,14 @@ impl World<'_> {
     fn leave_box(&mut self, id: PacketId) {
         self.trace_wire(id, false);
         let packet = self.pool.get(id);
-        let app = &self.apps[packet.app as usize];
+        let app = self.ways[packet.app as usize];
         match packet.way {
             Direction::Up => {
                 let (port, len) = (app.first_port_up, packet.len);
                 self.send_wire(port, len, id);
             }
             Direction::Down => {
-                if let Err(id) = self.air.send_down(self.now, app.station, &self.pool, app.category, id) {
+                if let Err(id) = self.air.send_down(self.now, app.station as usize, &self.pool, app.category, id) {
                     self.lose_on_air(Sender::AccessPoint, Loss::NotAssociated, id);
                 }
             }
@@ -330,7 +338,7 @@ impl World<'_> {
                 AirEvent::Delivered { at, enqueued, from, msdu, attempts, frame, .. } => {
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
-                    let category = self.apps[packet.app as usize].category;
+                    let category = self.ways[packet.app as usize].category;
                     let enqueued = self.air.settle_queue(self.now, from, category, enqueued);
                     let sender = self.air.sender(from);
                     let since = if sender == Sender::AccessPoint { enqueued } else { packet.made(enqueued) };
@@ -400,7 +408,7 @@ impl World<'_> {
             if let Some(segment) = tcp.poll_transmit(self.now) {
                 let pair = self.connections.get(connection);
                 let (app, serial) = (pair.app, pair.serial);
-                let len = self.apps[app as usize].ip_header + segment.size();
+                let len = self.ways[app as usize].ip_header() + segment.size();
                 let body = Body::Tcp { connection, serial, carries: Carries::of(&segment) };
                 let packet = Packet { app, way: way_from(side), len, body };
                 let id = self.pool.add_tcp(packet, &segment);
@@ -420,7 +428,7 @@ impl World<'_> {
     }
 
     fn category_of(&self, id: PacketId) -> AccessCategory {
-        self.apps[self.pool.get(id).app as usize].category
+        self.ways[self.pool.get(id).app as usize].category
     }
 
     fn lose(&mut self, id: PacketId) {
@@ -484,6 +492,12 @@ impl World<'_> {
             self.drain_box();
         }
     }
+}
+
+/// The applications that are bulk transfers.
+fn bulk(scenario: &Scenario) -> Vec<u32> {
+    let apps = (0..).zip(&scenario.apps);
+    apps.filter(|(_, app)| matches!(app.kind, AppKind::Bulk { .. })).map(|(number, _)| number).collect()
 }
 
 /// The word of the results for a mode.

@@ -3,6 +3,8 @@
 //! The states are those of RFC 9293, section 3.3.2. The sending half and the receiving half know nothing of each other;
 //! this file takes segments apart for them and puts them together from them.
 
+use std::sync::Arc;
+
 use evenair_units::{Bytes, Instant, Span};
 
 use super::config::{Config, ConfigError};
@@ -42,7 +44,8 @@ pub enum State {
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    config: Config,
+    /// Shared by those that are set alike: it is read at the beginning, and hardly after that.
+    config: Arc<Config>,
     state: State,
     handshake: Handshake,
     sender: Sender,
@@ -64,8 +67,8 @@ impl Connection {
     ///
     /// # Errors
     /// If the settings cannot work.
-    pub fn connect(config: Config) -> Result<Self, ConfigError> {
-        let mut connection = Self::new(config, State::SynSent)?;
+    pub fn connect(config: impl Into<Arc<Config>>) -> Result<Self, ConfigError> {
+        let mut connection = Self::new(config.into(), State::SynSent)?;
         connection.handshake.request();
         Ok(connection)
     }
@@ -74,11 +77,11 @@ impl Connection {
     ///
     /// # Errors
     /// If the settings cannot work.
-    pub fn listen(config: Config) -> Result<Self, ConfigError> {
-        Self::new(config, State::Listen)
+    pub fn listen(config: impl Into<Arc<Config>>) -> Result<Self, ConfigError> {
+        Self::new(config.into(), State::Listen)
     }
 
-    fn new(config: Config, state: State) -> Result<Self, ConfigError> {
+    fn new(config: Arc<Config>, state: State) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
             state,

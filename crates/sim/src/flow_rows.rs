@@ -1,0 +1,82 @@
+//! What is kept of each application by interval.
+
+use evenair_scenario::results::FlowSeries;
+use evenair_units::Span;
+
+use crate::rows::{Rows, fill, put};
+
+/// What one application has moved in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) ip_bytes: u64,
+    pub(crate) data_packets: u64,
+    pub(crate) ack_packets: u64,
+    pub(crate) received_bytes: u64,
+    /// Datagrams and echo requests.
+    pub(crate) sent_packets: u64,
+    pub(crate) received_packets: u64,
+}
+
+/// How an application's sender of TCP stands at the end of an interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SenderRow {
+    pub(crate) cwnd_segments: f64,
+    pub(crate) rtt: Option<Span>,
+    /// In the interval.
+    pub(crate) retransmits: u64,
+}
+
+/// An application's part in the intervals.
+#[derive(Debug, Default)]
+pub(crate) struct FlowRows {
+    counts: Rows<Count>,
+    senders: Rows<SenderRow>,
+}
+
+/// A rate over an interval.
+pub(crate) fn mbps(bytes: u64, interval: Span) -> f64 {
+    bytes as f64 * 8.0 / interval.as_secs_f64() / 1e6
+}
+
+impl FlowRows {
+    #[inline]
+    pub(crate) fn push(&mut self, at: (usize, usize), count: Count) {
+        self.counts.push(at, count);
+    }
+
+    #[inline]
+    pub(crate) fn push_sender(&mut self, at: (usize, usize), sender: SenderRow) {
+        self.senders.push(at, sender);
+    }
+
+    /// Fills the series, which is as long as the run; what was never sent and never received has none.
+    pub(crate) fn finish(self, mut flow: FlowSeries, intervals: usize, interval: Span) -> FlowSeries {
+        for (number, count) in self.counts.iter() {
+            let at = (number, intervals);
+            put(&mut flow.ip_mbps, at, mbps(count.ip_bytes, interval));
+            put(&mut flow.goodput_mbps, at, mbps(count.received_bytes, interval));
+            put(&mut flow.data_packets, at, count.data_packets);
+            put(&mut flow.ack_packets, at, count.ack_packets);
+            put(&mut flow.sent_packets, at, count.sent_packets);
+            put(&mut flow.received_packets, at, count.received_packets);
+        }
+        for (number, sender) in self.senders.iter() {
+            let at = (number, intervals);
+            put(&mut flow.cwnd_segments, at, Some(sender.cwnd_segments));
+            put(&mut flow.rtt_ms, at, sender.rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
+            put(&mut flow.retransmits, at, sender.retransmits);
+        }
+        fill(&mut flow.sent_packets, intervals);
+        fill(&mut flow.received_packets, intervals);
+        for values in [&mut flow.ip_mbps, &mut flow.goodput_mbps] {
+            values.resize(intervals, 0.0);
+        }
+        for values in [&mut flow.cwnd_segments, &mut flow.rtt_ms] {
+            values.resize(intervals, None);
+        }
+        for counts in [&mut flow.data_packets, &mut flow.ack_packets, &mut flow.retransmits] {
+            counts.resize(intervals, 0);
+        }
+        flow
+    }
+}

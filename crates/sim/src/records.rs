@@ -1,0 +1,154 @@
+//! What is recorded of many, of each by itself: times into histograms, rows into series.
+//!
+//! A record is some kilobytes. Where there are many, each sample would find its record far from the processor and wait
+//! for it. So the samples of many go to a log first, which is written to in order. When it is full they are entered into
+//! the records, all of one record together and in the order in which they came: then the processor fetches what one
+//! sample needs while it waits for another's. The log has a fixed size for a number of records. Where there are few,
+//! samples go to their records at once.
+
+/// From so many records on there is a log. The histograms of fewer fit beside the processor.
+const MANY: usize = 128;
+/// No sample.
+const NONE: u32 = u32::MAX;
+
+/// What takes samples in.
+pub(crate) trait Record {
+    type Sample: Copy;
+
+    /// Samples in the log for each record, on average.
+    const DEPTH: usize = 8;
+
+    fn enter(&mut self, sample: Self::Sample);
+}
+
+/// Records by number.
+#[derive(Debug)]
+pub(crate) struct Records<R: Record> {
+    records: Vec<R>,
+    log: Option<Log<R::Sample>>,
+}
+
+#[derive(Debug)]
+struct Log<S> {
+    samples: Vec<S>,
+    /// How many there may be.
+    most: usize,
+    /// Of each sample, the one before it of the same record. Apart from the samples, so that it takes little room and a
+    /// chain is followed quickly.
+    before: Vec<u32>,
+    /// The latest sample of each record.
+    latest: Vec<u32>,
+    /// Kept for its memory.
+    chain: Vec<u32>,
+}
+
+impl<R: Record> Records<R> {
+    pub(crate) fn new(records: impl Iterator<Item = R>) -> Self {
+        let records: Vec<R> = records.collect();
+        let log = (records.len() >= MANY).then(|| Log::new(records.len(), R::DEPTH));
+        Self { records, log }
+    }
+
+    #[inline]
+    pub(crate) fn enter(&mut self, number: usize, sample: R::Sample) {
+        match &mut self.log {
+            None => self.records[number].enter(sample),
+            Some(log) => {
+                log.push(number, sample);
+                if log.is_full() {
+                    log.empty_into(&mut self.records);
+                }
+            }
+        }
+    }
+
+    /// One record, perhaps without its latest samples.
+    pub(crate) fn get_mut(&mut self, number: usize) -> &mut R {
+        &mut self.records[number]
+    }
+
+    /// All records, with all samples in them.
+    pub(crate) fn all(&mut self) -> &mut [R] {
+        if let Some(log) = &mut self.log {
+            log.empty_into(&mut self.records);
+        }
+        &mut self.records
+    }
+}
+
+impl<S: Copy> Log<S> {
+    fn new(records: usize, depth: usize) -> Self {
+        let most = records * depth;
+        Self {
+            samples: Vec::with_capacity(most),
+            most,
+            before: Vec::with_capacity(most),
+            latest: vec![NONE; records],
+            chain: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, number: usize, sample: S) {
+        let place = self.samples.len() as u32;
+        self.samples.push(sample);
+        self.before.push(std::mem::replace(&mut self.latest[number], place));
+    }
+
+    fn is_full(&self) -> bool {
+        self.samples.len() == self.most
+    }
+
+    #[inline(never)]
+    fn empty_into<R: Record<Sample = S>>(&mut self, records: &mut [R]) {
+        for (record, latest) in records.iter_mut().zip(&mut self.latest) {
+            let mut place = std::mem::replace(latest, NONE);
+            self.chain.clear();
+            while place != NONE {
+                self.chain.push(place);
+                place = self.before[place as usize];
+            }
+            self.chain.iter().rev().for_each(|&place| record.enter(self.samples[place as usize]));
+        }
+        self.samples.clear();
+        self.before.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Record for Vec<u64> {
+        type Sample = u64;
+
+        fn enter(&mut self, sample: u64) {
+            self.push(sample);
+        }
+    }
+
+    /// Each record gets its own samples in their order, whether they are few or many.
+    #[test]
+    fn samples_reach_their_records_in_order() {
+        for many in [1, 7, MANY - 1, MANY, 3 * MANY] {
+            let mut records = Records::new((0..many).map(|_| Vec::new()));
+            let mut expected = vec![Vec::new(); many];
+            for k in 0..5_000u64 {
+                let number = (k * k + k / 3) as usize % many;
+                records.enter(number, k);
+                expected[number].push(k);
+                if k == 1_234 {
+                    assert_eq!(records.all(), expected);
+                }
+            }
+            assert_eq!(records.all(), expected);
+        }
+    }
+
+    #[test]
+    fn a_log_keeps_its_size() {
+        let mut records = Records::new((0..MANY).map(|_| Vec::new()));
+        (0..100_000).for_each(|k| records.enter(k as usize % 3, k));
+        let log = records.log.as_ref().unwrap();
+        assert_eq!((log.samples.capacity(), log.before.capacity()), (MANY * 8, MANY * 8));
+    }
+}

@@ -1,0 +1,134 @@
+//! What is kept of each sender on the medium: its series, and what has none.
+
+use std::collections::BTreeMap;
+
+use evenair_scenario::results::NodeSeries;
+use evenair_scenario::results::histogram::Histogram;
+use evenair_scenario::results::stretch::NodeStretch;
+use evenair_units::Span;
+use evenair_wifi::PhyRate;
+
+use crate::records::Record;
+use crate::rows::{Rows, fill, put, put_loss};
+
+/// What has no series.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries {
+    sojourn: Histogram,
+    by_attempts: Vec<u64>,
+    /// Attempts by PHY rate in b/s, where senders choose.
+    by_rate: BTreeMap<u64, u64>,
+}
+
+/// A frame that was delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    /// Time in the buffer.
+    pub(crate) sojourn: Span,
+    /// What it took.
+    pub(crate) attempts: u32,
+}
+
+/// A sender's part in the intervals.
+#[derive(Debug)]
+pub(crate) struct NodeRows {
+    rows: Rows<NodeRow>,
+    /// The name, and the losses, which are few.
+    series: NodeSeries,
+}
+
+/// A sender's part in an interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeRow {
+    pub(crate) offered: u64,
+    pub(crate) delivered: u64,
+    pub(crate) attempts: u64,
+    pub(crate) collisions: u64,
+    pub(crate) errors: u64,
+    pub(crate) repeated_failures: u64,
+    pub(crate) slowed: u64,
+    pub(crate) airtime_share: f64,
+    pub(crate) queue_packets: f64,
+    pub(crate) queue_max_packets: u64,
+}
+
+impl Deliveries {
+    /// It has made so many attempts at this rate.
+    pub(crate) fn use_rate(&mut self, rate: PhyRate, attempts: u64) {
+        *self.by_rate.entry(rate.bit_rate().as_bps()).or_default() += attempts;
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn take(&mut self) -> NodeStretch {
+        NodeStretch {
+            sojourn: self.sojourn.take(),
+            frames_by_attempts: std::mem::take(&mut self.by_attempts),
+            attempts_by_rate: std::mem::take(&mut self.by_rate),
+            ..NodeStretch::default()
+        }
+    }
+}
+
+impl Record for Deliveries {
+    type Sample = Delivery;
+
+    #[inline]
+    fn enter(&mut self, Delivery { sojourn, attempts }: Delivery) {
+        self.sojourn.record(sojourn);
+        let place = attempts as usize - 1;
+        if place >= self.by_attempts.len() {
+            self.by_attempts.resize(place + 1, 0);
+        }
+        self.by_attempts[place] += 1;
+    }
+}
+
+impl NodeRows {
+    pub(crate) fn new(node: String) -> Self {
+        Self { rows: Rows::default(), series: NodeSeries { node, ..NodeSeries::default() } }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, at: (usize, usize), row: NodeRow) {
+        self.rows.push(at, row);
+    }
+
+    /// Frames were lost for a reason in an interval.
+    pub(crate) fn lose(&mut self, at: (usize, usize), reason: &str, frames: u64) {
+        put_loss(&mut self.series.lost_frames, at, reason, frames);
+    }
+
+    /// The series, as long as the run.
+    pub(crate) fn finish(self, intervals: usize) -> NodeSeries {
+        let mut series = self.series;
+        for (number, row) in self.rows.iter() {
+            let at = (number, intervals);
+            put(&mut series.offered_frames, at, row.offered);
+            put(&mut series.delivered_frames, at, row.delivered);
+            put(&mut series.attempts, at, row.attempts);
+            put(&mut series.collisions, at, row.collisions);
+            put(&mut series.errors, at, row.errors);
+            put(&mut series.repeated_failures, at, row.repeated_failures);
+            put(&mut series.slowed, at, row.slowed);
+            put(&mut series.airtime_share, at, row.airtime_share);
+            put(&mut series.queue_packets, at, row.queue_packets);
+            put(&mut series.queue_max_packets, at, row.queue_max_packets);
+        }
+        for counts in [
+            &mut series.offered_frames,
+            &mut series.delivered_frames,
+            &mut series.attempts,
+            &mut series.collisions,
+            &mut series.errors,
+            &mut series.repeated_failures,
+            &mut series.slowed,
+            &mut series.queue_max_packets,
+        ] {
+            fill(counts, intervals);
+        }
+        series.lost_frames.iter_mut().for_each(|loss| fill(&mut loss.frames, intervals));
+        fill(&mut series.airtime_share, intervals);
+        fill(&mut series.queue_packets, intervals);
+        series
+    }
+}
