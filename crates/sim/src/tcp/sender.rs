@@ -202,7 +202,11 @@ impl Sender {
         let outstanding = self.nxt > self.una;
         let same_window = self.peer.size == size;
         self.peer.update(segment, size);
-
+        if segment.ack == self.nxt && !outstanding && segment.sack.is_empty() {
+            // An end that only receives gets this with every segment: there is no more to it.
+            debug_assert!(self.recovery.is_open(), "nothing is outstanding, and so nothing is repaired");
+            return Progress { drained: false, fin_acked: self.closing && self.una > self.limit };
+        }
         let sacked = self.record_sack(segment);
         let acked = segment.ack - self.una;
         let (mut known, mut rtt) = (0, None);
@@ -316,6 +320,11 @@ impl Sender {
 
     /// The next piece to send, of at most `room` bytes of payload.
     pub(super) fn next_chunk(&mut self, now: Instant, room: u32, stats: &mut Stats) -> Option<Chunk> {
+        if self.una == self.nxt && self.nxt >= self.limit && !self.closing {
+            // An end that only receives is asked after every segment.
+            self.cwnd_limited = false;
+            return None;
+        }
         let flight = self.flight();
         if let Some(probe) = self.tail_probe(now, room) {
             return Some(self.emit(now, probe.0, room, probe.1, stats));
