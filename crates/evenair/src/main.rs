@@ -44,6 +44,12 @@ enum Command {
     Bypass(commands::live::ControlArgs),
     /// Show what a running box does
     Status(commands::live::ControlArgs),
+    /// Watch a running box, station by station
+    Top(commands::live::TopArgs),
+    /// Make a running box read its configuration again, without losing a packet
+    Reload(commands::live::ReloadArgs),
+    /// Say what would go wrong with a box on this machine, and how to mend it
+    Doctor(commands::live::DoctorArgs),
     /// Run a recording through the manager again and compare its decisions
     Replay {
         /// The recording
@@ -64,7 +70,15 @@ impl Command {
     /// Commands that only print may end where nobody reads on. The others have sockets and children, whose end is an
     /// error to be handled and not the end of the program.
     const fn ends_with_its_reader(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::Sim(_) | Self::Scenario(_) | Self::Replay { .. } | Self::Backlog(_))
+        matches!(
+            self,
+            Self::Status(_)
+                | Self::Doctor(_)
+                | Self::Sim(_)
+                | Self::Scenario(_)
+                | Self::Replay { .. }
+                | Self::Backlog(_)
+        )
     }
 }
 
@@ -82,6 +96,9 @@ fn main() -> ExitCode {
         Command::Insert(args) => commands::live::insert(&args),
         Command::Bypass(args) => commands::live::bypass(&args),
         Command::Status(args) => commands::live::status(&args),
+        Command::Top(args) => commands::live::top(&args),
+        Command::Reload(args) => commands::live::reload(&args),
+        Command::Doctor(args) => commands::live::doctor(&args),
         Command::Replay { file } => commands::live::replay(&file),
         Command::Accept(args) => accept::accept(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

@@ -21,10 +21,14 @@ pub struct Interface {
     pub address: [u8; 6],
     /// Whether it is administratively up.
     pub up: bool,
+    /// Whether something is connected to it, as far as it can tell; `None` where the kernel does not say.
+    pub carrier: Option<bool>,
     /// Number of the bridge (or other master) of which it is a port.
     pub master: Option<u32>,
     /// The bridge's `group_fwd_mask`, where this is a bridge: which of the addresses 01:80:c2:00:00:0x it forwards.
     pub bridge_group_forward: Option<u16>,
+    /// Whether the bridge takes part in the spanning tree protocol, where this is a bridge.
+    pub bridge_spanning_tree: Option<bool>,
 }
 
 /// Looks up the interface called `name`.
@@ -88,28 +92,38 @@ fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
         mtu: 0,
         address: [0; 6],
         up: flags & libc::IFF_UP as u32 != 0,
+        carrier: None,
         master: None,
         bridge_group_forward: None,
+        bridge_spanning_tree: None,
     };
     for (kind, value) in attributes(&answer[HEADER + IFINFO..]) {
         match kind {
             libc::IFLA_MTU => found.mtu = u32_at(value, 0).ok_or(libc::EPROTO)?,
             libc::IFLA_MASTER => found.master = u32_at(value, 0),
             libc::IFLA_ADDRESS => found.address = value.try_into().unwrap_or_default(),
-            libc::IFLA_LINKINFO => found.bridge_group_forward = group_forward(value),
+            libc::IFLA_CARRIER => found.carrier = value.first().map(|&carrier| carrier != 0),
+            libc::IFLA_LINKINFO => {
+                found.bridge_group_forward = bridge_setting(value, IFLA_BR_GROUP_FWD_MASK).and_then(|v| u16_at(v, 0));
+                found.bridge_spanning_tree =
+                    bridge_setting(value, IFLA_BR_STP_STATE).and_then(|v| u32_at(v, 0)).map(|on| on != 0);
+            }
             _ => {}
         }
     }
     Ok(found)
 }
 
-/// IFLA_INFO_KIND must say "bridge"; IFLA_INFO_DATA then carries IFLA_BR_GROUP_FWD_MASK (linux/if_link.h).
-fn group_forward(link_info: &[u8]) -> Option<u16> {
-    const IFLA_BR_GROUP_FWD_MASK: u16 = 9;
+/// linux/if_link.h
+const IFLA_BR_STP_STATE: u16 = 5;
+const IFLA_BR_GROUP_FWD_MASK: u16 = 9;
+
+/// IFLA_INFO_KIND must say "bridge"; IFLA_INFO_DATA then carries the bridge's settings.
+fn bridge_setting(link_info: &[u8], setting: u16) -> Option<&[u8]> {
     let is_bridge = attributes(link_info)
         .any(|(kind, value)| kind == libc::IFLA_INFO_KIND && value.strip_suffix(&[0]).unwrap_or(value) == b"bridge");
     let (_, data) = attributes(link_info).find(|(kind, _)| is_bridge && *kind == libc::IFLA_INFO_DATA)?;
-    attributes(data).find(|(kind, _)| *kind == IFLA_BR_GROUP_FWD_MASK).and_then(|(_, value)| u16_at(value, 0))
+    attributes(data).find(|(kind, _)| *kind == setting).map(|(_, value)| value)
 }
 
 /// The attributes (struct rtattr and its value) of a message; stops at the first that does not fit.
@@ -144,6 +158,20 @@ pub fn set_receive_merging(name: &str, on: bool) -> Result<bool, OsError> {
         ethtool(name, ETHTOOL_SGRO, u32::from(on))?;
     }
     Ok(was)
+}
+
+/// Whether the network card merges received segments into super-packets (large receive offload), which cannot be sent on.
+///
+/// # Errors
+/// `ENODEV`. An interface that knows nothing of it does not merge.
+pub fn large_receive(name: &str) -> Result<bool, OsError> {
+    const ETHTOOL_GFLAGS: u32 = 0x25;
+    const ETH_FLAG_LRO: u32 = 1 << 15;
+    match ethtool(name, ETHTOOL_GFLAGS, 0) {
+        Ok(flags) => Ok(flags & ETH_FLAG_LRO != 0),
+        Err(error) if error.errno() == libc::EOPNOTSUPP => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn ethtool(name: &str, command: u32, value: u32) -> Result<u32, OsError> {

@@ -52,6 +52,46 @@ fn a_box_that_cannot_start_says_why() {
 }
 
 #[test]
+fn the_doctor_finds_what_is_wrong_and_its_mends_mend_it() {
+    use evenair_live::doctor::{Finding, Verdict, examine};
+    let Some(lab) = Lab::new() else { return };
+    let file = lab.file("box.toml");
+    let text = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n";
+    fs::write(&file, text).expect("writable");
+    let at_least = |verdict: Verdict| -> Vec<Finding> {
+        let findings = lab.middle.run(|| examine(&file)).expect("entered");
+        findings.into_iter().filter(|finding| finding.verdict >= verdict).collect()
+    };
+    assert_eq!(at_least(Verdict::Wrong), [], "a healthy lab");
+    for (harm, subject, found) in [
+        ("link set wi0 mtu 1400", "MTU", "1400"),
+        ("link set wl0 nomaster", "wlan", "must be a port of the bridge"),
+        ("link set wi0 down", "wire", "is down"),
+        ("link set br0 down", "bridge", "is down"),
+    ] {
+        ip(&lab.middle, harm);
+        let wrong = at_least(Verdict::Wrong);
+        let finding = wrong.iter().find(|finding| finding.subject == subject && finding.found.contains(found));
+        let Some(mend) = finding.and_then(|finding| finding.mend.clone()) else { panic!("{harm}: {wrong:?}") };
+        let command = mend.strip_prefix("run: ip ").expect("a command").replace("NAME mtu N", "wi0 mtu 1500");
+        ip(&lab.middle, &command);
+        assert_eq!(at_least(Verdict::Wrong), [], "after {mend}");
+    }
+    ip(&lab.middle, "link set br0 type bridge stp_state 1");
+    lab.middle.run(|| run_tc("qdisc add dev wi0 root handle 1: htb")).expect("entered");
+    let warned: Vec<_> = at_least(Verdict::Warning).into_iter().map(|finding| finding.found).collect();
+    assert!(warned.iter().any(|found| found.contains("spanning tree")), "{warned:?}");
+    assert!(warned.iter().any(|found| found.contains("wi0 has htb")), "{warned:?}");
+    fs::write(&file, text.replace("802.11g", "802.11z")).expect("writable");
+    assert!(at_least(Verdict::Wrong).iter().any(|finding| finding.found.contains(":6:12: radio.standard")));
+}
+
+fn run_tc(arguments: &str) {
+    let status = std::process::Command::new("tc").args(arguments.split(' ')).status().expect("tc of iproute2");
+    assert!(status.success(), "tc {arguments}");
+}
+
+#[test]
 fn two_boxes_do_not_share_a_socket() {
     let Some(lab) = Lab::new() else { return };
     let _running = lab.start_box("");

@@ -1,5 +1,8 @@
 //! The box: `run`, and what is said to a running one.
 
+mod doctor;
+mod top;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +12,12 @@ use evenair_live::BoxConfig;
 use evenair_live::control::{Client, Status};
 use tracing_subscriber::EnvFilter;
 
+pub use doctor::{DoctorArgs, doctor};
+pub use top::{TopArgs, top};
+
+/// Where the box's configuration is, and where it listens, unless said otherwise.
+const CONFIG: &str = "/etc/evenair/box.toml";
+const SOCKET: &str = "/run/evenair/control.sock";
 /// So many connections are printed, the largest first.
 const MOST_FLOWS: usize = 20;
 
@@ -16,7 +25,7 @@ const MOST_FLOWS: usize = 20;
 #[derive(Args)]
 pub struct RunArgs {
     /// The box's configuration file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
 }
 
@@ -24,7 +33,7 @@ pub struct RunArgs {
 #[derive(Args)]
 pub struct ControlArgs {
     /// The box's control socket
-    #[arg(long, default_value = "/run/evenair/control.sock", value_name = "PATH")]
+    #[arg(long, default_value = SOCKET, value_name = "PATH")]
     socket: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -52,6 +61,26 @@ pub fn insert(args: &ControlArgs) -> Result<ExitCode> {
 pub fn bypass(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.bypass()?;
     println!("bypassed: the queues have drained and the bridge carries the traffic");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What `evenair reload` is told.
+#[derive(Args)]
+pub struct ReloadArgs {
+    /// The box's control socket
+    #[arg(long, default_value = SOCKET, value_name = "PATH")]
+    socket: PathBuf,
+    /// Another file than the one that the box was started with
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Makes a box read its configuration again. What is held stays held; a file with anything wrong changes nothing.
+pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
+    // The box may run in another directory.
+    let file = args.config.as_ref().map(std::path::absolute).transpose()?;
+    Client::connect(&args.socket)?.reconfigure(file.as_deref())?;
+    println!("reloaded: the new configuration is in force");
     Ok(ExitCode::SUCCESS)
 }
 

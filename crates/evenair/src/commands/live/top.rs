@@ -1,0 +1,283 @@
+//! `evenair top`: a running box, station by station, as it is now.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use evenair_live::control::{Client, Status};
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Row, Table};
+
+/// What `evenair top` is told.
+#[derive(Args)]
+pub struct TopArgs {
+    /// The box's control socket
+    #[arg(long, default_value = super::SOCKET, value_name = "PATH")]
+    socket: PathBuf,
+    /// Seconds between two looks, 0.1 to 60
+    #[arg(long, default_value_t = 1.0, value_parser = seconds, value_name = "S")]
+    every: f64,
+    /// Print so many looks as plain text and end; so it does anyway where there is no terminal
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    if (0.1..=60.0).contains(&number) { Ok(number) } else { Err(format!("{number} s is not 0.1 to 60 s")) }
+}
+
+/// What a station did between two looks.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct StationRow {
+    mac: String,
+    rate_mbps: f64,
+    down_mbps: f64,
+    up_mbps: f64,
+    flows: usize,
+    held: u64,
+    dropped: u64,
+}
+
+/// The columns by which rows can be in order, and the key of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Down,
+    Up,
+    Held,
+    Mac,
+}
+
+const ORDERS: [(char, Order); 4] = [('d', Order::Down), ('u', Order::Up), ('h', Order::Held), ('m', Order::Mac)];
+
+/// Two looks at a box, and what lies between them.
+struct Looks {
+    client: Client,
+    before: Option<(Instant, Status)>,
+}
+
+/// Shows a running box until `q` is pressed, or so many times.
+pub fn top(args: &TopArgs) -> Result<ExitCode> {
+    let mut looks = Looks { client: Client::connect(&args.socket)?, before: None };
+    let every = Duration::from_secs_f64(args.every);
+    if args.count.is_some() || !std::io::stdout().is_terminal() {
+        return plain(&mut looks, every, args.count.unwrap_or(u64::MAX));
+    }
+    let mut terminal = ratatui::try_init().context("open the terminal")?;
+    let outcome = screen(&mut terminal, &mut looks, every);
+    ratatui::restore();
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+impl Looks {
+    /// Looks at the box, and says what happened since the last look.
+    fn look(&mut self) -> Result<(Status, Vec<StationRow>)> {
+        let status = self.client.status()?;
+        let now = Instant::now();
+        let rows = match &self.before {
+            Some((then, before)) => rows(before, &status, now.duration_since(*then).as_secs_f64()),
+            None => rows(&status, &status, 1.0),
+        };
+        self.before = Some((now, status.clone()));
+        Ok((status, rows))
+    }
+}
+
+fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
+    let mut rows: BTreeMap<&str, StationRow> = now
+        .stations
+        .iter()
+        .map(|s| (s.mac.as_str(), StationRow { mac: s.mac.clone(), rate_mbps: s.rate_mbps, ..StationRow::default() }))
+        .collect();
+    let key = |flow: &evenair_live::control::FlowStatus| (flow.vlan, flow.low.clone(), flow.high.clone());
+    let earlier: BTreeMap<_, _> = before.flows.iter().map(|flow| (key(flow), flow)).collect();
+    for flow in &now.flows {
+        let Some(row) = rows.get_mut(flow.station.as_str()) else { continue };
+        row.flows += 1;
+        row.held += u64::from(flow.backlog_packets);
+        let then = earlier.get(&key(flow));
+        let mbps = |now: u64, then: Option<u64>| {
+            // A connection that is new, or was forgotten in between, has done all of it since.
+            now.saturating_sub(then.filter(|&then| then <= now).unwrap_or(0)) as f64 * 8.0 / 1e6 / seconds
+        };
+        row.down_mbps += mbps(flow.released_bytes, then.map(|flow| flow.released_bytes));
+        row.up_mbps += mbps(flow.from_wlan_bytes, then.map(|flow| flow.from_wlan_bytes));
+        row.dropped += flow.dropped.saturating_sub(then.map_or(0, |flow| flow.dropped));
+    }
+    rows.into_values().collect()
+}
+
+fn put_in_order(rows: &mut [StationRow], order: Order) {
+    rows.sort_by(|a, b| match order {
+        Order::Down => b.down_mbps.total_cmp(&a.down_mbps),
+        Order::Up => b.up_mbps.total_cmp(&a.up_mbps),
+        Order::Held => b.held.cmp(&a.held),
+        Order::Mac => a.mac.cmp(&b.mac),
+    });
+}
+
+fn heading(status: &Status) -> String {
+    let packets = &status.packets;
+    format!(
+        "{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
+        status.mode,
+        status.carrier,
+        status.uptime_s,
+        status.service_rate_mbps,
+        status.capacity_mbps,
+        status.stations.len(),
+        packets.held,
+        packets.dropped(),
+        packets.marked
+    )
+}
+
+const COLUMNS: [&str; 7] = ["station", "PHY Mb/s", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
+
+fn cells(row: &StationRow) -> [String; 7] {
+    [
+        row.mac.clone(),
+        format!("{}", row.rate_mbps),
+        format!("{:.2}", row.down_mbps),
+        format!("{:.2}", row.up_mbps),
+        row.flows.to_string(),
+        row.held.to_string(),
+        row.dropped.to_string(),
+    ]
+}
+
+fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
+    // Rates lie between two looks.
+    looks.look()?;
+    for _ in 0..count {
+        std::thread::sleep(every);
+        let (status, mut rows) = looks.look()?;
+        put_in_order(&mut rows, Order::Down);
+        println!("{}", heading(&status));
+        println!("{}", line_of(COLUMNS.map(str::to_owned)));
+        rows.iter().for_each(|row| println!("{}", line_of(cells(row))));
+        println!();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line_of([first, rest @ ..]: [String; 7]) -> String {
+    rest.iter().fold(format!("{first:<18}"), |line, cell| line + &format!(" {cell:>10}"))
+}
+
+fn screen(terminal: &mut ratatui::DefaultTerminal, looks: &mut Looks, every: Duration) -> Result<()> {
+    let mut order = Order::Down;
+    let (mut status, mut rows) = looks.look()?;
+    let mut next = Instant::now() + every;
+    loop {
+        put_in_order(&mut rows, order);
+        terminal.draw(|frame| draw(frame, &status, &rows, order))?;
+        if event::poll(next.saturating_duration_since(Instant::now()))? {
+            match event::read()? {
+                Event::Key(key) if is_end(key) => return Ok(()),
+                Event::Key(KeyEvent { code: KeyCode::Char(key), .. }) => {
+                    order = ORDERS.iter().find(|(k, _)| *k == key).map_or(order, |(_, order)| *order);
+                }
+                _ => {}
+            }
+        }
+        if Instant::now() >= next {
+            (status, rows) = looks.look()?;
+            next = Instant::now() + every;
+        }
+    }
+}
+
+fn is_end(key: KeyEvent) -> bool {
+    let interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
+}
+
+fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: Order) {
+    let [top, middle, bottom] =
+        Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
+    let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
+    frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
+    let widths = [19, 9, 10, 10, 7, 7, 9].map(Constraint::Length);
+    let header = Row::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
+    frame.render_widget(Table::new(stations.iter().map(|row| Row::new(cells(row))), widths).header(header), middle);
+    let keys = ORDERS.iter().map(|&(key, o)| {
+        let style = if o == order { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        Span::styled(format!(" {key} {o:?} ").to_lowercase(), style)
+    });
+    let line: Vec<_> = std::iter::once(Span::raw("q end  order by:")).chain(keys).collect();
+    frame.render_widget(Paragraph::new(Line::from(line)), bottom);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use serde_json::json;
+
+    fn status(down_bytes: u64, dropped: u64) -> Status {
+        let port = json!({"interface": "x", "taken": 0, "ring_full": 0, "super_packets": 0, "sent": 0, "sent_bytes": 0,
+            "send_refused": 0});
+        let mut whole = json!({
+            "mode": "inserted", "carrier": "box", "uptime_s": 3.0, "service_rate_mbps": 4.0, "capacity_mbps": 5.0,
+            "wlan": port, "wire": port, "pool": {"used": 0, "peak": 0, "size": 1}, "hold": {"lapses": 0},
+            "pacing": {"deadlines": 0, "p50_us": 0, "p99_us": 0, "max_us": 0}, "recording": null,
+            "stations": [
+                {"mac": "02:00:00:00:00:02", "rate_mbps": 2.0, "capacity_mbps": 1.5, "weight": 1, "learned": true},
+                {"mac": "02:00:00:00:00:01", "rate_mbps": 11.0, "capacity_mbps": 4.8, "weight": 1, "learned": true}],
+            "flows": [{"low": "10.0.0.1:1", "high": "10.0.0.2:2", "vlan": null, "station": "02:00:00:00:00:01",
+                "direction": "down", "d": 2.0, "released_bytes": down_bytes, "from_wlan_bytes": 1000,
+                "backlog_packets": 7, "dropped": dropped}],
+        });
+        whole["packets"] = serde_json::to_value(evenair_live::control::PacketStatus::default()).expect("plain");
+        serde_json::from_value(whole).expect("a status")
+    }
+
+    #[test]
+    fn rates_lie_between_two_looks() {
+        let mut rows = rows(&status(1_000_000, 3), &status(1_500_000, 5), 2.0);
+        put_in_order(&mut rows, Order::Down);
+        let first = &rows[0];
+        assert_eq!((first.mac.as_str(), first.down_mbps, first.up_mbps), ("02:00:00:00:00:01", 2.0, 0.0));
+        assert_eq!((first.flows, first.held, first.dropped), (1, 7, 2));
+        assert_eq!(rows[1].flows, 0, "a station without connections is shown, too");
+        put_in_order(&mut rows, Order::Mac);
+        assert_eq!(rows[1].mac, "02:00:00:00:00:02");
+    }
+
+    #[test]
+    fn a_connection_that_began_anew_counts_whole() {
+        let rows = rows(&status(1_000_000, 9), &status(500_000, 0), 1.0);
+        assert_eq!((rows[0].down_mbps, rows[0].dropped), (4.0, 0));
+    }
+
+    #[test]
+    fn a_small_screen_and_a_large_one_show_it() {
+        for (width, height) in [(20, 4), (120, 30)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
+            let status = status(0, 0);
+            let rows = rows(&status, &status, 1.0);
+            terminal.draw(|frame| draw(frame, &status, &rows, Order::Up)).expect("drawn");
+            let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
+            assert!(text.contains("inserted"), "{text}");
+            assert_eq!(text.contains("02:00:00:00:00:01"), height > 10, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_time_between_two_looks_is_checked() {
+        assert_eq!(seconds("0.5"), Ok(0.5));
+        for wrong in ["0", "-1", "61", "NaN", "often"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What would go wrong, or goes wrong, with a box on this machine, and how to mend it.
+//!
+//! [`examine`] only reads. It looks at what the kernel says of the interfaces, at its settings, and at what `tc`, `ip` and
+//! `bridge` of iproute2 tell of other programs on the path. What cannot be found out is said, not guessed.
+
+mod host;
+mod path;
+mod ports;
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::BoxConfig;
+use crate::control::Client;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Fine,
+    /// It could not be found out.
+    Unknown,
+    /// The box works, but worse than it could, or not when something else happens.
+    Warning,
+    /// The box does not start, or does harm.
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was looked at, in a word or two.
+    pub subject: String,
+    /// Whether it is as it should be.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it, where there is something to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+}
+
+impl Finding {
+    fn fine(subject: &str, found: impl fmt::Display) -> Self {
+        Self { subject: subject.into(), verdict: Verdict::Fine, found: found.to_string(), mend: None }
+    }
+
+    fn unknown(subject: &str, why: impl fmt::Display) -> Self {
+        Self { subject: subject.into(), verdict: Verdict::Unknown, found: why.to_string(), mend: None }
+    }
+
+    fn warning(subject: &str, found: impl fmt::Display, mend: impl fmt::Display) -> Self {
+        Self {
+            subject: subject.into(),
+            verdict: Verdict::Warning,
+            found: found.to_string(),
+            mend: Some(mend.to_string()),
+        }
+    }
+
+    fn wrong(subject: &str, found: impl fmt::Display, mend: impl fmt::Display) -> Self {
+        Self { verdict: Verdict::Wrong, ..Self::warning(subject, found, mend) }
+    }
+}
+
+/// Examines this machine for a box with the configuration in `file`. The findings come in the order in which they are
+/// best mended.
+pub fn examine(file: &Path) -> Vec<Finding> {
+    let mut findings = host::examine();
+    match BoxConfig::load(file) {
+        Ok(config) => {
+            findings.push(Finding::fine("configuration", format!("{} can be used", file.display())));
+            findings.extend(examine_for(&config));
+        }
+        Err(error) => findings.push(Finding::wrong("configuration", error, "correct these lines of the file")),
+    }
+    findings
+}
+
+fn examine_for(config: &BoxConfig) -> Vec<Finding> {
+    let mut findings = ports::examine(config);
+    findings.extend(path::examine(config));
+    if let Some(socket) = &config.control {
+        let running = match Client::connect(socket).and_then(|mut client| client.status()) {
+            Ok(status) => format!("one answers at {}: {}, up {:.0} s", socket.display(), status.mode, status.uptime_s),
+            Err(_) => format!("none answers at {}", socket.display()),
+        };
+        findings.push(Finding::fine("running box", running));
+    }
+    findings
+}

@@ -1,0 +1,139 @@
+//! Who else is on the path, and which way round the box stands in it.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::config::BoxConfig;
+
+/// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.
+const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "mq", "fq", "clsact"];
+
+pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
+    let mut findings: Vec<_> = [&config.wlan, &config.wire].into_iter().map(|name| second_manager(name)).collect();
+    if let Some(bridge) = &config.bridge {
+        findings.push(sides(config, bridge));
+    }
+    findings
+}
+
+/// What a command of iproute2 prints as JSON. An error says why there is nothing.
+fn json_of(command: &[&str]) -> Result<Vec<Value>, String> {
+    let output = Command::new(command[0]).args(&command[1..]).output();
+    let output = output.map_err(|error| format!("{}: {error} (it comes with iproute2)", command[0]))?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", command.join(" "), String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    match serde_json::from_slice(&output.stdout) {
+        Ok(Value::Array(list)) => Ok(list),
+        // It prints nothing at all where the list is empty.
+        _ if output.stdout.trim_ascii().is_empty() => Ok(Vec::new()),
+        _ => Err(format!("{}: no list in JSON", command.join(" "))),
+    }
+}
+
+fn second_manager(interface: &str) -> Finding {
+    match json_of(&["tc", "-j", "qdisc", "show", "dev", interface]) {
+        Err(why) => Finding::unknown("other shapers", why),
+        Ok(disciplines) => judge_disciplines(interface, &disciplines),
+    }
+}
+
+fn judge_disciplines(interface: &str, disciplines: &[Value]) -> Finding {
+    let kinds = disciplines.iter().filter_map(|discipline| discipline["kind"].as_str());
+    let other: Vec<_> = kinds.filter(|kind| !PLAIN_QUEUES.contains(kind)).collect();
+    if other.is_empty() {
+        return Finding::fine("other shapers", format!("none at {interface}"));
+    }
+    Finding::warning(
+        "other shapers",
+        format!("{interface} has {}: two schedulers in a row undo each other's work", other.join(", ")),
+        format!("if nothing else needs it, run: tc qdisc del dev {interface} root"),
+    )
+}
+
+/// The router belongs to the wired side. Where it was heard on the side of the access points, the ports are swapped.
+fn sides(config: &BoxConfig, bridge: &str) -> Finding {
+    let heard = json_of(&["bridge", "-j", "fdb", "show", "br", bridge]);
+    let routes = json_of(&["ip", "-j", "route", "show", "default"]);
+    let neighbours = json_of(&["ip", "-j", "neigh", "show"]);
+    match (heard, routes, neighbours) {
+        (Ok(heard), Ok(routes), Ok(neighbours)) => judge_sides(config, &heard, router(&routes, &neighbours).as_deref()),
+        (Err(why), _, _) | (_, Err(why), _) | (_, _, Err(why)) => Finding::unknown("sides", why),
+    }
+}
+
+/// The MAC address of the default router, where this machine knows one.
+fn router(routes: &[Value], neighbours: &[Value]) -> Option<String> {
+    let gateway = routes.iter().find_map(|route| route["gateway"].as_str())?;
+    let neighbour = neighbours.iter().find(|neighbour| neighbour["dst"].as_str() == Some(gateway))?;
+    neighbour["lladdr"].as_str().map(str::to_owned)
+}
+
+fn judge_sides(config: &BoxConfig, heard: &[Value], router: Option<&str>) -> Finding {
+    let (wlan, wire) = (learned(heard, &config.wlan), learned(heard, &config.wire));
+    let with_router = |addresses: &[&str]| router.is_some_and(|router| addresses.contains(&router));
+    if with_router(&wlan) {
+        return Finding::wrong(
+            "sides",
+            format!("the router answers on {}, which is to be the side of the access points", config.wlan),
+            "swap wlan and wire in the configuration, or the cables",
+        );
+    }
+    let count = format!("{} addresses heard on {}, {} on {}", wlan.len(), config.wlan, wire.len(), config.wire);
+    if with_router(&wire) {
+        return Finding::fine("sides", format!("the router is on {}; {count}", config.wire));
+    }
+    Finding::unknown("sides", format!("this machine knows no router to tell them by; {count}"))
+}
+
+/// The addresses that the bridge has heard at a port, without the port's own.
+fn learned<'a>(heard: &'a [Value], port: &str) -> Vec<&'a str> {
+    let at_port = heard.iter().filter(|entry| entry["ifname"].as_str() == Some(port));
+    at_port
+        .filter(|entry| entry["state"].as_str() != Some("permanent"))
+        .filter_map(|entry| entry["mac"].as_str())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+    use evenair_manager::Config;
+    use evenair_wifi::{Phy, Standard};
+    use serde_json::json;
+
+    fn list(value: Value) -> Vec<Value> {
+        value.as_array().cloned().expect("a list")
+    }
+
+    #[test]
+    fn a_second_scheduler_is_told_of() {
+        let plain = list(json!([{"kind": "mq", "root": true}, {"kind": "fq_codel", "parent": ":1"}]));
+        assert_eq!(judge_disciplines("eth0", &plain).verdict, Verdict::Fine);
+        let shaper = list(json!([{"kind": "htb", "handle": "1:", "root": true}, {"kind": "cake"}]));
+        let finding = judge_disciplines("eth0", &shaper);
+        assert_eq!(finding.verdict, Verdict::Warning);
+        assert!(finding.found.contains("htb, cake"), "{}", finding.found);
+    }
+
+    #[test]
+    fn swapped_sides_are_seen_by_the_router() {
+        let config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
+        let heard = |port: &str| {
+            list(json!([
+                {"mac": "02:00:00:00:00:01", "ifname": port, "state": ""},
+                {"mac": "02:00:00:00:00:02", "ifname": "wl0", "state": "permanent"},
+            ]))
+        };
+        let routes = list(json!([{"dst": "default", "gateway": "10.0.0.1", "dev": "br0"}]));
+        let neighbours = list(json!([{"dst": "10.0.0.1", "lladdr": "02:00:00:00:00:01"}]));
+        let router = router(&routes, &neighbours);
+        assert_eq!(router.as_deref(), Some("02:00:00:00:00:01"));
+        assert_eq!(judge_sides(&config, &heard("wi0"), router.as_deref()).verdict, Verdict::Fine);
+        assert_eq!(judge_sides(&config, &heard("wl0"), router.as_deref()).verdict, Verdict::Wrong);
+        assert_eq!(judge_sides(&config, &heard("wl0"), None).verdict, Verdict::Unknown);
+    }
+}
