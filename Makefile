@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench: setup ## How fast the parts are on this machine, beside ns-3 if `make val
 	$(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
 	$(CARGO) run --release --locked -p evenair-sim --example speed
 	$(CARGO) run --release --locked -p evenair-sim --example scaling
+
+deb: build ## Build the Debian package of the box: target/debian
+	@scripts/deb
 
 doc: setup ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked

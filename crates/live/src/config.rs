@@ -313,6 +313,13 @@ class = "gold"
 "#;
 
     #[test]
+    fn the_packaged_configuration_is_one() {
+        let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/box.toml"));
+        let config = BoxConfig::load(file).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((config.bridge.as_deref(), config.inserted), (Some("br0"), false));
+    }
+
+    #[test]
     fn a_good_file_is_taken() {
         let config = BoxConfig::parse(GOOD, "box.toml").expect("good");
         assert_eq!((config.wlan.as_str(), config.bridge.as_deref(), config.inserted), ("eth1", Some("br0"), false));

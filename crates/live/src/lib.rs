@@ -13,6 +13,7 @@ mod pool;
 mod port;
 mod recording;
 mod run;
+mod service;
 mod switch;
 
 pub use config::{BoxConfig, BoxFile};

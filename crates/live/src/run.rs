@@ -16,8 +16,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Server, Status, Wish};
+use crate::control::{Answer, Asked, Server, Status, Wish, mode_word};
 use crate::engine::Engine;
+use crate::service::ServiceManager;
 use crate::switch::Carrier;
 
 const RINGS: u64 = 0;
@@ -91,12 +92,15 @@ impl Live {
         if self.config.inserted {
             self.engine.command(now(), Command::Insert).map_err(anyhow::Error::msg)?;
         }
+        let mut service = ServiceManager::ready(now());
         let mut full = false;
         loop {
             let time = now();
-            let timeout = match self.engine.deadline(time) {
+            service.tend(time, mode_word(self.engine.mode()));
+            let next = self.engine.deadline(time).into_iter().chain(service.deadline()).min();
+            let timeout = match next {
                 _ if full => Some(Duration::ZERO),
-                deadline => deadline.map(|d| Duration::from_nanos(d.saturating_since(time).as_nanos())),
+                next => next.map(|at| Duration::from_nanos(at.saturating_since(time).as_nanos())),
             };
             let ready = epoll.wait(timeout)?.fold(0u64, |set, token| set | 1 << token);
             if ready & 1 << COMMANDS != 0 {

@@ -10,6 +10,7 @@ mod ports;
 use std::fmt;
 use std::path::Path;
 
+use evenair_scenario::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::config::BoxConfig;
@@ -74,6 +75,9 @@ pub fn examine(file: &Path) -> Vec<Finding> {
         Ok(config) => {
             findings.push(Finding::fine("configuration", format!("{} can be used", file.display())));
             findings.extend(examine_for(&config));
+        }
+        Err(error @ ConfigError::Read { .. }) => {
+            findings.push(Finding::wrong("configuration", error, "write it: docs/box.md has one that is enough"));
         }
         Err(error) => findings.push(Finding::wrong("configuration", error, "correct these lines of the file")),
     }

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Duration;
 
 use evenair_live::BoxConfig;
 use evenair_live::control::ClientError;
@@ -89,6 +90,33 @@ fn the_doctor_finds_what_is_wrong_and_its_mends_mend_it() {
 fn run_tc(arguments: &str) {
     let status = std::process::Command::new("tc").args(arguments.split(' ')).status().expect("tc of iproute2");
     assert!(status.success(), "tc {arguments}");
+}
+
+#[test]
+fn the_service_manager_hears_of_its_life() {
+    let Some(lab) = Lab::new() else { return };
+    let path = lab.file("notify");
+    let manager = UnixDatagram::bind(&path).expect("bound");
+    manager.set_read_timeout(Some(Duration::from_millis(600))).expect("set");
+    let hear = || {
+        let mut message = [0; 256];
+        manager.recv(&mut message).ok().map(|n| String::from_utf8_lossy(&message[..n]).trim_end().to_owned())
+    };
+    let wait_for = |what: &str| (0..200).map_while(|_| hear()).any(|message| message == what);
+    let socket = path.to_str().expect("plain");
+    let mut process = lab.start_box_with("", &[("NOTIFY_SOCKET", socket), ("WATCHDOG_USEC", "300000")]);
+    assert!(wait_for("READY=1"));
+    assert!(wait_for("STATUS=bypassed"));
+    assert!(wait_for("WATCHDOG=1") && wait_for("WATCHDOG=1"), "while it only waits for commands");
+    process.client().insert().expect("inserted");
+    assert!(wait_for("STATUS=inserted"));
+    assert!(wait_for("WATCHDOG=1") && wait_for("WATCHDOG=1"), "while it carries the traffic");
+    evenair_sys::process::signal(process.child.id(), libc::SIGSTOP).expect("it lives");
+    assert!((0..200).map_while(|_| hear()).count() < 10, "one that hangs gives no sign of life");
+    evenair_sys::process::signal(process.child.id(), libc::SIGCONT).expect("it lives");
+    process.client().shutdown().expect("ended");
+    assert!(wait_for("STOPPING=1"));
+    process.child.wait().expect("it ends");
 }
 
 #[test]

@@ -97,10 +97,16 @@ impl Lab {
 
     /// Starts a box in the middle and waits until it answers. `parameters` are those of [`be_the_box`].
     pub fn start_box(&self, parameters: &str) -> BoxProcess {
+        self.start_box_with(parameters, &[])
+    }
+
+    /// The same with these environment variables.
+    pub fn start_box_with(&self, parameters: &str, variables: &[(&str, &str)]) -> BoxProcess {
         let socket = self.dir.path().join("box.sock");
         let mut command = Command::new(std::env::current_exe().expect("this test has a file"));
         command.args(["--exact", "be_the_box", "--nocapture", "--test-threads=1"]);
         command.env(BOX, format!("socket={} {parameters}", socket.display())).stdout(Stdio::null());
+        command.envs(variables.iter().copied());
         let mut child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned");
         let start = Instant::now();
         while Client::connect(&socket).is_err() {

@@ -3,6 +3,7 @@
 mod doctor;
 mod top;
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -43,7 +44,8 @@ pub struct ControlArgs {
 /// Runs the box until it is told to end.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let config = BoxConfig::load(&args.config)?;
     let last = evenair_live::run(config)?;
     println!("{}", account(&last));

@@ -1,0 +1,87 @@
+//! What the box tells the service manager that started it, where one did (sd_notify(3)): that it is ready, what it is
+//! doing, that it still lives, that it ends.
+//!
+//! The signs of life come from the loop that moves the packets. If that hangs, the bridge takes over after 50 ms, and the
+//! service manager restarts the box when its patience ends.
+
+use std::time::Duration;
+
+use evenair_units::{Instant, Span};
+use sd_notify::NotifyState;
+use tracing::debug;
+
+/// So many signs of life go out in the time after which the service manager would act.
+const SIGNS: u64 = 3;
+
+/// The service manager, or nobody.
+#[derive(Debug)]
+pub struct ServiceManager {
+    /// Time between two signs of life, where they are wanted, and when the next one is due.
+    every: Option<Span>,
+    next: Instant,
+    said: &'static str,
+}
+
+impl ServiceManager {
+    /// Tells the service manager that the box is ready.
+    pub fn ready(now: Instant) -> Self {
+        send(&[NotifyState::Ready]);
+        Self::with_patience(now, sd_notify::watchdog_enabled())
+    }
+
+    fn with_patience(now: Instant, patience: Option<Duration>) -> Self {
+        let every =
+            patience.map(|patience| Span::from_nanos(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX) / SIGNS));
+        Self { every, next: now, said: "" }
+    }
+
+    /// When [`Self::tend`] is to be called at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.every.map(|_| self.next)
+    }
+
+    /// Gives a sign of life if one is due, and tells of another mode.
+    pub fn tend(&mut self, now: Instant, mode: &'static str) {
+        if mode != self.said {
+            self.said = mode;
+            send(&[NotifyState::Status(mode)]);
+        }
+        if let Some(every) = self.every
+            && now >= self.next
+        {
+            self.next = now + every;
+            send(&[NotifyState::Watchdog]);
+        }
+    }
+}
+
+impl Drop for ServiceManager {
+    fn drop(&mut self) {
+        send(&[NotifyState::Stopping]);
+    }
+}
+
+/// The traffic does not depend on who hears it.
+fn send(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        debug!("the service manager cannot be told: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_of_life_come_well_within_the_patience() {
+        let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
+        let mut manager = ServiceManager::with_patience(at(0), Some(Duration::from_secs(9)));
+        manager.tend(at(0), "bypassed");
+        assert_eq!(manager.deadline(), Some(at(3_000)));
+        manager.tend(at(2_999), "bypassed");
+        assert_eq!(manager.deadline(), Some(at(3_000)), "none is due yet");
+        manager.tend(at(3_500), "inserted");
+        assert_eq!(manager.deadline(), Some(at(6_500)));
+        assert_eq!(ServiceManager::with_patience(at(0), None).deadline(), None, "nobody asked for them");
+    }
+}
