@@ -6,7 +6,7 @@ use evenair_packet::{Edits, FlowKey, MacAddr, Port};
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::PhyRate;
 
-use crate::{ClassId, Config, ConfigError};
+use crate::{ClassId, Config, ConfigError, DelayReport};
 
 /// What the operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,8 +152,34 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// Queues that hold packets.
     pub queues: Vec<QueueReport>,
+    /// What packets wait for, and how long: the WLAN, and each direction of the Internet link where there is one.
+    pub hops: Vec<HopReport>,
     /// Totals since the manager began.
     pub counters: Counters,
+}
+
+/// What packets wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hop {
+    /// The wireless medium.
+    Wlan,
+    /// The Internet link, toward the stations.
+    InternetDown,
+    /// The Internet link, from the stations.
+    InternetUp,
+}
+
+/// One hop: how long packets waited here for it. What they waited behind the box is not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HopReport {
+    /// Which.
+    pub hop: Hop,
+    /// Packets that wait now.
+    pub held: u64,
+    /// Those that left in the last interval of the controller.
+    pub recent: DelayReport,
+    /// All that left since the manager began or the link was told of.
+    pub total: DelayReport,
 }
 
 /// One station.
@@ -203,6 +229,8 @@ pub struct FlowReport {
 /// One queue. A level of the policy that is not there leaves its field empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueReport {
+    /// What its packets wait for.
+    pub hop: Hop,
     /// Direction.
     pub direction: Option<Direction>,
     /// Class.

@@ -1,9 +1,10 @@
 //! What the operator wants of a manager: plain data, checked as a whole.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use evenair_packet::MacAddr;
+use evenair_packet::{MacAddr, Subnet};
 use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
@@ -37,11 +38,30 @@ pub struct Config {
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
+    /// The Internet link behind the wired side, where the box is to serve that too.
+    pub wan: Option<Box<WanConfig>>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
     pub pacing_slack: Span,
     /// The longest that [`Command::Bypass`](crate::Command) waits for the queues to drain at the service rate.
     pub drain_limit: Span,
+}
+
+/// The Internet link, and the servers before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WanConfig {
+    /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is here.
+    pub down: BitRate,
+    /// Service rate from the stations.
+    pub up: BitRate,
+    /// Networks that are not beyond the link. Link-local addresses never are.
+    pub lan: Vec<Subnet>,
+    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes first,
+    /// could use all.
+    pub lan_permille: u32,
+    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to keep
+    /// the link busy while a sender recovers is a good part of one; others do not wait for it.
+    pub aqm: CodelConfig,
 }
 
 /// The tree of queues, from the root down. A level divides what its parent gets among its children by their weights;
@@ -162,6 +182,8 @@ pub enum ConfigError {
     Start(u32),
     /// A limit of a queue, or of all, that admits no packet of full size.
     QueueLimit,
+    /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
+    LanPart(u32),
 }
 
 impl Default for Policy {
@@ -213,6 +235,7 @@ impl Config {
             aqm: Some(Self::AQM),
             sparse_first: true,
             held_limit: None,
+            wan: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }
@@ -237,6 +260,9 @@ impl Config {
                 return Err(ConfigError::Target(aqm.target));
             }
         }
+        if let Some(wan) = &self.wan {
+            wan.check()?;
+        }
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
             return Err(ConfigError::QueueLimit);
@@ -259,6 +285,30 @@ impl Config {
                 return Err(ConfigError::StationTwice(station.mac));
             }
             nonzero(station.weight)?;
+        }
+        Ok(())
+    }
+}
+
+impl WanConfig {
+    /// What the LAN keeps of the WLAN where nobody says otherwise.
+    pub const LAN_PERMILLE: u32 = 100;
+    /// Half of a long round trip may stand, and for two of them.
+    pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(150), interval: Span::from_millis(600) };
+
+    fn check(&self) -> Result<(), ConfigError> {
+        for rate in [self.down, self.up] {
+            if rate == BitRate::ZERO {
+                return Err(ConfigError::ZeroRate);
+            }
+            not_high(rate)?;
+        }
+        not_long(self.aqm.interval)?;
+        if self.aqm.target == Span::ZERO || self.aqm.target > self.aqm.interval {
+            return Err(ConfigError::Target(self.aqm.target));
+        }
+        if !(1..1000).contains(&self.lan_permille) {
+            return Err(ConfigError::LanPart(self.lan_permille));
         }
         Ok(())
     }
@@ -345,6 +395,7 @@ impl fmt::Display for ConfigError {
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
+            Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
         }
     }
 }
@@ -408,6 +459,17 @@ mod tests {
         assert_eq!(error(|c| c.controller = published(1, 2_000_000, 0, 900)), Some(ConfigError::HighRate(high)));
         assert_eq!(error(|c| c.queue_limit = Limit::Packets(0)), Some(ConfigError::QueueLimit));
         assert_eq!(error(|c| c.held_limit = Some(0)), Some(ConfigError::QueueLimit));
+        let wan = |change: fn(&mut WanConfig)| {
+            let rate = BitRate::from_mbps(8);
+            let (lan, aqm) = (Vec::new(), WanConfig::AQM);
+            let mut wan = WanConfig { down: rate, up: rate, lan, lan_permille: WanConfig::LAN_PERMILLE, aqm };
+            change(&mut wan);
+            error(|c| c.wan = Some(wan.into()))
+        };
+        assert_eq!(wan(|_| ()), None);
+        assert_eq!(wan(|wan| wan.up = BitRate::ZERO), Some(ConfigError::ZeroRate));
+        assert_eq!(wan(|wan| wan.lan_permille = 1000), Some(ConfigError::LanPart(1000)));
+        assert_eq!(wan(|wan| wan.aqm.target = Span::ZERO), Some(ConfigError::Target(Span::ZERO)));
         assert_eq!(error(|c| c.queue_limit = Limit::Bytes(Bytes(1499))), Some(ConfigError::QueueLimit));
     }
 }

@@ -2,14 +2,16 @@
 //!
 //! Little endian, no self-description; the recording's header carries the version.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use evenair_packet::codec::{CodecError, Reader, Write};
+use evenair_packet::Subnet;
+use evenair_packet::codec::{self, CodecError, Reader, Write};
 use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
-use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig};
+use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, WanConfig};
 
 pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     put_phy(&config.phy, out);
@@ -33,6 +35,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     });
     out.put_u8(config.sparse_first.into());
     out.put_option(config.held_limit, Write::put_u32);
+    out.put_option(config.wan.as_deref(), put_wan);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
 }
@@ -59,8 +62,35 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         aqm: reader.option(|r| Ok(CodelConfig { target: read_span(r)?, interval: read_span(r)? }))?,
         sparse_first: reader.bool()?,
         held_limit: reader.option(Reader::u32)?,
+        wan: reader.option(read_wan)?.map(Box::new),
         pacing_slack: read_span(reader)?,
         drain_limit: read_span(reader)?,
+    })
+}
+
+fn put_wan(out: &mut Vec<u8>, wan: &WanConfig) {
+    out.put_u64(wan.down.as_bps());
+    out.put_u64(wan.up.as_bps());
+    out.put_u32(wan.lan.len() as u32);
+    for subnet in &wan.lan {
+        codec::put_address(out, subnet.address());
+        out.put_u8(subnet.prefix());
+    }
+    out.put_u32(wan.lan_permille);
+    out.put_u64(wan.aqm.target.as_nanos());
+    out.put_u64(wan.aqm.interval.as_nanos());
+}
+
+fn read_wan(reader: &mut Reader<'_>) -> Result<WanConfig, CodecError> {
+    Ok(WanConfig {
+        down: BitRate::from_bps(reader.u64()?),
+        up: BitRate::from_bps(reader.u64()?),
+        lan: read_list(reader, |r| {
+            let (address, prefix) = (codec::read_address(r)?, r.u8()?);
+            Subnet::new(address, prefix).ok_or(CodecError::Tag(prefix))
+        })?,
+        lan_permille: reader.u32()?,
+        aqm: CodelConfig { target: read_span(reader)?, interval: read_span(reader)? },
     })
 }
 
@@ -251,6 +281,13 @@ mod tests {
             aqm: None,
             sparse_first: false,
             held_limit: Some(14_336),
+            wan: Some(Box::new(WanConfig {
+                down: BitRate::from_kbps(7_200),
+                up: BitRate::from_kbps(900),
+                lan: ["10.0.0.0/8", "fd00::/8"].map(|text| text.parse().unwrap()).into(),
+                lan_permille: 250,
+                aqm: WanConfig::AQM,
+            })),
             ..Config::new(adwiser_80211b())
         }
     }

@@ -52,8 +52,11 @@ pub(crate) struct Flow {
     pub(crate) uplink: Uplink,
     /// Its queue.
     pub(crate) leaf: Option<NodeId>,
-    /// Packets held.
+    /// Packets held for the WLAN.
     pub(crate) held: u32,
+    /// Its other end is beyond the Internet link; what of it waits for that link, by direction.
+    pub(crate) beyond: bool,
+    pub(crate) links: [OnLink; 2],
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     pub(crate) dropped: u64,
@@ -61,6 +64,14 @@ pub(crate) struct Flow {
     pub(crate) told_by_next: bool,
     up_volume: u64,
     down_volume: u64,
+}
+
+/// A flow's queue before a direction of the Internet link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnLink {
+    pub(crate) leaf: Option<NodeId>,
+    /// Packets held.
+    pub(crate) held: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -96,6 +107,8 @@ impl Flow {
             uplink: Uplink::default(),
             leaf: None,
             held: 0,
+            beyond: false,
+            links: [OnLink::default(); 2],
             released: Bytes::ZERO,
             from_wlan: Bytes::ZERO,
             dropped: 0,
@@ -126,6 +139,11 @@ impl Flow {
             Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
             stays => stays,
         };
+    }
+
+    /// Packets held, whatever they wait for.
+    pub(crate) fn held_anywhere(&self) -> u32 {
+        self.held + self.links.iter().map(|link| link.held).sum::<u32>()
     }
 
     /// Whether its ACKs that are held stand for more packets of its DATA than a queue may hold.
@@ -223,7 +241,7 @@ impl Flows {
     /// Removes the longest unused connection if it holds nothing.
     pub(crate) fn evict(&mut self) -> Option<Flow> {
         let id = self.oldest?;
-        if self.get(id).held > 0 {
+        if self.get(id).held_anywhere() > 0 {
             // It is in use after all: others are looked at next time.
             self.unlink(id);
             self.link_newest(id);

@@ -21,7 +21,10 @@
 //! [`Manager::handle_timeout`]. The same inputs at the same instants give the same decisions; [`record`] writes them
 //! down and plays them back.
 //!
-//! What is not here: packet bytes, clocks, wireless telemetry (it comes in as [`Observation`]), the Internet link.
+//! Where the Internet link is told of ([`WanConfig`]), packets over it wait for a server of its rate as well, in each
+//! direction.
+//!
+//! What is not here: packet bytes, clocks, wireless telemetry (it comes in as [`Observation`]).
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
@@ -34,6 +37,7 @@ mod config;
 mod config_codec;
 mod cost;
 mod datagrams;
+mod delays;
 mod flow;
 mod manager;
 mod queues;
@@ -45,11 +49,13 @@ mod standing;
 mod station;
 mod tcp;
 mod traffic;
+mod wan;
 
 pub use api::{
-    Command, Counters, Direction, DropReason, Event, FlowReport, Mode, Observation, Output, QueueReport, Reason,
-    Report, StationReport,
+    Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode, Observation, Output,
+    QueueReport, Reason, Report, StationReport,
 };
-pub use config::{Charge, ClassId, Config, ConfigError, Controller, Level, Policy, StationConfig};
+pub use config::{Charge, ClassId, Config, ConfigError, Controller, Level, Policy, StationConfig, WanConfig};
+pub use delays::DelayReport;
 pub use evenair_sched::CodelConfig;
 pub use manager::Manager;

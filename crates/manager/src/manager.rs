@@ -1,5 +1,6 @@
 //! The manager: what happens to a packet, from in to out.
 
+mod links;
 mod path;
 mod upkeep;
 
@@ -18,6 +19,7 @@ use crate::rate::ServiceRate;
 use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
+use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
@@ -31,6 +33,9 @@ pub struct Manager<P> {
     stations: Stations,
     flows: Flows,
     queues: Queues<P>,
+    /// The Internet link, where there is one to serve.
+    wan: Option<Wan<P>>,
+    waits: Waits,
     server: Server,
     standing: Standing,
     rate: ServiceRate,
@@ -54,6 +59,8 @@ impl<P> Manager<P> {
             stations,
             flows: Flows::default(),
             queues: Queues::new(&config),
+            wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
+            waits: Waits::default(),
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
@@ -77,7 +84,11 @@ impl<P> Manager<P> {
                 match (meta.ingress, tcp) {
                     (Port::Wire, tcp) => {
                         let tcp = tcp.cloned();
-                        self.toward_wlan(now, Held { packet, flow, tcp, ip_len, takes_marks, since: now });
+                        let since = now;
+                        self.enter_from_wire(
+                            now,
+                            Held { packet, flow, tcp, ip_len, takes_marks, marked: false, since },
+                        );
                     }
                     (Port::Wlan, Some(tcp)) => {
                         self.toward_wire(now, Arrived { packet, flow, ip_len, takes_marks }, tcp)
@@ -109,7 +120,7 @@ impl<P> Manager<P> {
             Command::Insert => self.set_mode(now, Mode::Inserted),
             Command::Bypass if self.mode == Mode::Inserted => {
                 self.drain_until = now.saturating_add(self.config.drain_limit);
-                self.set_mode(now, if self.queues.is_empty() { Mode::Bypassed } else { Mode::Draining });
+                self.set_mode(now, if self.holds_nothing() { Mode::Bypassed } else { Mode::Draining });
             }
             Command::Bypass => {}
             Command::Reconfigure(config) => match config.check() {
@@ -149,6 +160,9 @@ impl<P> Manager<P> {
         if !self.queues.is_empty() {
             deadline = deadline.min((self.free_at(), Reason::Release));
         }
+        if let Some(at) = self.wan.as_ref().and_then(Wan::deadline) {
+            deadline = deadline.min((at, Reason::Release));
+        }
         if self.mode == Mode::Draining {
             deadline = deadline.min((self.drain_until, Reason::DrainLimit));
         }
@@ -182,7 +196,7 @@ impl<P> Manager<P> {
     pub fn report(&self, _now: Instant) -> Report {
         Report {
             flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
-            queues: self.queues.report(&self.stations, &self.flows),
+            queues: self.report_queues(),
             ..self.report_recent(0)
         }
     }
@@ -198,13 +212,14 @@ impl<P> Manager<P> {
             stations: self.stations.report(),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
             queues: Vec::new(),
+            hops: self.report_hops(),
             counters: self.counters(),
         }
     }
 
     /// The totals alone.
     pub fn counters(&self) -> Counters {
-        Counters { held: self.queues.len() as u64, ..self.counters }
+        Counters { held: (self.queues.len() + self.held_for_links()) as u64, ..self.counters }
     }
 
     fn report_flow(&self, flow: &Flow) -> FlowReport {
@@ -216,7 +231,7 @@ impl<P> Manager<P> {
             d_milli: flow.ratio_milli(),
             released: flow.released,
             from_wlan: flow.from_wlan,
-            backlog_packets: flow.held,
+            backlog_packets: flow.held_anywhere(),
             dropped: flow.dropped,
         }
     }
@@ -240,9 +255,14 @@ impl<P> Manager<P> {
 }
 
 /// A connection has gone from the table.
-fn forget<P>(flow: Flow, queues: &mut Queues<P>, stations: &mut Stations) {
+fn forget<P>(flow: Flow, queues: &mut Queues<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
     if let Some(leaf) = flow.leaf {
         queues.detach(leaf);
+    }
+    for (link, on_link) in wan.into_iter().flat_map(|wan| wan.links.iter_mut().zip(flow.links)) {
+        if let Some(leaf) = on_link.leaf {
+            link.queues.detach(leaf);
+        }
     }
     stations.get_mut(flow.station).flows -= 1;
 }

@@ -16,7 +16,7 @@ use crate::flow::{Flow, FlowId, Flows};
 use crate::sparse::{Credit, LEAD, LEAD_ABOVE};
 use crate::station::{Station, StationId, Stations};
 use crate::tcp::supersedes;
-use crate::{ClassId, Config, Direction, DropReason, Level, QueueReport};
+use crate::{ClassId, Config, Direction, DropReason, Hop, Level, QueueReport, WanConfig};
 
 /// A queue counts as active for this long after it held something: longer than the pauses of a connection that waits
 /// for its window, shorter than a user's.
@@ -32,6 +32,8 @@ pub(crate) struct Held<P> {
     pub(crate) ip_len: Bytes,
     /// Its transport understands marks of congestion (RFC 3168).
     pub(crate) takes_marks: bool,
+    /// It is to be marked when it leaves.
+    pub(crate) marked: bool,
     /// Since when.
     pub(crate) since: Instant,
 }
@@ -39,6 +41,8 @@ pub(crate) struct Held<P> {
 /// What tells the children of a node apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Share {
+    /// Over the Internet link, or not.
+    Origin(bool),
     Direction(Direction),
     Class(Option<ClassId>),
     Station(StationId),
@@ -76,6 +80,8 @@ struct Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Queues<P> {
     levels: Vec<Level>,
+    /// Above all levels: the weights of what does not come over the Internet link, and of what does.
+    origins: Option<[u64; 2]>,
     limit: Limit,
     aqm: Option<CodelConfig>,
     /// Of all queues together, in packets.
@@ -105,13 +111,33 @@ impl Node {
 
 impl<P> Queues<P> {
     pub(crate) fn new(config: &Config) -> Self {
-        let levels = levels(config);
+        let origins = config.wan.as_ref().map(|wan| [wan.lan_permille.into(), (1000 - wan.lan_permille).into()]);
+        Self { origins, ..Self::with(config, levels(config), config.aqm) }
+    }
+
+    /// The queues before one direction of the Internet link: no level of directions, since all go the same way, and no
+    /// weights by rates, since the link has one.
+    pub(crate) fn of_link(config: &Config, wan: &WanConfig) -> Self {
+        let of_link = |level: Level| match level {
+            Level::Direction { .. } => None,
+            Level::Station { .. } => Some(Level::Station { time_fair: false }),
+            Level::Class { .. } | Level::Flow => Some(level),
+        };
+        let mut levels: Vec<Level> = levels(config).into_iter().filter_map(of_link).collect();
+        if levels.is_empty() {
+            levels.push(Level::Flow);
+        }
+        Self::with(config, levels, config.aqm.map(|_| wan.aqm))
+    }
+
+    fn with(config: &Config, levels: Vec<Level>, aqm: Option<CodelConfig>) -> Self {
         Self {
+            origins: None,
             sparse_first: config.sparse_first && levels.contains(&Level::Flow),
             urgent: VecDeque::new(),
             levels,
             limit: config.queue_limit,
-            aqm: config.aqm,
+            aqm,
             held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
             hsfq: Hsfq::new(),
             nodes: Vec::new(),
@@ -131,15 +157,23 @@ impl<P> Queues<P> {
     /// The queue for a connection, made if need be. To be paired with [`Self::detach`].
     pub(crate) fn attach(&mut self, id: FlowId, flow: &Flow, station: &Station) -> NodeId {
         let mut at = NodeId::ROOT;
+        if let Some(weights) = self.origins {
+            let share = (Share::Origin(flow.beyond), weights[usize::from(flow.beyond)]);
+            at = self.child(at, share, (flow.station, station.capacity));
+        }
         for i in 0..self.levels.len() {
-            let (share, weight) = share_of(&self.levels[i], id, flow, station);
-            at = match self.children.get(&(share, at)) {
-                Some(&child) => child,
-                None => self.add(at, share, weight, (flow.station, station.capacity)),
-            };
+            let share = share_of(&self.levels[i], id, flow, station);
+            at = self.child(at, share, (flow.station, station.capacity));
         }
         self.node(at).users += 1;
         at
+    }
+
+    fn child(&mut self, parent: NodeId, (share, weight): (Share, u64), station: (StationId, BitRate)) -> NodeId {
+        match self.children.get(&(share, parent)) {
+            Some(&child) => child,
+            None => self.add(parent, share, weight, station),
+        }
     }
 
     fn add(&mut self, parent: NodeId, share: Share, weight: u64, (station, capacity): (StationId, BitRate)) -> NodeId {
@@ -260,18 +294,18 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Whether this packet can be held. Takes at most one packet out to that end; ask again then.
+    /// Whether this packet can be held, beside so many `elsewhere`. Takes at most one packet out to that end; ask again then.
     ///
     /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
     /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
     /// nothing is lost, and the sender hears the news sooner. The same holds where all queues together are full, whoever
     /// filled them: to look for the longest queue would cost an attacker's packet more than it is worth.
-    pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>) -> Room<P> {
+    pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>, elsewhere: usize) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
         let is_pure_ack = held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
         let packets = if is_pure_ack { queue.len() / ACKS_PER_PACKET } else { queue.len() };
-        if self.len() < self.held_limit && self.limit.admits(packets, bytes, held.ip_len) {
+        if self.len() + elsewhere < self.held_limit && self.limit.admits(packets, bytes, held.ip_len) {
             return Room::Enough;
         }
         let superseded = |head: &&Held<P>| {
@@ -402,7 +436,7 @@ impl<P> Queues<P> {
             }
             active
         });
-        for _ in 0..depth {
+        for _ in 0..depth + usize::from(self.origins.is_some()) {
             let mut above: BTreeMap<NodeId, Vec<(u64, BitRate)>> = BTreeMap::new();
             for (id, capacity) in layer {
                 let parent = self.hsfq.parent(id).expect("the root is above all layers");
@@ -413,16 +447,17 @@ impl<P> Queues<P> {
         layer.get(&NodeId::ROOT).copied()
     }
 
-    pub(crate) fn report(&self, stations: &Stations, flows: &Flows) -> Vec<QueueReport> {
+    /// What is held for `hop`, whose queues these are.
+    pub(crate) fn report(&self, hop: Hop, stations: &Stations, flows: &Flows) -> Vec<QueueReport> {
         let held = |&&id: &&NodeId| !self.hsfq.queue(id).is_empty();
-        self.children.values().filter(held).map(|&id| self.report_queue(id, stations, flows)).collect()
+        self.children.values().filter(held).map(|&id| self.report_queue(hop, id, stations, flows)).collect()
     }
 
-    fn report_queue(&self, id: NodeId, stations: &Stations, flows: &Flows) -> QueueReport {
+    fn report_queue(&self, hop: Hop, id: NodeId, stations: &Stations, flows: &Flows) -> QueueReport {
         let node = |id: NodeId| self.nodes.get(id.index()).and_then(Option::as_ref);
         let packets = u32::try_from(self.hsfq.queue(id).len()).unwrap_or(u32::MAX);
         let bytes = node(id).map_or(Bytes::ZERO, |node| node.bytes);
-        let mut report = QueueReport { direction: None, class: None, station: None, flow: None, packets, bytes };
+        let mut report = QueueReport { hop, direction: None, class: None, station: None, flow: None, packets, bytes };
         let mut at = Some(id);
         while let Some(id) = at {
             match node(id).map(|node| node.share) {
@@ -430,7 +465,7 @@ impl<P> Queues<P> {
                 Some(Share::Class(class)) => report.class = class,
                 Some(Share::Station(station)) => report.station = Some(stations.get(station).mac),
                 Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.1),
-                None => {}
+                Some(Share::Origin(_)) | None => {}
             }
             at = self.hsfq.parent(id);
         }

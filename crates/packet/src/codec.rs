@@ -176,8 +176,8 @@ pub fn decode(bytes: &[u8]) -> Result<(PacketMeta, usize), CodecError> {
 }
 
 fn encode_ip(out: &mut Vec<u8>, ip: &IpMeta) {
-    encode_addr(out, ip.src);
-    encode_addr(out, ip.dst);
+    put_address(out, ip.src);
+    put_address(out, ip.dst);
     out.put(&[ip.protocol, ip.dscp, ip.ecn]);
     out.put_u64(ip.total_len.0);
     out.put_u8(ip.fragment.into());
@@ -201,8 +201,8 @@ fn encode_ip(out: &mut Vec<u8>, ip: &IpMeta) {
 
 fn decode_ip(reader: &mut Reader<'_>) -> Result<IpMeta, CodecError> {
     Ok(IpMeta {
-        src: decode_addr(reader)?,
-        dst: decode_addr(reader)?,
+        src: read_address(reader)?,
+        dst: read_address(reader)?,
         protocol: reader.u8()?,
         dscp: reader.u8()?,
         ecn: reader.u8()?,
@@ -251,7 +251,8 @@ fn decode_tcp(reader: &mut Reader<'_>) -> Result<TcpMeta, CodecError> {
     })
 }
 
-fn encode_addr(out: &mut Vec<u8>, addr: IpAddr) {
+/// Appends an IP address.
+pub fn put_address(out: &mut Vec<u8>, addr: IpAddr) {
     match addr {
         IpAddr::V4(v4) => {
             out.put_u8(4);
@@ -264,7 +265,8 @@ fn encode_addr(out: &mut Vec<u8>, addr: IpAddr) {
     }
 }
 
-fn decode_addr(reader: &mut Reader<'_>) -> Result<IpAddr, CodecError> {
+/// Reads an IP address off the front.
+pub fn read_address(reader: &mut Reader<'_>) -> Result<IpAddr, CodecError> {
     match reader.u8()? {
         4 => reader.array().map(|octets: [u8; 4]| IpAddr::V4(Ipv4Addr::from(octets))),
         6 => reader.array().map(|octets: [u8; 16]| IpAddr::V6(Ipv6Addr::from(octets))),

@@ -37,7 +37,7 @@ pub use datagrams::{Bursts, Datagram, DatagramSource, DatagramSpec, Spacing};
 pub use distribution::Distribution;
 pub use flows::{FileSource, FlowArrival, FlowArrivals, FlowSpec, OnOffSpec, Spread};
 pub use layout::Layout;
-pub use manager_spec::{ClassSpec, ControllerKind, Fairness, LevelKind, ManagerSpec, PhySpec};
+pub use manager_spec::{ClassSpec, ControllerKind, Fairness, InternetSpec, LevelKind, ManagerSpec, PhySpec};
 pub use schema::schema;
 pub use sweep::Axis;
 pub use types::*;

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use evenair_manager::{Charge, ClassId, CodelConfig, Config, Controller, Level, Policy};
+use evenair_manager::{Charge, ClassId, CodelConfig, Config, Controller, Level, Policy, WanConfig};
+use evenair_packet::Subnet;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
@@ -96,6 +97,9 @@ pub struct ManagerSpec {
     /// that shares over time stay what they are. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse_first: Option<Written<bool>>,
+    /// The Internet link, where the box is to serve that too. Default: it serves the WLAN alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wan: Option<InternetSpec>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -111,6 +115,34 @@ pub struct ManagerSpec {
     /// Whether the box is told the stations' PHY rates and each change of them. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub know_rates: Option<Written<bool>>,
+}
+
+/// The Internet link as the box serves it: its transfers go before those of the LAN.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct InternetSpec {
+    /// The link's bit rate toward the stations. Default: that of [wan.down]; a box must be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down: Option<Written<BitRate>>,
+    /// The link's bit rate from the stations. Default: that of [wan.up]; a box must be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<Written<BitRate>>,
+    /// The box serves the link at this part of its rate, so that the queue is in the box. Default: "90 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Written<Permille>>,
+    /// Networks that are not beyond the link, such as "10.0.0.0/8". Default: those of the scenario's stations and LAN; a
+    /// box must be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lan: Option<List<String>>,
+    /// The part of the WLAN that traffic of the LAN keeps where traffic over the link could use all. Default: "10 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lan_part: Option<Written<Permille>>,
+    /// CoDel before the link: packets that wait no longer than this are in no standing queue. Default: "150 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm_target: Option<Written<Span>>,
+    /// CoDel before the link: for so long packets may wait longer before their sender is told. Default: "600 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm_interval: Option<Written<Span>>,
 }
 
 /// A class of stations.
@@ -282,6 +314,7 @@ impl ManagerSpec {
             Some(written) => phy_rate(phy.standard(), written, problems),
             None => Some(default_rate),
         };
+        let wan = self.wan.as_ref().map(|wan| wan.check(problems));
         let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
         let (Some(_), Some(_)) = know else { return None };
@@ -299,6 +332,11 @@ impl ManagerSpec {
             queue_limit: queue_limit?,
             aqm: aqm?,
             sparse_first: sparse_first?,
+            wan: match wan {
+                Some(None) => return None,
+                Some(Some(wan)) => Some(Box::new(wan)),
+                None => None,
+            },
             // Whoever has a memory for packets sets it by that.
             held_limit: None,
             pacing_slack: pacing_slack?,
@@ -306,6 +344,20 @@ impl ManagerSpec {
         };
         config.check().expect("what the manager checks was checked here, with places");
         Some(config)
+    }
+
+    /// The same, with what a site knows of its Internet link where this leaves it open: the rates of its directions, down
+    /// and up, and the networks that are not beyond it.
+    #[must_use]
+    pub fn at_site(&self, rates: [Option<BitRate>; 2], lan: &[&str]) -> Self {
+        let mut spec = self.clone();
+        if let Some(wan) = &mut spec.wan {
+            let written = |rate: BitRate| Written::new(format!("{} b/s", rate.as_bps()));
+            wan.down = wan.down.take().or(rates[0].map(written));
+            wan.up = wan.up.take().or(rates[1].map(written));
+            wan.lan = wan.lan.take().or_else(|| Some(List::of(lan.iter().copied())));
+        }
+        spec
     }
 
     fn aqm(&self, problems: &mut Problems) -> Option<Option<CodelConfig>> {
@@ -456,10 +508,112 @@ impl ManagerSpec {
     }
 }
 
+impl InternetSpec {
+    fn check(&self, problems: &mut Problems) -> Option<WanConfig> {
+        let share = self.share.get_or_if(
+            Permille(900),
+            problems,
+            |share| (Permille(1)..=Permille(1000)).contains(share),
+            "0.1 % to 100 %",
+        );
+        let mut rate = |written: &Option<Written<BitRate>>, name: &str| match written {
+            Some(written) => written.get_if(problems, is_rate, RATES),
+            None => {
+                let what = format!("the Internet link's rate {name} is not known");
+                problems.add(self.share.place(), what, format!("{name} = \"8 Mb/s\" in [manager.wan]"));
+                None
+            }
+        };
+        let (down, up) = (rate(&self.down, "down"), rate(&self.up, "up"));
+        let lan = self.lan(problems);
+        let lan_part = self.lan_part.get_or_if(
+            Permille(WanConfig::LAN_PERMILLE),
+            problems,
+            |part| (Permille(1)..=Permille(999)).contains(part),
+            "0.1 % to 99.9 %",
+        );
+        let (shortest, longest) = (Span::from_micros(100), Span::from_secs(60));
+        let usual = WanConfig::AQM;
+        let interval = self.aqm_interval.get_or_if(
+            usual.interval,
+            problems,
+            |span| (shortest..=longest).contains(span),
+            "0.1 ms to 60 s",
+        )?;
+        let target = self.aqm_target.get_or_if(
+            usual.target.min(interval),
+            problems,
+            |span| (shortest..=interval).contains(span),
+            "0.1 ms up to aqm_interval",
+        )?;
+        let served = |rate: BitRate, share: Permille| rate.mul_div(share.0.into(), 1_000).max(BitRate::from_bps(1));
+        let share = share?;
+        Some(WanConfig {
+            down: served(down?, share),
+            up: served(up?, share),
+            lan: lan?,
+            lan_permille: lan_part?.0,
+            aqm: CodelConfig { target, interval },
+        })
+    }
+
+    fn lan(&self, problems: &mut Problems) -> Option<Vec<Subnet>> {
+        let Some(list) = &self.lan else {
+            let what = "it is not known which addresses are not beyond the Internet link";
+            problems.add(self.share.place(), what, "lan = [\"10.0.0.0/8\"] in [manager.wan], for instance");
+            return None;
+        };
+        list.get(problems)?;
+        let mut subnet = |item: &Written<String>| {
+            let text = item.get(problems)?;
+            let parsed = text.parse().ok();
+            if parsed.is_none() {
+                problems.add(
+                    item.span(),
+                    format!("{item} is no network"),
+                    "\"10.0.0.0/8\" or \"fd00::/8\", for instance",
+                );
+            }
+            parsed
+        };
+        let subnets: Vec<Option<Subnet>> = list.items().iter().map(&mut subnet).collect();
+        subnets.into_iter().collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{self, ConfigError};
+
+    #[test]
+    fn the_internet_link() {
+        let text = "[wan]\ndown = \"8 Mb/s\"\nup = \"1 Mb/s\"\nlan = [\"10.0.0.0/8\", \"fd00::/8\"]\n";
+        let wan = check(text).unwrap().wan.expect("there is one");
+        assert_eq!((wan.down, wan.up), (BitRate::from_kbps(7_200), BitRate::from_kbps(900)));
+        assert_eq!((wan.lan.len(), wan.lan_permille, wan.aqm), (2, WanConfig::LAN_PERMILLE, WanConfig::AQM));
+        let wan = check(&format!("{text}share = \"50 %\"\nlan_part = \"20 %\"\naqm_target = \"9 ms\"\n"))
+            .unwrap()
+            .wan
+            .unwrap();
+        assert_eq!((wan.down.as_bps(), wan.lan_permille, wan.aqm.target), (4_000_000, 200, Span::from_millis(9)));
+        let error = |text: &str| check(text).unwrap_err().to_string();
+        let bare = error("[wan]\n");
+        assert!(["rate down", "rate up", "which addresses"].iter().all(|part| bare.contains(part)), "{bare}");
+        assert!(error(&text.replace("fd00::/8", "fd00::/200")).contains("is no network"));
+        assert!(error(&format!("{text}share = \"101 %\"\n")).contains("0.1 % to 100 %"));
+    }
+
+    #[test]
+    fn what_a_site_knows_fills_in_what_is_left_open() {
+        let (spec, ..) = config::read::<ManagerSpec>("[wan]\nup = \"2 Mb/s\"\n", "box.toml", &[]).unwrap();
+        let spec = spec.at_site([Some(BitRate::from_mbps(8)); 2], &["10.1.0.0/16"]);
+        let written = toml::to_string(&spec).unwrap();
+        let wan = check(&written).unwrap().wan.expect("there is one");
+        assert_eq!((wan.down, wan.up), (BitRate::from_kbps(7_200), BitRate::from_kbps(1_800)), "{written}");
+        assert_eq!(wan.lan, ["10.1.0.0/16".parse().unwrap()]);
+        assert_eq!(ManagerSpec::default().at_site([None; 2], &["10.1.0.0/16"]), ManagerSpec::default());
+    }
 
     fn check(text: &str) -> Result<Config, ConfigError> {
         let (spec, document, mut problems) = config::read::<ManagerSpec>(text, "box.toml", &[])?;

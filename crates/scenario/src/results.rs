@@ -72,6 +72,9 @@ pub struct RunResult {
     pub lateness: Option<Lateness>,
     /// The box's account of packets; absent where no box was in the path.
     pub box_counters: Option<BoxCounters>,
+    /// How long packets waited in the box for each hop, over the whole run; empty where no box was in the path.
+    #[serde(default)]
+    pub box_hops: Vec<HopResult>,
     /// What happened when.
     pub events: Vec<EventRecord>,
     /// What the medium was used for; absent where the engine did not count it.
@@ -286,6 +289,47 @@ pub struct BoxCounters {
     pub pool_full: u64,
     /// Lost after they left: the kernel refused to send them.
     pub send_refused: u64,
+}
+
+/// How long packets waited in the box for one hop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HopResult {
+    /// "wlan", "internet down" or "internet up".
+    pub hop: String,
+    /// Packets that left.
+    pub packets: u64,
+    /// Mean.
+    pub mean_ms: f64,
+    /// Median; the upper end of a class a quarter wide, as the next.
+    pub p50_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// Longest.
+    pub max_ms: f64,
+}
+
+impl HopResult {
+    /// From what a manager tells.
+    pub fn new(hop: evenair_manager::Hop, delays: &evenair_manager::DelayReport) -> Self {
+        let ms = |span: evenair_units::Span| span.as_secs_f64() * 1e3;
+        Self {
+            hop: hop_word(hop).to_owned(),
+            packets: delays.packets,
+            mean_ms: ms(delays.mean),
+            p50_ms: ms(delays.p50),
+            p95_ms: ms(delays.p95),
+            max_ms: ms(delays.most),
+        }
+    }
+}
+
+/// The word for a hop.
+pub const fn hop_word(hop: evenair_manager::Hop) -> &'static str {
+    match hop {
+        evenair_manager::Hop::Wlan => "wlan",
+        evenair_manager::Hop::InternetDown => "internet down",
+        evenair_manager::Hop::InternetUp => "internet up",
+    }
 }
 
 impl BoxCounters {

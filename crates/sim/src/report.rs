@@ -2,7 +2,8 @@
 
 use evenair_manager::Counters;
 use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, CallResult, DropCount, LossCount, MediumUse, PhaseResult, RunResult, stats::share,
+    AirtimeShare, BoxCounters, CallResult, DropCount, HopResult, LossCount, MediumUse, PhaseResult, RunResult,
+    stats::share,
 };
 use evenair_scenario::{Place, Scenario};
 use evenair_units::Span;
@@ -14,6 +15,7 @@ use crate::world::World;
 pub(crate) fn report(world: World<'_>) -> RunResult {
     let scenario = world.scenario;
     let phases = &scenario.measure.phases;
+    let box_hops = box_hops(&world);
     let (box_counters, medium, losses) = (box_counters(&world), medium_use(&world), losses(&world));
     let echoes = scenario.apps.iter().zip(&world.apps).filter_map(|(app, state)| state.echoes(&app.name));
     let calls = scenario.apps.iter().zip(&world.apps);
@@ -35,6 +37,7 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
         duration_s: scenario.duration.as_secs_f64(),
         lateness: None,
         box_counters,
+        box_hops,
         medium: Some(medium),
         losses,
         echoes,
@@ -46,6 +49,11 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
         phases,
         series,
     }
+}
+
+fn box_hops(world: &World<'_>) -> Vec<HopResult> {
+    let report = world.middlebox.as_ref().map(|middlebox| middlebox.report(world.now));
+    report.iter().flat_map(|report| &report.hops).map(|hop| HopResult::new(hop.hop, &hop.total)).collect()
 }
 
 fn box_counters(world: &World<'_>) -> Option<BoxCounters> {

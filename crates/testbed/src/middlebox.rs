@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use evenair_packet::MacAddr;
 use evenair_scenario::config::Problems;
+use evenair_scenario::results::HopResult;
 use evenair_scenario::{ManagerSpec, PhySpec, Place, Scenario};
 use evenair_sys::process::{signal, tie};
 use evenair_units::BitRate;
@@ -74,6 +75,8 @@ pub struct Status {
     pub packets: Packets,
     /// Its hold on the path.
     pub hold: Hold,
+    /// How long packets waited in it.
+    pub hops: Vec<HopResult>,
 }
 
 /// The box's hold on the path.

@@ -47,6 +47,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         series,
         lateness: last.map(|last| lateness(&last.lateness, length)),
         box_counters: collected.last_status.as_ref().map(box_counters),
+        box_hops: collected.last_status.as_ref().map_or_else(Vec::new, |status| status.hops.clone()),
         events: collected.events.clone(),
         medium: last.map(|last| medium_use(scenario, last, length)),
         losses: last.map_or_else(Vec::new, |last| losses(scenario, last)),

@@ -2,6 +2,7 @@
 
 use evenair_manager::{Counters, FlowReport, Mode, Report, StationReport};
 use evenair_packet::FlowKey;
+use evenair_scenario::results::HopResult;
 use evenair_units::BitRate;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,9 @@ pub struct Status {
     pub pacing: PacingStatus,
     /// The recording, where there is one.
     pub recording: Option<RecordingStatus>,
+    /// How long packets have waited here for the WLAN, and for the Internet link where the box serves it.
+    #[serde(default)]
+    pub hops: Vec<HopResult>,
     /// Stations.
     pub stations: Vec<StationStatus>,
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
@@ -256,7 +260,7 @@ impl Snapshot {
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let Report { mode, service_rate, capacity, stations, flows, .. } = snapshot.report;
+        let Report { mode, service_rate, capacity, stations, flows, hops, .. } = snapshot.report;
         Self {
             mode: mode_word(mode).into(),
             carrier: snapshot.carrier.into(),
@@ -270,6 +274,7 @@ impl From<Snapshot> for Status {
             hold: snapshot.hold,
             pacing: snapshot.pacing,
             recording: snapshot.recording,
+            hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
             stations: stations.iter().map(station).collect(),
             flows: flows.iter().map(flow).collect(),
         }

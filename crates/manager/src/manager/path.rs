@@ -43,7 +43,12 @@ impl<P> Manager<P> {
         let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
         let found = match (self.flows.find(&key, now), station) {
             (Some(found), _) => Some(found),
-            (None, Some(station)) => self.track(now, Flow::new(key, station, meta.ingress, tcp)),
+            (None, Some(station)) => {
+                let beyond = self.config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&key.1, key.2));
+                let mut flow = Flow::new(key, station, meta.ingress, tcp);
+                flow.beyond = beyond;
+                self.track(now, flow)
+            }
             (None, None) => None,
         };
         let Some(id) = found else {
@@ -66,7 +71,7 @@ impl<P> Manager<P> {
     fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
         if self.flows.is_full() {
             let evicted = self.flows.evict()?;
-            forget(evicted, &mut self.queues, &mut self.stations);
+            forget(evicted, &mut self.queues, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
         Some(self.flows.insert(flow, now))
@@ -83,7 +88,8 @@ impl<P> Manager<P> {
         self.stations.get_mut(flow.station).flows -= 1;
         self.stations.get_mut(station).flows += 1;
         (flow.station, flow.direction) = (station, direction);
-        let Some(old) = flow.leaf.take() else { return };
+        self.settle_on_links(now, id);
+        let Some(old) = self.flows.get_mut(id).leaf.take() else { return };
         let held = self.queues.take(old, id);
         self.queues.detach(old);
         if !held.is_empty() {
@@ -120,7 +126,7 @@ impl<P> Manager<P> {
             flow.told_by_next = false;
             flow.tcp.tell_to_slow_down()
         };
-        self.pass_or_tell(arrived, telling);
+        self.pass_or_tell(now, arrived, Some(tcp), telling);
     }
 
     /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the WLAN, or
@@ -143,7 +149,7 @@ impl<P> Manager<P> {
             flow.told_by_next = false;
             flow.uplink.tell_to_slow_down(now)
         };
-        self.pass_or_tell(arrived, telling);
+        self.pass_or_tell(now, arrived, None, telling);
     }
 
     /// Whether the sender of an upload is to slow down: its answers stand here, or stand for more than a queue may hold.
@@ -154,24 +160,23 @@ impl<P> Manager<P> {
         self.mode == Mode::Inserted && (flow.told_by_next || flow.is_ahead(self.config.queue_limit))
     }
 
-    fn pass_or_tell(&mut self, arrived: Arrived<P>, telling: bool) {
-        if !telling {
-            self.release(arrived.packet, Port::Wire);
-        } else if arrived.takes_marks {
-            self.mark(arrived.packet, Port::Wire);
-        } else {
-            self.discard(arrived.packet, arrived.flow, DropReason::SenderAhead);
+    fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {
+        let Arrived { packet, flow, ip_len, takes_marks } = arrived;
+        if telling && !takes_marks {
+            return self.discard(packet, flow, DropReason::SenderAhead);
         }
+        let held = Held { packet, flow, tcp: tcp.cloned(), ip_len, takes_marks, marked: telling, since: now };
+        self.leave_by_wire(now, held);
     }
 
     pub(super) fn toward_wlan(&mut self, now: Instant, held: Held<P>) {
         if self.mode == Mode::Bypassed {
             self.account_release(now, &held);
-            return self.release(held.packet, Port::Wlan);
+            return self.send(held.packet, Port::Wlan, held.marked);
         }
-        let leaf = self.leaf(held.flow);
+        let (leaf, elsewhere) = (self.leaf(held.flow), self.held_for_links());
         loop {
-            match self.queues.make_room(leaf, &held) {
+            match self.queues.make_room(leaf, &held, elsewhere) {
                 Room::Enough => break,
                 Room::Made(head, reason) => {
                     self.flows.get_mut(head.flow).held -= 1;
@@ -232,6 +237,7 @@ impl<P> Manager<P> {
 impl<P> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
+        self.serve_links(now);
         self.standing.reckon(now);
         while self.mode != Mode::Bypassed && !self.queues.is_empty() && self.free_at() <= now {
             let congested = self.tell_senders(now);
@@ -241,17 +247,14 @@ impl<P> Manager<P> {
             self.pay_debt(held.flow, &load, rate);
             self.note_standing(now, &held, &load, rate);
             self.note_unanswered(held.tcp.as_ref(), &load, rate);
+            self.waits.note(now.saturating_since(held.since));
             self.counters.queued += 1;
-            if congested {
-                self.mark(held.packet, Port::Wlan);
-            } else {
-                self.release(held.packet, Port::Wlan);
-            }
+            self.send(held.packet, Port::Wlan, congested || held.marked);
         }
         if self.queues.is_empty() {
             self.standing.starve();
         }
-        if self.mode == Mode::Draining && self.queues.is_empty() {
+        if self.mode == Mode::Draining && self.holds_nothing() {
             self.set_mode(now, Mode::Bypassed);
         }
     }
@@ -262,8 +265,9 @@ impl<P> Manager<P> {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &load, rate);
             self.counters.queued += 1;
-            self.release(held.packet, Port::Wlan);
+            self.send(held.packet, Port::Wlan, held.marked);
         }
+        self.release_links(now);
         self.set_mode(now, Mode::Bypassed);
     }
 
@@ -307,7 +311,7 @@ impl<P> Manager<P> {
     }
 
     /// What is released without being held changes what its connection has sent all the same.
-    fn account_release(&mut self, now: Instant, held: &Held<P>) {
+    pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
         let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
@@ -354,20 +358,16 @@ impl<P> Manager<P> {
     }
 
     fn release(&mut self, packet: P, port: Port) {
-        self.send(packet, port, Edits::NONE);
+        self.send(packet, port, false);
     }
 
-    fn mark(&mut self, packet: P, port: Port) {
-        self.counters.marked += 1;
-        self.send(packet, port, Edits { congestion: true, ..Edits::NONE });
-    }
-
-    fn send(&mut self, packet: P, port: Port, edits: Edits) {
+    pub(super) fn send(&mut self, packet: P, port: Port, congestion: bool) {
+        self.counters.marked += u64::from(congestion);
         self.counters.released += 1;
-        self.outputs.push_back(Output::Release { packet, port, edits });
+        self.outputs.push_back(Output::Release { packet, port, edits: Edits { congestion, ..Edits::NONE } });
     }
 
-    fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
+    pub(super) fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
         self.flows.get_mut(flow).dropped += 1;
         match reason {
             DropReason::QueueFull => self.counters.dropped_queue_full += 1,

@@ -24,8 +24,9 @@ impl<P> Manager<P> {
         self.tell_rate(before);
         self.judge_stations(account.elapsed);
         self.queues.age();
-        let (queues, stations) = (&mut self.queues, &mut self.stations);
-        self.flows.expire(now, |flow| forget(flow, queues, stations));
+        self.age_links();
+        let (queues, wan, stations) = (&mut self.queues, &mut self.wan, &mut self.stations);
+        self.flows.expire(now, |flow| forget(flow, queues, wan.as_mut(), stations));
         self.stations.expire(now);
     }
 
@@ -83,6 +84,7 @@ impl<P> Manager<P> {
         self.stations.reconfigure(&config, &self.medium, now);
         self.server.set_slack(config.pacing_slack);
         self.rebuild_queues(&config, now);
+        self.rebuild_links(&config, now);
         let capacity = self.queues.capacity(&self.stations, now);
         let capacity = capacity.unwrap_or_else(|| configured_capacity(&config, &self.medium, &self.stations));
         self.server.take_account(now, !self.queues.is_empty());
@@ -95,7 +97,9 @@ impl<P> Manager<P> {
         let fresh = Queues::new(config);
         let mut old = core::mem::replace(&mut self.queues, fresh);
         for id in self.flows.ids() {
-            self.flows.get_mut(id).leaf = None;
+            let flow = self.flows.get_mut(id);
+            flow.leaf = None;
+            flow.beyond = config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&flow.key.1, flow.key.2));
         }
         let capacity = self.rate.capacity();
         while let Some(held) = old.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenair_manager::{
     Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DropReason, Level, Manager, Mode, Observation,
-    Output, Policy,
+    Output, Policy, WanConfig,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Rng, Span, Streams};
@@ -60,11 +60,22 @@ impl Session {
             aqm,
             held_limit: [None, Some(50)][self.rng.below(2) as usize],
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
+            wan: (self.rng.below(2) == 0).then(|| self.link().into()),
             ..config(&rates)
         };
         config.stations[1].class = Some(ClassId(1));
         config.stations[2].class = Some(ClassId(7));
         config
+    }
+
+    /// An Internet link, beyond which is all of the wired side, a half, or nothing of it.
+    fn link(&mut self) -> WanConfig {
+        let lan = [vec![], vec!["10.9.0.0/25".parse().unwrap()], vec!["10.0.0.0/8".parse().unwrap()]];
+        let rates = [1_000, 3_000, 20_000].map(BitRate::from_kbps);
+        let aqm = CodelConfig { target: Span::from_millis(5), interval: Span::from_millis(20) };
+        let mut rate = || rates[self.rng.below(3) as usize];
+        let (down, up) = (rate(), rate());
+        WanConfig { down, up, lan: lan[self.rng.below(3) as usize].clone(), lan_permille: 100, aqm }
     }
 
     /// The next step, with the time moved on.

@@ -23,7 +23,7 @@ use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::Phy;
 
 use crate::config::{self, ConfigError, OrDefault, Problems, Written};
-use crate::raw::{LinkRaw, ScenarioRaw};
+use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
 use crate::{LinkSpec, Radio, Scenario, WanSpec, sweep};
 
 /// The format's version that this program reads.
@@ -87,6 +87,9 @@ impl Scenario {
     }
 }
 
+/// The networks of a scenario's stations and LAN; beyond its Internet link are others.
+const SITE_NETWORKS: [&str; 2] = ["10.234.0.0/16", "fdea:0:0:1::/64"];
+
 /// Files that the scenario names are beside it, in `folder`.
 fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenario {
     raw.version.get_if(problems, |&version| version == VERSION, "1, the only version there is so far");
@@ -103,8 +106,11 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let apps = apps::check(raw, folder, &hosts, &events, duration, problems);
     let measure = timeline::measure(raw, duration, apps.list.len(), problems);
     let published = published::published(&raw.published, &hosts, &apps, &measure.phases, problems);
+    let rates = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
+    let rates = rates.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));
+    let manager = raw.manager.at_site(rates, &SITE_NETWORKS);
     if let Some(radio) = &radio {
-        raw.manager.check(&radio.phy, radio.rts_threshold, problems);
+        manager.check(&radio.phy, radio.rts_threshold, problems);
     }
     let wan = raw.wan.as_ref();
 
@@ -119,7 +125,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         radio: Radio { hidden, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
         hosts: hosts.list,
         apps: apps.list,
-        manager: raw.manager.clone(),
+        manager,
         events,
         measure,
         tcp: tcp::check(&raw.tcp, problems),

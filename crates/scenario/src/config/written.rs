@@ -128,6 +128,11 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
+    /// Items that stand in no file.
+    pub fn of<S: Into<Scalar>>(items: impl IntoIterator<Item = S>) -> Self {
+        Self { items: items.into_iter().map(Written::new).collect(), span: 0..0 }
+    }
+
     /// Its items.
     pub fn items(&self) -> &[Written<T>] {
         &self.items

@@ -99,6 +99,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         series,
         lateness: None,
         box_counters: None,
+        box_hops: Vec::new(),
         events: vec![],
         medium: None,
         losses: vec![],

@@ -3,6 +3,7 @@
 mod adwiser;
 mod datagrams;
 mod hidden;
+mod internet;
 mod laws;
 mod measures;
 mod ns3;

@@ -1,0 +1,221 @@
+//! The way of packets over the Internet link, before they wait for the WLAN or after they have come from it.
+
+use alloc::vec::Vec;
+
+use evenair_packet::Port;
+use evenair_sched::{NodeId, Verdict};
+use evenair_units::{Bytes, Instant};
+
+use super::Manager;
+use crate::api::{Hop, HopReport};
+use crate::flow::FlowId;
+use crate::queues::{Held, Room};
+use crate::wan::{DOWN, UP, Wan, hop};
+use crate::{Config, DropReason, Mode, QueueReport};
+
+/// In and out.
+impl<P> Manager<P> {
+    /// A packet came from the wire: over the link, or not.
+    pub(super) fn enter_from_wire(&mut self, now: Instant, held: Held<P>) {
+        if self.waits_for_link(&held) {
+            self.hold_for_link(now, DOWN, held);
+        } else {
+            self.toward_wlan(now, held);
+        }
+    }
+
+    /// A packet is to leave by the wire.
+    pub(super) fn leave_by_wire(&mut self, now: Instant, held: Held<P>) {
+        if self.waits_for_link(&held) {
+            self.hold_for_link(now, UP, held);
+        } else {
+            self.send(held.packet, Port::Wire, held.marked);
+        }
+    }
+
+    fn waits_for_link(&self, held: &Held<P>) -> bool {
+        self.mode != Mode::Bypassed && self.wan.is_some() && self.flows.get(held.flow).beyond
+    }
+
+    fn hold_for_link(&mut self, now: Instant, direction: usize, held: Held<P>) {
+        let Some(leaf) = self.leaf_on_link(direction, held.flow) else { return };
+        let elsewhere = self.queues.len() + self.held_for_links();
+        let Some(wan) = &mut self.wan else { return };
+        let link = &mut wan.links[direction];
+        let elsewhere = elsewhere - link.queues.len();
+        match link.queues.make_room(leaf, &held, elsewhere) {
+            Room::Enough => {}
+            Room::Made(head, reason) => {
+                self.flows.get_mut(head.flow).links[direction].held -= 1;
+                self.discard(head.packet, head.flow, reason);
+                return self.hold_for_link(now, direction, held);
+            }
+            Room::None(reason) => return self.discard(held.packet, held.flow, reason),
+        }
+        self.flows.get_mut(held.flow).links[direction].held += 1;
+        link.wake(now);
+        link.queues.push(leaf, held, now);
+    }
+
+    /// The queue of a flow before the link, made if need be.
+    fn leaf_on_link(&mut self, direction: usize, id: FlowId) -> Option<NodeId> {
+        let wan = self.wan.as_mut()?;
+        let flow = self.flows.get_mut(id);
+        if flow.links[direction].leaf.is_none() {
+            let leaf = wan.links[direction].queues.attach(id, flow, self.stations.get(flow.station));
+            flow.links[direction].leaf = Some(leaf);
+        }
+        flow.links[direction].leaf
+    }
+
+    /// Lets go what the link is free for.
+    pub(super) fn serve_links(&mut self, now: Instant) {
+        for direction in [DOWN, UP] {
+            while self.mode != Mode::Bypassed && self.is_link_ready(direction, now) {
+                let congested = self.tell_senders_on_link(now, direction);
+                let Some(mut held) = self.pop_from_link(now, direction) else { break };
+                held.marked |= congested;
+                if direction == DOWN {
+                    held.since = now;
+                    self.toward_wlan(now, held);
+                } else {
+                    self.counters.queued += 1;
+                    self.send(held.packet, Port::Wire, held.marked);
+                }
+            }
+        }
+    }
+
+    fn is_link_ready(&self, direction: usize, now: Instant) -> bool {
+        self.wan.as_ref().is_some_and(|wan| wan.links[direction].is_ready(now))
+    }
+
+    fn pop_from_link(&mut self, now: Instant, direction: usize) -> Option<Held<P>> {
+        let held = self.wan.as_mut()?.links[direction].pop(now)?;
+        self.flows.get_mut(held.flow).links[direction].held -= 1;
+        Some(held)
+    }
+
+    /// Tells the senders of standing queues, down to the head that goes next; true: it is to be marked. An ACK at the head
+    /// is served: what it acknowledges went the other way, where its own queue tells its sender.
+    fn tell_senders_on_link(&mut self, now: Instant, direction: usize) -> bool {
+        loop {
+            let Some(wan) = &mut self.wan else { return false };
+            let link = &mut wan.links[direction];
+            let Some((head, Verdict::Signal)) = link.queues.judge(now, |_, held| held) else { return false };
+            if head.tcp.as_ref().is_some_and(|tcp| tcp.payload == Bytes::ZERO) {
+                return false;
+            }
+            if head.takes_marks {
+                return true;
+            }
+            let Some(head) = link.queues.drop_next() else { return false };
+            self.flows.get_mut(head.flow).links[direction].held -= 1;
+            self.discard(head.packet, head.flow, DropReason::StandingQueue);
+        }
+    }
+
+    /// Patience with draining has ended: what waits for the link goes, behind what waited for the WLAN.
+    pub(super) fn release_links(&mut self, now: Instant) {
+        while let Some(held) = self.pop_from_link(now, DOWN) {
+            self.account_release(now, &held);
+            self.counters.queued += 1;
+            self.send(held.packet, Port::Wlan, held.marked);
+        }
+        while let Some(held) = self.pop_from_link(now, UP) {
+            self.counters.queued += 1;
+            self.send(held.packet, Port::Wire, held.marked);
+        }
+    }
+}
+
+/// Upkeep and reports.
+impl<P> Manager<P> {
+    pub(super) fn held_for_links(&self) -> usize {
+        self.wan.as_ref().map_or(0, Wan::held)
+    }
+
+    pub(super) fn holds_nothing(&self) -> bool {
+        self.queues.is_empty() && self.held_for_links() == 0
+    }
+
+    /// A flow has another station: what it holds before the link goes along.
+    pub(super) fn settle_on_links(&mut self, now: Instant, id: FlowId) {
+        for direction in [DOWN, UP] {
+            let Some(old) = self.flows.get_mut(id).links[direction].leaf.take() else { continue };
+            let Some(wan) = &mut self.wan else { continue };
+            let held = wan.links[direction].queues.take(old, id);
+            wan.links[direction].queues.detach(old);
+            if !held.is_empty() {
+                self.push_on_link(now, direction, held);
+            }
+        }
+    }
+
+    fn push_on_link(&mut self, now: Instant, direction: usize, held: impl IntoIterator<Item = Held<P>>) {
+        for held in held {
+            let leaf = self.leaf_on_link(direction, held.flow);
+            if let (Some(leaf), Some(wan)) = (leaf, &mut self.wan) {
+                wan.links[direction].queues.push(leaf, held, now);
+            }
+        }
+    }
+
+    pub(super) fn age_links(&mut self) {
+        self.waits.end_interval();
+        for link in self.wan.iter_mut().flat_map(|wan| &mut wan.links) {
+            link.queues.age();
+            link.waits.end_interval();
+        }
+    }
+
+    /// Takes over another link, or none. What waits for the old one waits for the new one; what is not beyond it any more
+    /// goes on.
+    pub(super) fn rebuild_links(&mut self, config: &Config, now: Instant) {
+        let mut held: [Vec<Held<P>>; 2] = [Vec::new(), Vec::new()];
+        for (direction, held) in held.iter_mut().enumerate() {
+            while let Some(packet) = self.pop_from_link(now, direction) {
+                held.push(packet);
+            }
+        }
+        for id in self.flows.ids() {
+            self.flows.get_mut(id).links.iter_mut().for_each(|link| link.leaf = None);
+        }
+        self.wan = config.wan.as_ref().map(|wan| Wan::new(config, wan, now));
+        let [down, up] = held;
+        for held in down {
+            if self.waits_for_link(&held) {
+                self.flows.get_mut(held.flow).links[DOWN].held += 1;
+                self.push_on_link(now, DOWN, [held]);
+            } else {
+                let leaf = self.leaf(held.flow);
+                self.flows.get_mut(held.flow).held += 1;
+                self.queues.push(leaf, held, now);
+            }
+        }
+        for held in up {
+            if self.waits_for_link(&held) {
+                self.flows.get_mut(held.flow).links[UP].held += 1;
+                self.push_on_link(now, UP, [held]);
+            } else {
+                self.counters.queued += 1;
+                self.send(held.packet, Port::Wire, held.marked);
+            }
+        }
+    }
+
+    pub(super) fn report_hops(&self) -> Vec<HopReport> {
+        let wlan = self.waits.report(Hop::Wlan, self.queues.len());
+        let links = self.wan.iter().flat_map(|wan| wan.links.iter().enumerate());
+        let links = links.map(|(direction, link)| link.waits.report(hop(direction), link.queues.len()));
+        core::iter::once(wlan).chain(links).collect()
+    }
+
+    pub(super) fn report_queues(&self) -> Vec<QueueReport> {
+        let mut queues = self.queues.report(Hop::Wlan, &self.stations, &self.flows);
+        for (direction, link) in self.wan.iter().flat_map(|wan| wan.links.iter().enumerate()) {
+            queues.extend(link.queues.report(hop(direction), &self.stations, &self.flows));
+        }
+        queues
+    }
+}

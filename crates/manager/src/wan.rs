@@ -1,0 +1,131 @@
+//! The Internet link: a virtual server for each of its directions, a little slower than the link.
+//!
+//! The link is the dear resource, and its queue is in the router, where first come is first served. A server at 90 % of
+//! its rate draws that queue into the box, where the policy decides whose turn it is and small things go first. What has
+//! passed the server toward the stations waits for the medium with all else, but goes before what comes from the LAN, up
+//! to a part of the medium that the LAN keeps (`lan_permille`): transfers over the link get what they can use of the
+//! medium, those of the LAN share the rest.
+//!
+//! The link carries bits, whoever sends them: here stations weigh what the operator says and not what their rates are.
+//!
+//! Source: Hegde et al., IEEE/ACM ToN 21(2), 2013: A-WAN in, A-WAN out, and their coordination with A-WLAN. There the
+//! measured rate of the link's transfers is taken from the rate of the WLAN's server; here it is taken from the medium's
+//! time, packet by packet.
+//!
+//! What is not here: more than one link; the link's own queue, which is empty as long as nobody but the box feeds it.
+
+use core::net::IpAddr;
+
+use evenair_packet::{FlowKey, is_link_local};
+use evenair_units::{BitRate, Bytes, Instant, Span};
+
+use crate::api::{Hop, HopReport};
+use crate::delays::Delays;
+use crate::queues::{Held, Queues, Service};
+use crate::{Config, DelayReport, WanConfig};
+
+/// The server of one direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Link<P> {
+    pub(crate) queues: Queues<P>,
+    pub(crate) waits: Waits,
+    rate: BitRate,
+    slack: Span,
+    free_at: Instant,
+}
+
+/// Both directions.
+#[derive(Clone, Debug)]
+pub(crate) struct Wan<P> {
+    /// Toward the stations, and from them.
+    pub(crate) links: [Link<P>; 2],
+}
+
+/// How long packets wait for a hop: in this interval, in the last one, and ever.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waits {
+    interval: Delays,
+    recent: DelayReport,
+    total: Delays,
+}
+
+impl Waits {
+    pub(crate) fn note(&mut self, waited: Span) {
+        self.interval.note(waited);
+        self.total.note(waited);
+    }
+
+    pub(crate) fn end_interval(&mut self) {
+        self.recent = core::mem::take(&mut self.interval).report();
+    }
+
+    pub(crate) fn report(&self, hop: Hop, held: usize) -> HopReport {
+        HopReport { hop, held: held as u64, recent: self.recent, total: self.total.report() }
+    }
+}
+
+/// A direction of the link, as an index.
+pub(crate) const DOWN: usize = 0;
+pub(crate) const UP: usize = 1;
+
+impl WanConfig {
+    /// Whether a flow's other end, not the station, is beyond the link; `low_is_station`: the lower end is the station.
+    pub(crate) fn is_beyond(&self, key: &FlowKey, low_is_station: bool) -> bool {
+        let (other, _): (IpAddr, u16) = if low_is_station { key.high() } else { key.low() };
+        !is_link_local(other) && !self.lan.iter().any(|subnet| subnet.contains(other))
+    }
+}
+
+impl<P> Wan<P> {
+    pub(crate) fn new(config: &Config, wan: &WanConfig, now: Instant) -> Self {
+        let link = |rate| Link {
+            queues: Queues::of_link(config, wan),
+            waits: Waits::default(),
+            rate,
+            slack: config.pacing_slack,
+            free_at: now,
+        };
+        Self { links: [link(wan.down), link(wan.up)] }
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.links.iter().map(|link| link.queues.len()).sum()
+    }
+
+    /// When a packet may leave one of the queues.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.links.iter().filter(|link| !link.queues.is_empty()).map(|link| link.free_at).min()
+    }
+}
+
+impl<P> Link<P> {
+    pub(crate) fn is_ready(&self, now: Instant) -> bool {
+        !self.queues.is_empty() && self.free_at <= now
+    }
+
+    /// Takes the packet that goes next, and the time that the link needs for it.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
+        let rate = self.rate;
+        let held = self.queues.pop(now, |held| Service { bits: held.ip_len.bits(), capacity: rate })?;
+        self.free_at = self.free_at.max(now.saturating_sub(self.slack)).saturating_add(self.time_for(held.ip_len));
+        self.waits.note(now.saturating_since(held.since));
+        Some(held)
+    }
+
+    /// The first packet of a busy period has come: an idle link has not been late.
+    pub(crate) fn wake(&mut self, now: Instant) {
+        if self.queues.is_empty() && self.free_at <= now {
+            self.free_at = now;
+            self.queues.end_service();
+        }
+    }
+
+    fn time_for(&self, len: Bytes) -> Span {
+        self.rate.time_for_bits(len.bits())
+    }
+}
+
+/// The name of a direction.
+pub(crate) const fn hop(direction: usize) -> Hop {
+    if direction == DOWN { Hop::InternetDown } else { Hop::InternetUp }
+}

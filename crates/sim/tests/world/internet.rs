@@ -1,0 +1,137 @@
+//! The box before the Internet link: its transfers go first and have a queue where small things are quick, those of the
+//! LAN have the rest.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_sim::run;
+
+/// 802.11a at 54 Mb/s and an Internet link of 8 Mb/s with 300 ms of round-trip time.
+fn site(duration: u32, rest: &str) -> RunResult {
+    let text = format!(
+        r#"version = 1
+name = "internet"
+duration = "{duration} s"
+[radio]
+standard = "802.11a"
+rts_threshold = "500 bytes"
+ap_buffer = "150 kB"
+[wan.down]
+rate = "8 Mb/s"
+delay = "150 ms"
+buffer = "600 kB"
+[wan.up]
+rate = "8 Mb/s"
+delay = "150 ms"
+[[station]]
+name = "far"
+count = 2
+rate = "54 Mb/s"
+[[station]]
+name = "near"
+count = 2
+rate = "54 Mb/s"
+[[server]]
+name = "server"
+[[server]]
+name = "internet"
+at = "wan"
+[[event]]
+at = "2 s"
+do = "insert"
+{rest}
+"#
+    );
+    run(&Scenario::parse(&text, "internet.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+}
+
+const LINK: &str = "[manager.wan]\nshare = \"90 %\"\n";
+
+fn bulk(name: &str, station: &str, server: &str, direction: &str) -> String {
+    format!(
+        "[[bulk]]\nname = \"{name}\"\nstations = [\"{station}\"]\nserver = \"{server}\"\ndirection = \"{direction}\"\n"
+    )
+}
+
+fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
+    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
+}
+
+fn idle(phase: &PhaseResult) -> f64 {
+    phase.medium.as_ref().expect("the simulator watches it").idle_share
+}
+
+/// IP-level bits of DATA toward the stations by all applications whose names begin so, in Mb/s, and the variation of the
+/// sum from second to second.
+fn steadiness(result: &RunResult, name: &str, from: usize) -> (f64, f64) {
+    let flows = result.series.flows.iter().filter(|flow| flow.app.starts_with(name));
+    let mut sums = vec![0.0; result.series.ap_queue_packets.len()];
+    for flow in flows {
+        for (sum, value) in sums.iter_mut().zip(&flow.ip_mbps) {
+            *sum += value;
+        }
+    }
+    let sums = &sums[from..];
+    let mean = sums.iter().sum::<f64>() / sums.len() as f64;
+    let variance = sums.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / sums.len() as f64;
+    (mean, variance.sqrt() / mean)
+}
+
+#[test]
+fn transfers_over_the_link_have_its_rate_and_the_lan_the_rest() {
+    let apps = [bulk("wan", "far", "internet", "down"), bulk("lan", "near", "server", "down")].concat();
+    let phases = "[[phase]]\nname = \"managed\"\nfrom = \"60 s\"\nto = \"180 s\"\n";
+    let with = site(180, &[&apps, phases, LINK].concat());
+    let managed = phase(&with, "managed");
+    let (wan, variation) = steadiness(&with, "wan", 60);
+    let (lan, _) = steadiness(&with, "lan", 60);
+    println!("over the link {wan:.3} Mb/s, variation {variation:.4}; LAN {lan:.3}; idle {:.4}", idle(managed));
+    for hop in &with.box_hops {
+        println!("{hop:?}");
+    }
+    // 7.2 Mb/s are those of DATA toward the stations; their ACKs, 52 bytes for every two of 1500, are counted as well.
+    let ceiling = 7.2 * (1.0 + 52.0 / 3000.0);
+    assert!(wan >= 0.97 * ceiling, "{wan} of {ceiling} Mb/s");
+    assert!(variation <= 0.05, "{variation}");
+    assert!(idle(managed) <= 0.03, "{}", idle(managed));
+    let waited = |hop: &str| with.box_hops.iter().find(|result| result.hop == hop).expect("there is one").p50_ms;
+    assert!(waited("internet down") > 10.0 && waited("internet up") < 1.0, "the queue of the downloads is here");
+}
+
+/// Mean and 95th percentile of page times in a stretch, in seconds.
+fn pages(result: &RunResult, from: f64, to: f64) -> (f64, f64, usize) {
+    let mut took: Vec<f64> =
+        result.pages.iter().filter(|page| page.at_s >= from && page.at_s < to).map(|page| page.took_s).collect();
+    took.sort_by(f64::total_cmp);
+    (took.iter().sum::<f64>() / took.len() as f64, took[took.len() * 95 / 100], took.len())
+}
+
+#[test]
+fn pages_over_the_link_are_as_quick_beside_a_transfer_of_the_lan() {
+    let web = "[[web]]\nname = \"pages\"\nstations = [\"far1\"]\nserver = \"internet\"\nsize_cap = \"2 MB\"\n\
+               [tcp]\ninitial_window = 3\n";
+    let read = |other: &str| site(600, &[web, other, LINK].concat());
+    let (alone, p95, count) = pages(&read(""), 10.0, 600.0);
+    assert!(count >= 200, "{count} pages");
+    for direction in ["down", "up"] {
+        let beside = read(&bulk("bulk", "near1", "server", direction));
+        let (mean, high, count) = pages(&beside, 10.0, 600.0);
+        println!(
+            "alone {alone:.3} s, p95 {p95:.3}; beside a transfer {direction} {mean:.3} s, p95 {high:.3}, {count} pages"
+        );
+        assert!(mean <= 1.15 * alone, "{direction}: {mean} for {alone} s");
+        assert!(high <= 1.5 * p95, "{direction}: {high} for {p95} s");
+    }
+}
+
+/// Two stations of weight four and two of one share the link's server so, though their round trips differ.
+#[test]
+fn the_link_is_shared_by_weights() {
+    let rest = "[[station]]\nname = \"gold\"\ncount = 2\nrate = \"54 Mb/s\"\nweight = 4\n";
+    let apps = [bulk("gold", "gold", "internet", "down"), bulk("bronze", "far", "internet", "down")].concat();
+    let result = site(180, &[rest, &apps, LINK].concat());
+    let (gold, _) = steadiness(&result, "gold", 60);
+    let (bronze, _) = steadiness(&result, "bronze", 60);
+    println!("gold {gold:.3}, bronze {bronze:.3} Mb/s");
+    assert!((gold / bronze / 4.0 - 1.0).abs() < 0.05, "{gold} to {bronze}");
+    assert!(gold + bronze >= 0.95 * 7.2, "{}", gold + bronze);
+}
