@@ -18,10 +18,11 @@
 //! weight = 2
 //! ```
 //!
-//! Beside these there are `[record]` and `[manager]`, whose keys are those of a scenario's manager. A file with
+//! Beside these there are `[record]`, `[metrics]` and `[manager]`, whose keys are those of a scenario's manager. A file with
 //! anything wrong in it is refused whole, each problem with its line.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use evenair_manager::{Config, StationConfig};
@@ -45,6 +46,9 @@ pub struct BoxFile {
     /// Recording of everything the manager is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordSpec>,
+    /// What is told to a monitoring system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsSpec>,
     /// The access points' radio.
     pub radio: PhySpec,
     /// Settings of the manager.
@@ -84,6 +88,14 @@ pub struct PortsSpec {
 pub struct ControlSpec {
     /// Path of the Unix socket to be made.
     pub socket: Written<String>,
+}
+
+/// What is told to a monitoring system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MetricsSpec {
+    /// A loopback address and port at which `/metrics` is served in the text format of Prometheus.
+    pub listen: Written<String>,
 }
 
 /// Recording of everything the manager is told.
@@ -132,6 +144,8 @@ pub struct BoxConfig {
     pub control: Option<PathBuf>,
     /// Where everything that the manager is told is recorded; `None`: nowhere.
     pub record: Option<PathBuf>,
+    /// Where metrics are served; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
     /// The manager's configuration, stations included.
     pub manager: Config,
 }
@@ -175,6 +189,7 @@ impl BoxConfig {
             pool_frames: Self::POOL_FRAMES,
             control: None,
             record: None,
+            metrics: None,
             manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
         }
     }
@@ -199,6 +214,7 @@ impl BoxFile {
         let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
         let pool_frames = ports.pool_packets.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
+        let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
         let record = self.record.as_ref().map(|record| record.file.get(problems));
         if wlan.is_some() && wlan == wire {
             problems.add(ports.wire.span(), "wlan and wire are the same interface", "two interfaces");
@@ -213,6 +229,7 @@ impl BoxFile {
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),
             record: present(record)?.map(Into::into),
+            metrics: present(metrics)?,
             manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
         })
     }
@@ -245,6 +262,22 @@ fn present<T>(value: Option<Option<T>>) -> Option<Option<T>> {
 fn interface(name: &Written<String>, problems: &mut Problems) -> Option<String> {
     let fits = |name: &String| !name.is_empty() && name.len() < 16 && !name.contains(['/', ' ']);
     name.get_if(problems, fits, "the name of an interface, up to 15 bytes, as `ip link` shows it")
+}
+
+impl MetricsSpec {
+    fn check(&self, problems: &mut Problems) -> Option<SocketAddr> {
+        let address: Option<SocketAddr> = self.listen.get(problems)?.parse().ok();
+        let loopback = address.filter(|address| address.ip().is_loopback());
+        if loopback.is_none() {
+            let what = format!("{} is no loopback address with a port", self.listen);
+            problems.add(
+                self.listen.span(),
+                what,
+                "\"127.0.0.1:9469\", for instance; another server may put it elsewhere",
+            );
+        }
+        loopback
+    }
 }
 
 impl StationSpec {
@@ -351,6 +384,17 @@ class = "gold"
         let (file, _, _) = read::<BoxFile>(GOOD, "box.toml", &[]).expect("good");
         let text = toml::to_string(&file).expect("serialises");
         assert_eq!(BoxConfig::parse(&text, "again.toml").expect("good"), BoxConfig::parse(GOOD, "").expect("good"));
+    }
+
+    #[test]
+    fn metrics_are_for_this_machine_alone() {
+        let with = |listen: &str| BoxConfig::parse(&format!("{GOOD}[metrics]\nlisten = \"{listen}\"\n"), "box.toml");
+        assert_eq!(with("127.0.0.1:9469").expect("good").metrics, "127.0.0.1:9469".parse().ok());
+        assert_eq!(with("[::1]:9469").expect("good").metrics, "[::1]:9469".parse().ok());
+        for wrong in ["0.0.0.0:9469", "192.168.1.1:9469", "127.0.0.1", "localhost:9469"] {
+            let error = with(wrong).expect_err("refused").to_string();
+            assert!(error.contains("no loopback address"), "{error}");
+        }
     }
 
     #[test]

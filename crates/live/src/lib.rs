@@ -8,6 +8,7 @@ pub mod config;
 pub mod control;
 pub mod doctor;
 mod engine;
+mod metrics;
 mod pacing;
 mod pool;
 mod port;

@@ -16,8 +16,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Server, Status, Wish, mode_word};
+use crate::control::{Answer, Asked, Desk, Server, Status, Wish, mode_word};
 use crate::engine::Engine;
+use crate::metrics::Metrics;
 use crate::service::ServiceManager;
 use crate::switch::Carrier;
 
@@ -49,15 +50,18 @@ pub fn run(config: BoxConfig) -> Result<Status> {
         warn!("{error}: the box may be late when the machine is busy");
     }
     let engine = Engine::open(&config, now())?;
+    let desk = Desk::new(sender, Arc::clone(&waker));
     let server = match &config.control {
-        Some(path) => Some(Server::start(path, &config, sender, Arc::clone(&waker))?),
+        Some(path) => Some(Server::start(path, &config, desk.clone())?),
         None => None,
     };
+    let metrics = config.metrics.map(|address| Metrics::start(address, config.wlan.clone(), desk)).transpose()?;
     let mut live = Live { engine, config, inbox, waker, signals, waiting: Vec::new(), ending: None, last: None };
     let end = live.work();
     // The answers to those who wait are written before the process may end.
     drop(live);
     drop(server);
+    drop(metrics);
     end
 }
 

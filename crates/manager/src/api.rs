@@ -1,6 +1,7 @@
 //! What goes into a manager and what comes out of it, beside packets and configuration.
 
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use evenair_packet::{Edits, FlowKey, MacAddr, Port};
 use evenair_units::{BitRate, Bytes, Span};
@@ -197,6 +198,14 @@ pub struct StationReport {
     pub learned: bool,
     /// Medium time that is believed to have been used to and from it since it was learned.
     pub airtime: Span,
+    /// IP addresses that it was seen to use, the last one first; eight at most.
+    pub addresses: Vec<IpAddr>,
+    /// Its MAC address is one that it has made up (IEEE 802c): it may come back with another one.
+    pub random_mac: bool,
+    /// IP-level bytes released toward it.
+    pub to_station: Bytes,
+    /// IP-level bytes that came from it.
+    pub from_station: Bytes,
     /// It takes more than its share of the medium, by sending what nobody on the wire can hold back.
     pub over_share: bool,
 }

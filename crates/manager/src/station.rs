@@ -5,9 +5,10 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use evenair_packet::MacAddr;
-use evenair_units::{BitRate, Instant, Span};
+use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::cost::Medium;
@@ -16,6 +17,9 @@ use crate::{ClassId, Config, StationConfig, StationReport};
 /// More stations than this are not learned: one contention domain has a few hundred at most, and a scan of made-up
 /// addresses must not fill the memory.
 const MAX_STATIONS: usize = 4096;
+/// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC 8981).
+/// Whoever uses more is a router, or makes them up.
+const MAX_ADDRESSES: usize = 8;
 /// A learned station without connections is forgotten after this long.
 const STATION_IDLE: Span = Span::from_secs(300);
 
@@ -46,6 +50,11 @@ pub(crate) struct Station {
     pub(crate) flows: u32,
     /// What is believed to have crossed the WLAN to and from it, in medium time.
     pub(crate) airtime: Span,
+    /// Addresses that it uses, the last one first.
+    addresses: Vec<IpAddr>,
+    /// IP-level bytes toward it, and from it.
+    pub(crate) to_station: Bytes,
+    pub(crate) from_station: Bytes,
     account: Account,
     last_seen: Instant,
 }
@@ -85,8 +94,23 @@ impl Station {
         self.observed.is_some() || self.configured.is_some()
     }
 
-    /// This much medium time was used by it, for which its flow is charged.
-    pub(crate) fn note_airtime(&mut self, airtime: Span) {
+    /// It has sent from this address.
+    pub(crate) fn note_address(&mut self, address: IpAddr) {
+        if self.addresses.first() == Some(&address) || address.is_unspecified() || address.is_multicast() {
+            return;
+        }
+        match self.addresses.iter().position(|known| *known == address) {
+            Some(at) => self.addresses[..=at].rotate_right(1),
+            None => {
+                self.addresses.truncate(MAX_ADDRESSES - 1);
+                self.addresses.insert(0, address);
+            }
+        }
+    }
+
+    /// A packet toward it, or from it, was seen that takes so much of the medium.
+    pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span) {
+        *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
         self.airtime += airtime;
         self.account.used += airtime;
     }
@@ -174,6 +198,9 @@ impl Stations {
             capacity,
             flows: 0,
             airtime: Span::ZERO,
+            addresses: Vec::new(),
+            to_station: Bytes::ZERO,
+            from_station: Bytes::ZERO,
             account: Account::default(),
             last_seen: now,
         };
@@ -238,6 +265,10 @@ impl Stations {
             weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
             learned: station.configured.is_none(),
             airtime: station.airtime,
+            addresses: station.addresses.clone(),
+            random_mac: station.mac.is_local(),
+            to_station: station.to_station,
+            from_station: station.from_station,
             over_share: station.account.is_over,
         };
         self.iter().map(report).collect()

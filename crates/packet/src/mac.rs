@@ -15,6 +15,11 @@ impl MacAddr {
     /// The address of everybody.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
+    /// It was not assigned by its maker (IEEE 802, 8.2): made up, as a station's random one is.
+    pub const fn is_local(self) -> bool {
+        self.0[0] & 2 != 0
+    }
+
     /// True for group addresses, broadcast included: the I/G bit (IEEE 802, clause 8.2) is set.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1

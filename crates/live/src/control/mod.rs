@@ -19,7 +19,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
-pub(crate) use server::{Answer, Asked, Server, Wish};
+pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
+#[cfg(test)]
+pub(crate) use status::tests_support;
 pub use status::{
     FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, StationStatus, Status,
 };

@@ -59,13 +59,40 @@ pub(crate) struct Server {
     busy: Arc<AtomicUsize>,
 }
 
-/// What each client's thread works with.
+/// Where the loop is asked from other threads.
 #[derive(Clone)]
-struct Desk {
-    /// What the box was started with.
-    config: Arc<BoxConfig>,
+pub(crate) struct Desk {
     inbox: mpsc::Sender<Asked>,
     waker: Arc<Waker>,
+}
+
+impl Desk {
+    pub(crate) fn new(inbox: mpsc::Sender<Asked>, waker: Arc<Waker>) -> Self {
+        Self { inbox, waker }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) fn ask(&self, wish: Wish) -> Result<Answer, &'static str> {
+        let (reply, replies) = mpsc::channel();
+        self.inbox.send(Asked { wish, reply }).map_err(|_| "the box is ending")?;
+        self.waker.wake();
+        replies.recv().map_err(|_| "the box ended before it was done")
+    }
+
+    /// One whose loop is the test's.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> (Self, mpsc::Receiver<Asked>) {
+        let (inbox, asked) = mpsc::channel();
+        (Self::new(inbox, Arc::new(Waker::new().expect("a waker"))), asked)
+    }
+}
+
+/// What each client's thread works with.
+#[derive(Clone)]
+struct Client {
+    /// What the box was started with.
+    config: Arc<BoxConfig>,
+    desk: Desk,
     /// Requests being answered.
     busy: Arc<AtomicUsize>,
 }
@@ -75,12 +102,7 @@ impl Server {
     ///
     /// # Errors
     /// A living box answers there already, or the directory or the socket cannot be made.
-    pub(crate) fn start(
-        path: &Path,
-        config: &BoxConfig,
-        inbox: mpsc::Sender<Asked>,
-        waker: Arc<Waker>,
-    ) -> Result<Self> {
+    pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk) -> Result<Self> {
         let describe = || format!("[control] socket = {:?}", path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
@@ -99,17 +121,17 @@ impl Server {
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
         let busy = Arc::new(AtomicUsize::new(0));
         let clients = Arc::new(AtomicUsize::new(0));
-        let desk = Desk { config: Arc::new(config.clone()), inbox, waker, busy: Arc::clone(&busy) };
+        let context = Client { config: Arc::new(config.clone()), desk, busy: Arc::clone(&busy) };
         let accept = move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { continue };
                 if clients.load(Ordering::Relaxed) >= MAX_CLIENTS {
                     continue;
                 }
-                let (desk, counted) = (desk.clone(), Counted::new(&clients));
+                let (context, counted) = (context.clone(), Counted::new(&clients));
                 thread::spawn(move || {
                     let _counted = counted;
-                    if let Err(error) = serve(&client, &desk) {
+                    if let Err(error) = serve(&client, &context) {
                         debug!("control client: {error}");
                     }
                 });
@@ -148,7 +170,7 @@ impl Drop for Server {
 }
 
 /// Answers a client until it hangs up.
-fn serve(client: &UnixStream, desk: &Desk) -> io::Result<()> {
+fn serve(client: &UnixStream, context: &Client) -> io::Result<()> {
     let mut lines = BufReader::new(client);
     let mut line = String::new();
     loop {
@@ -156,30 +178,25 @@ fn serve(client: &UnixStream, desk: &Desk) -> io::Result<()> {
         if (&mut lines).take(MAX_LINE).read_line(&mut line)? == 0 {
             return Ok(());
         }
-        let _busy = Counted::new(&desk.busy);
-        let mut answer = serde_json::to_vec(&answer(&line, desk)).map_err(io::Error::other)?;
+        let _busy = Counted::new(&context.busy);
+        let mut answer = serde_json::to_vec(&answer(&line, context)).map_err(io::Error::other)?;
         answer.push(b'\n');
         (&mut &*client).write_all(&answer)?;
     }
 }
 
-fn answer(line: &str, desk: &Desk) -> Response {
+fn answer(line: &str, context: &Client) -> Response {
     let refused = |error: String| Response { ok: false, error: Some(error), status: None };
     let request = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"));
-    let wish = match request.and_then(|request| check(request, &desk.config)) {
+    let wish = match request.and_then(|request| check(request, &context.config)) {
         Ok(wish) => wish,
         Err(error) => return refused(error),
     };
-    let (reply, replies) = mpsc::channel();
-    if desk.inbox.send(Asked { wish, reply }).is_err() {
-        return refused("the box is ending".into());
-    }
-    desk.waker.wake();
-    match replies.recv() {
+    match context.desk.ask(wish) {
         Ok(Answer::Done) => Response { ok: true, error: None, status: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())) },
-        Err(_) => refused("the box ended before it was done".into()),
+        Err(error) => refused(error.into()),
     }
 }
 
@@ -206,6 +223,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("ports.pool_packets", new.pool_frames != config.pool_frames),
                 ("control.socket", new.control != config.control),
                 ("record.file", new.record != config.record),
+                ("metrics.listen", new.metrics != config.metrics),
             ];
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
@@ -241,7 +259,7 @@ mod tests {
 
     fn start(path: &Path) -> Result<Server> {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        Server::start(path, &config, mpsc::channel().0, Arc::new(Waker::new()?))
+        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)))
     }
 
     #[test]
@@ -278,6 +296,7 @@ mod tests {
             (ports("pool_packets = 64"), "ports.pool_packets"),
             (format!("{FILE}[control]\nsocket = \"s\"\n"), "control.socket"),
             (format!("{FILE}[record]\nfile = \"f\"\n"), "record.file"),
+            (format!("{FILE}[metrics]\nlisten = \"127.0.0.1:9100\"\n"), "metrics.listen"),
         ] {
             let error = reconfigure(&text).err().expect("refused");
             assert!(error.contains(&format!("{key} cannot change while the box runs")), "{error}");

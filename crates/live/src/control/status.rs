@@ -172,6 +172,14 @@ pub struct StationStatus {
     pub learned: bool,
     /// Seconds of medium time that are believed to have been used to and from it.
     pub airtime_s: f64,
+    /// IP addresses that it was seen to use, the last one first; eight at most.
+    pub addresses: Vec<String>,
+    /// Its MAC address is a made-up one.
+    pub random_mac: bool,
+    /// IP-level bytes released toward it, and that came from it.
+    pub to_station_bytes: u64,
+    /// The same, from it.
+    pub from_station_bytes: u64,
     /// It takes more than its share of the medium, and cannot be held back.
     pub over_share: bool,
 }
@@ -298,6 +306,10 @@ fn station(report: &StationReport) -> StationStatus {
         weight: report.weight,
         learned: report.learned,
         airtime_s: report.airtime.as_secs_f64(),
+        addresses: report.addresses.iter().map(ToString::to_string).collect(),
+        random_mac: report.random_mac,
+        to_station_bytes: report.to_station.0,
+        from_station_bytes: report.from_station.0,
         over_share: report.over_share,
     }
 }
@@ -321,22 +333,26 @@ fn flow(report: &FlowReport) -> FlowStatus {
     }
 }
 
+/// A state to test with.
 #[cfg(test)]
-mod tests {
-    use evenair_manager::{Config, Manager};
+pub(crate) mod tests_support {
+    use evenair_manager::{Config, Manager, StationConfig};
+    use evenair_packet::MacAddr;
     use evenair_units::Instant;
     use evenair_wifi::{Phy, Standard};
 
     use super::*;
 
-    /// 100 packets came out of the rings or were lost at them; this many were taken.
-    fn conserved(taken: u64, underway: (u64, u64)) -> bool {
-        let config = Config::new(Phy::default_for(Standard::Dot11g));
+    /// 100 packets came out of the rings or were lost at them; this many were taken. One station is known.
+    pub(crate) fn snapshot_of(taken: u64, underway: (u64, u64)) -> Snapshot {
+        let mut config = Config::new(Phy::default_for(Standard::Dot11g));
+        let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
+        config.stations.push(StationConfig { mac, rate, weight: 1, class: None });
         let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(0);
         report.counters.received = 90;
         report.counters.released = 90;
         let port = |taken, sent| PortStatus { taken, sent, ring_full: 3, ..PortStatus::default() };
-        let snapshot = Snapshot {
+        Snapshot {
             report,
             carrier: "bridge",
             uptime_s: 1.0,
@@ -349,8 +365,24 @@ mod tests {
             hold: HoldStatus::default(),
             pacing: PacingStatus::default(),
             recording: None,
-        };
-        snapshot.packets().conserved
+        }
+    }
+
+    pub(crate) fn snapshot() -> Snapshot {
+        snapshot_of(100, (0, 0))
+    }
+
+    pub(crate) fn status() -> Status {
+        snapshot().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tests_support::snapshot_of;
+
+    fn conserved(taken: u64, underway: (u64, u64)) -> bool {
+        snapshot_of(taken, underway).packets().conserved
     }
 
     #[test]

@@ -36,6 +36,9 @@ impl<P> Manager<P> {
         }
         let station = self.station(now, mac);
         let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp());
+        if let (Port::Wlan, Some(id)) = (meta.ingress, station) {
+            self.stations.get_mut(id).note_address(ip.src);
+        }
         if is_control(meta) {
             return None;
         }
@@ -119,7 +122,7 @@ impl<P> Manager<P> {
         }
         let station = self.stations.get_mut(flow.station);
         self.rate.note_crossed(&self.medium, &crossed, station.rate);
-        station.note_airtime(self.medium.packet_airtime(arrived.ip_len, station.rate));
+        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -136,7 +139,7 @@ impl<P> Manager<P> {
         flow.from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
         let station = self.stations.get_mut(flow.station);
-        station.note_airtime(self.medium.packet_airtime(arrived.ip_len, station.rate));
+        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         let own = Load::alone(Packets::one(arrived.ip_len));
         self.rate.note_crossed(&self.medium, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| self.mode != Mode::Bypassed) {
@@ -224,7 +227,7 @@ impl<P> Manager<P> {
         self.counters.control += u64::from(control);
         if let Some(id) = known {
             let station = self.stations.get_mut(id);
-            station.note_airtime(airtime);
+            station.note_packet(meta.ingress == Port::Wire, ip_len, airtime);
             if managed && !control {
                 station.note_uncontrolled(airtime);
             }
@@ -325,7 +328,7 @@ impl<P> Manager<P> {
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
-        station.note_airtime(self.medium.packet_airtime(held.ip_len, rate));
+        station.note_packet(true, held.ip_len, self.medium.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
             // As much as has come for the packet before is expected to come for this one.
             self.standing.release(now, self.medium.airtime(load, rate), false);

@@ -424,6 +424,30 @@ fn stations_are_learned_and_forgotten() {
 }
 
 #[test]
+fn a_stations_addresses_are_learned_and_bounded() {
+    let mut manager = inserted(|_| {});
+    let from = |last: u8| {
+        let mut meta = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), 0);
+        meta.ip.as_mut().unwrap().src = std::net::IpAddr::from([10, 0, 0, last]);
+        meta
+    };
+    let addresses = |manager: &Manager<u64>| -> Vec<String> {
+        manager.report(START).stations[0].addresses.iter().map(ToString::to_string).collect()
+    };
+    [1, 2, 1].into_iter().for_each(|last| manager.handle_packet(START, 0, &from(last)));
+    assert_eq!(addresses(&manager), ["10.0.0.1", "10.0.0.2"]);
+    (1..=200).for_each(|last| manager.handle_packet(START, 0, &from(last)));
+    let got = addresses(&manager);
+    assert_eq!((got.len(), got[0].as_str(), got[7].as_str()), (8, "10.0.0.200", "10.0.0.193"));
+    // Nobody is where packets are sent to in vain, and nobody sends from no address or from a group.
+    let mut nobody = from(1);
+    nobody.ip.as_mut().unwrap().src = std::net::IpAddr::from([0, 0, 0, 0]);
+    manager.handle_packet(START, 0, &nobody);
+    assert_eq!(addresses(&manager), got);
+    assert!(manager.report(START).stations[0].random_mac, "02:... is local");
+}
+
+#[test]
 fn reconfiguring_keeps_what_is_held_and_its_order() {
     let mut manager = inserted(|_| {});
     let mut number = 0;

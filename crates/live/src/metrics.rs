@@ -1,0 +1,276 @@
+//! What a box tells a monitoring system: `http://ADDRESS/metrics`, in the text format of Prometheus (version 0.0.4).
+//!
+//! Counters are since the box started. Names that others use for the same are theirs (`wifi_stations`,
+//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by a thread of its own, one
+//! request after the other: the loop is asked for raw numbers only, as by the control socket.
+//!
+//! What is not here: names and passwords. It listens on loopback addresses alone; whoever wants it elsewhere puts a
+//! server with TLS before it.
+
+use std::fmt::{Display, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Result, anyhow};
+use tiny_http::{Header, Method, Response};
+use tracing::debug;
+
+use crate::control::{Answer, Desk, Status, Wish};
+
+/// What the format asks for.
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Serves `/metrics` until dropped.
+pub(crate) struct Metrics {
+    server: Arc<tiny_http::Server>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Metrics {
+    /// Listens at `address`.
+    ///
+    /// # Errors
+    /// It is in use, or not this machine's.
+    pub(crate) fn start(address: SocketAddr, interface: String, desk: Desk) -> Result<Self> {
+        let refused = |error| anyhow!("[metrics] listen = \"{address}\": {error}");
+        let server = Arc::new(tiny_http::Server::http(address).map_err(refused)?);
+        let listening = Arc::clone(&server);
+        let serve = move || {
+            for request in listening.incoming_requests() {
+                let (status, body) = answer(request.method(), request.url(), &interface, &desk);
+                let header = Header::from_bytes("Content-Type", CONTENT_TYPE).expect("a header of letters");
+                let response = Response::from_string(body).with_status_code(status).with_header(header);
+                if let Err(error) = request.respond(response) {
+                    debug!("metrics client: {error}");
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("metrics".into()).spawn(serve)?;
+        Ok(Self { server, thread: Some(thread) })
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        self.server.unblock();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn answer(method: &Method, url: &str, interface: &str, desk: &Desk) -> (u16, String) {
+    let path = url.split('?').next().unwrap_or_default();
+    match (method, path) {
+        (Method::Get | Method::Head, "/metrics") => match desk.ask(Wish::Status) {
+            Ok(Answer::Status(snapshot)) => (200, render(&(*snapshot).into(), interface)),
+            Ok(_) => (503, "the box did not tell its state\n".into()),
+            Err(error) => (503, format!("{error}\n")),
+        },
+        (Method::Get | Method::Head, _) => (404, "there is /metrics alone\n".into()),
+        _ => (405, "only GET and HEAD\n".into()),
+    }
+}
+
+/// A page under construction.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    /// Begins a metric.
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        for (i, (label, text)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"{}\"", if i == 0 { '{' } else { ',' }, escaped(text));
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    /// A metric of one sample.
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        self.sample(name, &[], value);
+    }
+}
+
+/// Text as a label has it.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// The page. `interface` is the port toward the access points.
+pub(crate) fn render(status: &Status, interface: &str) -> String {
+    let mut page = Page::default();
+    page.single("evenair_uptime_seconds", "gauge", "Time since the box started.", status.uptime_s);
+    page.family("evenair_mode", "gauge", "1 for the mode that the box is in.");
+    for mode in ["bypassed", "inserted", "draining"] {
+        page.sample("evenair_mode", &[("mode", mode)], u8::from(status.mode == mode));
+    }
+    let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
+    let help = "Service rate C: IP-level bits of DATA and ACKs over the WLAN.";
+    page.single("evenair_service_rate_bits_per_second", "gauge", help, rate);
+    let help = "Capacity C* of the active stations, by the formula.";
+    page.single("evenair_capacity_bits_per_second", "gauge", help, capacity);
+    packets(&mut page, status);
+    hops(&mut page, status);
+    stations(&mut page, status, interface);
+    page.0
+}
+
+fn packets(page: &mut Page, status: &Status) {
+    let packets = &status.packets;
+    page.family("evenair_packets_total", "counter", "Packets, by what became of them.");
+    for (what, count) in [
+        ("received", packets.received),
+        ("released", packets.released),
+        ("marked", packets.marked),
+        ("control", packets.control),
+        ("groups", packets.groups),
+        ("sent", packets.sent),
+    ] {
+        page.sample("evenair_packets_total", &[("what", what)], count);
+    }
+    page.family("evenair_dropped_packets_total", "counter", "Packets lost or dropped in the box, by the reason.");
+    for (reason, count) in [
+        ("queue full", packets.dropped_queue_full),
+        ("ack superseded", packets.dropped_ack_superseded),
+        ("sender ahead", packets.dropped_sender_ahead),
+        ("standing queue", packets.dropped_standing_queue),
+        ("ring full", packets.ring_full),
+        ("too long", packets.too_long),
+        ("pool full", packets.pool_full),
+        ("send refused", packets.send_refused),
+    ] {
+        page.sample("evenair_dropped_packets_total", &[("reason", reason)], count);
+    }
+    page.single("evenair_pool_frames", "gauge", "Frames of the packet memory in use.", status.pool.used);
+    let help = "How often the hold on the path ran out because the box was late.";
+    page.single("evenair_hold_lapses_total", "counter", help, status.hold.lapses);
+}
+
+fn hops(page: &mut Page, status: &Status) {
+    let help = "How long packets waited in the box for the WLAN and for each direction of the Internet link.";
+    page.family("evenair_wait_seconds", "summary", help);
+    for hop in &status.hops {
+        for (quantile, ms) in [("0.5", hop.p50_ms), ("0.95", hop.p95_ms), ("1", hop.max_ms)] {
+            page.sample("evenair_wait_seconds", &[("hop", &hop.hop), ("quantile", quantile)], ms / 1e3);
+        }
+        let sum = hop.mean_ms * hop.packets as f64 / 1e3;
+        page.sample("evenair_wait_seconds_sum", &[("hop", &hop.hop)], sum);
+        page.sample("evenair_wait_seconds_count", &[("hop", &hop.hop)], hop.packets);
+    }
+    page.single("evenair_held_packets", "gauge", "Packets in the box's queues.", status.packets.held);
+}
+
+fn stations(page: &mut Page, status: &Status, interface: &str) {
+    page.family("wifi_stations", "gauge", "Stations that the box knows.");
+    page.sample("wifi_stations", &[("ifname", interface)], status.stations.len());
+    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::StationStatus) -> f64| {
+        page.family(name, kind, help);
+        for station in &status.stations {
+            page.sample(name, &[("ifname", interface), ("mac", &station.mac)], value(station));
+        }
+    };
+    let help = "PHY rate that the box assumes of the station.";
+    of_each("wifi_station_transmit_kilobits_per_second", "gauge", help, |station| station.rate_mbps * 1e3);
+    let help = "Medium time that is believed to have been used to and from the station.";
+    of_each("evenair_station_airtime_seconds_total", "counter", help, |station| station.airtime_s);
+    let help = "IP-level bytes released toward the station.";
+    of_each("evenair_station_transmit_bytes_total", "counter", help, |station| station.to_station_bytes as f64);
+    let help = "IP-level bytes that came from the station.";
+    of_each("evenair_station_receive_bytes_total", "counter", help, |station| station.from_station_bytes as f64);
+    let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
+    of_each("evenair_station_over_share", "gauge", help, |station| f64::from(u8::from(station.over_share)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use super::*;
+    use crate::control::tests_support::status;
+
+    /// Whether a line is a sample: a name, labels, a number.
+    fn is_sample(line: &str) -> bool {
+        let Some((name, value)) = line.rsplit_once(' ') else { return false };
+        let bare = name.split('{').next().unwrap_or_default();
+        let named = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !bare.is_empty();
+        let labelled = !name.contains('{') || name.ends_with("\"}");
+        named && labelled && value.parse::<f64>().is_ok()
+    }
+
+    #[test]
+    fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
+        let page = render(&status(), "eth1");
+        for line in page.lines() {
+            assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || is_sample(line), "{line:?}");
+        }
+        for line in page.lines().filter(|line| !line.starts_with('#')) {
+            let name = line.split(['{', ' ']).next().expect("a name");
+            let name = name.trim_end_matches("_sum").trim_end_matches("_count");
+            assert!(page.contains(&format!("# TYPE {name} ")), "{name} has no type");
+        }
+        for part in [
+            "evenair_mode{mode=\"bypassed\"} 1",
+            "wifi_stations{ifname=\"eth1\"} 1",
+            "evenair_packets_total{what=\"received\"} 90",
+            "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
+        ] {
+            assert!(page.contains(part), "{part} is missing in:\n{page}");
+        }
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        let mut page = Page::default();
+        page.sample("x", &[("a", "quote \" and \\ and\nline")], 1);
+        assert_eq!(page.0, "x{a=\"quote \\\" and \\\\ and\\nline\"} 1\n");
+    }
+
+    fn get(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        write!(stream, "{request}\r\nHost: box\r\nConnection: close\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+
+    #[test]
+    fn it_is_served_and_nothing_else_is() {
+        let (desk, inbox) = Desk::for_tests();
+        let answering = thread::spawn(move || {
+            while let Ok(asked) = inbox.recv() {
+                let snapshot = crate::control::tests_support::snapshot();
+                let _ = asked.reply.send(Answer::Status(Box::new(snapshot)));
+            }
+        });
+        let metrics = Metrics::start("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
+        let address = metrics.server.server_addr().to_ip().expect("an IP address");
+        let page = get(address, "GET /metrics HTTP/1.1");
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains(CONTENT_TYPE), "{page}");
+        assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+        assert!(get(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404"));
+        assert!(get(address, "POST /metrics HTTP/1.1").starts_with("HTTP/1.1 405"));
+        drop(metrics);
+        // Its own thread closes the socket a moment later.
+        let closed = (0..200).any(|_| {
+            thread::sleep(std::time::Duration::from_millis(10));
+            TcpStream::connect(address).is_err()
+        });
+        assert!(closed, "it is closed with the box");
+        answering.join().expect("it ends with the desk");
+    }
+
+    #[test]
+    fn a_box_that_ends_is_told_as_such() {
+        let (desk, inbox) = Desk::for_tests();
+        drop(inbox);
+        assert_eq!(answer(&Method::Get, "/metrics", "eth1", &desk).0, 503);
+    }
+}
