@@ -236,7 +236,8 @@ impl BoxFile {
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
         let (phy, rts_threshold) = self.radio.check(problems)?;
-        let config = self.manager.check(&phy, rts_threshold, problems);
+        let manager = self.manager.at_site([None; 2], &self.own_networks());
+        let config = manager.check(&phy, rts_threshold, problems);
         let mut stations: Vec<StationConfig> = Vec::new();
         for spec in &self.station {
             let default_rate = config.as_ref().map_or(phy.lowest_basic(), |config| config.default_rate);
@@ -247,6 +248,20 @@ impl BoxFile {
             stations.push(station);
         }
         Some(Config { stations, ..config? })
+    }
+}
+
+impl BoxFile {
+    /// Networks that the bridge and the interfaces have addresses in, where the Internet link is to be served.
+    fn own_networks(&self) -> Vec<String> {
+        if self.manager.wan.is_none() {
+            return Vec::new();
+        }
+        let PortsSpec { wlan, wire, bridge, .. } = &self.ports;
+        let names = [bridge.as_ref(), Some(wlan), Some(wire)].into_iter().flatten();
+        let names = names.filter_map(|name| name.get(&mut Problems::default()));
+        let networks = names.flat_map(|name| evenair_sys::networks::of(&name).unwrap_or_default());
+        networks.map(|(address, prefix)| format!("{address}/{prefix}")).collect()
     }
 }
 
@@ -384,6 +399,19 @@ class = "gold"
         let (file, _, _) = read::<BoxFile>(GOOD, "box.toml", &[]).expect("good");
         let text = toml::to_string(&file).expect("serialises");
         assert_eq!(BoxConfig::parse(&text, "again.toml").expect("good"), BoxConfig::parse(GOOD, "").expect("good"));
+    }
+
+    #[test]
+    fn the_lan_is_what_its_interfaces_are_in() {
+        let wan = "[manager.wan]\ndown = \"8 Mb/s\"\nup = \"1 Mb/s\"\n";
+        let with = |text: &str| BoxConfig::parse(&format!("{text}{wan}"), "box.toml");
+        // Loopback has an address everywhere; it stands for a bridge here.
+        let config = with(&GOOD.replace("\"br0\"", "\"lo\"")).expect("good");
+        let lan = config.manager.wan.expect("it is told of the link").lan;
+        assert!(lan.contains(&"127.0.0.1/8".parse().expect("a network")), "{lan:?}");
+        let nowhere = GOOD.replace("\"br0\"", "\"none-9\"").replace("\"eth", "\"none-");
+        let error = with(&nowhere).expect_err("no addresses").to_string();
+        assert!(error.contains("which addresses are not beyond"), "{error}");
     }
 
     #[test]

@@ -130,8 +130,8 @@ pub struct InternetSpec {
     /// The box serves the link at this part of its rate, so that the queue is in the box. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Written<Permille>>,
-    /// Networks that are not beyond the link, such as "10.0.0.0/8". Default: those of the scenario's stations and LAN; a
-    /// box must be told.
+    /// Networks that are not beyond the link, such as "10.0.0.0/8". Default: those of the scenario's stations and LAN; in a
+    /// box, those that its bridge and its interfaces have addresses in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lan: Option<List<String>>,
     /// The part of the WLAN that traffic of the LAN keeps where traffic over the link could use all. Default: "10 %".
@@ -349,13 +349,13 @@ impl ManagerSpec {
     /// The same, with what a site knows of its Internet link where this leaves it open: the rates of its directions, down
     /// and up, and the networks that are not beyond it.
     #[must_use]
-    pub fn at_site(&self, rates: [Option<BitRate>; 2], lan: &[&str]) -> Self {
+    pub fn at_site<S: AsRef<str>>(&self, rates: [Option<BitRate>; 2], lan: &[S]) -> Self {
         let mut spec = self.clone();
         if let Some(wan) = &mut spec.wan {
             let written = |rate: BitRate| Written::new(format!("{} b/s", rate.as_bps()));
             wan.down = wan.down.take().or(rates[0].map(written));
             wan.up = wan.up.take().or(rates[1].map(written));
-            wan.lan = wan.lan.take().or_else(|| Some(List::of(lan.iter().copied())));
+            wan.lan = wan.lan.take().or_else(|| (!lan.is_empty()).then(|| List::of(lan.iter().map(S::as_ref))));
         }
         spec
     }

@@ -6,6 +6,7 @@ pub mod error;
 pub mod hold;
 pub mod iface;
 pub mod netns;
+pub mod networks;
 pub mod process;
 pub mod ring;
 pub mod rt;
