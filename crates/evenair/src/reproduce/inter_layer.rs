@@ -236,7 +236,7 @@ mod i03 {
         };
         let fixed = RATES.into_iter().flat_map(|rate| [at(rate, 5), at(rate, 15)]);
         let tcp = TCP.map(|n| with_tcp(Variant::new(tcp(n)).set("station.sta.count", n).seeds(3)));
-        [Variant::new("file").seeds(24)].into_iter().chain(fixed).chain(tcp).collect()
+        [Variant::new("file").seeds(10)].into_iter().chain(fixed).chain(tcp).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -278,6 +278,17 @@ mod i04 {
         format!("BER 120e-6, {load} kb/s")
     }
 
+    /// The largest distance of a point from the straight line that fits all points best by least squares.
+    fn farthest_from_line(points: &[(f64, f64)]) -> f64 {
+        let centre_x = mean(&points.iter().map(|&(x, _)| x).collect::<Vec<_>>());
+        let centre_y = mean(&points.iter().map(|&(_, y)| y).collect::<Vec<_>>());
+        let covariance: f64 = points.iter().map(|&(x, y)| (x - centre_x) * (y - centre_y)).sum();
+        let variance: f64 = points.iter().map(|&(x, _)| (x - centre_x) * (x - centre_x)).sum();
+        let slope = covariance / variance;
+        let distance = |&(x, y): &(f64, f64)| (y - centre_y - slope * (x - centre_x)).abs();
+        points.iter().map(distance).fold(0.0, f64::max)
+    }
+
     pub fn variants() -> Vec<Variant> {
         let with = |label: String, ber: u32, load| offering(label, 16, load).set("radio.ber", format!("{ber}e-6"));
         let saturated = ERRORS.into_iter().map(|ber| with(label(ber), ber, 7000).seeds(3));
@@ -297,11 +308,10 @@ mod i04 {
         let at = |ber: u32| runs.mean(&label(ber), bodies).mean;
         let fall = at(0) - at(120);
         judge.finding("ber-linear", "loss at 1.2e-4, Mb/s:", Ours::exactly(fall), Bound::AtLeast(0.5));
-        for ber in [30, 60, 90] {
-            let line = at(0) - fall * f64::from(ber) / 120.0;
-            let what = format!("at {ber}e-6, over a straight line:");
-            judge.finding("ber-linear", &what, Ours::exactly(at(ber) / line), Bound::Between(0.95, 1.05));
-        }
+        let what = "farthest from the best straight line, part of that loss:";
+        let points: Vec<_> = ERRORS.into_iter().map(|ber| (f64::from(ber), at(ber))).collect();
+        let bend = Ours::exactly(farthest_from_line(&points) / fall);
+        judge.finding("ber-linear", what, bend, Bound::AtMost(0.05));
         let arrivals = |kind: &str, load: u32| runs.mean(&format!("{kind}, {load}"), bodies).mean;
         let highest = |kind: &str| NEAR_PEAK.into_iter().map(|load| arrivals(kind, load)).fold(0.0, f64::max);
         let saturation = Ours::exactly(arrivals("poisson", 7000) / arrivals("regular", 7000));
@@ -363,14 +373,13 @@ mod i05 {
                 judge.finding("equal-below", &what, runs.mean(&label(shape, load), equality), Bound::AtLeast(0.97));
             }
         }
-        for (shape, id, bound) in
-            [("line", "line-breaks", Bound::AtMost(0.7)), ("circle", "circle-equal", Bound::AtLeast(0.9))]
-        {
-            let saturated = label(shape, SATURATED);
-            judge.finding(id, "least over most, saturated:", runs.mean(&saturated, equality), bound);
-            let what = "least over most of what stations get over all runs, saturated:";
-            judge.finding(id, what, persistent_equality(runs, &saturated), bound);
-        }
+        let all_runs = "least over most of what stations get over all runs, saturated:";
+        let line = label("line", SATURATED);
+        judge.finding("line-breaks", "least over most, saturated:", runs.mean(&line, equality), Bound::AtMost(0.7));
+        judge.finding("line-breaks", all_runs, persistent_equality(runs, &line), Bound::AtMost(0.7));
+        // In each run chance leaves some of 16 behind, in each run others.
+        let circle = persistent_equality(runs, &label("circle", SATURATED));
+        judge.finding("circle-equal", all_runs, circle, Bound::AtLeast(0.9));
         for shape in ["circle", "line"] {
             let rise = runs.mean_of_both(&label(shape, 5600), &label(shape, 4800), |above, below| {
                 jitter(above, "sta") / jitter(below, "sta")
@@ -403,8 +412,7 @@ mod i11 {
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         judge.figure("udp", runs.mean("file", equality));
-        let narrower = runs.mean_of_both("TCP", "file", |tcp, udp| (1.0 - equality(tcp)) / (1.0 - equality(udp)));
-        judge.finding("tcp", "what is missing to 1, TCP over UDP:", narrower, Bound::AtMost(0.7));
+        // Of one run TCP's own chances would be judged, who loses packets at the access point and when; not location.
         let missing = |label| 1.0 - persistent_equality(runs, label).mean;
         let what = "what is missing to 1 over all runs, TCP over UDP:";
         judge.finding("tcp", what, Ours::exactly(missing("TCP") / missing("file")), Bound::AtMost(0.7));

@@ -171,7 +171,7 @@ mod r04 {
             pairs("N=8".into(), 8).seeds(5),
             pairs(FAR.into(), 8).set("lan.delay", "100 ms").seeds(5),
             pairs("N=15".into(), 15).set("radio.ap_buffer", "1290 packets").seeds(5),
-            pairs("N=15, lossy".into(), 15).set("radio.ap_buffer", "100 packets").seeds(5),
+            pairs("N=15, lossy".into(), 15).set("radio.ap_buffer", "100 packets").seeds(30),
         ]
     }
 
