@@ -183,7 +183,11 @@ fn pages(run: &RunResult) -> Option<Chart> {
     }
     let x = Axis { logarithmic: true, ..Axis::new("time from the first connection to the last object, s") };
     let y = Axis { to: Some(100.0), ..Axis::from_zero("pages that took no longer, %") };
-    Some(Chart::new("Web pages", "distribution of the time that a page took", x, y, Data::Lines(lines)))
+    let subtitle = match run.page_times.is_empty() {
+        true => "distribution of the time that a page took".to_owned(),
+        false => format!("distribution of the time that a page took, of the first {} pages", run.pages.len()),
+    };
+    Some(Chart::new("Web pages", &subtitle, x, y, Data::Lines(lines)))
 }
 
 /// How late frames were handed over, and how long packets waited to get into the model.

@@ -12,6 +12,8 @@ pub mod estimate;
 pub mod groups;
 pub mod histogram;
 pub mod measures;
+mod pages;
+pub mod quantiles;
 pub mod replicate;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -37,11 +39,15 @@ pub use calls::CallResult;
 pub use groups::{Evenness, GroupResult};
 pub use histogram::Distribution;
 pub use measures::scalar;
+pub use pages::{PageLog, PageSummary, PageTimes};
 pub use scalars::scalars;
 pub use series::{FlowSeries, Series};
 pub use store::{StoreError, write_whole};
 pub use summary::{in_words, summary};
 pub use transfers::{TransferCount, TransferEnd, TransferLog, TransferRecord, TransferSizes, Transfers};
+
+/// As many transfers, web pages and notes are listed one by one, of each kind: files of some megabytes.
+pub const LISTED: usize = 100_000;
 
 /// Everything that one run has to say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,8 +87,11 @@ pub struct RunResult {
     pub medium: Option<MediumUse>,
     /// Frames lost, by place and reason.
     pub losses: Vec<LossCount>,
-    /// Web pages read, in the order of their ends.
+    /// Web pages read, in the order of their ends: the first [`LISTED`].
     pub pages: Vec<PageRecord>,
+    /// Times of all pages by phase, where there are more than are listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page_times: Vec<PageTimes>,
     /// Transfers of known size.
     #[serde(default)]
     pub transfers: Transfers,

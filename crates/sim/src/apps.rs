@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use evenair_scenario::results::EchoResult;
-use evenair_scenario::results::stats::percentile;
+use evenair_scenario::results::quantiles::Quantiles;
 use evenair_scenario::{AppKind, DatagramSource, Direction, Scenario};
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_wifi::AccessCategory;
@@ -86,7 +86,7 @@ pub(crate) enum Kind {
     Web(Box<Reader>),
     Ping {
         interval: Span,
-        rtts_ms: Vec<f64>,
+        rtts: Box<Quantiles>,
     },
 }
 
@@ -168,14 +168,9 @@ impl App {
 
     /// The echoes of a run, where it sent any that came back.
     pub(crate) fn echoes(&self, name: &str) -> Option<EchoResult> {
-        let Kind::Ping { rtts_ms, .. } = &self.kind else { return None };
-        Some(EchoResult {
-            app: name.to_owned(),
-            answers: rtts_ms.len() as u64,
-            p50_ms: percentile(rtts_ms, 500)?,
-            p99_ms: percentile(rtts_ms, 990)?,
-            max_ms: percentile(rtts_ms, 1000)?,
-        })
+        let Kind::Ping { rtts, .. } = &self.kind else { return None };
+        let [p50_ms, p99_ms, max_ms] = rtts.at([500, 990, 1000])?.map(|rtt| rtt.as_secs_f64() * 1e3);
+        Some(EchoResult { app: name.to_owned(), answers: rtts.count(), p50_ms, p99_ms, max_ms })
     }
 }
 
@@ -202,7 +197,7 @@ impl Kind {
             AppKind::Web { objects, size, think } => {
                 Self::Web(Box::new(Reader::new(*objects, size.clone(), *think, streams.numbered("web", number))))
             }
-            AppKind::Ping { interval } => Self::Ping { interval: *interval, rtts_ms: Vec::new() },
+            AppKind::Ping { interval } => Self::Ping { interval: *interval, rtts: Box::default() },
         }
     }
 }
@@ -423,10 +418,10 @@ impl World<'_> {
             Side::Server => self.send_echo(number, Direction::Down, sent),
             Side::Station => {
                 let app = &mut self.apps[number as usize];
-                if let Kind::Ping { rtts_ms, .. } = &mut app.kind
+                if let Kind::Ping { rtts, .. } = &mut app.kind
                     && app.runs
                 {
-                    rtts_ms.push(self.now.saturating_since(sent).as_secs_f64() * 1e3);
+                    rtts.record(self.now.saturating_since(sent));
                 }
             }
         }

@@ -7,11 +7,12 @@
 //!
 //! A run is a function of the scenario (its seed included) and the version: the same bytes out, on any machine. Each
 //! component draws from a random stream of its own name, so that a station more does not change what another draws.
-//! Memory grows with what is under way at once, and with the intervals that are reported, not with the packets sent.
+//! Memory grows with what is under way at once, and with the intervals that are reported, not with the packets sent, the
+//! transfers made or the pages read: these are counted in histograms, and the first of them are listed (`tests/memory`).
 //!
 //! One file a concern: `world` who hands a packet to whom; `agenda` what happens next; `packet` what travels; `air`,
 //! `wire` and `middlebox` the path; `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`,
-//! `occupancy`, `categories`, `places` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
+//! `occupancy`, `categories`, `places`, `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
 //! keep what is counted until it is reported. `trace` writes what Wireshark opens.
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, receive buffers that grow by themselves, traffic
@@ -28,6 +29,7 @@ mod flow_rows;
 mod flows;
 mod meter;
 mod middlebox;
+mod notes;
 mod occupancy;
 mod packet;
 mod places;
@@ -45,7 +47,7 @@ mod world;
 use std::path::PathBuf;
 
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{Progress, RunResult};
+use evenair_scenario::results::{LISTED, Progress, RunResult};
 
 pub use error::SimError;
 use world::World;
@@ -58,6 +60,9 @@ pub struct SimOptions {
     pub tcp: Option<tcp::Config>,
     /// Where to write what crosses the air and the wire, as pcap files; nothing is written where absent.
     pub trace: Option<PathBuf>,
+    /// How many transfers, web pages and notes are listed one by one, of each kind; [`LISTED`] where absent. All are
+    /// counted.
+    pub listed: Option<usize>,
 }
 
 /// Runs a scenario to its end; `progress` is called at the end of each interval.
@@ -81,7 +86,7 @@ pub fn run_with(
         Some(config) => config.clone(),
         None => connections::tcp_config(&scenario.tcp)?,
     };
-    let mut world = World::new(scenario, &tcp)?;
+    let mut world = World::new(scenario, &tcp, options.listed.unwrap_or(LISTED))?;
     if let Some(folder) = &options.trace {
         world.trace_into(folder)?;
     }

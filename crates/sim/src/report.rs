@@ -25,6 +25,7 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
     let stretches = world.air.tally.finish(&mut series);
     let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &stretches, phase));
     let phases: Vec<_> = phases.collect();
+    let (pages, page_times) = world.pages.finish(scenario, &phases);
     RunResult {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -42,8 +43,9 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
         losses,
         echoes,
         published: scenario.published.clone(),
-        events: world.events,
-        pages: world.pages,
+        events: world.events.finish(scenario.duration.as_secs_f64()),
+        pages,
+        page_times,
         calls,
         transfers: world.transfers.finish(scenario, &phases),
         phases,

@@ -5,11 +5,11 @@
 //! and the draws come from the stream that the testbed's reader uses, so that both read the same pages.
 
 use evenair_scenario::Distribution;
-use evenair_scenario::results::PageRecord;
 use evenair_units::{Bytes, Instant, Rng, Span};
 
 use crate::agenda::{Side, Task};
 use crate::apps::Kind;
+use crate::flows::since_start;
 use crate::tcp;
 use crate::world::World;
 
@@ -172,15 +172,9 @@ impl World<'_> {
     fn end_page(&mut self, number: u32) {
         let now = self.now;
         let page = &self.reader(number).page;
-        let record = PageRecord {
-            app: String::new(),
-            at_s: page.began.saturating_since(Instant::ZERO).as_secs_f64(),
-            took_s: now.saturating_since(page.began).as_secs_f64(),
-            objects: page.sizes.len() as u32,
-            bytes: page.sizes.iter().sum(),
-        };
-        let app = self.scenario.apps[number as usize].name.clone();
-        self.pages.push(PageRecord { app, ..record });
+        let times = (since_start(page.began), now.saturating_since(page.began));
+        let (objects, bytes) = (page.sizes.len() as u32, page.sizes.iter().sum());
+        self.pages.read(number as usize, times, objects, bytes);
         self.think(number);
     }
 

@@ -14,7 +14,7 @@
 use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent, RateControl};
 use evenair_packet::Port;
-use evenair_scenario::results::{EventRecord, PageRecord, Progress, TransferLog};
+use evenair_scenario::results::{EventRecord, PageLog, Progress, TransferLog};
 use evenair_scenario::{Action, AppKind, Direction, Scenario, Unsent};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
@@ -26,6 +26,7 @@ use crate::apps::{App, Way};
 use crate::connections::{Connections, way_from};
 use crate::meter::{Glance, Meter};
 use crate::middlebox::{Middlebox, station_of};
+use crate::notes::Notes;
 use crate::packet::{Body, Carries, Packet, PacketId, Pool};
 use crate::tcp::Config;
 use crate::trace::Tracer;
@@ -54,14 +55,15 @@ pub(crate) struct World<'a> {
     pub(crate) lost: u64,
     next_event: usize,
     ticks: u64,
-    pub(crate) events: Vec<EventRecord>,
-    pub(crate) pages: Vec<PageRecord>,
+    pub(crate) events: Notes,
+    pub(crate) pages: PageLog,
     pub(crate) transfers: TransferLog,
 }
 
 impl<'a> World<'a> {
-    /// The world at the start of a run. `tcp` are the settings of every host's TCP.
-    pub(crate) fn new(scenario: &'a Scenario, tcp: &Config) -> Result<Self, SimError> {
+    /// The world at the start of a run. `tcp` are the settings of every host's TCP; of transfers, pages and notes so many
+    /// are `listed` one by one.
+    pub(crate) fn new(scenario: &'a Scenario, tcp: &Config, listed: usize) -> Result<Self, SimError> {
         let streams = Streams::new(scenario.seed);
         let mut air = Air::new(scenario, &streams);
         for host in (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()) {
@@ -88,9 +90,9 @@ impl<'a> World<'a> {
             lost: 0,
             next_event: 0,
             ticks: 0,
-            events: Vec::new(),
-            pages: Vec::new(),
-            transfers: TransferLog::new(scenario),
+            events: Notes::new(listed),
+            pages: PageLog::new(scenario).listing(listed),
+            transfers: TransferLog::new(scenario).listing(listed),
             air,
             wire,
             scenario,

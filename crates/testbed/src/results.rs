@@ -52,6 +52,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         medium: last.map(|last| medium_use(scenario, last, length)),
         losses: last.map_or_else(Vec::new, |last| losses(scenario, last)),
         pages: collected.pages.clone(),
+        page_times: Vec::new(),
         transfers: collected.transfers.clone().finish(scenario, &phases),
         phases,
         calls: calls(scenario, collected),

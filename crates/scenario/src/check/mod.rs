@@ -104,7 +104,8 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let hidden = hidden::check(&raw.station, &hosts, problems);
     let events = timeline::events(&raw.event, &hosts, phy.map(Phy::standard), duration, problems);
     let apps = apps::check(raw, folder, &hosts, &events, duration, problems);
-    let measure = timeline::measure(raw, duration, apps.list.len(), problems);
+    let stations = hosts.list.iter().filter(|host| host.place.is_station()).count();
+    let measure = timeline::measure(raw, duration, (apps.list.len(), stations), problems);
     let published = published::published(&raw.published, &hosts, &apps, &measure.phases, problems);
     let rates = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
     let rates = rates.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));

@@ -14,7 +14,8 @@ use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
 use crate::{Action, Event, Measure, Phase, WarmUp};
 
-/// Time series are kept in memory: the most intervals of all applications together, at some hundred bytes each.
+/// Time series are kept in memory: the most intervals of all applications and stations together, at less than a hundred
+/// bytes each.
 const MAX_INTERVALS: u64 = 20_000_000;
 
 pub(super) fn events(
@@ -96,17 +97,23 @@ fn check_order(events: &[(Event, std::ops::Range<usize>)], hosts: &Hosts, proble
 }
 
 /// What is measured when.
-pub(super) fn measure(raw: &ScenarioRaw, duration: Span, apps: usize, problems: &mut Problems) -> Measure {
+pub(super) fn measure(
+    raw: &ScenarioRaw,
+    duration: Span,
+    (apps, stations): (usize, usize),
+    problems: &mut Problems,
+) -> Measure {
     let intervals = Span::from_millis(10)..=duration.max(Span::from_millis(10));
     let accept = |span: &Span| intervals.contains(span);
     let second = Span::from_secs(1);
     let interval = raw.measure.interval.get_or_if(second, problems, accept, "10 ms up to the run's duration");
     let interval = interval.unwrap_or(second);
-    let series = apps.max(1) as u64;
+    let series = (apps + stations).max(1) as u64;
     if series * (duration.as_nanos() / interval.as_nanos()) > MAX_INTERVALS {
         let least = Span::from_nanos((duration.as_nanos() * series).div_ceil(MAX_INTERVALS));
         let place = if raw.measure.interval.is_some() { raw.measure.interval.place() } else { raw.duration.span() };
-        let what = format!("{apps} applications over {} in intervals of {}", seconds(duration), seconds(interval));
+        let who = format!("{apps} applications and {stations} stations");
+        let what = format!("{who} over {} in intervals of {}", seconds(duration), seconds(interval));
         problems.add(place, format!("{what} make too long a time series"), format!("{} or more", seconds(least)));
     }
     let mut phases = phases(&raw.phase, interval, duration, problems);

@@ -86,7 +86,8 @@ fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Opti
     let total = |interval: usize| series.flows.iter().filter_map(|flow| flow.ip_mbps.get(interval)).sum();
     let whole = series.flows.iter().map(|flow| flow.ip_mbps.len()).max().unwrap_or(0);
     let totals: Vec<f64> = phase.clone().take_while(|&interval| interval < whole).map(total).collect();
-    Some(warm_up::transient(&totals).unwrap_or(0))
+    // What has no series can be cut at some places only.
+    Some(warm_up::transient(&totals).unwrap_or(0).next_multiple_of(warm_up::step(phase.len())))
 }
 
 /// The values of some intervals, as far as there are any.

@@ -210,7 +210,12 @@ impl Times {
         })
     }
 
-    /// The value that `permille` thousandths do not exceed (nearest rank), to the width of a bucket.
+    /// The value that `permille` thousandths do not exceed (nearest rank), to the width of a bucket; the greatest, 1000,
+    /// exactly. Zero without values.
+    pub fn quantile(&self, permille: u64) -> Span {
+        Span::from_nanos(if permille >= 1000 { self.max_ns } else { self.quantile_ns(permille) })
+    }
+
     fn quantile_ns(&self, permille: u64) -> u64 {
         let rank = (self.count * permille).div_ceil(1000).max(1);
         let mut seen = 0;

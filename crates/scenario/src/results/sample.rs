@@ -104,6 +104,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         medium: None,
         losses: vec![],
         pages: vec![],
+        page_times: vec![],
         calls: vec![],
         transfers: Transfers::default(),
         echoes: vec![],

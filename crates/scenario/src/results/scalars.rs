@@ -2,7 +2,7 @@
 //!
 //! What the names mean is in [`super::measures`]. A measure that a run has no value of is not in its list.
 
-use super::stats::{mean, percentile, share};
+use super::stats::{mean, share};
 use super::{AccessResult, CallResult, Distribution, FlowResult, NodeResult, PhaseResult, RunResult};
 
 /// Every measure of a run by its full name, phases first, in an order that depends on the scenario alone.
@@ -222,17 +222,16 @@ fn flow_scalars(flow: &FlowResult, list: &mut List) {
 }
 
 fn page_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
-    let inside = run.pages.iter().filter(|page| (phase.from_s..phase.to_s).contains(&page.at_s));
-    let times: Vec<_> = inside.map(|page| page.took_s).collect();
     if run.pages.is_empty() {
         return;
     }
+    let pages = run.pages_of(phase);
     list.inside("page", |list| {
-        list.add("count", times.len() as f64);
-        list.add_known("mean_s", mean(times.iter().copied()));
-        list.add_known("p50_s", percentile(&times, 500));
-        list.add_known("p90_s", percentile(&times, 900));
-        list.add_known("max_s", percentile(&times, 1000));
+        list.add("count", pages.count as f64);
+        list.add_known("mean_s", pages.mean_s);
+        list.add_known("p50_s", pages.p50_s);
+        list.add_known("p90_s", pages.p90_s);
+        list.add_known("max_s", pages.max_s);
     });
 }
 

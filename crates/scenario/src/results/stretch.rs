@@ -2,15 +2,19 @@
 //!
 //! Histograms cannot be had per interval at a bearable size. So an engine ends a stretch wherever a phase begins or
 //! ends, and hands over what it counted since the last one; a phase is the sum of its stretches. Where the warm-up is
-//! to be found automatically, a stretch is one batch of intervals, so that the phase can be cut at any of them.
+//! to be found automatically, a stretch is as many intervals as [`warm_up::step`] says, so that the phase can be cut
+//! after any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use evenair_medium::BacklogChain;
 
+use evenair_units::Span;
+
+use super::PhaseResult;
 use super::histogram::{Histogram, Times};
-use super::warm_up::BATCH;
+use super::warm_up;
 use crate::{Scenario, WarmUp};
 
 /// What was counted in a stretch.
@@ -166,12 +170,39 @@ impl Stretch {
         for phase in &measure.phases {
             let [from, to] = [phase.from, phase.to].map(|at| (at / measure.interval) as usize);
             match measure.warm_up {
-                WarmUp::Auto => ends.extend((from..to).step_by(BATCH).chain([to])),
+                WarmUp::Auto => ends.extend((from..to).step_by(warm_up::step(to - from)).chain([to])),
                 WarmUp::Until(_) => ends.extend([from, to]),
             }
         }
         ends.remove(&0);
         ends
+    }
+}
+
+/// In which stretch something happened.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stretches {
+    interval: Span,
+    /// The numbers of the intervals before which stretches end.
+    ends: Vec<usize>,
+}
+
+impl Stretches {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        Self { interval: scenario.measure.interval, ends: Stretch::ends(scenario).into_iter().collect() }
+    }
+
+    /// The number of the stretch of an instant of the run.
+    pub(super) fn of(&self, at: Span) -> usize {
+        self.ends.partition_point(|&end| self.interval * end as u64 <= at)
+    }
+
+    /// Those of a phase.
+    pub(super) fn within(&self, phase: &PhaseResult) -> Range<usize> {
+        let interval = self.interval.as_secs_f64();
+        let [from, to] = [phase.from_s, phase.to_s].map(|at| (at / interval).round() as usize);
+        let place = |at: usize| self.ends.partition_point(|&end| end <= at);
+        place(from)..place(to)
     }
 }
 
@@ -189,7 +220,7 @@ pub struct DelayRecord {
 
 impl DelayRecord {
     /// A packet arrived after this delay.
-    pub fn record(&mut self, delay: evenair_units::Span) {
+    pub fn record(&mut self, delay: Span) {
         self.times.record(delay);
         self.jitter.record(delay.as_nanos());
     }
@@ -222,7 +253,7 @@ mod tests {
         let (mut scenario, _) = super::super::sample::two_flows();
         assert_eq!(Stretch::ends(&scenario).into_iter().collect::<Vec<_>>(), [5, 10]);
         scenario.measure.warm_up = WarmUp::Auto;
-        scenario.measure.phases[1].from = evenair_units::Span::from_secs(3);
+        scenario.measure.phases[1].from = Span::from_secs(3);
         assert_eq!(Stretch::ends(&scenario).into_iter().collect::<Vec<_>>(), [3, 5, 8, 10]);
     }
 }

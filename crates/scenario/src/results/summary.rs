@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::measures::{full_name, scalar};
-use super::stats::percentile;
 use super::tables::{call_rows, category_rows, rate_rows, transfer_rows};
 use super::{NodeResult, PhaseResult, RunResult};
 use crate::{Direction, Published, Quantity};
@@ -234,10 +233,10 @@ pub fn page_rows(run: &RunResult) -> Vec<Vec<String>> {
         return rows;
     }
     for phase in &run.phases {
-        let inside = run.pages.iter().filter(|page| (phase.from_s..phase.to_s).contains(&page.at_s));
-        let times: Vec<_> = inside.map(|page| page.took_s).collect();
-        let at = |permille| percentile(&times, permille).map_or_else(|| "-".into(), |s| format!("{s:.2}"));
-        rows.push(vec![phase.name.clone(), times.len().to_string(), at(500), at(900), at(1000)]);
+        let pages = run.pages_of(phase);
+        let seconds = |s: Option<f64>| s.map_or_else(|| "-".into(), |s| format!("{s:.2}"));
+        let times = [pages.p50_s, pages.p90_s, pages.max_s].map(seconds);
+        rows.push([phase.name.clone(), pages.count.to_string()].into_iter().chain(times).collect());
     }
     rows
 }

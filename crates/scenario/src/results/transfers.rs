@@ -8,12 +8,10 @@ use evenair_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Times;
-use super::stretch::Stretch;
-use super::{Distribution, PhaseResult};
+use super::stretch::Stretches;
+use super::{Distribution, LISTED, PhaseResult};
 use crate::{Direction, Scenario};
 
-/// As many are listed one by one: a file of some megabytes.
-const LISTED: usize = 100_000;
 /// Classes of sizes: up to so many bytes, and their names.
 const CLASSES: [(u64, &str); 6] = [
     (1_000, "to_1_kB"),
@@ -112,11 +110,11 @@ pub enum TransferEnd {
 pub struct TransferLog {
     counts: Vec<TransferCount>,
     ended: Vec<Ended>,
+    /// How many are listed.
+    most: usize,
     left_out: u64,
     directions: Vec<Direction>,
-    interval: Span,
-    /// The numbers of the intervals before which stretches end.
-    ends: Vec<usize>,
+    stretches: Stretches,
     /// By the stretch in which they began, whether down, and class.
     sizes: BTreeMap<(usize, bool, usize), SizeLog>,
 }
@@ -143,10 +141,15 @@ impl TransferLog {
         Self {
             counts: scenario.apps.iter().map(count).collect(),
             directions: scenario.apps.iter().map(|app| app.direction).collect(),
-            interval: scenario.measure.interval,
-            ends: Stretch::ends(scenario).into_iter().collect(),
+            most: LISTED,
+            stretches: Stretches::new(scenario),
             ..Self::default()
         }
+    }
+
+    /// The same with so many listed one by one.
+    pub fn listing(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// A transfer of application `app` began at `began` and is complete after `took`.
@@ -176,7 +179,7 @@ impl TransferLog {
 
     fn list(&mut self, ended: Ended) {
         self.counts[ended.app as usize].started += 1;
-        let stretch = self.ends.partition_point(|&end| self.interval * end as u64 <= ended.began);
+        let stretch = self.stretches.of(ended.began);
         let class = CLASSES.iter().position(|&(most, _)| ended.bytes.0 <= most).unwrap_or(CLASSES.len() - 1);
         let is_down = self.directions[ended.app as usize] == Direction::Down;
         let sizes = self.sizes.entry((stretch, is_down, class)).or_default();
@@ -184,7 +187,7 @@ impl TransferLog {
             Some(took) => sizes.times.record(took),
             None => sizes.unfinished += 1,
         }
-        if self.ended.len() < LISTED { self.ended.push(ended) } else { self.left_out += 1 }
+        if self.ended.len() < self.most { self.ended.push(ended) } else { self.left_out += 1 }
     }
 
     /// The form of the results, with response times for these phases of the scenario.
@@ -211,10 +214,7 @@ impl TransferLog {
 
     /// Classes that have any, each direction's first of all sizes together.
     fn by_size(&self, phase: &PhaseResult) -> Vec<TransferSizes> {
-        let interval = self.interval.as_secs_f64();
-        let [from, to] = [phase.from_s, phase.to_s].map(|at| (at / interval).round() as usize);
-        let place = |at: usize| self.ends.partition_point(|&end| end <= at);
-        let stretches = place(from)..place(to);
+        let stretches = self.stretches.within(phase);
         let mut classes: BTreeMap<(bool, usize), SizeLog> = BTreeMap::new();
         for (&(stretch, is_down, class), log) in &self.sizes {
             if stretches.contains(&stretch) {

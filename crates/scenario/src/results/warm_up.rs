@@ -11,6 +11,15 @@ pub const BATCH: usize = 5;
 /// Fewer batches than this say nothing.
 const LEAST_BATCHES: usize = 4;
 
+/// A phase has no more than about so many places at which it may be cut, for what is counted between any two is kept.
+const PLACES: usize = 256;
+
+/// A phase of so many intervals may be cut after every so many, which is one batch where that is not too often.
+pub fn step(intervals: usize) -> usize {
+    let batches = intervals.div_ceil(BATCH);
+    BATCH * batches.div_ceil(PLACES).next_power_of_two()
+}
+
 /// How many values at the start belong to the transient, a multiple of [`BATCH`]; `None` where there are too few to
 /// tell, or where no cut in the first half makes the rest steady.
 pub fn transient(values: &[f64]) -> Option<usize> {
@@ -65,6 +74,12 @@ mod tests {
         assert!((15..=60).contains(&cut), "{cut}");
         let mean = |from: usize| values[from..].iter().sum::<f64>() / (values.len() - from) as f64;
         assert!((mean(cut) - 10.0).abs() < 0.08 && (mean(0) - 10.0).abs() > 0.2);
+    }
+
+    #[test]
+    fn a_phase_has_a_bounded_number_of_places_to_cut() {
+        assert_eq!([1, 60, BATCH * PLACES].map(step), [BATCH; 3]);
+        assert_eq!([BATCH * PLACES + 1, 10_000, 1_000_000].map(step), [2 * BATCH, 8 * BATCH, 1024 * BATCH]);
     }
 
     #[test]
