@@ -249,6 +249,26 @@ fn small_things_are_quick_beside_a_download_of_the_same_station() {
     assert!(before.0 > 1.5 * got.0, "the canary: in their turns they are slow: {in_turn:?}");
 }
 
+/// A call beside the bulk transfers of ten stations, one of them its own, with one queue in the access point for all.
+#[test]
+fn a_call_is_quick_beside_a_download_of_the_same_station() {
+    for (dscp, p95) in [("0", 20.0), ("\"EF\"", 20.0)] {
+        let call = format!(
+            "[[voip]]\nname = \"call\"\nstations = [\"d1\"]\nserver = \"server\"\ndscp = {dscp}\nstart = \"5 s\"\n"
+        );
+        let result = site("", &call);
+        let managed = phase(&result, "managed");
+        let calls: Vec<_> = managed.flows.iter().filter(|flow| flow.app.starts_with("call")).collect();
+        assert_eq!(calls.len(), 2);
+        for call in calls {
+            let delay = call.delay.as_ref().expect("it is measured");
+            println!("{} with DSCP {dscp}: {delay:?}, loss {:.4}", call.app, call.loss_rate());
+            assert!(delay.p95_ms < p95 && call.loss_rate() < 0.01, "{}: {delay:?}", call.app);
+        }
+        is_busy_and_short("with a call", managed, 13.0);
+    }
+}
+
 /// A station gets no more by asking for much in many small pieces, each of which goes first.
 #[test]
 fn many_small_things_get_no_more_than_one_large_one() {
