@@ -36,6 +36,8 @@ enum Command {
     /// Check scenario files, print their schema
     #[command(subcommand)]
     Scenario(commands::scenario::ScenarioCommand),
+    /// Set a box up on this machine: its configuration, and the bridge that it needs
+    Init(commands::live::InitArgs),
     /// Run the box in line between access points and wire
     Run(commands::live::RunArgs),
     /// Make a running box manage the traffic
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::Testbed(command) => commands::testbed::run(command),
         Command::Sim(command) => commands::sim::run(command),
         Command::Scenario(command) => commands::scenario::run(command),
+        Command::Init(args) => commands::live::init(&args),
         Command::Run(args) => commands::live::run(&args),
         Command::Insert(args) => commands::live::insert(&args),
         Command::Bypass(args) => commands::live::bypass(&args),

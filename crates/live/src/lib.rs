@@ -8,6 +8,7 @@ pub mod config;
 pub mod control;
 pub mod doctor;
 mod engine;
+mod iproute;
 mod metrics;
 mod pacing;
 mod pool;
@@ -15,6 +16,7 @@ mod port;
 mod recording;
 mod run;
 mod service;
+pub mod setup;
 mod switch;
 
 pub use config::{BoxConfig, BoxFile};

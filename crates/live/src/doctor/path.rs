@@ -1,11 +1,10 @@
 //! Who else is on the path, and which way round the box stands in it.
 
-use std::process::Command;
-
 use serde_json::Value;
 
 use super::Finding;
 use crate::config::BoxConfig;
+use crate::iproute;
 
 /// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.
 const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "mq", "fq", "clsact"];
@@ -18,23 +17,8 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     findings
 }
 
-/// What a command of iproute2 prints as JSON. An error says why there is nothing.
-fn json_of(command: &[&str]) -> Result<Vec<Value>, String> {
-    let output = Command::new(command[0]).args(&command[1..]).output();
-    let output = output.map_err(|error| format!("{}: {error} (it comes with iproute2)", command[0]))?;
-    if !output.status.success() {
-        return Err(format!("{}: {}", command.join(" "), String::from_utf8_lossy(&output.stderr).trim()));
-    }
-    match serde_json::from_slice(&output.stdout) {
-        Ok(Value::Array(list)) => Ok(list),
-        // It prints nothing at all where the list is empty.
-        _ if output.stdout.trim_ascii().is_empty() => Ok(Vec::new()),
-        _ => Err(format!("{}: no list in JSON", command.join(" "))),
-    }
-}
-
 fn second_manager(interface: &str) -> Finding {
-    match json_of(&["tc", "-j", "qdisc", "show", "dev", interface]) {
+    match iproute::list(&["tc", "-j", "qdisc", "show", "dev", interface]) {
         Err(why) => Finding::unknown("other shapers", why),
         Ok(disciplines) => judge_disciplines(interface, &disciplines),
     }
@@ -55,9 +39,9 @@ fn judge_disciplines(interface: &str, disciplines: &[Value]) -> Finding {
 
 /// The router belongs to the wired side. Where it was heard on the side of the access points, the ports are swapped.
 fn sides(config: &BoxConfig, bridge: &str) -> Finding {
-    let heard = json_of(&["bridge", "-j", "fdb", "show", "br", bridge]);
-    let routes = json_of(&["ip", "-j", "route", "show", "default"]);
-    let neighbours = json_of(&["ip", "-j", "neigh", "show"]);
+    let heard = iproute::list(&["bridge", "-j", "fdb", "show", "br", bridge]);
+    let routes = iproute::list(&["ip", "-j", "route", "show", "default"]);
+    let neighbours = iproute::list(&["ip", "-j", "neigh", "show"]);
     match (heard, routes, neighbours) {
         (Ok(heard), Ok(routes), Ok(neighbours)) => judge_sides(config, &heard, router(&routes, &neighbours).as_deref()),
         (Err(why), _, _) | (_, Err(why), _) | (_, _, Err(why)) => Finding::unknown("sides", why),

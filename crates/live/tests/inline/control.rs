@@ -1,7 +1,8 @@
 //! Talking to a box, and what it says when something is wrong.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
@@ -50,6 +51,65 @@ fn a_box_that_cannot_start_says_why() {
     assert!(unequal.contains("MTU 1500") && unequal.contains("MTU 1400"), "{unequal}");
     ip(&lab.middle, "link set wl0 down");
     assert!(start_error(&lab, BoxConfig { bridge: None, ..config() }).contains("run: ip link set wl0 up"));
+}
+
+#[test]
+fn a_bridge_is_made_and_taken_back() {
+    use evenair_live::setup::{interfaces, plan};
+    const SINK_HOST: [u8; 4] = [10, 9, 0, 2];
+    let Some(lab) = Lab::new() else { return };
+    for change in [
+        "link del br0",
+        "addr add 10.9.0.254/24 dev wi0",
+        "route add default via 10.9.0.2 metric 7",
+        "route add 10.77.0.0/16 dev wi0",
+    ] {
+        ip(&lab.middle, change);
+    }
+    let reaches = || answers(&lab.middle, SINK_HOST);
+    assert!(reaches() && !answers(&lab.source, SINK_HOST), "the sides are apart");
+    let network = || (ip_json(&lab, "addr show"), ip_json(&lab, "route show"));
+    let before = network();
+    let found = lab.middle.run(interfaces).expect("entered").expect("told");
+    let to_router: Vec<_> = found.iter().filter(|port| port.to_router).map(|port| port.name.as_str()).collect();
+    assert_eq!(to_router, ["wi0"]);
+
+    let plan = lab.middle.run(|| plan("wl0", "wi0", "br0")).expect("entered").expect("a plan");
+    let applied = lab.middle.run(|| plan.apply()).expect("entered").expect("applied");
+    assert!(reaches() && answers(&lab.source, SINK_HOST), "joined, and the machine is still reached");
+    assert!(network().1.contains("10.77.0.0/16"), "{}", network().1);
+    lab.middle.run(|| drop(applied)).expect("entered");
+    assert_eq!(network(), before);
+    assert!(reaches() && !answers(&lab.source, SINK_HOST));
+
+    // A step that fails half way takes back those before it.
+    ip(&lab.middle, "addr add 10.77.0.1/32 dev lo");
+    let plan = lab.middle.run(|| evenair_live::setup::plan("wl0", "wi0", "br0")).expect("entered").expect("a plan");
+    let before = network();
+    ip(&lab.middle, "link add br0 type bridge");
+    let error = lab.middle.run(|| plan.apply()).expect("entered").expect_err("there is one");
+    assert!(error.contains("link add br0"), "{error}");
+    ip(&lab.middle, "link del br0");
+    ip(&lab.middle, "route del 10.77.0.0/16 dev wi0");
+    assert!(lab.middle.run(|| plan.apply()).expect("entered").expect_err("no such route").contains("route del"));
+    ip(&lab.middle, "route add 10.77.0.0/16 dev wi0");
+    assert_eq!(network(), before);
+}
+
+/// Whether a host answers: nobody listens there, and its refusal is an answer.
+fn answers(from: &evenair_sys::netns::Netns, host: [u8; 4]) -> bool {
+    let connect = || TcpStream::connect_timeout(&SocketAddr::from((host, 9)), Duration::from_secs(1));
+    from.run(connect).expect("entered").is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+/// What `ip` tells of the middle, without what passes by itself.
+fn ip_json(lab: &Lab, what: &str) -> String {
+    let command = || std::process::Command::new("ip").args(what.split(' ')).output().expect("ip(8) is installed");
+    let text = String::from_utf8(lab.middle.run(command).expect("entered").stdout).expect("text");
+    text.lines()
+        .filter(|line| !line.contains("qdisc"))
+        .map(|line| format!("{}\n", line.trim().replace(" tentative", "")))
+        .collect()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The box: `run`, and what is said to a running one.
 
 mod doctor;
+mod init;
 mod top;
 
 use std::io::IsTerminal;
@@ -14,6 +15,7 @@ use evenair_live::control::{Client, Status};
 use tracing_subscriber::EnvFilter;
 
 pub use doctor::{DoctorArgs, doctor};
+pub use init::{InitArgs, init};
 pub use top::{TopArgs, top};
 
 /// Where the box's configuration is, and where it listens, unless said otherwise.

@@ -1,0 +1,26 @@
+//! iproute2's commands, by their JSON and their exit status.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// What a command prints as a JSON list. An error says why there is nothing.
+pub(crate) fn list(command: &[&str]) -> Result<Vec<Value>, String> {
+    let output = run(command)?;
+    match serde_json::from_slice(&output.stdout) {
+        Ok(Value::Array(list)) => Ok(list),
+        // It prints nothing at all where the list is empty.
+        _ if output.stdout.trim_ascii().is_empty() => Ok(Vec::new()),
+        _ => Err(format!("{}: no list in JSON", command.join(" "))),
+    }
+}
+
+/// Runs a command that is to succeed.
+pub(crate) fn run(command: &[&str]) -> Result<Output, String> {
+    let output = Command::new(command[0]).args(&command[1..]).output();
+    let output = output.map_err(|error| format!("{}: {error} (it comes with iproute2)", command[0]))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(format!("{}: {}", command.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}

@@ -1,0 +1,48 @@
+//! The text of a configuration, with what a person wants to know beside it.
+
+use evenair_wifi::Standard;
+
+/// A commented configuration of a box between these interfaces.
+pub fn configuration(wlan: &str, wire: &str, bridge: &str, standard: Standard) -> String {
+    let quoted = |name: &str| serde_json::Value::from(name).to_string();
+    let (wlan, wire, bridge) = (quoted(wlan), quoted(wire), quoted(bridge));
+    format!(
+        r#"# The box's configuration. After a change: evenair reload. What is wrong on this machine: evenair doctor.
+
+[ports]
+wlan = {wlan}      # toward the access points
+wire = {wire}      # toward the rest of the network
+bridge = {bridge}    # both are its ports; it carries the traffic whenever the box does not
+# inserted = true  # manage from the start on; else `evenair insert` does
+
+[control]
+socket = "/run/evenair/control.sock"
+
+[radio]
+standard = "{standard}"    # of the access points
+
+# Stations are learned from their traffic. Those that are to get more than others can be said:
+# [[station]]
+# mac = "02:00:00:00:00:01"
+# weight = 2
+"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BoxConfig;
+
+    #[test]
+    fn it_is_a_configuration() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("box.toml");
+        for standard in [Standard::Dot11a, Standard::Dot11b, Standard::Dot11g] {
+            std::fs::write(&path, configuration("eth1", "eth0", "br0", standard)).expect("writable");
+            let config = BoxConfig::load(&path).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((config.wlan.as_str(), config.wire.as_str()), ("eth1", "eth0"));
+            assert_eq!((config.bridge.as_deref(), config.manager.phy.standard()), (Some("br0"), standard));
+        }
+    }
+}

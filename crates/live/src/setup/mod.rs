@@ -1,0 +1,98 @@
+//! Bringing a box into a site's path: which interfaces there are, the bridge that joins two of them, the configuration.
+//!
+//! [`interfaces`] and [`plan`] only read. [`Plan::apply`] changes the network, one command of `ip` after the other, and what
+//! it did can be taken back as long as its [`Applied`] lives: dropped, it takes everything back. So a session that the
+//! change itself cut off ends with the network as it was.
+
+mod file;
+mod plan;
+
+use serde_json::Value;
+
+use crate::iproute;
+
+pub use file::configuration;
+pub use plan::{Applied, Plan, plan};
+
+/// An interface that could be a port of the box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Its MAC address.
+    pub mac: String,
+    /// Something is connected to it.
+    pub carrier: bool,
+    /// The bridge that it is a port of.
+    pub bridge: Option<String>,
+    /// Its addresses with their prefix lengths, without those of the link alone.
+    pub addresses: Vec<String>,
+    /// The way to the router is through it: it is the wired side.
+    pub to_router: bool,
+}
+
+/// The interfaces that could be ports: Ethernet, and neither a bridge nor anything else that is made of others.
+///
+/// # Errors
+/// What `ip` says, or that it is not there.
+pub fn interfaces() -> Result<Vec<Candidate>, String> {
+    let links = iproute::list(&["ip", "-j", "-d", "addr", "show"])?;
+    let routes = iproute::list(&["ip", "-j", "route", "show", "default"])?;
+    Ok(candidates(&links, &routes))
+}
+
+fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
+    const MADE_OF_OTHERS: [&str; 8] = ["bridge", "vlan", "bond", "macvlan", "dummy", "ifb", "vxlan", "wireguard"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let way_out = routes.iter().find_map(|route| route["dev"].as_str());
+    let is_port = |link: &&Value| {
+        let kind = link["linkinfo"]["info_kind"].as_str().unwrap_or_default();
+        link["link_type"] == "ether" && !MADE_OF_OTHERS.contains(&kind)
+    };
+    let candidate = |link: &Value| {
+        let bridge = link["master"].as_str().map(str::to_owned);
+        let leads = |name: Option<&str>| name.is_some() && name == way_out;
+        let flags = link["flags"].as_array().into_iter().flatten();
+        Candidate {
+            name: text(&link["ifname"]),
+            mac: text(&link["address"]),
+            carrier: flags.into_iter().any(|flag| flag == "LOWER_UP"),
+            // Where the way out is a bridge, its port toward the router is not known from here.
+            to_router: leads(link["ifname"].as_str()),
+            bridge,
+            addresses: addresses(link),
+        }
+    };
+    links.iter().filter(is_port).map(candidate).collect()
+}
+
+/// The addresses of an interface that are valid beyond its link, as `address/length`.
+fn addresses(link: &Value) -> Vec<String> {
+    let list = link["addr_info"].as_array().into_iter().flatten();
+    let global = list.filter(|address| address["scope"] == "global");
+    global.filter_map(|a| Some(format!("{}/{}", a["local"].as_str()?, a["prefixlen"].as_u64()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ports_are_told_from_what_is_made_of_them() {
+        let links = json!([
+            {"ifname": "lo", "link_type": "loopback", "flags": ["UP"]},
+            {"ifname": "eth0", "link_type": "ether", "address": "02:00:00:00:00:01", "flags": ["UP", "LOWER_UP"],
+             "addr_info": [{"local": "10.0.0.7", "prefixlen": 24, "scope": "global"},
+                           {"local": "fe80::1", "prefixlen": 64, "scope": "link"}]},
+            {"ifname": "eth1", "link_type": "ether", "address": "02:00:00:00:00:02", "flags": ["UP"], "addr_info": []},
+            {"ifname": "br0", "link_type": "ether", "linkinfo": {"info_kind": "bridge"}, "flags": []},
+        ]);
+        let routes = json!([{"dst": "default", "gateway": "10.0.0.1", "dev": "eth0"}]);
+        let found = candidates(links.as_array().expect("a list"), routes.as_array().expect("a list"));
+        assert_eq!(found.iter().map(|port| port.name.as_str()).collect::<Vec<_>>(), ["eth0", "eth1"]);
+        assert_eq!((found[0].carrier, found[0].to_router), (true, true));
+        assert_eq!(found[0].addresses, ["10.0.0.7/24"]);
+        assert_eq!((found[1].carrier, found[1].to_router), (false, false));
+    }
+}
