@@ -20,6 +20,11 @@ impl Prr {
         self.out += len;
     }
 
+    /// Nothing was sent yet during the recovery.
+    pub(super) fn is_first(&self) -> bool {
+        self.out == 0
+    }
+
     /// An ACK says that `delivered` more bytes arrived; returns how many may be sent now (section 3). Without `is_safe`
     /// by the conservative bound, with it by that of slow start (RFC 9937).
     pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, is_safe: bool) -> u64 {

@@ -4,10 +4,14 @@
 //! repaired (RFC 5681, section 3.2; RFC 6582; RFC 6675). *Loss*: the timer ran out and everything not SACKed is sent
 //! again from the lowest byte in slow start (RFC 5681, section 3.1; RFC 6675, section 5.1). Fast and Loss end when all
 //! that was outstanding at their beginning (`recover`) is acknowledged.
+//!
+//! With RACK-TLP, as Linux has it, what is lost and what was sent again is a matter of the segment (see `scoreboard`):
+//! a recovery that ends with something above `recover` lost is followed by another one at once, which sends nothing
+//! again that is under way. It begins in Loss as well, where what was sent again got lost again.
 
 use std::ops::Range;
 
-use evenair_units::Instant;
+use evenair_units::{Instant, Span};
 
 use super::config::{Config, LossRecovery};
 use super::congestion::{AckInfo, Window};
@@ -39,6 +43,26 @@ pub(super) struct News {
     pub(super) delivered: u64,
     /// It is a duplicate in the sense of the kind of recovery in use (RFC 5681, section 2; RFC 6675, section 2).
     pub(super) duplicate: bool,
+}
+
+/// What an acknowledgment told, for fast recovery.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    news: News,
+    /// Bytes newly acknowledged.
+    acked: u64,
+    /// What was sent again after this cannot have been answered yet.
+    late: Instant,
+}
+
+/// What the times of sending say when the timer runs out (RFC 8985, section 6.3): a segment that has been under way for
+/// less than the latest round-trip time may still arrive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aged {
+    /// What was sent at this time or before has had its time.
+    pub(super) before: Instant,
+    /// Positions below were sent for the first time by then.
+    pub(super) end: u64,
 }
 
 /// What the timer and the counters need to know about an acknowledgment.
@@ -145,21 +169,23 @@ impl Recovery {
     /// Whether fast recovery began.
     pub(super) fn on_reordering_timeout(
         &mut self,
+        now: Instant,
         flight: Flight,
         board: &mut Scoreboard,
         window: &mut Window,
     ) -> bool {
         let begins = self.is_open() && board.sacked() > 0;
         if begins {
-            self.flight_before_duplicates = flight.size();
-            self.enter_fast(News { delivered: 0, duplicate: true }, 0, flight, board, window);
+            // Linux: as if an ACK had told of one segment.
+            let news = News { delivered: u64::from(flight.mss), duplicate: true };
+            self.enter_fast(Told { news, acked: 0, late: now }, flight, board, window);
         }
         begins
     }
 
     /// A probe of the tail repaired a loss (RFC 8985, section 7.4.2): the window pays for that as for any other.
-    pub(super) fn on_tail_repaired(&mut self, flight: Flight, window: &mut Window) {
-        window.on_congestion(flight.size());
+    pub(super) fn on_tail_repaired(&mut self, window: &mut Window) {
+        window.on_congestion(window.cwnd());
         window.set(window.ssthresh());
     }
 
@@ -173,21 +199,20 @@ impl Recovery {
         window: &mut Window,
     ) -> Outcome {
         let mut outcome = Outcome { restart_timer: ack.acked > 0, entered_fast: false };
+        let told = Told { news, acked: ack.acked, late: ago(ack.now, ack.min_rtt) };
+        let mut begins = false;
         match self.phase {
             Phase::Open => {
                 if ack.acked > 0 {
                     self.duplicates = 0;
                     window.on_ack(ack);
                 }
-                if news.duplicate && self.is_loss(flight, board) {
-                    self.enter_fast(news, ack.acked, flight, board, window);
-                    outcome = Outcome { restart_timer: true, entered_fast: true };
-                }
+                begins = news.duplicate && !self.is_rack() && self.is_loss(flight, board);
             }
             Phase::Fast if flight.una >= self.recover || (ack.acked > 0 && self.kind == LossRecovery::Reno) => {
                 self.leave_fast(flight, board, window);
             }
-            Phase::Fast if self.uses_sack() => self.continue_with_sack(news, ack.acked, flight, board, window),
+            Phase::Fast if self.uses_sack() => self.continue_with_sack(told, flight, board, window),
             Phase::Fast if ack.acked > 0 => outcome.restart_timer = self.partial_ack(ack.acked, flight, window),
             Phase::Fast if news.duplicate => window.set(window.cwnd() + u64::from(flight.mss)),
             Phase::Fast => {}
@@ -195,19 +220,28 @@ impl Recovery {
                 if self.take_back_timeout(ack, flight, board, window) {
                     return outcome;
                 }
-                if self.is_rack() {
-                    board.mark_lost_by_order(flight.una, flight.nxt);
-                }
+                begins = self.is_rack() && board.mark_lost_by_order(flight.una, flight.nxt, told.late);
                 if ack.acked > 0 {
                     window.on_ack(&AckInfo { limited: true, ..*ack });
                 }
                 if flight.una >= self.recover {
                     self.phase = Phase::Open;
-                    board.clear_marks(flight.una);
+                    self.forget_marks(flight, board);
                 }
             }
         }
+        if begins || (self.is_rack() && self.is_open() && shows_loss(flight, board)) {
+            self.enter_fast(told, flight, board, window);
+            outcome = Outcome { restart_timer: true, entered_fast: true };
+        }
         outcome
+    }
+
+    /// A recovery begins or ends: what the scoreboard presumes is of the recovery, unless it is of the segments.
+    fn forget_marks(&self, flight: Flight, board: &mut Scoreboard) {
+        if !self.is_rack() {
+            board.clear_marks(flight.una);
+        }
     }
 
     /// Counts a duplicate; is it time to repair?
@@ -216,10 +250,7 @@ impl Recovery {
         if self.duplicates == 1 {
             self.flight_before_duplicates = flight.size();
         }
-        if self.is_rack() {
-            // RFC 8985, section 6.2, step 4: no reordering window once so much is SACKed.
-            board.sacked() >= u64::from(DUP_THRESH) * u64::from(flight.mss)
-        } else if self.uses_sack() {
+        if self.uses_sack() {
             // RFC 6675, section 5, steps 1 and 2.
             self.duplicates >= DUP_THRESH || board.is_lost(flight.una, flight.mss)
         } else {
@@ -229,17 +260,18 @@ impl Recovery {
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
-    fn enter_fast(&mut self, news: News, acked: u64, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+    fn enter_fast(&mut self, told: Told, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         let outstanding = self.in_network(flight, board, window);
         // What limited transmit sent does not count.
         let before = if self.is_rack() { u64::MAX } else { self.flight_before_duplicates };
         window.on_congestion(outstanding.min(before));
         self.phase = Phase::Fast;
         self.recover = flight.nxt;
-        self.forced = true;
+        // With RACK the first hole may be on its way again; PRR does not hold it back if it is not.
+        self.forced = !self.is_rack();
         self.partial_seen = false;
         self.rescued = false;
-        board.clear_marks(flight.una);
+        self.forget_marks(flight, board);
         match self.kind {
             LossRecovery::Reno | LossRecovery::NewReno => {
                 window.set(window.ssthresh() + u64::from(DUP_THRESH * flight.mss));
@@ -250,31 +282,28 @@ impl Recovery {
             }
             LossRecovery::SackPrr | LossRecovery::Rack => {
                 self.prr = Some(Prr::new(outstanding));
-                self.continue_with_sack(news, acked, flight, board, window);
+                self.continue_with_sack(told, flight, board, window);
             }
         }
     }
 
-    fn continue_with_sack(
-        &mut self,
-        news: News,
-        acked: u64,
-        flight: Flight,
-        board: &mut Scoreboard,
-        window: &mut Window,
-    ) {
+    fn continue_with_sack(&mut self, told: Told, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         let before = board.pipe(flight.una, flight.nxt);
-        if self.is_rack() {
-            board.mark_lost_by_order(flight.una, flight.nxt);
+        let is_rack = self.is_rack();
+        if is_rack {
+            board.mark_lost_by_order(flight.una, flight.nxt, told.late);
         } else {
             board.mark_lost(flight.mss);
         }
         if let Some(prr) = &mut self.prr {
             let pipe = board.pipe(flight.una, flight.nxt);
             // RFC 9937: the window grows by more than what arrived where an ACK is cumulative and shows no new loss.
-            let is_safe = self.kind != LossRecovery::Rack || (acked > 0 && pipe == before);
-            let send = prr.on_ack(news.delivered, pipe, window.ssthresh(), u64::from(flight.mss), is_safe);
-            window.set(pipe + send);
+            let is_safe = !is_rack || (told.acked > 0 && pipe == before);
+            let mss = u64::from(flight.mss);
+            let send = prr.on_ack(told.news.delivered, pipe, window.ssthresh(), mss, is_safe);
+            // RFC 9937 and Linux: the window does not hold the first segment back.
+            let forced = if is_rack && prr.is_first() { mss } else { 0 };
+            window.set(pipe + send.max(forced));
         }
     }
 
@@ -297,7 +326,7 @@ impl Recovery {
         self.duplicates = 0;
         self.forced = false;
         self.prr = None;
-        board.clear_marks(flight.una);
+        self.forget_marks(flight, board);
     }
 
     /// The first progress after a timeout: if the timestamps say that it answers what was sent before, nothing was lost
@@ -318,13 +347,20 @@ impl Recovery {
         if is_spurious {
             window.restore(cwnd, ssthresh);
             self.phase = Phase::Open;
-            board.clear_marks(flight.una);
+            board.unmark_lost(flight.una);
         }
         is_spurious
     }
 
     /// The retransmission timer ran out.
-    pub(super) fn on_timeout(&mut self, now: Instant, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+    pub(super) fn on_timeout(
+        &mut self,
+        now: Instant,
+        aged: Aged,
+        flight: Flight,
+        board: &mut Scoreboard,
+        window: &mut Window,
+    ) {
         if self.is_rack() {
             // A second timeout for the same data is no matter of patience.
             let is_first = self.timed_out_at != Some(flight.una);
@@ -340,7 +376,13 @@ impl Recovery {
         self.duplicates = 0;
         self.forced = false;
         self.prr = None;
-        board.mark_all_lost(flight.una, flight.nxt);
+        if self.is_rack() {
+            let head_end = (flight.una + u64::from(flight.mss)).min(flight.nxt);
+            board.mark_lost_by_age(flight.una, head_end, aged.end, aged.before);
+            window.set(board.pipe(flight.una, flight.nxt) + u64::from(flight.mss));
+        } else {
+            board.mark_all_lost(flight.una, flight.nxt);
+        }
     }
 
     /// What the threshold and PRR's proportion are computed from: FlightSize, less what is known to have left the
@@ -418,6 +460,17 @@ impl Recovery {
             prr.on_sent(len);
         }
     }
+}
+
+/// The instant so long before `now`; the beginning of time where that is nearer.
+pub(super) fn ago(now: Instant, span: Option<Span>) -> Instant {
+    Instant::ZERO + now.saturating_since(Instant::ZERO + span.unwrap_or(Span::ZERO))
+}
+
+/// With RACK: something is lost, or so much is SACKed that no reordering window protects what is missing (RFC 8985,
+/// section 6.2, step 4).
+fn shows_loss(flight: Flight, board: &Scoreboard) -> bool {
+    board.has_lost(flight.una) || board.sacked() >= u64::from(DUP_THRESH) * u64::from(flight.mss)
 }
 
 /// At least this much of the window is free (RFC 6675, section 5, step C).

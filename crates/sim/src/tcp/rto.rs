@@ -24,7 +24,9 @@ pub(super) struct RttEstimator {
     base: Span,
     /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
     backoff: u32,
-    /// The latest sample, until it is asked for.
+    /// The latest sample.
+    newest: Option<Span>,
+    /// The same, until it is asked for.
     latest: Option<Span>,
 }
 
@@ -41,7 +43,16 @@ struct Round {
 
 impl RttEstimator {
     pub(super) fn new(config: RtoConfig) -> Self {
-        Self { config, smoothed: None, min: None, round: None, base: config.initial, backoff: 0, latest: None }
+        Self {
+            config,
+            smoothed: None,
+            min: None,
+            round: None,
+            base: config.initial,
+            backoff: 0,
+            newest: None,
+            latest: None,
+        }
     }
 
     /// Smoothed round-trip time.
@@ -52,6 +63,11 @@ impl RttEstimator {
     /// The smallest sample.
     pub(super) fn min(&self) -> Option<Span> {
         self.min
+    }
+
+    /// The latest sample.
+    pub(super) fn newest(&self) -> Option<Span> {
+        self.newest
     }
 
     /// The latest sample, once.
@@ -87,7 +103,7 @@ impl RttEstimator {
             }
         };
         self.smoothed = Some((srtt, deviation));
-        self.latest = Some(rtt);
+        (self.newest, self.latest) = (Some(rtt), Some(rtt));
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
         self.base = match self.config.floor {
             RtoFloor::Total(min) => (srtt + deviation * 4).max(min), // rules 2.3, 2.4

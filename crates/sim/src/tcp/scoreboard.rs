@@ -8,7 +8,8 @@
 //! RACK (RFC 8985) asks a third question: was what was sent again lost again? It was if something has arrived that was
 //! sent later. The segments sent again are kept in the order of sending for that, each with the position up to which the
 //! stream had been sent by then, which orders it among first transmissions as well. Order stands for the RFC's times:
-//! nothing on the way overtakes (its reordering window is for those who saw that happen).
+//! nothing on the way overtakes (its reordering window is for those who saw that happen). With RACK, marks belong to the
+//! segments and not to a recovery: they last until the segment has arrived.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -100,10 +101,27 @@ impl Scoreboard {
         self.lost_again.clear();
     }
 
+    /// What was presumed lost is on its way after all; what was sent again stays so. RACK only.
+    pub(super) fn unmark_lost(&mut self, una: u64) {
+        (self.lost_edge, self.sacked_below_lost) = (una, 0);
+        self.lost_again.clear();
+    }
+
     /// A timeout: everything sent up to `nxt` and not SACKed is lost, and nothing was sent again yet.
     pub(super) fn mark_all_lost(&mut self, una: u64, nxt: u64) {
         self.clear_marks(una);
         (self.lost_edge, self.sacked_below_lost) = (nxt, self.sacked.total());
+    }
+
+    /// A timeout with RACK (RFC 8985, section 6.3): the segment up to `head_end` is lost, and all that was sent at
+    /// `before` or earlier, for the first time, which is what lies below `old`, or again.
+    pub(super) fn mark_lost_by_age(&mut self, una: u64, head_end: u64, old: u64, before: Instant) {
+        self.again.retain(|again| again.at > before && again.start > una);
+        self.mark_lost_again(una..self.high_rxt);
+        for again in &self.again {
+            self.lost_again.remove(again.start..again.end);
+        }
+        self.mark_lost_below(head_end.max(old));
     }
 
     /// Moves the lost edge to what the SACKed blocks show.
@@ -112,26 +130,51 @@ impl Scoreboard {
     }
 
     /// RACK, section 6.2, steps 2 to 5: what was sent before something that has arrived is lost. `nxt` is as far as the
-    /// stream has been sent.
-    pub(super) fn mark_lost_by_order(&mut self, una: u64, nxt: u64) {
+    /// stream has been sent. What was sent again after `late` and is there already says nothing: it came sooner than
+    /// anything ever did, so it may be the first transmission that arrived (step 2). Returns whether something that was
+    /// sent again is lost again.
+    pub(super) fn mark_lost_by_order(&mut self, una: u64, nxt: u64, late: Instant) -> bool {
         let high = self.high_sacked().unwrap_or(una);
-        let arrived = |again: &Again| again.start < una || self.sacked.containing(again.start).is_some();
+        let sacked = &self.sacked;
+        let arrived = |again: &Again| sacked.gap(again.start.max(una), again.end).is_none();
+        let mut at = self.again.partition_point(|again| again.at <= late);
         // What was sent again before the last one that arrived, or before a first transmission that did, is lost.
-        let known = self.again.iter().rposition(&arrived).map_or(0, |last| last + 1);
+        let known = self.again.range(..at).rposition(arrived).map_or(0, |last| last + 1);
+        while at < self.again.len() {
+            if arrived(&self.again[at]) {
+                self.again.remove(at);
+            } else {
+                at += 1;
+            }
+        }
         let known = known.max(self.again.partition_point(|again| again.nxt < high));
         let mut edge = self.sacked.iter_down().next().map_or(0, |block| block.start);
-        for again in self.again.drain(..known) {
-            if arrived(&again) {
+        let mut is_lost_again = false;
+        for _ in 0..known {
+            let again = self.again.pop_front().expect("so many are there");
+            let is_lost = self.mark_lost_again(again.start.max(una)..again.end);
+            is_lost_again |= is_lost;
+            if !is_lost {
                 edge = edge.max(again.nxt.min(nxt));
-            } else {
-                let mut from = again.start;
-                while let Some(hole) = self.sacked.gap(from, again.end) {
-                    from = hole.end;
-                    self.lost_again.insert(hole);
-                }
             }
         }
         self.mark_lost_below(edge);
+        is_lost_again
+    }
+
+    /// What is missing of what was sent again is lost again. Whether anything is missing.
+    fn mark_lost_again(&mut self, again: Range<u64>) -> bool {
+        let mut from = again.start;
+        while let Some(hole) = self.sacked.gap(from, again.end) {
+            from = hole.end;
+            self.lost_again.insert(hole);
+        }
+        from > again.start
+    }
+
+    /// Something is lost that has not arrived, whether or not it was sent again: the first segment outstanding is, then.
+    pub(super) fn has_lost(&self, una: u64) -> bool {
+        self.lost_edge > una
     }
 
     fn mark_lost_below(&mut self, edge: u64) {
@@ -236,6 +279,63 @@ mod tests {
         assert!(!board.is_lost(0, MSS));
         board.record(40..41);
         assert!(board.is_lost(0, MSS));
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// Segments 0, 20 and 40 of 100 bytes sent are lost and sent again at 100, 110 and 120 ms.
+    fn three_sent_again() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        [10..20, 30..40, 50..100].into_iter().for_each(|block| _ = board.record(block));
+        assert!(!board.mark_lost_by_order(0, 100, at(100)));
+        for (segment, ms) in [(0..10, 100), (20..30, 110), (40..50, 120)] {
+            assert_eq!(board.next_lost(), Some(segment.clone()));
+            board.watch(at(ms), segment.clone(), 100);
+            board.on_retransmitted(segment.end);
+        }
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (None, 30));
+        board
+    }
+
+    #[test]
+    fn what_was_sent_again_before_something_that_arrived_is_lost_again() {
+        let mut board = three_sent_again();
+        board.record(40..50);
+        assert!(board.mark_lost_by_order(0, 100, at(130)));
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (Some(0..10), 0));
+        board.watch(at(140), 0..10, 100);
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (Some(20..30), 10));
+    }
+
+    #[test]
+    fn what_arrives_too_soon_after_it_was_sent_again_says_nothing() {
+        let mut board = three_sent_again();
+        board.record(40..50);
+        // An answer to what was sent after 119 ms would have been quicker than any.
+        assert!(!board.mark_lost_by_order(0, 100, at(119)));
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (None, 20));
+        // Nor does it later.
+        assert!(!board.mark_lost_by_order(0, 100, at(200)));
+        board.record(20..30);
+        assert!(board.mark_lost_by_order(0, 100, at(200)));
+        assert_eq!(board.next_lost(), Some(0..10));
+    }
+
+    #[test]
+    fn a_timeout_takes_the_first_segment_and_what_has_had_its_time_for_lost() {
+        let mut board = three_sent_again();
+        // Sent for the first time by 115 ms: up to 60, which is SACKed; again: two of three.
+        board.mark_lost_by_age(0, 10, 60, at(115));
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (Some(0..10), 10));
+        board.watch(at(300), 0..10, 100);
+        assert_eq!(board.next_lost(), Some(20..30));
+        board.watch(at(300), 20..30, 100);
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (None, 30));
+        // However young: the first segment outstanding.
+        board.mark_lost_by_age(0, 10, 0, at(115));
+        assert_eq!((board.next_lost(), board.pipe(0, 100)), (Some(0..10), 20));
     }
 
     /// The RFC's definitions, byte by byte.

@@ -12,7 +12,7 @@ use super::batch::{self, Batch};
 use super::config::Config;
 use super::congestion::{AckInfo, Window};
 use super::events::{Stats, Timer};
-use super::recovery::{Choice, Flight, News, Recovery, Sent};
+use super::recovery::{Aged, Choice, Flight, News, Recovery, Sent, ago};
 use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::Segment;
@@ -234,7 +234,7 @@ impl Sender {
         let outcome = self.recovery.on_ack(&ack, news, flight, &mut self.board, &mut self.window);
         stats.fast_recoveries += u64::from(outcome.entered_fast);
         if self.tail.take_answer(una, !self.recovery.is_open(), now, stamp_rtt) {
-            self.recovery.on_tail_repaired(flight, &mut self.window);
+            self.recovery.on_tail_repaired(&mut self.window);
         }
         if una == nxt {
             if acked > 0 {
@@ -303,7 +303,7 @@ impl Sender {
                 return None;
             }
             Timer::Reordering => {
-                let begins = self.recovery.on_reordering_timeout(flight, &mut self.board, &mut self.window);
+                let begins = self.recovery.on_reordering_timeout(now, flight, &mut self.board, &mut self.window);
                 stats.fast_recoveries += u64::from(begins);
                 self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
                 return None;
@@ -313,7 +313,9 @@ impl Sender {
         self.retries += 1;
         self.timed = None;
         self.tail.forget();
-        self.recovery.on_timeout(now, flight, &mut self.board, &mut self.window);
+        let before = ago(now, self.rtt.newest());
+        let aged = Aged { before, end: self.tail.end_sent_by(before).unwrap_or(self.una) };
+        self.recovery.on_timeout(now, aged, flight, &mut self.board, &mut self.window);
         self.rtt.on_timeout();
         Some(self.retries)
     }

@@ -45,6 +45,12 @@ impl Tail {
         self.sent.get(self.sent.partition_point(|&(last, _)| last < end)).map(|&(_, at)| at)
     }
 
+    /// The end of what is outstanding and was sent for the first time at `time` or before, if anything is.
+    pub(super) fn end_sent_by(&self, time: Instant) -> Option<u64> {
+        let count = self.sent.partition_point(|&(_, at)| at <= time);
+        count.checked_sub(1).map(|last| self.sent[last].0)
+    }
+
     /// When the first of what is outstanding was sent for the first time.
     pub(super) fn head_sent_at(&self) -> Option<Instant> {
         self.sent.front().map(|&(_, at)| at)

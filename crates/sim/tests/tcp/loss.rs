@@ -310,6 +310,21 @@ fn a_lost_tail_is_probed_before_the_timer() {
     }
 }
 
+#[test]
+fn what_a_probe_repaired_halves_the_window_and_not_the_flight() {
+    let mut net = Net::new(&rack());
+    net.a().write(Bytes(400 * MSS));
+    net.run_for(Span::from_secs(3));
+    let (window, payload) = (net.a().cwnd(), net.a().segment_payload().0);
+    let next = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
+    net = net.lose_once(vec![next + 4 * payload]);
+    net.a().write(Bytes(5 * payload));
+    net.run_for(Span::from_secs(3));
+    assert_eq!((net.a().stats().timeouts, net.a().stats().retransmissions), (0, 1));
+    // Linux: the window as for any loss, of which five segments were in use.
+    assert_eq!(net.a().ssthresh(), Some(Bytes(window.0 / 2)));
+}
+
 /// Whether window and threshold are what they were, or more, after nearly a second of silent air: what was sent then
 /// arrives late, but it arrives.
 fn outlives_a_silence(recovery: LossRecovery) -> bool {

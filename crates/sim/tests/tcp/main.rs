@@ -3,6 +3,7 @@
 mod acks;
 mod chaos;
 mod handshake;
+mod kernel;
 mod laws;
 mod loss;
 mod net;
