@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use evenair_sim::tcp::Config;
+use evenair_sim::tcp::{Config, Quirks};
 use evenair_units::Bytes;
 
 /// What the stations of a group do.
@@ -193,7 +193,7 @@ station_buffer = "{STATION_QUEUE} packets"
 
     /// The settings of our TCP.
     pub fn tcp(&self) -> Config {
-        let config = Config::ns3();
+        let config = Config { quirks: Quirks::NS3, ..Config::ns3() };
         let config = if self.ack_every == 1 { config.without_delayed_ack() } else { config };
         match self.window {
             Some(window) => config.with_window(Bytes(u64::from(window))),

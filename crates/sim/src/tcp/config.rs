@@ -58,6 +58,33 @@ pub struct Config {
     pub idle_restart: bool,
     /// Time in TIME-WAIT (twice the maximum segment lifetime, RFC 9293, section 3.6.1).
     pub time_wait: Span,
+    /// What another simulator does otherwise than the RFCs: for comparisons with it only.
+    pub quirks: Quirks,
+}
+
+/// Ways of ns-3 3.44 in which its TCP deviates from the RFCs. None of them is in any other set of settings than that for
+/// comparisons with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// Every ACK gives a sample of the round-trip time, without timestamps as well, and each sample the weight of a whole
+    /// round trip's. The deviation forgets within a few ACKs how much the path varies, and the timer runs out where a
+    /// frame takes all its retries. RFC 7323, appendix G, warns of this.
+    pub sample_every_ack: bool,
+    /// In a fast recovery, with SACK as well, the first partial ACK restarts the retransmission timer and others do not
+    /// (the impatient variant of RFC 6582), so that a long recovery ends in a timeout. RFC 6675, section 6, has every
+    /// ACK restart it that advances.
+    pub impatient_recovery: bool,
+    /// The doubled timeout is forgotten at the first new ACK and not at the first new sample, so that a path on which it
+    /// ran out needlessly sees it do so again. RFC 6298, section 5, and Karn keep it.
+    pub forgets_back_off: bool,
+}
+
+impl Quirks {
+    /// None.
+    pub const NONE: Self = Self { sample_every_ack: false, impatient_recovery: false, forgets_back_off: false };
+
+    /// Those of ns-3 3.44.
+    pub const NS3: Self = Self { sample_every_ack: true, impatient_recovery: true, forgets_back_off: true };
 }
 
 /// A congestion control algorithm.
@@ -207,6 +234,7 @@ impl Config {
             data_retries: 15,
             idle_restart: true,
             time_wait: Span::from_secs(60),
+            quirks: Quirks::NONE,
         }
     }
 
@@ -230,8 +258,8 @@ impl Config {
         }
     }
 
-    /// What the side-by-side runs with ns-3 3.44 use: NewReno's window with SACK and PRR (its default), every ACK alike,
-    /// delayed acknowledgments within 100 ms, timeout at least 200 ms, no timestamps, an uncapped window.
+    /// What the side-by-side runs with ns-3 3.44 use, but for its quirks: NewReno's window with SACK and PRR (its default),
+    /// every ACK alike, delayed acknowledgments within 100 ms, timeout at least 200 ms, no timestamps, an uncapped window.
     pub const fn ns3() -> Self {
         Self {
             growth: Growth::PerAck,

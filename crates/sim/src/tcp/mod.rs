@@ -35,6 +35,7 @@ mod congestion;
 mod connection;
 mod events;
 mod handshake;
+mod history;
 mod prr;
 mod ranges;
 mod receiver;
@@ -45,7 +46,7 @@ pub mod segment;
 mod sender;
 mod tail;
 
-pub use config::{AckPolicy, Algorithm, Config, ConfigError, Growth, LossRecovery, RtoConfig, RtoFloor};
+pub use config::{AckPolicy, Algorithm, Config, ConfigError, Growth, LossRecovery, Quirks, RtoConfig, RtoFloor};
 pub use connection::{Connection, State};
 pub use events::{CloseReason, Event, Stats, Timer};
 pub use segment::Segment;

@@ -116,8 +116,10 @@ pub(super) struct Recovery {
     flight_before_duplicates: u64,
     /// The first hole goes out whatever the window says.
     forced: bool,
-    /// The timer was restarted by a partial acknowledgment (NewReno).
+    /// The timer was restarted by a partial acknowledgment (NewReno, or with SACK the impatient one).
     partial_seen: bool,
+    /// See [`Quirks::impatient_recovery`](super::config::Quirks::impatient_recovery).
+    impatient: bool,
     /// The rescue retransmission of this recovery was used (RFC 6675, section 4, NextSeg, rule 4).
     rescued: bool,
     prr: Option<Prr>,
@@ -143,6 +145,7 @@ impl Recovery {
             flight_before_duplicates: 0,
             forced: false,
             partial_seen: false,
+            impatient: config.quirks.impatient_recovery,
             rescued: false,
             prr: None,
             timed_out_at: None,
@@ -212,7 +215,12 @@ impl Recovery {
             Phase::Fast if flight.una >= self.recover || (ack.acked > 0 && self.kind == LossRecovery::Reno) => {
                 self.leave_fast(flight, board, window);
             }
-            Phase::Fast if self.uses_sack() => self.continue_with_sack(told, flight, board, window),
+            Phase::Fast if self.uses_sack() => {
+                if self.impatient && ack.acked > 0 {
+                    outcome.restart_timer = !std::mem::replace(&mut self.partial_seen, true);
+                }
+                self.continue_with_sack(told, flight, board, window);
+            }
             Phase::Fast if ack.acked > 0 => outcome.restart_timer = self.partial_ack(ack.acked, flight, window),
             Phase::Fast if news.duplicate => window.set(window.cwnd() + u64::from(flight.mss)),
             Phase::Fast => {}

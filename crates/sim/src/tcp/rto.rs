@@ -132,6 +132,11 @@ impl RttEstimator {
         round.margin
     }
 
+    /// The timer starts anew as if it had never run out.
+    pub(super) fn forget_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
     /// The timer ran out.
     pub(super) fn on_timeout(&mut self) {
         self.backoff += 1;

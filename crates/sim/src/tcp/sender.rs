@@ -9,9 +9,10 @@ use std::ops::Range;
 use evenair_units::{Instant, Span};
 
 use super::batch::{self, Batch};
-use super::config::Config;
+use super::config::{Config, Quirks};
 use super::congestion::{AckInfo, Window};
 use super::events::{Stats, Timer};
+use super::history::History;
 use super::recovery::{Aged, Choice, Flight, News, Recovery, Sent, ago};
 use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -49,6 +50,9 @@ pub(super) struct Sender {
     cwnd_limited: bool,
     /// The segment being timed: the position after it, and when it was sent (RFC 6298, section 3).
     timed: Option<(u64, Instant)>,
+    quirks: Quirks,
+    /// See [`Quirks::sample_every_ack`].
+    history: Option<History>,
     last_sent: Instant,
     /// Timeouts in a row without progress.
     retries: u32,
@@ -111,6 +115,8 @@ impl Sender {
             timer: None,
             cwnd_limited: false,
             timed: None,
+            quirks: config.quirks,
+            history: config.quirks.sample_every_ack.then(History::default),
             last_sent: Instant::ZERO,
             retries: 0,
             probes: 0,
@@ -236,6 +242,9 @@ impl Sender {
         if self.tail.take_answer(una, !self.recovery.is_open(), now, stamp_rtt) {
             self.recovery.on_tail_repaired(&mut self.window);
         }
+        if self.quirks.forgets_back_off && acked > 0 && outcome.restart_timer {
+            self.rtt.forget_back_off();
+        }
         if una == nxt {
             if acked > 0 {
                 self.timer = None; // RFC 6298, rule 5.2
@@ -262,8 +271,10 @@ impl Sender {
     /// The sample of the round-trip time that a new acknowledgment gives (RFC 7323, section 4.1, or RFC 6298,
     /// section 3, with Karn's rule).
     fn sample(&mut self, now: Instant, stamp_rtt: Option<Span>) -> Option<Span> {
+        let by_history = self.history.as_mut().and_then(|history| history.on_acked(self.una, now));
         let rtt = match self.timed {
             _ if self.stamped => stamp_rtt?,
+            _ if self.history.is_some() => by_history?,
             Some((end, sent)) if self.una >= end => {
                 self.timed = None;
                 now - sent
@@ -312,6 +323,7 @@ impl Sender {
         }
         self.retries += 1;
         self.timed = None;
+        self.history.iter_mut().for_each(History::clear);
         self.tail.forget();
         let before = ago(now, self.rtt.newest());
         let aged = Aged { before, end: self.tail.end_sent_by(before).unwrap_or(self.una) };
@@ -449,12 +461,14 @@ impl Sender {
             if self.recovery.is_rack() {
                 self.tail.on_sent(end, now);
             }
+            self.history.iter_mut().for_each(|history| history.on_sent(end, now));
             if !self.stamped && self.timed.is_none() {
                 self.timed = Some((end, now));
             }
         } else {
             stats.retransmissions += 1;
             self.timed = None; // Karn: what is acknowledged next may be this one
+            self.history.iter_mut().for_each(|history| history.on_sent_again(seq..end));
         }
         self.recovery.on_sent(now, kind, seq..end, self.nxt, &mut self.board);
         self.last_sent = now;

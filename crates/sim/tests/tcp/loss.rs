@@ -1,6 +1,6 @@
 //! Repair of loss: how fast, at what price, by which rule.
 
-use evenair_sim::tcp::{Algorithm, Config, LossRecovery, RtoFloor};
+use evenair_sim::tcp::{Algorithm, Config, LossRecovery, Quirks, RtoFloor};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::net::{Fate, Net, Side};
@@ -244,6 +244,76 @@ fn reordering_below_three_segments_is_not_loss() {
         assert_eq!(net.received_by_b(), 500 * MSS);
         assert_eq!(net.a().stats().retransmissions, 0, "{recovery:?}");
     }
+}
+
+/// The RFCs' ways and ns-3's.
+const QUIRKS: [Quirks; 2] = [Quirks::NONE, Quirks::NS3];
+
+#[test]
+fn ns3_forgets_the_doubled_timeout_before_there_is_a_sample() {
+    for (quirks, seconds) in QUIRKS.into_iter().zip([2, 1]) {
+        let config = Config { timestamps: false, quirks, ..Config::rfc() }.without_delayed_ack();
+        let mut net = Net::new(&config).lose_once(vec![1]);
+        net.a().write(Bytes(2 * MSS));
+        net.run_for(Span::from_millis(1_350));
+        // The first segment is there by now, sent twice, and another one follows at once.
+        assert_eq!((net.received_by_b(), net.a().stats().timeouts), (2 * MSS, 1));
+        net = net.fate(Side::A, |s| if s.len > 0 { Fate::Late(Span::from_secs(9)) } else { Fate::Deliver });
+        net.a().write(Bytes(2 * MSS));
+        net.run_for(Span::from_millis(10));
+        assert_eq!(net.a().rto(), Span::from_secs(seconds), "{quirks:?}");
+    }
+}
+
+#[test]
+fn ns3_takes_a_path_that_was_steady_for_a_few_acks_for_steady() {
+    // A round trip in four takes 100 ms more.
+    let rto = |quirks| {
+        let mut config = Config { quirks, ..Config::ns3().without_delayed_ack() }.with_window(Bytes(40 * MSS));
+        config.rto.floor = RtoFloor::Total(Span::ZERO);
+        let mut net = Net::new(&config).path(BitRate::from_mbps(100), Span::from_millis(50), 10_000);
+        net.a().write_endlessly();
+        for _ in 0..10 {
+            net.lanes[1].delay = Span::from_millis(150);
+            net.run_for(Span::from_millis(100));
+            net.lanes[1].delay = Span::from_millis(50);
+            net.run_for(Span::from_millis(400));
+        }
+        net.a().rto().as_secs_f64()
+    };
+    let [ours, ns3] = QUIRKS.map(rto);
+    assert!(ours > 1.2 * ns3, "{ours} s, with ns-3's samples {ns3} s");
+}
+
+#[test]
+fn ns3_is_impatient_with_sack_too() {
+    // Three are lost; the second is late when it is sent again, and the third is lost again, which the timer must find.
+    let third_attempt = |quirks| {
+        let quirks = Quirks { sample_every_ack: false, ..quirks };
+        let config = Config { quirks, ..Config::ns3().without_delayed_ack() }.with_window(Bytes(40 * MSS));
+        let mut net = Net::new(&config).path(BitRate::from_mbps(100), Span::from_millis(50), 10_000);
+        net.a().write_endlessly();
+        net.run_for(Span::from_secs(2));
+        let next = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
+        let lost = [0, 3, 6].map(|n| next + n * MSS);
+        let mut seen = [0; 3];
+        net = net.fate(Side::A, move |s| match lost.iter().position(|&p| p == s.seq && s.len > 0) {
+            Some(n) => {
+                seen[n] += 1;
+                match (n, seen[n]) {
+                    (_, 1) | (2, 2) => Fate::Drop,
+                    (1, 2) => Fate::Late(Span::from_millis(80)),
+                    _ => Fate::Deliver,
+                }
+            }
+            None => Fate::Deliver,
+        });
+        net.run_for(Span::from_secs(2));
+        assert_eq!(net.ends[0].stats().timeouts, 1);
+        net.data_from_a().filter(|(_, s)| s.seq == lost[2]).nth(2).unwrap().0
+    };
+    let [ours, ns3] = QUIRKS.map(third_attempt);
+    assert_eq!((ours - ns3).as_nanos() / 1_000_000, 80, "from the first partial ACK on, not from the second");
 }
 
 /// Kernel-like recovery over a path on which nothing else differs from the other tests'.

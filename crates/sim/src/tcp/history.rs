@@ -1,0 +1,73 @@
+//! When each segment outstanding was sent, for a sample of the round-trip time from every acknowledgment without
+//! timestamps: ns-3's way (see [`Quirks`](super::config::Quirks)). Everyone else times one segment a round trip.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use evenair_units::{Instant, Span};
+
+/// The first transmissions of what is outstanding, in the order of the stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    sent: VecDeque<Sent>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    at: Instant,
+    /// Sent again since: what is acknowledged may be either (Karn).
+    again: bool,
+}
+
+impl History {
+    /// New data up to `end` leave.
+    pub(super) fn on_sent(&mut self, end: u64, at: Instant) {
+        self.sent.push_back(Sent { end, at, again: false });
+    }
+
+    /// This piece leaves again.
+    pub(super) fn on_sent_again(&mut self, piece: Range<u64>) {
+        let first = self.sent.partition_point(|sent| sent.end <= piece.start);
+        if let Some(sent) = self.sent.get_mut(first) {
+            sent.again = true;
+        }
+    }
+
+    /// Everything below `una` is acknowledged now: the time since the first of what that covers was sent, unless it was
+    /// sent again.
+    pub(super) fn on_acked(&mut self, una: u64, now: Instant) -> Option<Span> {
+        let sample = self.sent.front().filter(|first| first.end <= una && !first.again).map(|first| now - first.at);
+        while self.sent.front().is_some_and(|sent| sent.end <= una) {
+            self.sent.pop_front();
+        }
+        sample
+    }
+
+    /// The timer ran out: nothing that is outstanding gives a sample any more.
+    pub(super) fn clear(&mut self) {
+        self.sent.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_segment_that_is_acknowledged_gives_the_sample_unless_it_was_sent_again() {
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut history = History::default();
+        for (end, ms) in [(10, 1), (20, 2), (30, 3), (40, 4)] {
+            history.on_sent(end, at(ms));
+        }
+        assert_eq!(history.on_acked(20, at(101)), Some(Span::from_millis(100)), "the first of two");
+        assert_eq!(history.on_acked(25, at(102)), None, "a part of one");
+        history.on_sent_again(20..30);
+        assert_eq!(history.on_acked(30, at(103)), None);
+        assert_eq!(history.on_acked(40, at(104)), Some(Span::from_millis(100)));
+        history.on_sent(50, at(200));
+        history.clear();
+        assert_eq!(history.on_acked(50, at(300)), None);
+    }
+}
