@@ -20,6 +20,8 @@ pub struct QueueSpec {
     pub driver: u32,
     /// All packets of a station are one flow.
     pub by_station: bool,
+    /// Of a discipline with classes: the class of each application's packets, in the order of the scenario's.
+    pub class_of_app: Vec<u32>,
 }
 
 /// What a queue may know of a packet.
@@ -31,6 +33,8 @@ pub struct Tag {
     pub forth: bool,
     /// The number of the station that it goes to or comes from.
     pub station: u32,
+    /// The number of the application that it belongs to.
+    pub app: u32,
     /// What it tells of its connection.
     pub progress: Option<Progress>,
 }
@@ -59,6 +63,7 @@ pub struct AirQueues<F> {
 struct Queue<F> {
     driver: usize,
     by_station: bool,
+    class_of_app: Vec<u32>,
     /// One, or with EDCA one for each category.
     lanes: Vec<Lane<F>>,
     wakes: Option<Instant>,
@@ -74,6 +79,7 @@ struct Lane<F> {
 struct Item<F> {
     since: Instant,
     flow: u64,
+    class: u32,
     tag: Tag,
     mpdu: Mpdu<F>,
 }
@@ -85,6 +91,10 @@ impl<F> Packet for Item<F> {
 
     fn flow(&self) -> u64 {
         self.flow
+    }
+
+    fn class(&self) -> u32 {
+        self.class
     }
 
     fn connection(&self) -> u64 {
@@ -116,6 +126,7 @@ impl<F: Send + 'static> AirQueues<F> {
         let queue = Queue {
             driver: spec.driver as usize,
             by_station: spec.by_station,
+            class_of_app: spec.class_of_app.clone(),
             lanes: (0..lanes).map(lane).collect(),
             wakes: None,
         };
@@ -134,8 +145,9 @@ impl<F: Send + 'static> AirQueues<F> {
     pub fn handle_frame(&mut self, now: Instant, medium: &mut Medium<F>, from: NodeId, mpdu: Mpdu<F>, tag: Tag) {
         let queue = self.nodes.get_mut(&from).expect("the node has a queue");
         let flow = if queue.by_station { u64::from(tag.station) } else { 2 * tag.connection + u64::from(tag.forth) };
+        let class = queue.class_of_app.get(tag.app as usize).copied().unwrap_or_default();
         let lane = queue.lane(mpdu.category);
-        queue.lanes[lane].discipline.handle_packet(now, Item { since: now, flow, tag, mpdu });
+        queue.lanes[lane].discipline.handle_packet(now, Item { since: now, flow, class, tag, mpdu });
         self.refill(now, medium, from);
     }
 

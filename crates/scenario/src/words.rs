@@ -79,6 +79,7 @@ pub(crate) enum DisciplineWord {
     Drr,
     FqCodel,
     LasAck,
+    Htb,
 }
 
 /// Whose packets are a flow of a queue.
@@ -146,6 +147,7 @@ words!(DisciplineWord {
     "drr" => Self::Drr,
     "fq-codel" => Self::FqCodel,
     "las-ack" => Self::LasAck,
+    "htb" => Self::Htb,
 });
 words!(FlowOf { "flow" => Self::Flow, "station" => Self::Station });
 words!(Overflow { "most-served" => Self::MostServed, "tail-drop" => Self::TailDrop });

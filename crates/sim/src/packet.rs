@@ -50,7 +50,7 @@ impl Packet {
             }
             _ => (self.app.into(), None),
         };
-        Tag { connection, forth, station, progress }
+        Tag { connection, forth, station, app: self.app, progress }
     }
 }
 

@@ -93,6 +93,18 @@ pub(super) fn check(
 }
 
 impl Apps {
+    /// The numbers of the applications of this name, or of the group of this name.
+    pub fn named(&self, name: &str) -> Vec<u32> {
+        let numbered = |app: &App| {
+            let rest = app.name.strip_prefix(name);
+            self.names.contains(name) && rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+        };
+        match self.list.iter().position(|app| app.name == name) {
+            Some(app) => vec![app as u32],
+            None => (0..).zip(&self.list).filter(|(_, app)| numbered(app)).map(|(number, _)| number).collect(),
+        }
+    }
+
     /// Whether there is an application of this name.
     pub fn has(&self, name: &str) -> bool {
         self.list.iter().any(|app| app.name == name)

@@ -15,6 +15,7 @@ mod radio;
 mod tcp;
 mod timeline;
 mod traffic;
+pub(crate) mod tree;
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +24,7 @@ use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::Phy;
 
 use crate::config::{self, ConfigError, OrDefault, Problems, Written};
-use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
+use crate::raw::{LinkRaw, QueueRaw, ScenarioRaw, WanRaw};
 use crate::{LinkSpec, Radio, Scenario, WanSpec, sweep};
 
 /// The format's version that this program reads.
@@ -99,11 +100,15 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let duration = duration.unwrap_or(MAX_DURATION);
 
     let radio = radio::check(raw, problems);
+    let buffers = radio.as_ref().map_or((Limit::Unlimited, Limit::Unlimited), |r| (r.ap_buffer, r.station_buffer));
     let phy = radio.as_ref().map(|radio| &radio.phy);
     let hosts = hosts::check(raw, phy.map(Phy::standard), problems);
     let hidden = hidden::check(&raw.station, &hosts, problems);
     let events = timeline::events(&raw.event, &hosts, phy.map(Phy::standard), duration, problems);
     let apps = apps::check(raw, folder, &hosts, &events, duration, problems);
+    let mut queue = |raw: &Option<QueueRaw>, limit| queue::check(raw.as_ref()?, limit, &hosts, &apps, problems);
+    let ap_queue = queue(&raw.radio.ap_queue, buffers.0);
+    let station_queue = queue(&raw.radio.station_queue, buffers.1);
     let stations = hosts.list.iter().filter(|host| host.place.is_station()).count();
     let measure = timeline::measure(raw, duration, (apps.list.len(), stations), problems);
     let published = published::published(&raw.published, &hosts, &apps, &measure.phases, problems);
@@ -123,7 +128,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         duration,
         lan: link(&raw.lan, problems),
         wan: wan.map(|wan| WanSpec { down: link(&wan.down, problems), up: link(&wan.up, problems) }),
-        radio: Radio { hidden, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
+        radio: Radio { hidden, ap_queue, station_queue, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
         hosts: hosts.list,
         apps: apps.list,
         manager,

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
-use evenair_sched::{CodelConfig, CodelQueueConfig, Config, DrrConfig, FqCodelConfig, LasAckConfig};
+use evenair_sched::{CodelConfig, CodelQueueConfig, Config, DrrConfig, FqCodelConfig, HtbConfig, LasAckConfig};
 use evenair_units::{Bytes, Limit, Span};
 
+use super::apps::Apps;
+use super::hosts::Hosts;
+use super::tree::{self, ClassKeys, Tree};
 use crate::QueueSpec;
-use crate::config::{OrDefault, Problems, Written};
-use crate::raw::QueueRaw;
+use crate::config::{List, OrDefault, Problems, Written};
+use crate::raw::{QueueClassRaw, QueueRaw};
 use crate::words::{Count, DisciplineWord, FlowOf};
 
 /// More packets below a queue would leave it without effect.
@@ -20,8 +23,14 @@ const MAX_QUANTUM: Bytes = Bytes(1_000_000);
 const TIMES: std::ops::RangeInclusive<Span> = Span::from_micros(10)..=Span::from_secs(86_400);
 
 /// A queue that holds as much as `limit` says.
-pub(super) fn check(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<QueueSpec> {
-    use DisciplineWord::{Codel, Drr, Fifo, FqCodel, LasAck};
+pub(super) fn check(
+    raw: &QueueRaw,
+    limit: Limit,
+    hosts: &Hosts,
+    apps: &Apps,
+    problems: &mut Problems,
+) -> Option<QueueSpec> {
+    use DisciplineWord::{Codel, Drr, Fifo, FqCodel, Htb, LasAck};
     let discipline = raw.discipline.get(problems);
     for (place, disciplines) in keys(raw) {
         if discipline.is_some_and(|discipline| !disciplines.contains(&discipline)) {
@@ -49,6 +58,10 @@ pub(super) fn check(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Op
     let floor = raw.floor.as_ref().and_then(|floor| floor.get(problems)).map(|Count(n)| n);
     let many = |n: &u32| (1..=MAX_CONNECTIONS).contains(n);
     let connections = raw.connections.get_or_if(usual.connections, problems, many, format!("1 to {MAX_CONNECTIONS}"));
+    let hysteresis = raw.hysteresis.get_or(false, problems);
+    let has_tree = discipline.is_some_and(|discipline| WITH_TREE.contains(&discipline));
+    let tree = if has_tree { tree(raw, problems) } else { None };
+    let class_of_app = tree.as_ref().map(|tree| class_of_app(&raw.class, tree, hosts, apps, problems));
     let law = CodelConfig { target: target?, interval: interval? };
     let codel = CodelQueueConfig { codel: law, mtu: Bytes(1500), ecn: false };
     let quantum = quantum?;
@@ -64,9 +77,69 @@ pub(super) fn check(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Op
             expire: expire?,
             connections: connections?,
         }),
+        Htb => {
+            let Tree { classes, default } = tree?;
+            let leaf = Box::new(Config::Fifo(limit));
+            Config::Htb(HtbConfig { classes, default, leaf, hysteresis: hysteresis? })
+        }
     };
-    Some(QueueSpec { config, driver: driver?.0, by_station: by? == FlowOf::Station })
+    let by_station = by? == FlowOf::Station;
+    Some(QueueSpec { config, driver: driver?.0, by_station, class_of_app: class_of_app.unwrap_or_default() })
 }
+
+fn keys_of(class: &QueueClassRaw) -> ClassKeys<'_> {
+    let QueueClassRaw { name, parent, rate, ceil, burst, cburst, quantum, priority, .. } = class;
+    ClassKeys { name, parent, rate, ceil, burst, cburst, quantum, priority }
+}
+
+fn tree(raw: &QueueRaw, problems: &mut Problems) -> Option<Tree> {
+    let classes: Vec<_> = raw.class.iter().map(keys_of).collect();
+    tree::check(&classes, &raw.default, raw.discipline.span(), problems)
+}
+
+/// The leaf of each application: the first one all of whose conditions it meets, of those that have any.
+fn class_of_app(raw: &[QueueClassRaw], tree: &Tree, hosts: &Hosts, apps: &Apps, problems: &mut Problems) -> Vec<u32> {
+    let mut leaves = vec![None; apps.list.len()];
+    for (number, class) in raw.iter().enumerate() {
+        let QueueClassRaw { stations, direction, apps: named, .. } = class;
+        if stations.is_none() && direction.is_none() && named.is_none() {
+            continue;
+        }
+        if !tree.is_leaf(number) {
+            let what = format!("class {} has children, and so no packets of its own", class.name);
+            problems.add(class.name.span(), what, "stations, direction and apps in its leaves");
+            continue;
+        }
+        let stations = stations.as_ref().map(|list| hosts.stations(list, problems));
+        let direction = direction.as_ref().and_then(|direction| direction.get(problems));
+        let named = named.as_ref().map(|list| named_apps(list, apps, problems));
+        for (app, leaf) in apps.list.iter().zip(0..).zip(&mut leaves).filter(|(_, leaf)| leaf.is_none()) {
+            let (app, at): (_, u32) = app;
+            let meets = stations.as_ref().is_none_or(|stations| stations.contains(&app.station))
+                && direction.is_none_or(|direction| direction == app.direction)
+                && named.as_ref().is_none_or(|named| named.contains(&at));
+            *leaf = meets.then_some(number as u32);
+        }
+    }
+    leaves.into_iter().map(|leaf| leaf.unwrap_or(tree.default as u32)).collect()
+}
+
+fn named_apps(list: &List<String>, apps: &Apps, problems: &mut Problems) -> Vec<u32> {
+    let mut named = Vec::new();
+    for item in list.items() {
+        let Some(name) = item.get(problems) else { continue };
+        let found = apps.named(&name);
+        if found.is_empty() {
+            let what = format!("there is no application named {item}");
+            problems.add(item.span(), what, "the name of an application or of a group of them");
+        }
+        named.extend(found);
+    }
+    named
+}
+
+/// Disciplines with a tree of classes.
+const WITH_TREE: &[DisciplineWord] = &[DisciplineWord::Htb];
 
 /// The keys that are written and that not all disciplines have, and which do.
 fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [DisciplineWord])> {
@@ -78,6 +151,7 @@ fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [Discipl
     let timed: &[DisciplineWord] = &[Codel, FqCodel];
     let las: &[DisciplineWord] = &[LasAck];
     let QueueRaw { by, quantum, queues, target, interval, overflow, floor, expire, connections, .. } = raw;
+    let class = raw.class.first().map(|class| class.name.span());
     [
         (place(by), fair),
         (place(quantum), fair),
@@ -88,6 +162,9 @@ fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [Discipl
         (place(floor), las),
         (place(expire), las),
         (place(connections), las),
+        (class, WITH_TREE),
+        (place(&raw.default), WITH_TREE),
+        (place(&raw.hysteresis), WITH_TREE),
     ]
     .into_iter()
     .filter_map(|(place, disciplines)| Some((place?, disciplines)))

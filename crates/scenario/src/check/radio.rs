@@ -46,8 +46,9 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
         short_retry_limit: short?,
         long_retry_limit: long?,
         after_collision: after_collision?,
-        ap_queue: raw.radio.ap_queue.as_ref().and_then(|queue| super::queue::check(queue, ap_buffer, problems)),
-        station_queue: raw.radio.station_queue.as_ref().and_then(|q| super::queue::check(q, station_buffer, problems)),
+        // What a class of a queue may name is not known yet.
+        ap_queue: None,
+        station_queue: None,
         ap_buffer,
         station_buffer,
         edca,

@@ -1,18 +1,19 @@
 //! Queues in front of the medium, as they are written.
 
 use evenair_sched::Overflow;
-use evenair_units::{Bytes, Span};
+use evenair_units::{BitRate, Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::Written;
+use crate::Direction;
+use crate::config::{List, Written};
 use crate::words::{Count, DisciplineWord, FlowOf};
 
 /// A queue between the network layer and the MAC (simulator only). Its size is that of the buffer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueRaw {
-    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel" or "las-ack".
+    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "las-ack" or "htb".
     pub discipline: Written<DisciplineWord>,
     /// Packets that the MAC below holds, beside the queue. Default: 1.
     pub driver: Option<Written<Count>>,
@@ -36,4 +37,40 @@ pub(crate) struct QueueRaw {
     pub expire: Option<Written<Span>>,
     /// "las-ack": connections that are known at once. Default: 1000000.
     pub connections: Option<Written<u32>>,
+    /// "htb": the classes of the tree, parents before their children. Those without children are its leaves, each with a
+    /// drop-tail queue of the buffer's size.
+    #[serde(default)]
+    pub class: Vec<QueueClassRaw>,
+    /// "htb": the leaf of packets that belong to no other. Default: the last leaf.
+    pub default: Option<Written<String>>,
+    /// "htb": a class keeps its mode until it owes a burst. Default: false.
+    pub hysteresis: Option<Written<bool>>,
+}
+
+/// A class of the tree: what it is owed, what it may reach, and as a leaf whose packets it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QueueClassRaw {
+    /// Its name.
+    pub name: Written<String>,
+    /// The class it borrows from, which stands before it. Default: none, it is a root.
+    pub parent: Option<Written<String>>,
+    /// What it is owed, counted in IP packets.
+    pub rate: Written<BitRate>,
+    /// What it may reach with what others leave. Default: its rate.
+    pub ceil: Option<Written<BitRate>>,
+    /// What it may send at once at its rate. Default: "1600 bytes".
+    pub burst: Option<Written<Bytes>>,
+    /// What it may send at once at its ceiling. Default: "1600 bytes".
+    pub cburst: Option<Written<Bytes>>,
+    /// What it sends in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes.
+    pub quantum: Option<Written<Bytes>>,
+    /// 0 goes first, 7 last; of a leaf. Default: 0.
+    pub priority: Option<Written<u32>>,
+    /// A leaf takes packets to and from these stations. Default: all.
+    pub stations: Option<List<String>>,
+    /// A leaf takes packets of applications whose data go this way, "up" or "down". Default: both.
+    pub direction: Option<Written<Direction>>,
+    /// A leaf takes packets of these applications or groups of them. Default: all.
+    pub apps: Option<List<String>>,
 }

@@ -108,7 +108,8 @@ fn flow<'a>(result: &'a RunResult, app: &str) -> &'a FlowResult {
 /// That packets are conserved is checked at the end of each run.
 #[test]
 fn with_every_queue_everything_can_happen() {
-    for discipline in ["fifo", "codel", "drr", "fq-codel", "las-ack"] {
+    let htb = "htb\", class = [{ name = \"all\", rate = \"5 Mb/s\", ceil = \"30 Mb/s\" }], default = \"all";
+    for discipline in ["fifo", "codel", "drr", "fq-codel", "las-ack", htb] {
         for (edca, driver) in [(false, 1), (true, 3)] {
             let queue = format!("{{ discipline = \"{discipline}\", driver = {driver} }}");
             let radio = format!("[radio]\nedca = {edca}\nap_queue = {queue}\nstation_queue = {queue}");

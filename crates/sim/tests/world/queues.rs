@@ -148,3 +148,58 @@ server = "server"
     let (tail, fair) = (rtt(""), rtt("station_queue = { discipline = \"fq-codel\" }"));
     assert!(fair < 0.3 * tail, "{fair} ms beside {tail} ms");
 }
+
+/// A tree of 12 Mb/s with these two leaves, and bursts that make up for turns that come late.
+fn tree(one: &str, other: &str) -> String {
+    let leaf = |words: &str| format!("{{ parent = \"all\", burst = \"12 kB\", cburst = \"12 kB\", {words} }}");
+    let all = "{ name = \"all\", rate = \"12 Mb/s\", burst = \"12 kB\", cburst = \"12 kB\" }";
+    ap_queue(&format!("discipline = \"htb\", class = [{all}, {}, {}]", leaf(one), leaf(other)))
+}
+
+/// What the floods get, each with 2 Mb/s of its own; one belongs to the first leaf by `rule`.
+fn shares(rule: &str, one: &str, other: &str) -> [f64; 2] {
+    let one = format!("name = \"one\", rate = \"2 Mb/s\", {rule}, {one}");
+    let other = format!("name = \"other\", rate = \"2 Mb/s\", {other}");
+    let result = simulate(&tree(&one, &other), FLOODS);
+    ["fast", "slow"].map(|app| scalar(&result, &format!("phase.all.flow.{app}.ip_mbps")).expect("it has a rate"))
+}
+
+#[test]
+fn a_tree_shares_by_rates_and_lends_what_is_left() {
+    let (by_station, by_app) = ("stations = [\"sta1\"]", "apps = [\"fast\"]");
+    let ceil = "ceil = \"12 Mb/s\"";
+    let quantum = |bytes| format!("{ceil}, quantum = \"{bytes} bytes\"");
+    let cases = [
+        (shares(by_station, &quantum(9000), &quantum(3000)), [8.0, 4.0], "by quanta"),
+        (shares(by_app, &quantum(9000), &quantum(3000)), [8.0, 4.0], "by quanta, told by application"),
+        (shares(by_app, "ceil = \"3 Mb/s\"", ceil), [3.0, 9.0], "up to a ceiling"),
+        (shares(by_app, &format!("{ceil}, priority = 1"), ceil), [2.0, 10.0], "to the higher priority"),
+    ];
+    for (got, expected, how) in cases {
+        let near = got.iter().zip(expected).all(|(got, expected)| (got - expected).abs() < 0.02 * expected);
+        assert!(near, "{how}: {got:?} for {expected:?}");
+    }
+}
+
+#[test]
+fn a_tree_tells_uploads_from_downloads() {
+    let rest = r#"[[bulk]]
+name = "down"
+stations = ["sta1"]
+server = "server"
+direction = "down"
+[[bulk]]
+name = "up"
+stations = ["sta2"]
+server = "server"
+direction = "up"
+"#;
+    let up = |ceil: &str| {
+        let one = format!("name = \"acks\", direction = \"up\", rate = \"50 kb/s\", ceil = \"{ceil}\"");
+        let other = "name = \"data\", rate = \"2 Mb/s\", ceil = \"12 Mb/s\"";
+        goodput(&simulate(&tree(&one, other), rest), "up")
+    };
+    // A window's growth is all that ACKs that are lost hold up: each says what those before it said.
+    let (held, free) = (up("50 kb/s"), up("12 Mb/s"));
+    assert!(free > 1.3 * held, "{held} and {free} Mb/s");
+}

@@ -5,6 +5,7 @@ mod apps;
 mod cleanup;
 mod common;
 mod events;
+mod htb;
 mod management;
 mod middlebox;
 mod ping;

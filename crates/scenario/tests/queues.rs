@@ -1,0 +1,90 @@
+//! What is written of queues in front of the medium, and what of it cannot be.
+
+use evenair_scenario::{QueueSpec, Scenario};
+use evenair_sched::{Config, HtbConfig};
+use evenair_units::{BitRate, Bytes, Limit};
+
+/// The access point's queue, in a cell of three stations with an upload and a download each.
+fn queue(words: &str) -> Result<QueueSpec, String> {
+    let text = format!(
+        "version = 1\nname = \"queues\"\nduration = \"1 s\"\n\
+         [[station]]\nname = \"sta\"\ncount = 3\nrate = \"11 Mb/s\"\n\
+         [[server]]\nname = \"server\"\n\
+         [[bulk]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"up\"\n\
+         [[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+         [radio]\nstandard = \"802.11b\"\nap_buffer = \"70 packets\"\n\
+         [radio.ap_queue]\n{words}\n"
+    );
+    let scenario = Scenario::parse(&text, "queues.toml").map_err(|error| error.to_string())?;
+    Ok(scenario.radio.ap_queue.expect("there is a queue"))
+}
+
+const HTB: &str = "discipline = \"htb\"\n";
+
+fn class(name: &str, more: &str) -> String {
+    format!("[[radio.ap_queue.class]]\nname = \"{name}\"\nrate = \"1 Mb/s\"\n{more}\n")
+}
+
+fn tree(words: &str) -> (HtbConfig, Vec<u32>) {
+    let spec = queue(words).unwrap_or_else(|error| panic!("{error}"));
+    let Config::Htb(config) = spec.config else { panic!("{:?} is no tree", spec.config) };
+    (config, spec.class_of_app)
+}
+
+fn error(words: &str) -> String {
+    queue(words).expect_err("it is wrong")
+}
+
+#[test]
+fn a_class_has_the_kernels_defaults_and_what_is_written() {
+    let more = "ceil = \"3 Mb/s\"\nburst = \"2 kB\"\ncburst = \"4 kB\"\nquantum = \"3000 bytes\"\npriority = 7";
+    let (config, _) = tree(&format!(
+        "{HTB}hysteresis = true\n{}{}",
+        class("root", ""),
+        class("leaf", &format!("parent = \"root\"\n{more}"))
+    ));
+    let [root, leaf] = &config.classes[..] else { panic!("{config:?}") };
+    assert_eq!((root.parent, root.ceil, root.quantum), (None, BitRate::from_mbps(1), Bytes(12_500)));
+    assert_eq!((root.burst, root.cburst, root.priority), (Bytes(1600), Bytes(1600), 0));
+    assert_eq!((leaf.parent, leaf.ceil, leaf.quantum), (Some(0), BitRate::from_mbps(3), Bytes(3000)));
+    assert_eq!((leaf.burst, leaf.cburst, leaf.priority), (Bytes(2000), Bytes(4000), 7));
+    assert_eq!((config.default, config.hysteresis), (1, true));
+    assert_eq!(*config.leaf, Config::Fifo(Limit::Packets(70)));
+}
+
+#[test]
+fn an_application_belongs_to_the_first_leaf_whose_conditions_it_meets() {
+    let root = class("root", "");
+    let leaf = |name: &str, more: &str| class(name, &format!("parent = \"root\"\n{more}"));
+    let first = leaf("first", "stations = [\"sta1\"]\ndirection = \"up\"");
+    let words = [HTB, &root, &first, &leaf("second", "apps = [\"down2\", \"up\"]"), &leaf("rest", "")].concat();
+    let (config, class_of_app) = tree(&words);
+    assert_eq!(config.default, 3);
+    // up1 to up3, then down1 to down3.
+    assert_eq!(class_of_app, [1, 2, 2, 3, 2, 3]);
+    let (config, class_of_app) = tree(&words.replacen(HTB, &format!("{HTB}default = \"second\"\n"), 1));
+    assert_eq!((config.default, class_of_app), (2, vec![1, 2, 2, 2, 2, 2]));
+}
+
+#[test]
+fn what_no_tree_can_be_is_told() {
+    let root = class("root", "");
+    let with = |more: &str| error(&format!("{HTB}{root}{more}"));
+    assert!(error(HTB).contains("a tree of 0 classes"), "{}", error(HTB));
+    assert!(with(&class("root", "")).contains("a class named \"root\" is there already"));
+    assert!(with(&class("leaf", "parent = \"rot\"")).contains("is no class above this one"));
+    assert!(with(&class("leaf", "ceil = \"0.5 Mb/s\"")).contains("no less than the class's rate"));
+    assert!(with(&class("leaf", "priority = 8")).contains("0 to 7"));
+    assert!(with(&class("leaf", "quantum = \"0 bytes\"")).contains("1 byte to 1 GB"));
+    assert!(with(&class("leaf", "apps = [\"side\"]")).contains("there is no application named \"side\""));
+    assert!(with(&class("leaf", "stations = [\"stb\"]")).contains("stb"));
+    let inner = class("root", "stations = [\"sta1\"]") + &class("leaf", "parent = \"root\"");
+    assert!(error(&format!("{HTB}{inner}")).contains("has children"));
+    let default = error(&format!("{HTB}default = \"root\"\n{root}{}", class("leaf", "parent = \"root\"")));
+    assert!(default.contains("is no leaf of the tree"), "{default}");
+    let deep: String = (1..9).map(|n| class(&format!("c{n}"), &format!("parent = \"c{}\"", n - 1))).collect();
+    assert!(error(&format!("{HTB}{}{deep}", class("c0", ""))).contains("up to 8 levels"));
+    let fifo = error(&format!("discipline = \"fifo\"\n{root}"));
+    assert!(fifo.contains("a queue that is \"fifo\" does not have this"), "{fifo}");
+    assert!(error(&format!("{HTB}quantum = \"1500 bytes\"\n{root}")).contains("does not have this"));
+}

@@ -1,0 +1,235 @@
+//! Our HTB beside the kernel's: the same tree, the same always backlogged senders, the same pair of interfaces.
+//!
+//! The kernel's senders write to sockets until these are full, below them `sch_htb` decides. Ours come from the
+//! discipline, driven by the machine's clock, and go out through an interface without one. What arrived is counted.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant as Clock};
+
+use evenair_sched::{Config, Discipline, Htb, HtbClass, HtbConfig, Packet};
+use evenair_sys::{netns::Netns, process};
+use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+use socket2::{Domain, Socket, Type};
+
+use crate::common;
+
+/// On the wire, with the header of Ethernet, as `sch_htb` counts.
+const FRAME: u64 = 1014;
+const PAYLOAD: usize = FRAME as usize - 14 - 28;
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+const FIRST_PORT: u16 = 6000;
+const SETTLING: Duration = Duration::from_millis(500);
+const MEASURED: Duration = Duration::from_secs(3);
+/// Shares may differ by this part of the whole.
+const WITHIN: f64 = 0.02;
+/// So much is sent at once by a class that was held up: longer stalls of this machine than that would show in shares.
+const BURST: Bytes = Bytes(40_000);
+
+struct Pkt(usize);
+
+impl Packet for Pkt {
+    fn size(&self) -> Bytes {
+        Bytes(FRAME)
+    }
+
+    fn flow(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn class(&self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// Two branches, one of two leaves that may take all, and one with a ceiling; the last leaf goes before the others.
+fn classes() -> Vec<HtbClass> {
+    let class = |kbps: u64, ceil: u64, quantum| HtbClass {
+        burst: BURST,
+        cburst: BURST,
+        quantum: Bytes(quantum),
+        ..HtbClass::new(BitRate::from_kbps(kbps)).with_ceil(BitRate::from_kbps(ceil))
+    };
+    vec![
+        class(10_000, 10_000, 10_000),
+        class(6_000, 10_000, 6_000).under(0),
+        class(4_000, 5_000, 4_000).under(0),
+        class(2_000, 10_000, 9_000).under(1),
+        class(1_000, 10_000, 3_000).under(1),
+        HtbClass { priority: 0, ..class(1_000, 4_500, 2_000).under(2) },
+    ]
+}
+
+struct Lab {
+    sender: Netns,
+    receiver: Netns,
+}
+
+fn run(ns: &Netns, line: &str) -> Result<(), String> {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words);
+    let output = process::tie(&mut command, Some(ns.as_fd())).output().map_err(|error| format!("{line}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("{line}: {said}")) }
+}
+
+impl Lab {
+    fn new() -> Self {
+        let lab =
+            Self { sender: Netns::new().expect("a turn was had"), receiver: Netns::new().expect("a turn was had") };
+        let theirs =
+            format!("/proc/{}/fd/{}", std::process::id(), std::os::fd::AsRawFd::as_raw_fd(&lab.receiver.as_fd()));
+        let ok = |ns, line: &str| run(ns, line).unwrap_or_else(|error| panic!("{error}"));
+        ok(&lab.sender, &format!("ip link add out0 type veth peer name in0 netns {theirs}"));
+        for (ns, name, address) in [(&lab.sender, "out0", SENDER), (&lab.receiver, "in0", RECEIVER)] {
+            ok(ns, &format!("ip addr add {address}/24 dev {name}"));
+            ok(ns, &format!("ip link set {name} up"));
+        }
+        lab
+    }
+
+    /// Puts the tree on the interface; why not, where the kernel has no such discipline.
+    fn shape(&self) -> Result<(), String> {
+        run(&self.sender, "tc qdisc add dev out0 root handle 1: htb")?;
+        for (number, class) in classes().iter().enumerate() {
+            let parent = class.parent.map_or("1:".to_owned(), |parent| format!("1:{}", parent + 1));
+            let HtbClass { rate, ceil, burst, cburst, quantum, priority, .. } = class;
+            let (rate, ceil) = (rate.as_bps(), ceil.as_bps());
+            let line = format!(
+                "tc class add dev out0 parent {parent} classid 1:{} htb rate {rate}bit ceil {ceil}bit burst {}b \
+                 cburst {}b quantum {} prio {priority}",
+                number + 1,
+                burst.0,
+                cburst.0,
+                quantum.0
+            );
+            run(&self.sender, &line)?;
+        }
+        Ok(())
+    }
+
+    fn unshape(&self) {
+        run(&self.sender, "tc qdisc del dev out0 root").expect("it is there");
+    }
+
+    /// A socket whose packets `sch_htb` takes for this class's (its number stands in the priority: `htb_classify`).
+    fn socket(&self, class: usize, marked: bool) -> UdpSocket {
+        let socket = self.sender.run(|| {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+            if marked {
+                socket.set_priority((1 << 16) + class as u32 + 1)?;
+            }
+            socket.set_nonblocking(true)?;
+            socket.connect(&SocketAddrV4::new(RECEIVER, FIRST_PORT + class as u16).into())?;
+            std::io::Result::Ok(UdpSocket::from(socket))
+        });
+        socket.expect("entered").expect("root may")
+    }
+
+    /// The part of each leaf in what arrives while `send` runs until it is told to stop, and the rate of all, in b/s.
+    fn shares(&self, leaves: &[usize], send: impl FnOnce(&AtomicBool) + Send) -> (Vec<f64>, f64) {
+        let stop = AtomicBool::new(false);
+        let bind = |&leaf: &usize| {
+            let address = SocketAddrV4::new(RECEIVER, FIRST_PORT + leaf as u16);
+            self.receiver.run(|| UdpSocket::bind(address)).expect("entered").expect("bound")
+        };
+        let counters: Vec<_> = leaves.iter().map(bind).collect();
+        thread::scope(|scope| {
+            let counting: Vec<_> = counters.iter().map(|socket| scope.spawn(|| count(socket))).collect();
+            let sending = scope.spawn(|| send(&stop));
+            let counts: Vec<u64> = counting.into_iter().map(|one| one.join().expect("it only counts")).collect();
+            stop.store(true, Ordering::Relaxed);
+            sending.join().expect("it only sends");
+            let all: u64 = counts.iter().sum();
+            let rate = (all * FRAME * 8) as f64 / MEASURED.as_secs_f64();
+            (counts.iter().map(|&count| count as f64 / all as f64).collect(), rate)
+        })
+    }
+
+    fn kernels(&self, leaves: &[usize]) -> (Vec<f64>, f64) {
+        let sockets: Vec<_> = leaves.iter().map(|&leaf| self.socket(leaf, true)).collect();
+        self.shares(leaves, |stop| {
+            while !stop.load(Ordering::Relaxed) {
+                sockets.iter().for_each(|socket| while sends(socket) {});
+                thread::sleep(Duration::from_millis(2));
+            }
+        })
+    }
+
+    fn ours(&self, leaves: &[usize]) -> (Vec<f64>, f64) {
+        let leaf = Box::new(Config::Fifo(Limit::Unlimited));
+        let config = HtbConfig { classes: classes(), default: 3, leaf, hysteresis: false };
+        let sockets: Vec<_> = (0..config.classes.len()).map(|class| self.socket(class, false)).collect();
+        let mut htb: Htb<Pkt> = Htb::new(config, 1);
+        self.shares(leaves, |stop| {
+            let start = Clock::now();
+            let now = || Instant::ZERO + Span::from_nanos(start.elapsed().as_nanos() as u64);
+            while !stop.load(Ordering::Relaxed) {
+                for &leaf in leaves {
+                    while htb.leaf_len(leaf) < 20 {
+                        htb.handle_packet(now(), Pkt(leaf));
+                    }
+                }
+                if let Some(Pkt(class)) = htb.poll_packet(now()) {
+                    while !sends(&sockets[class]) {}
+                    continue;
+                }
+                let deadline = htb.poll_deadline(now()).expect("it holds packets");
+                let wait = Duration::from_nanos(deadline.saturating_since(now()).as_nanos());
+                thread::sleep(wait.min(Duration::from_millis(10)));
+            }
+        })
+    }
+}
+
+/// Whether the socket took a packet.
+fn sends(socket: &UdpSocket) -> bool {
+    match socket.send(&[0; PAYLOAD]) {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+        Err(error) => panic!("a datagram is not sent: {error}"),
+    }
+}
+
+/// Datagrams that come in the time that is measured.
+fn count(socket: &UdpSocket) -> u64 {
+    socket.set_read_timeout(Some(Duration::from_millis(50))).expect("not zero");
+    let (start, mut datagrams) = (Clock::now(), 0);
+    while start.elapsed() < SETTLING + MEASURED {
+        let came = socket.recv(&mut [0; 2048]).is_ok();
+        datagrams += u64::from(came && start.elapsed() >= SETTLING);
+    }
+    datagrams
+}
+
+#[test]
+fn shares_are_those_of_the_kernels_htb() {
+    let Some(_turn) = common::turn() else { return };
+    let lab = Lab::new();
+    if let Err(error) = lab.shape() {
+        eprintln!("skipped: {error} (needs iproute2's tc and the kernel's sch_htb)");
+        return;
+    }
+    lab.unshape();
+    for leaves in [&[3, 4, 5][..], &[3, 4], &[4, 5], &[5]] {
+        for attempt in 1.. {
+            lab.shape().expect("it could be shaped before");
+            let (kernels, rate) = lab.kernels(leaves);
+            lab.unshape();
+            let (ours, our_rate) = lab.ours(leaves);
+            eprintln!("leaves {leaves:?}: kernel {kernels:.4?} of {rate:.0} b/s, ours {ours:.4?} of {our_rate:.0} b/s");
+            let near = kernels.iter().zip(&ours).all(|(kernels, ours)| (kernels - ours).abs() <= WITHIN);
+            if near && (our_rate / rate - 1.0).abs() <= WITHIN {
+                break;
+            }
+            // A machine that stalls for longer than a burst lasts is no judge.
+            assert!(attempt < 3, "{attempt} times in a row");
+        }
+    }
+}
