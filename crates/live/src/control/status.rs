@@ -7,7 +7,7 @@ use evenair_units::BitRate;
 use serde::{Deserialize, Serialize};
 
 /// The state of a box. Counts are of packets since the box started.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// "bypassed", "inserted" or "draining".
     pub mode: String,
@@ -158,7 +158,7 @@ pub struct RecordingStatus {
 }
 
 /// One station.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationStatus {
     /// MAC address.
     pub mac: String,
@@ -185,7 +185,7 @@ pub struct StationStatus {
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
     /// One end, as `address:port`.
     pub low: String,

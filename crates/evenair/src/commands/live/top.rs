@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::control::{Client, Status};
+use evenair_live::control::{Client, FlowStatus, StationStatus, Status};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -39,24 +39,30 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct StationRow {
     mac: String,
+    address: String,
     rate_mbps: f64,
+    /// Percent of the time.
+    airtime: f64,
     down_mbps: f64,
     up_mbps: f64,
     flows: usize,
     held: u64,
     dropped: u64,
+    over_share: bool,
 }
 
 /// The columns by which rows can be in order, and the key of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
+    Air,
     Down,
     Up,
     Held,
     Mac,
 }
 
-const ORDERS: [(char, Order); 4] = [('d', Order::Down), ('u', Order::Up), ('h', Order::Held), ('m', Order::Mac)];
+const ORDERS: [(char, Order); 5] =
+    [('a', Order::Air), ('d', Order::Down), ('u', Order::Up), ('h', Order::Held), ('m', Order::Mac)];
 
 /// Two looks at a box, and what lies between them.
 struct Looks {
@@ -92,31 +98,46 @@ impl Looks {
 }
 
 fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
+    let earlier: BTreeMap<_, _> = before.stations.iter().map(|station| (station.mac.as_str(), station)).collect();
     let mut rows: BTreeMap<&str, StationRow> = now
         .stations
         .iter()
-        .map(|s| (s.mac.as_str(), StationRow { mac: s.mac.clone(), rate_mbps: s.rate_mbps, ..StationRow::default() }))
+        .map(|station| (station.mac.as_str(), row(station, earlier.get(station.mac.as_str()).copied(), seconds)))
         .collect();
-    let key = |flow: &evenair_live::control::FlowStatus| (flow.vlan, flow.low.clone(), flow.high.clone());
-    let earlier: BTreeMap<_, _> = before.flows.iter().map(|flow| (key(flow), flow)).collect();
+    let key = |flow: &FlowStatus| (flow.vlan, flow.low.clone(), flow.high.clone());
+    let dropped_before: BTreeMap<_, _> = before.flows.iter().map(|flow| (key(flow), flow.dropped)).collect();
     for flow in &now.flows {
         let Some(row) = rows.get_mut(flow.station.as_str()) else { continue };
         row.flows += 1;
         row.held += u64::from(flow.backlog_packets);
-        let then = earlier.get(&key(flow));
-        let mbps = |now: u64, then: Option<u64>| {
-            // A connection that is new, or was forgotten in between, has done all of it since.
-            now.saturating_sub(then.filter(|&then| then <= now).unwrap_or(0)) as f64 * 8.0 / 1e6 / seconds
-        };
-        row.down_mbps += mbps(flow.released_bytes, then.map(|flow| flow.released_bytes));
-        row.up_mbps += mbps(flow.from_wlan_bytes, then.map(|flow| flow.from_wlan_bytes));
-        row.dropped += flow.dropped.saturating_sub(then.map_or(0, |flow| flow.dropped));
+        row.dropped += since(flow.dropped, dropped_before.get(&key(flow)).copied());
     }
     rows.into_values().collect()
 }
 
+fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> StationRow {
+    let mbps = |now: u64, before: Option<u64>| since(now, before) as f64 * 8.0 / 1e6 / seconds;
+    let airtime_before = before.map(|station| station.airtime_s).filter(|&before| before <= now.airtime_s);
+    StationRow {
+        mac: now.mac.clone(),
+        address: now.addresses.first().cloned().unwrap_or_default(),
+        rate_mbps: now.rate_mbps,
+        airtime: (now.airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
+        down_mbps: mbps(now.to_station_bytes, before.map(|station| station.to_station_bytes)),
+        up_mbps: mbps(now.from_station_bytes, before.map(|station| station.from_station_bytes)),
+        over_share: now.over_share,
+        ..StationRow::default()
+    }
+}
+
+/// What a counter has counted since. One that is new, or was forgotten in between, has done all of it since.
+fn since(now: u64, before: Option<u64>) -> u64 {
+    now - before.filter(|&before| before <= now).unwrap_or(0)
+}
+
 fn put_in_order(rows: &mut [StationRow], order: Order) {
     rows.sort_by(|a, b| match order {
+        Order::Air => b.airtime.total_cmp(&a.airtime),
         Order::Down => b.down_mbps.total_cmp(&a.down_mbps),
         Order::Up => b.up_mbps.total_cmp(&a.up_mbps),
         Order::Held => b.held.cmp(&a.held),
@@ -140,12 +161,16 @@ fn heading(status: &Status) -> String {
     )
 }
 
-const COLUMNS: [&str; 7] = ["station", "PHY Mb/s", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
+const COLUMNS: [&str; 9] =
+    ["station", "address", "PHY Mb/s", "airtime %", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
 
-fn cells(row: &StationRow) -> [String; 7] {
+fn cells(row: &StationRow) -> [String; 9] {
+    let mark = if row.over_share { " !" } else { "" };
     [
-        row.mac.clone(),
+        format!("{}{mark}", row.mac),
+        row.address.clone(),
         format!("{}", row.rate_mbps),
+        format!("{:.1}", row.airtime),
         format!("{:.2}", row.down_mbps),
         format!("{:.2}", row.up_mbps),
         row.flows.to_string(),
@@ -160,7 +185,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
     for _ in 0..count {
         std::thread::sleep(every);
         let (status, mut rows) = looks.look()?;
-        put_in_order(&mut rows, Order::Down);
+        put_in_order(&mut rows, Order::Air);
         println!("{}", heading(&status));
         println!("{}", line_of(COLUMNS.map(str::to_owned)));
         rows.iter().for_each(|row| println!("{}", line_of(cells(row))));
@@ -169,12 +194,12 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line_of([first, rest @ ..]: [String; 7]) -> String {
-    rest.iter().fold(format!("{first:<18}"), |line, cell| line + &format!(" {cell:>10}"))
+fn line_of([mac, address, rest @ ..]: [String; 9]) -> String {
+    rest.iter().fold(format!("{mac:<20}{address:<18}"), |line, cell| line + &format!(" {cell:>10}"))
 }
 
 fn screen(terminal: &mut ratatui::DefaultTerminal, looks: &mut Looks, every: Duration) -> Result<()> {
-    let mut order = Order::Down;
+    let mut order = Order::Air;
     let (mut status, mut rows) = looks.look()?;
     let mut next = Instant::now() + every;
     loop {
@@ -206,14 +231,14 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
         Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
     let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
     frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
-    let widths = [19, 9, 10, 10, 7, 7, 9].map(Constraint::Length);
+    let widths = [20, 18, 9, 10, 10, 10, 7, 7, 9].map(Constraint::Length);
     let header = Row::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(stations.iter().map(|row| Row::new(cells(row))), widths).header(header), middle);
     let keys = ORDERS.iter().map(|&(key, o)| {
         let style = if o == order { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
         Span::styled(format!(" {key} {o:?} ").to_lowercase(), style)
     });
-    let line: Vec<_> = std::iter::once(Span::raw("q end  order by:")).chain(keys).collect();
+    let line: Vec<_> = std::iter::once(Span::raw("q end  ! over its share  order by:")).chain(keys).collect();
     frame.render_widget(Paragraph::new(Line::from(line)), bottom);
 }
 
@@ -222,42 +247,44 @@ mod tests {
     use super::*;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use serde_json::json;
 
     fn status(down_bytes: u64, dropped: u64) -> Status {
-        let port = json!({"interface": "x", "taken": 0, "ring_full": 0, "super_packets": 0, "sent": 0, "sent_bytes": 0,
-            "send_refused": 0});
-        let mut whole = json!({
-            "mode": "inserted", "carrier": "box", "uptime_s": 3.0, "service_rate_mbps": 4.0, "capacity_mbps": 5.0,
-            "wlan": port, "wire": port, "pool": {"used": 0, "peak": 0, "size": 1}, "hold": {"lapses": 0},
-            "pacing": {"deadlines": 0, "p50_us": 0, "p99_us": 0, "max_us": 0}, "recording": null,
-            "stations": [
-                {"mac": "02:00:00:00:00:02", "rate_mbps": 2.0, "capacity_mbps": 1.5, "weight": 1, "learned": true},
-                {"mac": "02:00:00:00:00:01", "rate_mbps": 11.0, "capacity_mbps": 4.8, "weight": 1, "learned": true}],
-            "flows": [{"low": "10.0.0.1:1", "high": "10.0.0.2:2", "vlan": null, "station": "02:00:00:00:00:01",
-                "direction": "down", "d": 2.0, "released_bytes": down_bytes, "from_wlan_bytes": 1000,
-                "backlog_packets": 7, "dropped": dropped}],
-        });
-        whole["packets"] = serde_json::to_value(evenair_live::control::PacketStatus::default()).expect("plain");
-        serde_json::from_value(whole).expect("a status")
+        let station = |mac: &str, to_station_bytes, airtime_s| StationStatus {
+            mac: mac.into(),
+            to_station_bytes,
+            airtime_s,
+            ..StationStatus::default()
+        };
+        let flow =
+            FlowStatus { station: "02:00:00:00:00:01".into(), backlog_packets: 7, dropped, ..FlowStatus::default() };
+        Status {
+            mode: "inserted".into(),
+            stations: vec![
+                station("02:00:00:00:00:02", 0, 0.0),
+                station("02:00:00:00:00:01", down_bytes, down_bytes as f64 * 1e-6),
+            ],
+            flows: vec![flow],
+            ..Status::default()
+        }
     }
 
     #[test]
     fn rates_lie_between_two_looks() {
         let mut rows = rows(&status(1_000_000, 3), &status(1_500_000, 5), 2.0);
-        put_in_order(&mut rows, Order::Down);
+        put_in_order(&mut rows, Order::Air);
         let first = &rows[0];
         assert_eq!((first.mac.as_str(), first.down_mbps, first.up_mbps), ("02:00:00:00:00:01", 2.0, 0.0));
         assert_eq!((first.flows, first.held, first.dropped), (1, 7, 2));
+        assert!((first.airtime - 25.0).abs() < 1e-9, "{}", first.airtime);
         assert_eq!(rows[1].flows, 0, "a station without connections is shown, too");
         put_in_order(&mut rows, Order::Mac);
         assert_eq!(rows[1].mac, "02:00:00:00:00:02");
     }
 
     #[test]
-    fn a_connection_that_began_anew_counts_whole() {
+    fn a_station_that_began_anew_counts_whole() {
         let rows = rows(&status(1_000_000, 9), &status(500_000, 0), 1.0);
-        assert_eq!((rows[0].down_mbps, rows[0].dropped), (4.0, 0));
+        assert_eq!((rows[0].down_mbps, rows[0].airtime, rows[0].dropped), (4.0, 50.0, 0));
     }
 
     #[test]
