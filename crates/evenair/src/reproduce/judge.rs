@@ -142,7 +142,7 @@ impl<'a> Judge<'a> {
         Self { experiment, published, judged: Vec::new(), means_only: false }
     }
 
-    /// Judges means and leaves intervals out: of two runs, a 95 % interval is thirteen times as wide as they are apart,
+    /// Judges means and leaves intervals out: of a few runs a 95 % interval is several times as wide as of many,
     /// and says nothing.
     pub fn by_means(self) -> Self {
         Self { means_only: true, ..self }
