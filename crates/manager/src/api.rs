@@ -210,8 +210,8 @@ pub struct StationReport {
     pub over_share: bool,
 }
 
-/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations that a router on the wired side joins is there twice, once for each of
-/// them.
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations that a
+/// router on the wired side joins is there twice, once for each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// Its addresses and ports.
