@@ -134,6 +134,9 @@ pub enum Controller {
     },
     /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
     Fixed(BitRate),
+    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue stands in the access
+    /// point. For mechanisms that need no queue, and to compare with.
+    None,
 }
 
 /// A station known beforehand.
@@ -352,6 +355,7 @@ impl Level {
 impl Controller {
     fn check(&self) -> Result<(), ConfigError> {
         match *self {
+            Self::None => Ok(()),
             Self::Queue { target } if target == Span::ZERO => Err(ConfigError::ZeroSpan),
             Self::Queue { target } => not_long(target),
             Self::Fixed(rate) if rate == BitRate::ZERO => Err(ConfigError::ZeroRate),

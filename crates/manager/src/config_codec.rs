@@ -197,6 +197,7 @@ fn put_controller(controller: Controller, out: &mut Vec<u8>) {
             out.put_u8(1);
             out.put_u64(rate.as_bps());
         }
+        Controller::None => out.put_u8(3),
         Controller::Queue { target } => {
             out.put_u8(2);
             out.put_u64(target.as_nanos());
@@ -214,6 +215,7 @@ fn read_controller(reader: &mut Reader<'_>) -> Result<Controller, CodecError> {
         },
         1 => Controller::Fixed(BitRate::from_bps(reader.u64()?)),
         2 => Controller::Queue { target: read_span(reader)? },
+        3 => Controller::None,
         tag => return Err(CodecError::Tag(tag)),
     })
 }

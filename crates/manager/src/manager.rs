@@ -174,6 +174,7 @@ impl<P> Manager<P> {
         match self.config.controller {
             Controller::Queue { target } => self.standing.ready_at(target, self.next_airtime()),
             Controller::Published { .. } | Controller::Fixed(_) => self.server.free_at(),
+            Controller::None => Instant::ZERO,
         }
     }
 

@@ -56,7 +56,7 @@ impl ServiceRate {
         this.next_tick = now + this.interval();
         this.rate = match controller {
             Controller::Fixed(rate) => rate,
-            Controller::Queue { .. } => capacity,
+            Controller::Queue { .. } | Controller::None => capacity,
             Controller::Published { start_permille, .. } => {
                 capacity.mul_div(u64::from(start_permille), 1_000).max(this.floor())
             }
@@ -107,6 +107,7 @@ impl ServiceRate {
         let before = core::mem::replace(&mut self.capacity, capacity);
         match (self.controller, self.charge) {
             (Controller::Fixed(_), _) => {}
+            (Controller::None, _) => self.rate = capacity,
             // It is the medium's own speed, and was measured as a part of C*.
             (Controller::Queue { .. }, _) => self.rate = self.rate.mul_div(capacity.as_bps(), before.as_bps()),
             (Controller::Published { .. }, Charge::Airtime) => {
@@ -149,7 +150,7 @@ impl ServiceRate {
     fn interval(&self) -> Span {
         match self.controller {
             Controller::Published { interval, .. } => interval,
-            Controller::Queue { .. } | Controller::Fixed(_) => DEFAULT_INTERVAL,
+            Controller::Queue { .. } | Controller::Fixed(_) | Controller::None => DEFAULT_INTERVAL,
         }
     }
 

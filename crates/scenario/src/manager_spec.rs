@@ -35,7 +35,7 @@ pub struct PhySpec {
 #[serde(default, deny_unknown_fields)]
 pub struct ManagerSpec {
     /// What sets the pace of releases: the access point's queue, kept short by the answers of the stations; the published
-    /// additive rule for a service rate; or a constant one. Default: "queue".
+    /// additive rule for a service rate; a constant one; or "none", which holds nothing for the WLAN. Default: "queue".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Written<ControllerKind>>,
     /// Queue controller: medium time that may stand in the access point. Default: "3 ms".
@@ -164,6 +164,8 @@ pub enum ControllerKind {
     Published,
     /// A constant.
     Fixed,
+    /// None: nothing is held for the WLAN.
+    None,
 }
 
 /// The word for a level of the policy.
@@ -197,13 +199,19 @@ pub enum Fairness {
     Bits,
 }
 
-words!(ControllerKind { "queue" => Self::Queue, "published" => Self::Published, "fixed" => Self::Fixed });
+words!(ControllerKind {
+    "queue" => Self::Queue,
+    "published" => Self::Published,
+    "fixed" => Self::Fixed,
+    "none" => Self::None,
+});
 impl fmt::Display for ControllerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Queue => "queue",
             Self::Published => "published",
             Self::Fixed => "fixed",
+            Self::None => "none",
         })
     }
 }
@@ -386,7 +394,7 @@ impl ManagerSpec {
     }
 
     fn controller(&self, problems: &mut Problems) -> Option<Controller> {
-        use ControllerKind::{Fixed, Published, Queue};
+        use ControllerKind::{Fixed, None as Open, Published, Queue};
         let kind = self.controller.get_or(Queue, problems)?;
         let keys = [
             (self.ap_target.place(), Queue),
@@ -413,6 +421,7 @@ impl ManagerSpec {
                 Some(Controller::Queue { target })
             }
             Published => self.published(problems),
+            Open => Some(Controller::None),
             Fixed => {
                 let Some(rate) = &self.service_rate else {
                     let what = "the fixed controller needs a service rate";

@@ -11,7 +11,7 @@ use crate::flow::{Flow, FlowId};
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
 use crate::traffic::is_control;
-use crate::{Direction, DropReason, Event, Mode, Output};
+use crate::{Controller, Direction, DropReason, Event, Mode, Output};
 
 /// A packet that came from the WLAN.
 pub(super) struct Arrived<P> {
@@ -135,6 +135,7 @@ impl<P> Manager<P> {
     /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the WLAN, or
     /// where there is none by its station.
     pub(super) fn datagram_toward_wire(&mut self, now: Instant, arrived: Arrived<P>) {
+        let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let flow = self.flows.get_mut(arrived.flow);
         flow.from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
@@ -142,7 +143,7 @@ impl<P> Manager<P> {
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         let own = Load::alone(Packets::one(arrived.ip_len));
         self.rate.note_crossed(&self.medium, &own, station.rate);
-        if let Some(packets) = unpaid.filter(|_| self.mode != Mode::Bypassed) {
+        if let Some(packets) = unpaid.filter(|_| managed) {
             let load = Load::alone(packets);
             station.note_uncontrolled(self.medium.airtime(&load, station.rate));
             self.server.bypass(self.rate.wait(&self.medium, &load, station.rate));
@@ -160,7 +161,13 @@ impl<P> Manager<P> {
         let flow = self.flows.get_mut(id);
         // What stood is gone by now: its sender need not hear of it.
         flow.told_by_next &= flow.held > 0 && flow.direction == Direction::Up;
-        self.mode == Mode::Inserted && (flow.told_by_next || flow.is_ahead(self.config.queue_limit))
+        let is_ahead = flow.told_by_next || flow.is_ahead(self.config.queue_limit);
+        is_ahead && self.mode == Mode::Inserted && self.holds_for_wlan()
+    }
+
+    /// Packets toward the WLAN are to wait here for their turns, and who takes more than was paid for owes it.
+    fn holds_for_wlan(&self) -> bool {
+        self.config.controller != Controller::None
     }
 
     fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {
@@ -197,7 +204,7 @@ impl<P> Manager<P> {
 
     /// Lets a packet pass that is not held, and charges what it takes of the medium.
     pub(super) fn pass(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
-        let managed = self.mode != Mode::Bypassed;
+        let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let ip_len = meta.ip_len();
         let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
         let known = if mac.is_multicast() { None } else { self.station(now, mac) };

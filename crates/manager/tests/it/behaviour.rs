@@ -191,6 +191,25 @@ fn a_flood_that_nothing_answers_is_told_of_and_paid_for_by_its_station() {
 }
 
 #[test]
+fn without_a_controller_all_passes_in_its_order_and_nobody_is_told_to_slow_down() {
+    let mut manager = inserted(|config| {
+        (config.controller, config.queue_limit) = (Controller::None, Limit::Packets(1));
+    });
+    for n in 0..200 {
+        // A download whose segments come faster than any medium takes them, an upload far ahead of its answers, a flood.
+        manager.handle_packet(START, 3 * n, &data(1, 1 + n as u32 * SEGMENT as u32));
+        let upload = packet(Port::Wlan, 0, 2, TcpFlags::ACK, (1 + n as u32 * SEGMENT as u32, 1), SEGMENT);
+        manager.handle_packet(START, 3 * n + 1, &upload);
+        manager.handle_packet(START, 3 * n + 2, &datagram(Port::Wlan, 1, 1400));
+    }
+    let outputs = drain(&mut manager);
+    assert_eq!(released(&outputs), (0..600).collect::<Vec<_>>());
+    assert_eq!((dropped(&outputs), manager.counters().held), (vec![], 0));
+    let told = outputs.iter().any(|output| matches!(output, Output::Event(Event::StationOverShare { .. })));
+    assert!(!told && manager.report(START).stations.iter().all(|station| !station.over_share));
+}
+
+#[test]
 fn the_number_of_flows_of_datagrams_is_bounded_too() {
     let mut manager = inserted(|_| {});
     for n in 0..140_000_u32 {
