@@ -11,6 +11,7 @@
 //! And for who keeps queues by other rules:
 //! - [`Hsfq`], start-time fair queueing, flat or hierarchical.
 //! - [`Codel`], when a standing queue's sender is to be told.
+//! - [`TokenBucket`], which drops what comes faster than a rate, and [`RateMeter`], how fast something comes.
 //!
 //! A discipline has no clock and no server: whoever drives it says what time it is and when the server is free.
 
@@ -30,7 +31,9 @@ mod hsfq;
 mod htb;
 mod las_ack;
 mod line;
+mod rate_meter;
 mod tags;
+mod token_bucket;
 
 pub use codel::{Codel, CodelConfig, Verdict};
 pub use codel_queue::{CodelQueue, CodelQueueConfig};
@@ -42,4 +45,6 @@ pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use hsfq::Hsfq;
 pub use htb::{Htb, HtbClass, HtbConfig, Mode};
 pub use las_ack::{LasAck, LasAckConfig, Overflow};
+pub use rate_meter::RateMeter;
 pub use tags::NodeId;
+pub use token_bucket::{BucketConfig, TokenBucket};

@@ -7,3 +7,4 @@ mod htb;
 mod las_ack;
 mod laws;
 mod packets;
+mod token_bucket;
