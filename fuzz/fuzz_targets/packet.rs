@@ -1,7 +1,7 @@
-//! A frame from the wire or the air, and the packed form of what is known of a packet.
+//! A frame from the wire or the air, the packed form of what is known of a packet, and changes of it.
 #![no_main]
 
-use evenair_packet::{Port, codec, parse};
+use evenair_packet::{Edits, Port, codec, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -10,6 +10,12 @@ fuzz_target!(|bytes: &[u8]| {
         let mut packed = Vec::new();
         codec::encode(&meta, &mut packed);
         assert_eq!(codec::decode(&packed).expect("just packed"), (meta, packed.len()));
+    }
+    let mut edited = bytes.to_vec();
+    Edits { window: Some(1), ..Edits::NONE }.apply(&mut edited);
+    if edited != bytes {
+        let window = |frame: &[u8]| parse(Port::Wlan, frame).tcp().map(|tcp| tcp.window);
+        assert!(window(bytes).is_some() && window(&edited) == Some(1));
     }
     if let Ok((meta, used)) = codec::decode(bytes) {
         assert!(used <= bytes.len());

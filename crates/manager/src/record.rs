@@ -262,6 +262,7 @@ impl DecisionLog {
                 self.bytes.put_u8((*port == Port::Wlan).into());
                 self.bytes.put_option(edits.dscp, Write::put_u8);
                 self.bytes.put_u8(edits.congestion.into());
+                self.bytes.put_option(edits.window, Write::put_u16);
             }
             Output::Drop { packet, reason } => {
                 self.bytes.put_u8(TAG_DROP);

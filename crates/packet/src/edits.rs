@@ -3,7 +3,7 @@
 //! Checksums are corrected incrementally (RFC 1624), never recomputed: a packet that came in damaged must leave
 //! damaged, or its receiver could not tell. Frames whose layout is not understood are left alone.
 
-use crate::parse::{Version, ip_offset};
+use crate::parse::{Version, ip_offset, tcp_offset};
 
 /// Changes to a packet. `None` and `false` leave a field as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -12,18 +12,33 @@ pub struct Edits {
     pub dscp: Option<u8>,
     /// "Congestion experienced" (RFC 3168, 5) in a packet whose transport is capable of it; in others nothing changes.
     pub congestion: bool,
+    /// New window field of TCP (RFC 9293, 3.1), as on the wire: not scaled. What is not TCP, fragments, and TCP behind an
+    /// authentication header, which covers the field, are left as they are.
+    pub window: Option<u16>,
 }
+
+/// Offsets in a TCP header (RFC 9293, 3.1).
+const WINDOW: usize = 14;
+const TCP_CHECKSUM: usize = 16;
 
 /// Both ECN bits: congestion experienced. Zero is a transport that does not understand them.
 const ECN: u8 = 0b11;
 
 impl Edits {
     /// No change.
-    pub const NONE: Self = Self { dscp: None, congestion: false };
+    pub const NONE: Self = Self { dscp: None, congestion: false, window: None };
 
     /// Applies the changes to an Ethernet frame. A frame that carries no IP header is left as it is.
     pub fn apply(&self, frame: &mut [u8]) {
         if *self == Self::NONE {
+            return;
+        }
+        if let Some(window) = self.window
+            && let Some(at) = tcp_offset(frame)
+        {
+            set_window(&mut frame[at..], window);
+        }
+        if self.dscp.is_none() && !self.congestion {
             return;
         }
         match ip_offset(frame) {
@@ -62,6 +77,17 @@ fn set_class_v4(header: &mut [u8], class: u8) {
 fn set_class_v6(header: &mut [u8], class: u8) {
     header[0] = header[0] & 0xf0 | class >> 4;
     header[1] = class << 4 | header[1] & 0x0f;
+}
+
+/// The checksum covers the field; that of the pseudo header does not change.
+fn set_window(header: &mut [u8], window: u16) {
+    let old = u16::from_be_bytes([header[WINDOW], header[WINDOW + 1]]);
+    let checksum = u16::from_be_bytes([header[TCP_CHECKSUM], header[TCP_CHECKSUM + 1]]);
+    if old != window {
+        header[WINDOW..WINDOW + 2].copy_from_slice(&window.to_be_bytes());
+        let checksum = adjust_checksum(checksum, old, window);
+        header[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
+    }
 }
 
 /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
@@ -151,7 +177,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_survived(mut frame: Vec<u8>, dscp: u8) {
-            Edits { dscp: Some(dscp), congestion: true }.apply(&mut frame);
+            Edits { dscp: Some(dscp), congestion: true, window: None }.apply(&mut frame);
             let ip = parse(Port::Wire, &frame).ip;
             prop_assert!(ip.is_none_or(|ip| crate::dscp(&frame) == Some(ip.dscp)));
         }

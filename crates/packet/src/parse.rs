@@ -21,6 +21,14 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_ICMPV6: u8 = 58;
+/// Extension headers of IPv6 that may stand before TCP (RFC 8200, RFC 6275, RFC 7401, RFC 5533).
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+const MOBILITY: u8 = 135;
+const HOST_IDENTITY: u8 = 139;
+const SHIM6: u8 = 140;
 
 /// IP version.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,6 +85,33 @@ pub(crate) fn ip_offset(frame: &[u8]) -> Option<(Version, usize)> {
         (ETHERTYPE_IPV6, 6) if body.len() >= 40 => Some((Version::V6, link.at)),
         _ => None,
     }
+}
+
+/// Where an intact TCP header (20 bytes at least) begins that [`parse`] reads, and that may be changed: not behind an
+/// authentication header (RFC 4302), whose receiver would refuse the packet.
+pub(crate) fn tcp_offset(frame: &[u8]) -> Option<usize> {
+    parse(Port::Wlan, frame).tcp()?;
+    let (version, at) = ip_offset(frame)?;
+    let ip = &frame[at..];
+    let (mut protocol, mut next) = match version {
+        Version::V4 => (ip[9], usize::from(ip[0] & 0x0f) * 4),
+        Version::V6 => (ip[6], 40),
+    };
+    while version == Version::V6 && protocol != PROTOCOL_TCP {
+        // RFC 8200, 4: each names the next; but for the fragment header, whose length is fixed, each tells its length in
+        // units of 8 octets behind the first 8.
+        let len = match protocol {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {
+                usize::from(*ip.get(next + 1)?) * 8 + 8
+            }
+            FRAGMENT => 8,
+            _ => return None,
+        };
+        protocol = *ip.get(next)?;
+        next += len;
+    }
+    let fits = protocol == PROTOCOL_TCP && ip.len() >= next + 20;
+    fits.then_some(at + next)
 }
 
 fn parse_link(frame: &[u8]) -> Link {

@@ -4,6 +4,7 @@
 //! Places are used again, so that a run needs as much memory as there are packets under way at once. A packet is looked
 //! at at every hop, the TCP segment in it at its ends only, and so segments are kept by themselves.
 
+use evenair_packet::Edits;
 use evenair_scenario::{Direction, Tag};
 use evenair_sched::Progress;
 use evenair_units::{Bytes, Instant};
@@ -140,6 +141,13 @@ impl Pool {
     /// The segment of a TCP packet; also of the packet that was taken last.
     pub(crate) fn segment(&self, id: PacketId) -> &Segment {
         &self.segments[id.0 as usize]
+    }
+
+    /// Makes the changes that a box asks for, as far as the records have what is to be changed: the window of TCP.
+    pub(crate) fn edit(&mut self, id: PacketId, edits: &Edits) {
+        if let (Some(window), Body::Tcp { .. }) = (edits.window, self.get(id).body) {
+            self.segments[id.0 as usize].window = window;
+        }
     }
 
     pub(crate) fn get(&self, id: PacketId) -> &Packet {

@@ -300,7 +300,8 @@ impl World<'_> {
     fn drain_box(&mut self) {
         while let Some(output) = self.middlebox.as_mut().and_then(Middlebox::poll_output) {
             match output {
-                Output::Release { packet, port, .. } => {
+                Output::Release { packet, port, edits } => {
+                    self.pool.edit(packet, &edits);
                     let way = self.pool.get(packet).way;
                     assert_eq!(port == Port::Wlan, way == Direction::Down, "the box turned a packet round");
                     self.leave_box(packet);
