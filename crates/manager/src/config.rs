@@ -9,6 +9,8 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
+use crate::Direction;
+
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -38,6 +40,8 @@ pub struct Config {
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
+    /// A queue discipline that decides whose turn it is for the WLAN, in place of the policy's tree; `None`: the tree.
+    pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
     pub wan: Option<Box<WanConfig>>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
@@ -62,6 +66,32 @@ pub struct WanConfig {
     /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to keep
     /// the link busy while a sender recovers is a good part of one; others do not wait for it.
     pub aqm: CodelConfig,
+}
+
+/// A queue discipline for what waits for the WLAN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Which, with its parameters. Sizes are lengths at IP level.
+    pub discipline: evenair_sched::Config,
+    /// All packets toward a station are one flow; else those of a connection are.
+    pub by_station: bool,
+    /// Of a discipline with a tree of classes: whose packets are whose. The first rule that is met says.
+    pub leaves: Vec<LeafRule>,
+    /// The leaf of all others.
+    pub default_leaf: u32,
+    /// Where flows are hashed.
+    pub seed: u64,
+}
+
+/// The packets of a leaf: all conditions hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeafRule {
+    /// Its number in the discipline's tree.
+    pub leaf: u32,
+    /// Toward stations of one of these classes; empty: of any.
+    pub classes: Vec<ClassId>,
+    /// Of connections whose data travel this way; `None`: either.
+    pub direction: Option<Direction>,
 }
 
 /// The tree of queues, from the root down. A level divides what its parent gets among its children by their weights;
@@ -183,6 +213,8 @@ pub enum ConfigError {
     Tolerance(u32),
     /// The start must be between 1 and 1000 thousandths.
     Start(u32),
+    /// The discipline in the tree's place cannot be: what is wrong with it.
+    Discipline(&'static str),
     /// A limit of a queue, or of all, that admits no packet of full size.
     QueueLimit,
     /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
@@ -238,6 +270,7 @@ impl Config {
             aqm: Some(Self::AQM),
             sparse_first: true,
             held_limit: None,
+            queue: None,
             wan: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
@@ -262,6 +295,9 @@ impl Config {
             if aqm.target == Span::ZERO || aqm.target > aqm.interval {
                 return Err(ConfigError::Target(aqm.target));
             }
+        }
+        if let Some(queue) = &self.queue {
+            queue.discipline.check().map_err(ConfigError::Discipline)?;
         }
         if let Some(wan) = &self.wan {
             wan.check()?;
@@ -398,6 +434,7 @@ impl fmt::Display for ConfigError {
             Self::LongSpan(span) => write!(f, "an interval, target, slack or drain limit is {span}: the most is a day"),
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
+            Self::Discipline(what) => write!(f, "a queue discipline {what}"),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
             Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
         }

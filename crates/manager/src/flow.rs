@@ -15,6 +15,7 @@ use crate::Direction;
 use crate::answers::Answers;
 use crate::cost::{Load, Packets};
 use crate::datagrams::Uplink;
+use crate::discipline::Tags;
 use crate::station::StationId;
 use crate::tcp::Tcp;
 
@@ -40,6 +41,8 @@ pub(crate) struct FlowId(u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) key: Key,
+    /// A number that no other flow ever has.
+    pub(crate) serial: u64,
     pub(crate) station: StationId,
     /// The direction by which it is queued.
     pub(crate) direction: Direction,
@@ -50,8 +53,10 @@ pub(crate) struct Flow {
     pub(crate) answers: Answers,
     /// Of all else.
     pub(crate) uplink: Uplink,
-    /// Its queue.
+    /// Its queue in the policy's tree.
     pub(crate) leaf: Option<NodeId>,
+    /// What a discipline in the tree's place knows it by, the same as long as it holds packets of it.
+    pub(crate) tags: Option<Tags>,
     /// Packets held for the WLAN.
     pub(crate) held: u32,
     /// Its other end is beyond the Internet link; what of it waits for that link, by direction.
@@ -79,6 +84,8 @@ pub(crate) struct Flows {
     by_key: BTreeMap<Key, FlowId>,
     slots: Vec<Slot>,
     vacant: Vec<FlowId>,
+    /// Flows ever added.
+    added: u64,
     /// Ends of the list in the order of use.
     oldest: Option<FlowId>,
     newest: Option<FlowId>,
@@ -99,6 +106,7 @@ impl Flow {
         let guess = tcp.map_or(Direction::Down, |tcp| first_guess(ingress, tcp));
         Self {
             key,
+            serial: 0,
             station,
             direction: guess,
             leaning: guess,
@@ -106,6 +114,7 @@ impl Flow {
             answers: Answers::default(),
             uplink: Uplink::default(),
             leaf: None,
+            tags: None,
             held: 0,
             beyond: false,
             links: [OnLink::default(); 2],
@@ -212,8 +221,10 @@ impl Flows {
     }
 
     /// Adds a connection that is not there yet.
-    pub(crate) fn insert(&mut self, flow: Flow, now: Instant) -> FlowId {
+    pub(crate) fn insert(&mut self, mut flow: Flow, now: Instant) -> FlowId {
         let key = flow.key;
+        self.added += 1;
+        flow.serial = self.added;
         let slot = Slot { flow: Some(flow), last_seen: now, older: None, newer: None };
         let id = match self.vacant.pop() {
             Some(id) => {

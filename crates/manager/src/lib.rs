@@ -38,6 +38,7 @@ mod config_codec;
 mod cost;
 mod datagrams;
 mod delays;
+mod discipline;
 mod flow;
 mod manager;
 mod queues;
@@ -55,7 +56,9 @@ pub use api::{
     Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode, Observation, Output,
     QueueReport, Reason, Report, StationReport,
 };
-pub use config::{Charge, ClassId, Config, ConfigError, Controller, Level, Policy, StationConfig, WanConfig};
+pub use config::{
+    Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
+};
 pub use delays::DelayReport;
 pub use evenair_sched::CodelConfig;
 pub use manager::Manager;

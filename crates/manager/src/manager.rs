@@ -3,6 +3,7 @@
 mod links;
 mod path;
 mod upkeep;
+mod waiting;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,6 +13,7 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::cost::Medium;
+use crate::discipline::Disciplined;
 use crate::flow::{Flow, FlowId, Flows};
 use crate::manager::path::Arrived;
 use crate::queues::{Held, Queues};
@@ -23,7 +25,7 @@ use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Manager<P> {
     config: Config,
     mode: Mode,
@@ -33,6 +35,8 @@ pub struct Manager<P> {
     stations: Stations,
     flows: Flows,
     queues: Queues<P>,
+    /// Where a discipline decides in the tree's place, which is then empty.
+    discipline: Option<Disciplined<P>>,
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
     waits: Waits,
@@ -43,7 +47,7 @@ pub struct Manager<P> {
     outputs: VecDeque<Output<P>>,
 }
 
-impl<P> Manager<P> {
+impl<P: Send + 'static> Manager<P> {
     /// A manager in [`Mode::Bypassed`].
     ///
     /// # Panics
@@ -59,6 +63,7 @@ impl<P> Manager<P> {
             stations,
             flows: Flows::default(),
             queues: Queues::new(&config),
+            discipline: config.queue.as_deref().map(Disciplined::new),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             waits: Waits::default(),
             server: Server::new(config.pacing_slack, now),
@@ -157,7 +162,7 @@ impl<P> Manager<P> {
     /// When, and why, [`Self::handle_timeout`] is to be called.
     pub fn poll_deadline(&self) -> Option<(Instant, Reason)> {
         let mut deadline = (self.rate.next_tick(), Reason::Tick);
-        if !self.queues.is_empty() {
+        if self.held_for_wlan() > 0 {
             deadline = deadline.min((self.free_at(), Reason::Release));
         }
         if let Some(at) = self.wan.as_ref().and_then(Wan::deadline) {
@@ -171,6 +176,12 @@ impl<P> Manager<P> {
 
     /// When the next packet may be released.
     fn free_at(&self) -> Instant {
+        let shaped = self.discipline.as_ref().map_or(Instant::ZERO, Disciplined::ready_at);
+        shaped.max(self.paced_at())
+    }
+
+    /// When the controller lets the next packet go.
+    fn paced_at(&self) -> Instant {
         match self.config.controller {
             Controller::Queue { target } => self.standing.ready_at(target, self.next_airtime()),
             Controller::Published { .. } | Controller::Fixed(_) => self.server.free_at(),
@@ -180,6 +191,9 @@ impl<P> Manager<P> {
 
     /// The medium time of the packet whose turn it is, alone.
     fn next_airtime(&self) -> Span {
+        if let Some(discipline) = &self.discipline {
+            return discipline.expected_airtime();
+        }
         self.queues.peek().map_or(Span::ZERO, |head| self.medium.packet_airtime(head.ip_len, self.rate_of(head.flow)))
     }
 
@@ -220,7 +234,7 @@ impl<P> Manager<P> {
 
     /// The totals alone.
     pub fn counters(&self) -> Counters {
-        Counters { held: (self.queues.len() + self.held_for_links()) as u64, ..self.counters }
+        Counters { held: (self.held_for_wlan() + self.held_for_links()) as u64, ..self.counters }
     }
 
     fn report_flow(&self, flow: &Flow) -> FlowReport {

@@ -38,6 +38,12 @@ const LEAST_USED: Span = Span::from_millis(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StationId(u32);
 
+impl StationId {
+    pub(crate) const fn number(self) -> u64 {
+        self.0 as u64
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) mac: MacAddr,

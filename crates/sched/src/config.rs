@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use evenair_units::Limit;
+use evenair_units::{Bytes, Limit};
 
 use crate::{
     CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, Htb, HtbConfig, LasAck,
@@ -27,6 +27,22 @@ pub enum Config {
 }
 
 impl Config {
+    /// Whether such a discipline can be, and would ever serve.
+    ///
+    /// # Errors
+    /// What is wrong with it, to follow "a queue discipline ".
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self {
+            Self::Fifo(limit) | Self::Codel(_, limit) => admits(*limit),
+            Self::Drr(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
+            Self::FqCodel(config) if config.flows == 0 || config.flows > MAX_QUEUES => Err("has no queue, or too many"),
+            Self::FqCodel(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
+            Self::LasAck(config) if config.floor == Some(0) => Err("serves each zeroth packet first"),
+            Self::LasAck(config) => admits(config.limit),
+            Self::Htb(config) => config.check(),
+        }
+    }
+
     /// Such a discipline, empty. `seed` takes the place of the configured one where it hashes.
     pub fn build<P: Packet + Send + 'static>(&self, seed: u64) -> Box<dyn Discipline<P> + Send> {
         match self {
@@ -38,4 +54,16 @@ impl Config {
             Self::Htb(config) => Box::new(Htb::new(config.clone(), seed)),
         }
     }
+}
+
+/// More queues would be memory for nothing.
+const MAX_QUEUES: u32 = 1 << 20;
+
+fn admits(limit: Limit) -> Result<(), &'static str> {
+    const FULL_SIZE: Bytes = Bytes(1500);
+    if limit.admits(0, Bytes::ZERO, FULL_SIZE) { Ok(()) } else { Err("has no room for a packet of 1500 bytes") }
+}
+
+fn positive(quantum: Bytes) -> Result<(), &'static str> {
+    if quantum > Bytes::ZERO { Ok(()) } else { Err("has a quantum of nothing") }
 }

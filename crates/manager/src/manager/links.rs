@@ -8,13 +8,14 @@ use evenair_units::{Bytes, Instant};
 
 use super::Manager;
 use crate::api::{Hop, HopReport};
+use crate::discipline::Disciplined;
 use crate::flow::FlowId;
 use crate::queues::{Held, Room};
 use crate::wan::{DOWN, UP, Wan, hop};
 use crate::{Config, DropReason, Mode, QueueReport};
 
 /// In and out.
-impl<P> Manager<P> {
+impl<P: Send + 'static> Manager<P> {
     /// A packet came from the wire: over the link, or not.
     pub(super) fn enter_from_wire(&mut self, now: Instant, held: Held<P>) {
         if self.waits_for_link(&held) {
@@ -39,7 +40,7 @@ impl<P> Manager<P> {
 
     fn hold_for_link(&mut self, now: Instant, direction: usize, held: Held<P>) {
         let Some(leaf) = self.leaf_on_link(direction, held.flow) else { return };
-        let elsewhere = self.queues.len() + self.held_for_links();
+        let elsewhere = self.held_for_wlan() + self.held_for_links();
         let Some(wan) = &mut self.wan else { return };
         let link = &mut wan.links[direction];
         let elsewhere = elsewhere - link.queues.len();
@@ -130,13 +131,13 @@ impl<P> Manager<P> {
 }
 
 /// Upkeep and reports.
-impl<P> Manager<P> {
+impl<P: Send + 'static> Manager<P> {
     pub(super) fn held_for_links(&self) -> usize {
         self.wan.as_ref().map_or(0, Wan::held)
     }
 
     pub(super) fn holds_nothing(&self) -> bool {
-        self.queues.is_empty() && self.held_for_links() == 0
+        self.held_for_wlan() == 0 && self.held_for_links() == 0
     }
 
     /// A flow has another station: what it holds before the link goes along.
@@ -188,9 +189,7 @@ impl<P> Manager<P> {
                 self.flows.get_mut(held.flow).links[DOWN].held += 1;
                 self.push_on_link(now, DOWN, [held]);
             } else {
-                let leaf = self.leaf(held.flow);
-                self.flows.get_mut(held.flow).held += 1;
-                self.queues.push(leaf, held, now);
+                self.hold_again(now, held);
             }
         }
         for held in up {
@@ -205,7 +204,7 @@ impl<P> Manager<P> {
     }
 
     pub(super) fn report_hops(&self) -> Vec<HopReport> {
-        let wlan = self.waits.report(Hop::Wlan, self.queues.len());
+        let wlan = self.waits.report(Hop::Wlan, self.held_for_wlan());
         let links = self.wan.iter().flat_map(|wan| wan.links.iter().enumerate());
         let links = links.map(|(direction, link)| link.waits.report(hop(direction), link.queues.len()));
         core::iter::once(wlan).chain(links).collect()
@@ -213,6 +212,7 @@ impl<P> Manager<P> {
 
     pub(super) fn report_queues(&self) -> Vec<QueueReport> {
         let mut queues = self.queues.report(Hop::Wlan, &self.stations, &self.flows);
+        queues.extend(self.discipline.as_ref().and_then(Disciplined::report));
         for (direction, link) in self.wan.iter().flat_map(|wan| wan.links.iter().enumerate()) {
             queues.extend(link.queues.report(hop(direction), &self.stations, &self.flows));
         }

@@ -23,7 +23,7 @@ pub(super) struct Arrived<P> {
 }
 
 /// Packets in.
-impl<P> Manager<P> {
+impl<P: Send + 'static> Manager<P> {
     /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all that is
     /// not held.
     pub(super) fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, Option<&'m TcpMeta>)> {
@@ -184,6 +184,9 @@ impl<P> Manager<P> {
             self.account_release(now, &held);
             return self.send(held.packet, Port::Wlan, held.marked);
         }
+        if self.discipline.is_some() {
+            return self.hold_in_discipline(now, held);
+        }
         let (leaf, elsewhere) = (self.leaf(held.flow), self.held_for_links());
         loop {
             match self.queues.make_room(leaf, &held, elsewhere) {
@@ -244,14 +247,13 @@ impl<P> Manager<P> {
 }
 
 /// Packets out.
-impl<P> Manager<P> {
+impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
         self.serve_links(now);
         self.standing.reckon(now);
-        while self.mode != Mode::Bypassed && !self.queues.is_empty() && self.free_at() <= now {
-            let congested = self.tell_senders(now);
-            let Some((held, load)) = self.pop(now) else { break };
+        while self.mode != Mode::Bypassed && self.held_for_wlan() > 0 && self.free_at() <= now {
+            let Some((held, load, congested)) = self.take_next(now) else { break };
             let rate = self.rate_of(held.flow);
             self.server.release(now, self.rate.wait(&self.medium, &load, rate));
             self.pay_debt(held.flow, &load, rate);
@@ -261,7 +263,8 @@ impl<P> Manager<P> {
             self.counters.queued += 1;
             self.send(held.packet, Port::Wlan, congested || held.marked);
         }
-        if self.queues.is_empty() {
+        let shaped = self.discipline.as_ref().is_some_and(|discipline| discipline.ready_at() > now);
+        if shaped || self.held_for_wlan() == 0 {
             self.standing.starve();
         }
         if self.mode == Mode::Draining && self.holds_nothing() {
@@ -271,6 +274,11 @@ impl<P> Manager<P> {
 
     /// Patience with draining has ended: everything goes out in the order of service.
     pub(super) fn release_all(&mut self, now: Instant) {
+        for held in self.drain_discipline(now) {
+            self.account_release(now, &held);
+            self.counters.queued += 1;
+            self.send(held.packet, Port::Wlan, held.marked);
+        }
         while let Some((held, load)) = self.pop(now) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &load, rate);
@@ -300,7 +308,7 @@ impl<P> Manager<P> {
     /// goes against the larger volume), and to lose that says nothing,
     /// since the next one says the same: the news goes with the DATA of the upload, to its receiver, whose echo of it
     /// comes back through the queue. An ACK at the head of a download is served.
-    fn tell_senders(&mut self, now: Instant) -> bool {
+    pub(super) fn tell_senders(&mut self, now: Instant) -> bool {
         loop {
             let flows = &self.flows;
             let judged = self.queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));

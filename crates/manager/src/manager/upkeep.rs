@@ -4,14 +4,15 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
+use crate::discipline::Disciplined;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
-impl<P> Manager<P> {
+impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
-        let account = self.server.take_account(now, !self.queues.is_empty());
+        let account = self.server.take_account(now, self.held_for_wlan() > 0);
         let before = (self.rate.rate(), self.rate.capacity());
         if self.mode == Mode::Bypassed {
             self.rate.measure(now, account.elapsed);
@@ -24,6 +25,7 @@ impl<P> Manager<P> {
         self.tell_rate(before);
         self.judge_stations(account.elapsed);
         self.queues.age();
+        self.discipline.iter_mut().for_each(Disciplined::age);
         self.age_links();
         let (queues, wan, stations) = (&mut self.queues, &mut self.wan, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, wan.as_mut(), stations));
@@ -65,7 +67,7 @@ impl<P> Manager<P> {
 
     /// C* of the active queues. Where there are none, the last one stands: nothing is known of who comes next.
     fn set_capacity(&mut self, now: Instant) {
-        if let Some(capacity) = self.queues.capacity(&self.stations, now) {
+        if let Some(capacity) = self.active_capacity(now) {
             self.rate.set_capacity(capacity);
         }
     }
@@ -84,10 +86,11 @@ impl<P> Manager<P> {
         self.stations.reconfigure(&config, &self.medium, now);
         self.server.set_slack(config.pacing_slack);
         self.rebuild_queues(&config, now);
+        self.rebuild_discipline(&config, now);
         self.rebuild_links(&config, now);
-        let capacity = self.queues.capacity(&self.stations, now);
+        let capacity = self.active_capacity(now);
         let capacity = capacity.unwrap_or_else(|| configured_capacity(&config, &self.medium, &self.stations));
-        self.server.take_account(now, !self.queues.is_empty());
+        self.server.take_account(now, self.held_for_wlan() > 0);
         self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
         self.config = config;
         self.tell_rate(before);

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DropReason, Level, Manager, Mode, Observation,
-    Output, Policy, WanConfig,
+    Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, Direction, DropReason, LeafRule, Level,
+    Manager, Mode, Observation, Output, Policy, QueueConfig, WanConfig,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
+use evenair_sched::{
+    CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
+};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Rng, Span, Streams};
 use proptest::prelude::*;
 
@@ -61,12 +64,44 @@ impl Session {
             aqm,
             held_limit: [None, Some(50)][self.rng.below(2) as usize],
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
+            queue: (self.rng.below(2) == 0).then(|| self.discipline().into()),
             wan: (self.rng.below(2) == 0).then(|| self.link().into()),
             ..config(&rates)
         };
         config.stations[1].class = Some(ClassId(1));
         config.stations[2].class = Some(ClassId(7));
         config
+    }
+
+    /// A discipline in the place of the policy's tree, with little room.
+    fn discipline(&mut self) -> QueueConfig {
+        let limit = [Limit::Packets(7), Limit::Bytes(Bytes(100_000)), Limit::Unlimited][self.rng.below(3) as usize];
+        let strict = CodelConfig { target: Span::from_micros(100), interval: Span::from_millis(1) };
+        let codel = CodelQueueConfig { codel: strict, mtu: Bytes(1500), ecn: self.rng.below(2) == 0 };
+        let class = HtbClass::new(BitRate::from_kbps(500)).with_ceil(BitRate::from_kbps(900));
+        let classes = vec![class.clone(), class.clone().under(0), class.under(0)];
+        let discipline = match self.rng.below(7) {
+            0 => Discipline::Fifo(limit),
+            1 => Discipline::Codel(codel, limit),
+            2 => Discipline::Drr(DrrConfig { quantum: Bytes(1500), limit }),
+            3 => Discipline::FqCodel(FqCodelConfig { codel, flows: 4, limit, ..FqCodelConfig::default() }),
+            n @ (4 | 5) => Discipline::LasAck(LasAckConfig {
+                limit,
+                floor: Some(3).filter(|_| n == 4),
+                connections: 3,
+                expire: Span::from_millis(50),
+                ..LasAckConfig::default()
+            }),
+            _ => {
+                let leaf = Box::new(Discipline::Fifo(limit));
+                Discipline::Htb(HtbConfig { classes, default: 2, leaf, hysteresis: false })
+            }
+        };
+        let leaves = vec![
+            LeafRule { leaf: 1, classes: vec![ClassId(1)], direction: None },
+            LeafRule { leaf: 2, classes: vec![], direction: Some(Direction::Up) },
+        ];
+        QueueConfig { discipline, by_station: self.rng.below(2) == 0, leaves, default_leaf: 1, seed: 5 }
     }
 
     /// An Internet link, beyond which is all of the wired side, a half, or nothing of it.
@@ -222,7 +257,7 @@ impl Ledger {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn nothing_is_lost_doubled_or_overtaken(seed: u64) {

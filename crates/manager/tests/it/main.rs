@@ -4,5 +4,6 @@ mod air;
 mod behaviour;
 mod closed_loop;
 mod conservation;
+mod disciplines;
 mod replay;
 mod world;

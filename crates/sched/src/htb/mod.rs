@@ -95,6 +95,40 @@ pub struct HtbConfig {
     pub hysteresis: bool,
 }
 
+impl HtbConfig {
+    /// Whether there can be such a tree.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let is_parent = |number| self.classes.iter().any(|class| class.parent == Some(number));
+        let mut levels: Vec<usize> = Vec::new();
+        for (number, class) in self.classes.iter().enumerate() {
+            if class.parent.is_some_and(|parent| parent >= number) {
+                return Err("has a class before its parent");
+            }
+            if usize::from(class.priority) >= PRIORITIES {
+                return Err("has a priority above 7");
+            }
+            if class.rate == BitRate::ZERO || class.quantum == Bytes::ZERO {
+                return Err("has a class that would never send");
+            }
+            if class.ceil < class.rate {
+                return Err("has a class with a ceiling below its rate");
+            }
+            let above = class.parent.map_or(LEVELS, |parent| levels[parent]);
+            if above <= 1 && is_parent(number) {
+                return Err("has a tree deeper than eight levels");
+            }
+            levels.push(if is_parent(number) { above - 1 } else { 0 });
+        }
+        if matches!(*self.leaf, Config::Htb(_)) {
+            return Err("shapes in a leaf of another that shapes");
+        }
+        if levels.get(self.default) != Some(&0) {
+            return Err("has a default class that is no leaf");
+        }
+        self.leaf.check()
+    }
+}
+
 /// The queue of a leaf.
 type Queue<P> = Box<dyn Discipline<P> + Send>;
 
@@ -123,22 +157,15 @@ impl<P: Packet + Send + 'static> Htb<P> {
     /// An empty tree. `seed` is for leaves that hash.
     ///
     /// # Panics
-    /// If a parent does not come before its child, the tree is deeper than eight levels, a priority is above 7, a rate or
-    /// a quantum is zero, a ceiling is below its rate, or the default class is no leaf.
+    /// If the configuration does not pass [`Config::check`].
     pub fn new(config: HtbConfig, seed: u64) -> Self {
+        config.check().expect("a tree that can be");
         let mut classes: Vec<Class> = Vec::new();
         let is_parent = |number| config.classes.iter().any(|class| class.parent == Some(number));
         for (number, class) in config.classes.iter().enumerate() {
-            assert!(class.parent.is_none_or(|parent| parent < number), "parents come before their children");
-            assert!(usize::from(class.priority) < PRIORITIES, "priorities are 0 to 7");
-            assert!(class.rate > BitRate::ZERO && class.quantum > Bytes::ZERO, "a class would never send");
-            assert!(class.ceil >= class.rate, "a class may always reach its rate");
             let above = class.parent.map_or(LEVELS, |parent| classes[parent].level);
-            assert!(above > 1 || !is_parent(number), "a tree has up to eight levels");
             classes.push(Class::new(class, if is_parent(number) { above - 1 } else { 0 }));
         }
-        assert!(!matches!(*config.leaf, Config::Htb(_)), "the queue in a leaf does not shape");
-        assert!(classes.get(config.default).is_some_and(|class| class.level == 0), "the default class is a leaf");
         let leaf = || config.leaf.build(seed);
         Self {
             leaves: classes.iter().map(|class| (class.level == 0).then(leaf)).collect(),

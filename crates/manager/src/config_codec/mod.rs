@@ -2,6 +2,8 @@
 //!
 //! Little endian, no self-description; the recording's header carries the version.
 
+mod queue;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -35,6 +37,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     });
     out.put_u8(config.sparse_first.into());
     out.put_option(config.held_limit, Write::put_u32);
+    out.put_option(config.queue.as_deref(), queue::put);
     out.put_option(config.wan.as_deref(), put_wan);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
@@ -62,6 +65,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         aqm: reader.option(|r| Ok(CodelConfig { target: read_span(r)?, interval: read_span(r)? }))?,
         sparse_first: reader.bool()?,
         held_limit: reader.option(Reader::u32)?,
+        queue: reader.option(queue::read)?.map(Box::new),
         wan: reader.option(read_wan)?.map(Box::new),
         pacing_slack: read_span(reader)?,
         drain_limit: read_span(reader)?,
@@ -296,7 +300,9 @@ mod tests {
 
     #[test]
     fn configurations_round_trip() {
-        for config in [example(), Config::new(Phy::default_for(Standard::Dot11a)), Config::new(adwiser_80211b())] {
+        let queued = |queue| Config { queue: Some(Box::new(queue)), ..example() };
+        let plain = [example(), Config::new(Phy::default_for(Standard::Dot11a)), Config::new(adwiser_80211b())];
+        for config in plain.into_iter().chain(queue::tests::examples().into_iter().map(queued)) {
             let mut bytes = Vec::new();
             encode_config(&config, &mut bytes);
             assert_eq!(decode_config(&mut Reader::new(&bytes)), Ok(config));

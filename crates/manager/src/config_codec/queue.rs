@@ -1,0 +1,186 @@
+//! Queue disciplines to bytes and back.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use evenair_packet::codec::{CodecError, Reader, Write};
+use evenair_sched::{
+    CodelConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
+    Overflow,
+};
+use evenair_units::{BitRate, Bytes};
+
+use super::{put_limit, read_limit, read_list, read_span};
+use crate::{ClassId, Direction, LeafRule, QueueConfig};
+
+pub(super) fn put(out: &mut Vec<u8>, queue: &QueueConfig) {
+    put_discipline(out, &queue.discipline);
+    out.put_u8(queue.by_station.into());
+    out.put_u32(queue.leaves.len() as u32);
+    for rule in &queue.leaves {
+        out.put_u32(rule.leaf);
+        out.put_u32(rule.classes.len() as u32);
+        rule.classes.iter().for_each(|class| out.put_u8(class.0));
+        out.put_option(rule.direction, |out, direction| out.put_u8((direction == Direction::Up).into()));
+    }
+    out.put_u32(queue.default_leaf);
+    out.put_u64(queue.seed);
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<QueueConfig, CodecError> {
+    let rule = |r: &mut Reader<'_>| {
+        Ok(LeafRule {
+            leaf: r.u32()?,
+            classes: read_list(r, |r| r.u8().map(ClassId))?,
+            direction: r.option(|r| Ok(if r.bool()? { Direction::Up } else { Direction::Down }))?,
+        })
+    };
+    Ok(QueueConfig {
+        discipline: read_discipline(reader, INNERMOST)?,
+        by_station: reader.bool()?,
+        leaves: read_list(reader, rule)?,
+        default_leaf: reader.u32()?,
+        seed: reader.u64()?,
+    })
+}
+
+/// A discipline in the leaves of another has none in its own.
+const INNERMOST: u8 = 1;
+
+fn put_discipline(out: &mut Vec<u8>, discipline: &Discipline) {
+    match discipline {
+        Discipline::Fifo(limit) => {
+            out.put_u8(0);
+            put_limit(*limit, out);
+        }
+        Discipline::Codel(codel, limit) => {
+            out.put_u8(1);
+            put_codel(out, codel);
+            put_limit(*limit, out);
+        }
+        Discipline::Drr(DrrConfig { quantum, limit }) => {
+            out.put_u8(2);
+            out.put_u64(quantum.0);
+            put_limit(*limit, out);
+        }
+        Discipline::FqCodel(FqCodelConfig { codel, flows, quantum, limit, seed }) => {
+            out.put_u8(3);
+            put_codel(out, codel);
+            out.put_u32(*flows);
+            out.put_u64(quantum.0);
+            put_limit(*limit, out);
+            out.put_u64(*seed);
+        }
+        Discipline::LasAck(LasAckConfig { limit, overflow, floor, expire, connections }) => {
+            out.put_u8(4);
+            put_limit(*limit, out);
+            out.put_u8((*overflow == Overflow::TailDrop).into());
+            out.put_option(*floor, Write::put_u32);
+            out.put_u64(expire.as_nanos());
+            out.put_u32(*connections);
+        }
+        Discipline::Htb(HtbConfig { classes, default, leaf, hysteresis }) => {
+            out.put_u8(5);
+            out.put_u32(classes.len() as u32);
+            classes.iter().for_each(|class| put_class(out, class));
+            out.put_u32(*default as u32);
+            put_discipline(out, leaf);
+            out.put_u8((*hysteresis).into());
+        }
+    }
+}
+
+fn read_discipline(reader: &mut Reader<'_>, depth: u8) -> Result<Discipline, CodecError> {
+    Ok(match reader.u8()? {
+        0 => Discipline::Fifo(read_limit(reader)?),
+        1 => Discipline::Codel(read_codel(reader)?, read_limit(reader)?),
+        2 => Discipline::Drr(DrrConfig { quantum: Bytes(reader.u64()?), limit: read_limit(reader)? }),
+        3 => Discipline::FqCodel(FqCodelConfig {
+            codel: read_codel(reader)?,
+            flows: reader.u32()?,
+            quantum: Bytes(reader.u64()?),
+            limit: read_limit(reader)?,
+            seed: reader.u64()?,
+        }),
+        4 => Discipline::LasAck(LasAckConfig {
+            limit: read_limit(reader)?,
+            overflow: if reader.bool()? { Overflow::TailDrop } else { Overflow::MostServed },
+            floor: reader.option(Reader::u32)?,
+            expire: read_span(reader)?,
+            connections: reader.u32()?,
+        }),
+        5 if depth > 0 => Discipline::Htb(HtbConfig {
+            classes: read_list(reader, read_class)?,
+            default: reader.u32()? as usize,
+            leaf: Box::new(read_discipline(reader, depth - 1)?),
+            hysteresis: reader.bool()?,
+        }),
+        tag => return Err(CodecError::Tag(tag)),
+    })
+}
+
+fn put_codel(out: &mut Vec<u8>, queue: &CodelQueueConfig) {
+    out.put_u64(queue.codel.target.as_nanos());
+    out.put_u64(queue.codel.interval.as_nanos());
+    out.put_u64(queue.mtu.0);
+    out.put_u8(queue.ecn.into());
+}
+
+fn read_codel(reader: &mut Reader<'_>) -> Result<CodelQueueConfig, CodecError> {
+    let codel = CodelConfig { target: read_span(reader)?, interval: read_span(reader)? };
+    Ok(CodelQueueConfig { codel, mtu: Bytes(reader.u64()?), ecn: reader.bool()? })
+}
+
+fn put_class(out: &mut Vec<u8>, class: &HtbClass) {
+    out.put_option(class.parent, |out, parent| out.put_u32(parent as u32));
+    [class.rate, class.ceil].iter().for_each(|rate| out.put_u64(rate.as_bps()));
+    [class.burst, class.cburst, class.quantum].iter().for_each(|bytes| out.put_u64(bytes.0));
+    out.put_u8(class.priority);
+}
+
+fn read_class(reader: &mut Reader<'_>) -> Result<HtbClass, CodecError> {
+    Ok(HtbClass {
+        parent: reader.option(|r| r.u32().map(|parent| parent as usize))?,
+        rate: BitRate::from_bps(reader.u64()?),
+        ceil: BitRate::from_bps(reader.u64()?),
+        burst: Bytes(reader.u64()?),
+        cburst: Bytes(reader.u64()?),
+        quantum: Bytes(reader.u64()?),
+        priority: reader.u8()?,
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use evenair_units::{Limit, Span};
+
+    /// One of each discipline.
+    pub(in crate::config_codec) fn examples() -> Vec<QueueConfig> {
+        let limit = Limit::Packets(300);
+        let codel = CodelQueueConfig { codel: CodelConfig::RFC, mtu: Bytes(1500), ecn: true };
+        let rate = BitRate::from_mbps(1);
+        let classes = [HtbClass::new(rate), HtbClass::new(rate).under(0), HtbClass::new(rate).under(0)].into();
+        let fq = FqCodelConfig { codel, limit, ..FqCodelConfig::default() };
+        let las = LasAckConfig { limit, floor: Some(8), expire: Span::from_secs(9), ..LasAckConfig::default() };
+        let htb = HtbConfig { classes, default: 2, leaf: Box::new(Discipline::Fifo(limit)), hysteresis: true };
+        let disciplines = [
+            Discipline::Fifo(limit),
+            Discipline::Codel(codel, limit),
+            Discipline::Drr(DrrConfig { quantum: Bytes(1514), limit }),
+            Discipline::FqCodel(fq),
+            Discipline::LasAck(LasAckConfig { overflow: Overflow::TailDrop, ..las }),
+            Discipline::LasAck(las),
+            Discipline::Htb(htb),
+        ];
+        let rule = LeafRule { leaf: 1, classes: [ClassId(0), ClassId(4)].into(), direction: Some(Direction::Up) };
+        let queue = |discipline| QueueConfig {
+            discipline,
+            by_station: true,
+            leaves: [rule.clone()].into(),
+            default_leaf: 2,
+            seed: 77,
+        };
+        disciplines.map(queue).into()
+    }
+}

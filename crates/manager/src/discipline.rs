@@ -1,0 +1,190 @@
+//! What waits for the WLAN, in the order of a queue discipline instead of the policy's tree.
+//!
+//! For comparison, and for the published mechanisms that are disciplines (LAS-ACK, HTB): the box draws the queue into
+//! itself all the same, as much is released as the controller says, and only whose turn it is, is the discipline's to
+//! decide. It sees what goes toward the WLAN, by its length: an ACK counts as 40 bytes here, not as what it releases.
+//!
+//! What it does not do: weights by the Internet link, senders of uploads told to slow down, and small things first are
+//! the tree's.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use evenair_sched::{Discipline, Dropped, Packet, Progress};
+use evenair_units::{BitRate, Bytes, Instant, Span};
+
+use crate::queues::{Held, Service};
+use crate::{ClassId, Direction, Hop, QueueConfig, QueueReport};
+
+/// The discipline with what it holds.
+pub(crate) struct Disciplined<P> {
+    config: QueueConfig,
+    queue: Box<dyn Discipline<Waiting<P>> + Send>,
+    /// The discipline had nothing to give, though it holds something: not before this.
+    shaped_until: Instant,
+    /// The last packet's medium time: what is expected of the next one.
+    last_airtime: Span,
+    /// What was served lately, in bits and in time at C_i.
+    served_bits: u64,
+    served_time: Span,
+}
+
+/// A packet, as the discipline sees it.
+struct Waiting<P> {
+    held: Held<P>,
+    tags: Tags,
+}
+
+/// What a discipline tells packets apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tags {
+    /// Its connection, by a number that no other ever has.
+    pub(crate) connection: u64,
+    /// Its queue: the connection, or the station.
+    pub(crate) flow: u64,
+    /// Its leaf in a tree of classes.
+    pub(crate) leaf: u32,
+}
+
+impl<P> Packet for Waiting<P> {
+    fn size(&self) -> Bytes {
+        self.held.ip_len
+    }
+
+    fn flow(&self) -> u64 {
+        self.tags.flow
+    }
+
+    fn class(&self) -> u32 {
+        self.tags.leaf
+    }
+
+    fn connection(&self) -> u64 {
+        self.tags.connection
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let tcp = self.held.tcp.as_ref()?;
+        let ack = tcp.flags.contains(evenair_packet::TcpFlags::ACK).then_some(tcp.ack);
+        Some(Progress { forth: true, opens: tcp.begins(), has_data: tcp.payload > Bytes::ZERO, ack })
+    }
+
+    fn mark(&mut self) -> bool {
+        self.held.marked |= self.held.takes_marks;
+        self.held.takes_marks
+    }
+}
+
+impl QueueConfig {
+    /// The leaf of a flow's packets.
+    pub(crate) fn leaf_of(&self, class: Option<ClassId>, direction: Direction) -> u32 {
+        let meets = |rule: &&crate::LeafRule| {
+            (rule.classes.is_empty() || class.is_some_and(|class| rule.classes.contains(&class)))
+                && rule.direction.is_none_or(|asked| asked == direction)
+        };
+        self.leaves.iter().find(meets).map_or(self.default_leaf, |rule| rule.leaf)
+    }
+}
+
+impl<P: Send + 'static> Disciplined<P> {
+    pub(crate) fn new(config: &QueueConfig) -> Self {
+        Self {
+            config: config.clone(),
+            queue: config.discipline.build(config.seed),
+            shaped_until: Instant::ZERO,
+            last_airtime: Span::ZERO,
+            served_bits: 0,
+            served_time: Span::ZERO,
+        }
+    }
+
+    pub(crate) const fn config(&self) -> &QueueConfig {
+        &self.config
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn push(&mut self, now: Instant, held: Held<P>, tags: Tags) {
+        self.queue.handle_packet(now, Waiting { held, tags });
+        self.shaped_until = Instant::ZERO;
+    }
+
+    /// When it may give a packet, as far as it alone is asked.
+    pub(crate) const fn ready_at(&self) -> Instant {
+        self.shaped_until
+    }
+
+    /// What the next packet's medium time is taken to be.
+    pub(crate) const fn expected_airtime(&self) -> Span {
+        self.last_airtime
+    }
+
+    /// Takes the packet whose turn it is.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
+        let next = self.queue.poll_packet(now);
+        if next.is_none() {
+            self.shaped_until = self.queue.poll_deadline(now).unwrap_or(Instant::MAX);
+        }
+        next.map(|waiting| waiting.held)
+    }
+
+    /// What the discipline has dropped.
+    pub(crate) fn poll_drop(&mut self) -> Option<Dropped<Held<P>>> {
+        self.queue.poll_drop().map(|Dropped { packet, cause }| Dropped { packet: packet.held, cause })
+    }
+
+    pub(crate) fn note_service(&mut self, service: Service, airtime: Span) {
+        self.served_bits += service.bits;
+        self.served_time += service.capacity.time_for_bits(service.bits);
+        self.last_airtime = airtime;
+    }
+
+    /// Some time has passed: what was served until now counts for half as much.
+    pub(crate) const fn age(&mut self) {
+        self.served_bits /= 2;
+        self.served_time = Span::from_nanos(self.served_time.as_nanos() / 2);
+    }
+
+    /// What it holds, as one queue.
+    pub(crate) fn report(&self) -> Option<QueueReport> {
+        let packets = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        let bytes = self.queue.bytes();
+        let (direction, class, station, flow) = (None, None, None, None);
+        let report = QueueReport { hop: Hop::Wlan, direction, class, station, flow, packets, bytes };
+        (packets > 0).then_some(report)
+    }
+
+    /// C of the mixture that was served lately; `None` if nothing was.
+    pub(crate) fn capacity(&self) -> Option<BitRate> {
+        Some(BitRate::from_bits_over(self.served_bits, self.served_time)).filter(|rate| *rate > BitRate::ZERO)
+    }
+
+    /// Takes all out, in the order of service; what is dropped on the way comes as the second.
+    pub(crate) fn drain(&mut self, now: Instant) -> (Vec<Held<P>>, Vec<Dropped<Held<P>>>) {
+        let (mut taken, mut at) = (Vec::with_capacity(self.len()), now);
+        loop {
+            if let Some(held) = self.pop(at) {
+                taken.push(held);
+            } else if self.len() == 0 || self.shaped_until <= at || self.shaped_until == Instant::MAX {
+                break;
+            } else {
+                // A shaper's own time: nobody waits for it.
+                at = self.shaped_until;
+            }
+        }
+        taken.extend(self.queue.take_all().into_iter().map(|waiting| waiting.held));
+        let dropped = core::iter::from_fn(|| self.poll_drop()).collect();
+        // Its time has gone ahead of the caller's.
+        *self = Self::new(&self.config);
+        (taken, dropped)
+    }
+}
+
+impl<P> fmt::Debug for Disciplined<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disciplined").field("config", &self.config).field("held", &self.queue.len()).finish()
+    }
+}

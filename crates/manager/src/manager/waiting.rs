@@ -1,0 +1,147 @@
+//! What waits for the WLAN: in the policy's tree, or in a discipline in its place.
+
+use alloc::vec::Vec;
+
+use evenair_sched::{Cause, Dropped};
+use evenair_units::{BitRate, Instant};
+
+use super::Manager;
+use crate::cost::Load;
+use crate::discipline::{Disciplined, Tags};
+use crate::flow::FlowId;
+use crate::queues::{Held, Service};
+use crate::{Config, DropReason};
+
+impl<P: Send + 'static> Manager<P> {
+    /// Packets that wait for the WLAN.
+    pub(super) fn held_for_wlan(&self) -> usize {
+        self.queues.len() + self.discipline.as_ref().map_or(0, Disciplined::len)
+    }
+
+    /// Holds a packet where a discipline decides.
+    pub(super) fn hold_in_discipline(&mut self, now: Instant, held: Held<P>) {
+        let full = self.config.held_limit.is_some_and(|limit| {
+            let all = self.held_for_wlan() + self.held_for_links();
+            all >= limit as usize
+        });
+        if full {
+            return self.discard(held.packet, held.flow, DropReason::QueueFull);
+        }
+        if self.held_for_wlan() == 0 {
+            self.server.wake(now);
+        }
+        self.push_to_discipline(now, held);
+        self.collect_drops();
+    }
+
+    fn push_to_discipline(&mut self, now: Instant, held: Held<P>) {
+        let tags = self.tags(held.flow);
+        self.flows.get_mut(held.flow).held += 1;
+        if let (Some(discipline), Some(tags)) = (&mut self.discipline, tags) {
+            discipline.push(now, held, tags);
+        }
+    }
+
+    /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's station
+    /// changes.
+    fn tags(&mut self, id: FlowId) -> Option<Tags> {
+        let config = self.discipline.as_ref()?.config();
+        let flow = self.flows.get_mut(id);
+        if flow.held == 0 || flow.tags.is_none() {
+            let of_station = if config.by_station { Some(flow.station.number()) } else { None };
+            let leaf = config.leaf_of(self.stations.get(flow.station).class(), flow.direction);
+            let connection = flow.serial;
+            flow.tags = Some(Tags { connection, flow: of_station.unwrap_or(connection), leaf });
+        }
+        flow.tags
+    }
+
+    /// The packet whose turn it is, with what it costs and whether it is to be marked.
+    pub(super) fn take_next(&mut self, now: Instant) -> Option<(Held<P>, Load, bool)> {
+        if self.discipline.is_none() {
+            let congested = self.tell_senders(now);
+            return self.pop(now).map(|(held, load)| (held, load, congested));
+        }
+        let taken = self.pop_from_discipline(now);
+        self.collect_drops();
+        taken.map(|(held, load)| (held, load, false))
+    }
+
+    fn pop_from_discipline(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
+        let discipline = self.discipline.as_mut()?;
+        let held = discipline.pop(now)?;
+        let flow = self.flows.get_mut(held.flow);
+        flow.held -= 1;
+        flow.released += held.ip_len;
+        let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
+        let station = self.stations.get(flow.station);
+        let airtime = self.medium.packet_airtime(held.ip_len, station.rate);
+        discipline.note_service(Service { bits: load.bits(), capacity: station.capacity }, airtime);
+        Some((held, load))
+    }
+
+    fn collect_drops(&mut self) {
+        while let Some(Dropped { packet, cause }) = self.discipline.as_mut().and_then(Disciplined::poll_drop) {
+            self.drop_held(packet, cause);
+        }
+    }
+
+    fn drop_held(&mut self, held: Held<P>, cause: Cause) {
+        self.flows.get_mut(held.flow).held -= 1;
+        let reason = match cause {
+            Cause::Overflow => DropReason::QueueFull,
+            Cause::Delay => DropReason::StandingQueue,
+        };
+        self.discard(held.packet, held.flow, reason);
+    }
+
+    /// Takes all out of the discipline, in its order.
+    pub(super) fn drain_discipline(&mut self, now: Instant) -> Vec<Held<P>> {
+        let Some(discipline) = &mut self.discipline else { return Vec::new() };
+        let (taken, dropped) = discipline.drain(now);
+        for held in &taken {
+            self.flows.get_mut(held.flow).held -= 1;
+        }
+        for Dropped { packet, cause } in dropped {
+            self.drop_held(packet, cause);
+        }
+        taken
+    }
+
+    /// Takes another discipline over, or none. The same one keeps what it holds and what it knows.
+    pub(super) fn rebuild_discipline(&mut self, config: &Config, now: Instant) {
+        let same = self.discipline.as_ref().map(Disciplined::config) == config.queue.as_deref();
+        if same {
+            return;
+        }
+        let mut held = self.drain_discipline(now);
+        if config.queue.is_some() {
+            let capacity = self.rate.capacity();
+            while let Some(packet) = self.queues.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {
+                self.flows.get_mut(packet.flow).held -= 1;
+                held.push(packet);
+            }
+        }
+        self.discipline = config.queue.as_deref().map(Disciplined::new);
+        held.into_iter().for_each(|packet| self.hold_again(now, packet));
+    }
+
+    /// Holds what was held before, whatever the tree's limits say.
+    pub(super) fn hold_again(&mut self, now: Instant, held: Held<P>) {
+        if self.discipline.is_some() {
+            self.push_to_discipline(now, held);
+            return self.collect_drops();
+        }
+        let leaf = self.leaf(held.flow);
+        self.flows.get_mut(held.flow).held += 1;
+        self.queues.push(leaf, held, now);
+    }
+
+    /// C* of what waits or was served lately.
+    pub(super) fn active_capacity(&mut self, now: Instant) -> Option<BitRate> {
+        match &self.discipline {
+            Some(discipline) => discipline.capacity(),
+            None => self.queues.capacity(&self.stations, now),
+        }
+    }
+}
