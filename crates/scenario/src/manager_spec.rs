@@ -11,6 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{List, OrDefault, Permille, Problems, Written, words};
+use crate::manager_queue;
+use crate::raw::QueueRaw;
 
 /// PHY profile of the BSS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +99,10 @@ pub struct ManagerSpec {
     /// that shares over time stay what they are. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse_first: Option<Written<bool>>,
+    /// A queue discipline that decides whose turn it is for the WLAN, in place of the tree of queues, with room for
+    /// `queue_limit`. Default: the tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueRaw>,
     /// The Internet link, where the box is to serve that too. Default: it serves the WLAN alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wan: Option<InternetSpec>,
@@ -323,6 +329,8 @@ impl ManagerSpec {
             None => Some(default_rate),
         };
         let wan = self.wan.as_ref().map(|wan| wan.check(problems));
+        let limit = queue_limit.unwrap_or(Limit::Unlimited);
+        let queue = self.queue.as_ref().map(|raw| manager_queue::check(self, raw, limit, problems));
         let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
         let (Some(_), Some(_)) = know else { return None };
@@ -340,6 +348,10 @@ impl ManagerSpec {
             queue_limit: queue_limit?,
             aqm: aqm?,
             sparse_first: sparse_first?,
+            queue: match queue {
+                Some(queue) => Some(Box::new(queue?)),
+                None => None,
+            },
             wan: match wan {
                 Some(None) => return None,
                 Some(Some(wan)) => Some(Box::new(wan)),
@@ -485,7 +497,8 @@ impl ManagerSpec {
             }
             None => vec![LevelKind::Direction, LevelKind::Station, LevelKind::Flow],
         };
-        if let Some(class) = self.class.first().filter(|_| !kinds.contains(&LevelKind::Class)) {
+        let unused = |_: &&ClassSpec| !kinds.contains(&LevelKind::Class) && self.queue.is_none();
+        if let Some(class) = self.class.first().filter(unused) {
             let what = "there are classes, but levels has no \"class\"";
             problems.add(class.name.span(), what, "levels = [\"class\", \"station\", \"flow\"], for instance");
         }
@@ -717,5 +730,32 @@ mod tests {
         let (again, ..) = config::read::<ManagerSpec>(&written, "again.toml", &[]).unwrap();
         assert_eq!(again, spec);
         assert!(!again.knows_rates() && again.knows_stations());
+    }
+
+    #[test]
+    fn a_discipline_in_the_place_of_the_tree() {
+        use evenair_sched::{Config as Discipline, LasAckConfig};
+        let queue = |text: &str| check(text).unwrap().queue.expect("there is one");
+        let las = queue("queue_limit = \"300 packets\"\n[queue]\ndiscipline = \"las-ack\"\n");
+        let limit = Limit::Packets(300);
+        assert_eq!(las.discipline, Discipline::LasAck(LasAckConfig { limit, ..LasAckConfig::default() }));
+        let Discipline::FqCodel(fq) = queue("[queue]\ndiscipline = \"fq-codel\"\n").discipline else { panic!() };
+        assert!(fq.codel.ecn, "the box marks");
+
+        let tree = "[[class]]\nname = \"gold\"\nweight = 1\n[queue]\ndiscipline = \"htb\"\n\
+                    [[queue.class]]\nname = \"all\"\nrate = \"5 Mb/s\"\n\
+                    [[queue.class]]\nname = \"g\"\nparent = \"all\"\nrate = \"4 Mb/s\"\nstation_classes = [\"gold\"]\n\
+                    [[queue.class]]\nname = \"rest\"\nparent = \"all\"\nrate = \"1 Mb/s\"\n";
+        let htb = queue(tree);
+        assert_eq!((htb.leaves.len(), htb.leaves[0].leaf, htb.default_leaf), (1, 1, 2));
+        assert_eq!(htb.leaves[0].classes, [ClassId(0)]);
+
+        let error = |text: &str| check(text).unwrap_err().to_string();
+        assert!(error(&tree.replace("[\"gold\"]", "[\"silver\"]")).contains("there is no class \"silver\""));
+        assert!(error(&tree.replace("station_classes = [\"gold\"]", "apps = [\"x\"]")).contains("only for a queue of"));
+        let of_tree = error("levels = [\"flow\"]\nsparse_first = false\n[queue]\ndiscipline = \"fifo\"\n");
+        assert_eq!(of_tree.matches("takes the place of the tree").count(), 2, "{of_tree}");
+        assert!(error("[queue]\ndiscipline = \"red\"\n").contains("fq-codel"));
+        assert!(error("[queue]\ndiscipline = \"fifo\"\ndriver = 3\n").contains("no MAC below"));
     }
 }

@@ -73,7 +73,7 @@ pub(crate) enum AccessWord {
 
 /// The order of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DisciplineWord {
+pub enum DisciplineWord {
     Fifo,
     Codel,
     Drr,
@@ -84,7 +84,7 @@ pub(crate) enum DisciplineWord {
 
 /// Whose packets are a flow of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowOf {
+pub enum FlowOf {
     Flow,
     Station,
 }
@@ -98,7 +98,7 @@ pub(crate) enum CaptureThreshold {
 
 /// How many of something there are: one at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Count(pub u32);
+pub struct Count(pub u32);
 
 /// A differentiated services code point, by its number or name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

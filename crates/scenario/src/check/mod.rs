@@ -10,7 +10,7 @@ mod edca;
 mod hidden;
 mod hosts;
 mod published;
-mod queue;
+pub(crate) mod queue;
 mod radio;
 mod tcp;
 mod timeline;

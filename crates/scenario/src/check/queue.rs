@@ -30,6 +30,29 @@ pub(super) fn check(
     apps: &Apps,
     problems: &mut Problems,
 ) -> Option<QueueSpec> {
+    for class in raw.class.iter().filter_map(|class| class.station_classes.as_ref()) {
+        problems.add(class.span(), "only the manager knows classes of stations", "stations, direction or apps");
+    }
+    let driver = raw.driver.get_or_if(Count(1), problems, |n| n.0 <= MAX_DRIVER, format!("1 to {MAX_DRIVER}"));
+    let checked = discipline(raw, limit, problems);
+    let class_of_app = match &checked {
+        Some(Checked { tree: Some(tree), .. }) => class_of_app(&raw.class, tree, hosts, apps, problems),
+        _ => Vec::new(),
+    };
+    let Checked { config, by_station, .. } = checked?;
+    Some(QueueSpec { config, driver: driver?.0, by_station, class_of_app })
+}
+
+/// What is the same wherever a discipline stands.
+pub(crate) struct Checked {
+    pub config: Config,
+    pub by_station: bool,
+    /// Of a discipline that has one.
+    pub tree: Option<Tree>,
+}
+
+/// The discipline, but for who belongs to which class.
+pub(crate) fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<Checked> {
     use DisciplineWord::{Codel, Drr, Fifo, FqCodel, Htb, LasAck};
     let discipline = raw.discipline.get(problems);
     for (place, disciplines) in keys(raw) {
@@ -41,7 +64,6 @@ pub(super) fn check(
             );
         }
     }
-    let driver = raw.driver.get_or_if(Count(1), problems, |n| n.0 <= MAX_DRIVER, format!("1 to {MAX_DRIVER}"));
     let by = raw.by.get_or(FlowOf::Flow, problems);
     let quanta = Bytes(1)..=MAX_QUANTUM;
     let quantum = raw.quantum.get_or_if(Bytes(1500), problems, |q| quanta.contains(q), "1 byte to 1 MB");
@@ -61,7 +83,6 @@ pub(super) fn check(
     let hysteresis = raw.hysteresis.get_or(false, problems);
     let has_tree = discipline.is_some_and(|discipline| WITH_TREE.contains(&discipline));
     let tree = if has_tree { tree(raw, problems) } else { None };
-    let class_of_app = tree.as_ref().map(|tree| class_of_app(&raw.class, tree, hosts, apps, problems));
     let law = CodelConfig { target: target?, interval: interval? };
     let codel = CodelQueueConfig { codel: law, mtu: Bytes(1500), ecn: false };
     let quantum = quantum?;
@@ -78,13 +99,13 @@ pub(super) fn check(
             connections: connections?,
         }),
         Htb => {
-            let Tree { classes, default } = tree?;
+            let Tree { classes, default } = tree.clone()?;
             let leaf = Box::new(Config::Fifo(limit));
             Config::Htb(HtbConfig { classes, default, leaf, hysteresis: hysteresis? })
         }
     };
     let by_station = by? == FlowOf::Station;
-    Some(QueueSpec { config, driver: driver?.0, by_station, class_of_app: class_of_app.unwrap_or_default() })
+    Some(Checked { config, by_station, tree })
 }
 
 fn keys_of(class: &QueueClassRaw) -> ClassKeys<'_> {

@@ -29,6 +29,7 @@ pub(crate) struct ClassKeys<'a> {
 }
 
 /// A tree that can be.
+#[derive(Clone)]
 pub(crate) struct Tree {
     /// Parents before their children.
     pub classes: Vec<HtbClass>,

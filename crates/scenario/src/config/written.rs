@@ -133,6 +133,11 @@ impl<T> List<T> {
         Self { items: items.into_iter().map(Written::new).collect(), span: 0..0 }
     }
 
+    /// Where it stands.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
     /// Its items.
     pub fn items(&self) -> &[Written<T>] {
         &self.items

@@ -3,74 +3,99 @@
 use evenair_sched::Overflow;
 use evenair_units::{BitRate, Bytes, Span};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Direction;
 use crate::config::{List, Written};
 use crate::words::{Count, DisciplineWord, FlowOf};
 
-/// A queue between the network layer and the MAC (simulator only). Its size is that of the buffer.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// A queue discipline: between the network layer and the MAC of a node (simulator only), whose size is that of the
+/// buffer, or in the manager, in place of its tree of queues.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct QueueRaw {
+pub struct QueueRaw {
     /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "las-ack" or "htb".
     pub discipline: Written<DisciplineWord>,
-    /// Packets that the MAC below holds, beside the queue. Default: 1.
+    /// Packets that the MAC below holds, beside the queue; not in the manager. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Written<Count>>,
     /// "drr", "fq-codel": what is a flow, "flow" (a connection's one way) or "station" (all of a station's packets).
     /// Default: "flow".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Written<FlowOf>>,
     /// "drr", "fq-codel": what a flow may send in a round. Default: "1500 bytes".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Written<Bytes>>,
     /// "fq-codel": queues that flows are hashed to. Default: 1024.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Written<Count>>,
     /// "codel", "fq-codel": acceptable standing delay. Default: "5 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Written<Span>>,
     /// "codel", "fq-codel": the longest usual round-trip time. Default: "100 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
     /// "las-ack": what goes when it is full: the last packet of the connection that is "most-served", or what arrives
     /// ("tail-drop"). Default: "most-served".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow: Option<Written<Overflow>>,
     /// "las-ack": each so manieth packet is the one that has waited longest. Default: none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Written<Count>>,
     /// "las-ack": a connection is forgotten after so long a silence. Default: "60 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expire: Option<Written<Span>>,
     /// "las-ack": connections that are known at once. Default: 1000000.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Written<u32>>,
     /// "htb": the classes of the tree, parents before their children. Those without children are its leaves, each with a
     /// drop-tail queue of the buffer's size.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<QueueClassRaw>,
     /// "htb": the leaf of packets that belong to no other. Default: the last leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Written<String>>,
     /// "htb": a class keeps its mode until it owes a burst. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hysteresis: Option<Written<bool>>,
 }
 
 /// A class of the tree: what it is owed, what it may reach, and as a leaf whose packets it takes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct QueueClassRaw {
+pub struct QueueClassRaw {
     /// Its name.
     pub name: Written<String>,
     /// The class it borrows from, which stands before it. Default: none, it is a root.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Written<String>>,
     /// What it is owed, counted in IP packets.
     pub rate: Written<BitRate>,
     /// What it may reach with what others leave. Default: its rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ceil: Option<Written<BitRate>>,
     /// What it may send at once at its rate. Default: "1600 bytes".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Written<Bytes>>,
     /// What it may send at once at its ceiling. Default: "1600 bytes".
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cburst: Option<Written<Bytes>>,
     /// What it sends in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Written<Bytes>>,
     /// 0 goes first, 7 last; of a leaf. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Written<u32>>,
-    /// A leaf takes packets to and from these stations. Default: all.
+    /// In the manager: a leaf takes packets toward stations of these classes of its own. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub station_classes: Option<List<String>>,
+    /// A leaf takes packets to and from these stations; not in the manager. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stations: Option<List<String>>,
     /// A leaf takes packets of applications whose data go this way, "up" or "down". Default: both.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Written<Direction>>,
-    /// A leaf takes packets of these applications or groups of them. Default: all.
+    /// A leaf takes packets of these applications or groups of them; not in the manager. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<List<String>>,
 }

@@ -1,0 +1,96 @@
+//! A queue discipline in the manager, in place of its tree of queues, as people write it.
+
+use evenair_manager::{LeafRule, QueueConfig};
+use evenair_sched::Config as Discipline;
+use evenair_units::Limit;
+
+use crate::ManagerSpec;
+use crate::check::queue::{Checked, discipline};
+use crate::config::{OrDefault, Problems};
+use crate::raw::{QueueClassRaw, QueueRaw};
+
+/// The discipline with room for `limit`. `seed`: see [`QueueConfig`].
+pub(crate) fn check(
+    manager: &ManagerSpec,
+    raw: &QueueRaw,
+    limit: Limit,
+    problems: &mut Problems,
+) -> Option<QueueConfig> {
+    refuse_what_is_the_trees(manager, problems);
+    let above = [(raw.driver.place(), "the manager has no MAC below")];
+    let of_class = raw.class.iter().flat_map(|class| {
+        [class.stations.as_ref().map(|list| list.span()), class.apps.as_ref().map(|list| list.span())]
+    });
+    let of_class =
+        of_class.flatten().map(|place| (place, "the manager tells packets by direction and class of station"));
+    for (place, what) in above.into_iter().filter(|(place, _)| !place.is_empty()).chain(of_class) {
+        problems.add(place, what, "only for a queue of [radio]");
+    }
+    let Checked { mut config, by_station, tree } = discipline(raw, limit, problems)?;
+    mark_where_it_can(&mut config);
+    let mut leaves = Vec::new();
+    for (number, class) in raw.class.iter().enumerate() {
+        if class.station_classes.is_none() && class.direction.is_none() {
+            continue;
+        }
+        if tree.as_ref().is_some_and(|tree| !tree.is_leaf(number)) {
+            let what = format!("class {} has children, and so no packets of its own", class.name);
+            problems.add(class.name.span(), what, "station_classes and direction in its leaves");
+            continue;
+        }
+        leaves.push(rule(manager, number, class, problems)?);
+    }
+    let default_leaf = tree.map_or(0, |tree| tree.default as u32);
+    Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, seed: 0 })
+}
+
+fn rule(manager: &ManagerSpec, number: usize, class: &QueueClassRaw, problems: &mut Problems) -> Option<LeafRule> {
+    let mut classes = Vec::new();
+    for item in class.station_classes.iter().flat_map(|list| list.items()) {
+        let name: String = item.get(problems)?;
+        let Some(id) = manager.class_id(&name) else {
+            problems.add(item.span(), format!("there is no class {item}"), "the name of one of [[manager.class]]");
+            return None;
+        };
+        classes.push(id);
+    }
+    let direction = match &class.direction {
+        Some(written) => Some(match written.get(problems)? {
+            crate::Direction::Up => evenair_manager::Direction::Up,
+            crate::Direction::Down => evenair_manager::Direction::Down,
+        }),
+        None => None,
+    };
+    Some(LeafRule { leaf: number as u32, classes, direction })
+}
+
+/// Packets that take marks are marked here rather than dropped, by whatever law.
+fn mark_where_it_can(discipline: &mut Discipline) {
+    match discipline {
+        Discipline::Codel(codel, _) => codel.ecn = true,
+        Discipline::FqCodel(config) => config.codel.ecn = true,
+        Discipline::Htb(config) => mark_where_it_can(&mut config.leaf),
+        Discipline::Fifo(_) | Discipline::Drr(_) | Discipline::LasAck(_) => {}
+    }
+}
+
+/// Keys of the tree of queues, where nothing uses them: the Internet link has queues of the same levels.
+fn refuse_what_is_the_trees(manager: &ManagerSpec, problems: &mut Problems) {
+    if manager.wan.is_some() {
+        return;
+    }
+    let keys = [
+        manager.levels.as_ref().map(|levels| levels.span()).unwrap_or_default(),
+        manager.up_weight.place(),
+        manager.down_weight.place(),
+        manager.station_fairness.place(),
+        manager.other_weight.place(),
+        manager.aqm.place(),
+        manager.aqm_target.place(),
+        manager.aqm_interval.place(),
+        manager.sparse_first.place(),
+    ];
+    for place in keys.into_iter().filter(|place| !place.is_empty()) {
+        problems.add(place, "a queue discipline takes the place of the tree that has this", "without [manager.queue]");
+    }
+}
