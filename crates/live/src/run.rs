@@ -227,7 +227,7 @@ impl Live {
     }
 
     fn reconfigure(&mut self, config: Config) -> Result<(), String> {
-        self.engine.command(now(), Command::Reconfigure(config.clone()))?;
+        self.engine.command(now(), Command::Reconfigure(config.clone().into()))?;
         self.config.manager = config;
         info!("a new configuration is in force");
         Ok(())

@@ -17,7 +17,7 @@ pub enum Command {
     /// Stop to manage, after the queues have drained.
     Bypass,
     /// Replace the configuration. A wrong one is refused whole, with [`Event::ConfigRefused`].
-    Reconfigure(Config),
+    Reconfigure(alloc::boxed::Box<Config>),
 }
 
 /// What somebody outside saw of the WLAN.

@@ -129,7 +129,7 @@ impl<P: Send + 'static> Manager<P> {
             }
             Command::Bypass => {}
             Command::Reconfigure(config) => match config.check() {
-                Ok(()) => self.reconfigure(now, config),
+                Ok(()) => self.reconfigure(now, *config),
                 Err(error) => self.tell(Event::ConfigRefused(error)),
             },
         }

@@ -209,7 +209,7 @@ impl<'a> Player<'a> {
             TAG_TIMEOUT => Input::Timeout,
             TAG_INSERT => Input::Command(Command::Insert),
             TAG_BYPASS => Input::Command(Command::Bypass),
-            TAG_RECONFIGURE => Input::Command(Command::Reconfigure(decode_config(&mut self.reader)?)),
+            TAG_RECONFIGURE => Input::Command(Command::Reconfigure(decode_config(&mut self.reader)?.into())),
             TAG_STATION_RATE => {
                 let mac = self.reader.mac()?;
                 Input::Observation(Observation::StationRate { mac, rate: read_rate(&mut self.reader)? })

@@ -422,7 +422,7 @@ fn wrong_observations_and_configurations_are_refused() {
     let before = manager.report(START);
     let wrong = Config { policy: Policy { levels: vec![] }, ..config(&[]) };
     let error = wrong.check().unwrap_err();
-    manager.handle_command(START, Command::Reconfigure(wrong));
+    manager.handle_command(START, Command::Reconfigure(wrong.into()));
     assert_eq!(drain(&mut manager), [Output::Event(Event::ConfigRefused(error))]);
     assert_eq!(manager.report(START), before);
 }
@@ -482,7 +482,7 @@ fn reconfiguring_keeps_what_is_held_and_its_order() {
     let controller = Controller::Fixed(BitRate::from_mbps(4));
     let config =
         Config { policy: Policy { levels }, controller, queue_limit: Limit::Packets(1), ..config(&[rate(11_000); 2]) };
-    manager.handle_command(START, Command::Reconfigure(config));
+    manager.handle_command(START, Command::Reconfigure(config.into()));
     assert_eq!(manager.counters().held, held);
     assert_eq!(manager.report(START).queues.len(), 1);
     time_to_empty(&mut manager, START);

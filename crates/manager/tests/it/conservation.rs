@@ -138,7 +138,7 @@ impl Session {
                 if self.rng.below(3) == 0 {
                     config.stations[0].weight = 0;
                 }
-                Command::Reconfigure(config)
+                Command::Reconfigure(config.into())
             }
         }
     }

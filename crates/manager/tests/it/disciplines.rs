@@ -109,7 +109,7 @@ fn another_discipline_takes_over_what_is_held_in_its_order() {
         for n in 0..20 {
             manager.handle_packet(Instant::ZERO, n, &data(n as usize % 2, (n % 2) as u16, n as u32 / 2));
         }
-        manager.handle_command(Instant::ZERO, Command::Reconfigure(with(after)));
+        manager.handle_command(Instant::ZERO, Command::Reconfigure(with(after).into()));
         let order = released(&mut manager, Instant::ZERO + Span::from_secs(1));
         for flow in 0..2 {
             let own: Vec<_> = order.iter().filter(|&n| n % 2 == flow).collect();
