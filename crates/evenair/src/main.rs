@@ -33,6 +33,8 @@ enum Command {
     /// The same hosts in virtual time, simulated
     #[command(subcommand)]
     Sim(commands::sim::SimCommand),
+    /// Compare ways to manage a WLAN, each in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, ours, your own
+    Compare(commands::compare::CompareArgs),
     /// Check scenario files, print their schema
     #[command(subcommand)]
     Scenario(commands::scenario::ScenarioCommand),
@@ -77,6 +79,7 @@ impl Command {
             Self::Status(_)
                 | Self::Doctor(_)
                 | Self::Sim(_)
+                | Self::Compare(_)
                 | Self::Scenario(_)
                 | Self::Replay { .. }
                 | Self::Backlog(_)
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::demo(&args),
         Command::Testbed(command) => commands::testbed::run(command),
         Command::Sim(command) => commands::sim::run(command),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Scenario(command) => commands::scenario::run(command),
         Command::Init(args) => commands::live::init(&args),
         Command::Run(args) => commands::live::run(&args),

@@ -51,11 +51,21 @@ impl Comparison {
 /// If the plan has not two points.
 pub fn compare(plan: &Plan, store: &Store) -> Vec<Comparison> {
     assert_eq!(plan.points.len(), 2, "a comparison has two variants");
+    pair(plan, store, 1)
+}
+
+/// The comparison of each further point of a plan with its first, in their order.
+pub fn against_first(plan: &Plan, store: &Store) -> Vec<Vec<Comparison>> {
+    (1..plan.points.len()).map(|other| pair(plan, store, other)).collect()
+}
+
+/// The comparison of a point with the first.
+fn pair(plan: &Plan, store: &Store, other: usize) -> Vec<Comparison> {
     let jobs = plan.jobs();
     let of = |point: usize| -> Vec<&Job> { jobs.iter().filter(|job| job.point == point).collect() };
     let pairs: Vec<_> = of(0)
         .into_iter()
-        .zip(of(1))
+        .zip(of(other))
         .filter_map(|(a, b)| Some((&store.get(&a.key)?.scalars, &store.get(&b.key)?.scalars)))
         .collect();
     let names = union(pairs.iter().flat_map(|(a, b)| a.iter().chain(*b)).map(|(name, _)| name.as_str()));

@@ -20,7 +20,7 @@ mod sweep;
 mod until;
 mod workers;
 
-pub use compare::{Comparison, compare, comparison_picture, comparison_table};
+pub use compare::{Comparison, against_first, compare, comparison_picture, comparison_table};
 pub use curves::is_measure;
 pub use plan::{Job, Plan, PlanError, Point, Source, program};
 pub use store::{Record, Store, StoreError};

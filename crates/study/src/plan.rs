@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use evenair_scenario::sweep::Settings;
-use evenair_scenario::{Axis, Scenario, ScenarioError};
+use evenair_scenario::{Axis, Policy, PolicyError, Scenario, ScenarioError};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -26,6 +26,9 @@ pub enum PlanError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// A policy cannot be had in this scenario.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// What is to be varied does not fit together.
     #[error("{0}")]
     Axes(String),
@@ -161,6 +164,45 @@ impl Plan {
             replications,
             program: program.to_owned(),
         })
+    }
+
+    /// A scenario under several policies, which are run with the same seeds: one axis, `policy`.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn policies(
+        file: &Path,
+        sets: &Settings,
+        policies: &[Policy],
+        replications: u32,
+        program: &str,
+    ) -> Result<Self, PlanError> {
+        let (base, source) = load(file, sets)?;
+        let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
+        let mut plan = Self {
+            sources: Vec::new(),
+            name: base.name,
+            title: base.title,
+            axes: vec![Axis { key: "policy".to_owned(), values: names, together: false }],
+            points: Vec::new(),
+            replications,
+            program: program.to_owned(),
+        };
+        for policy in policies {
+            plan.sources.push(Source { file: source.file.clone(), text: policy.apply(&source.text)? });
+            let point = Point {
+                source: plan.points.len(),
+                varied: vec![("policy".to_owned(), policy.name.clone())],
+                settings: sets.clone(),
+                seed: base.seed,
+                runs: replications,
+                wrong: None,
+            };
+            // What is wrong now is wrong with the policy: its places would be those of a text that nobody has written.
+            plan.scenario(&point, None).map_err(|error| PlanError::Axes(format!("policy {}: {error}", policy.name)))?;
+            plan.points.push(point);
+        }
+        Ok(plan)
     }
 
     /// The scenario of a point, with this seed.

@@ -1,7 +1,7 @@
 //! `evenair sim`: runs of scenarios in virtual time.
 
 mod compare;
-mod many;
+pub(super) mod many;
 mod replications;
 mod sweep;
 

@@ -1,0 +1,221 @@
+//! `evenair compare`: one experiment under several policies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use evenair_report::{Page, Picture, Table, Values};
+use evenair_scenario::Policy;
+use evenair_study::{Comparison, Plan, PointResult, Store, SweepResult, against_first};
+use serde_json::json;
+
+use super::sim::many::{Many, document, interrupted, print_status};
+use crate::output;
+
+/// What is told of each policy, as far as a scenario has it: measure, heading, decimals.
+const SHOWN: &[(&str, &str, usize)] = &[
+    ("total_goodput_mbps", "goodput Mb/s", 3),
+    ("up_ip_mbps", "up Mb/s", 3),
+    ("down_ip_mbps", "down Mb/s", 3),
+    ("jain_flows", "Jain flows", 3),
+    ("fairness.stations.jain", "Jain stations", 3),
+    ("ap.airtime_share", "airtime of AP", 3),
+    ("medium.busy_share", "medium busy", 3),
+    ("ap.sojourn_p50_ms", "AP delay ms", 1),
+    ("ap.sojourn_p99_ms", "AP delay 99 % ms", 1),
+    ("direction.down.delay_p90_ms", "delay down 90 % ms", 1),
+    ("direction.up.rtt_p90_ms", "RTT up 90 % ms", 1),
+    ("ap.loss_rate", "loss at AP", 4),
+    ("page.p50_s", "page s", 2),
+    ("page.p90_s", "page 90 % s", 2),
+    ("calls.r_factor_min", "worst call R", 1),
+];
+
+/// What `evenair compare` is told.
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The scenario file
+    #[arg(required_unless_present = "list")]
+    file: Option<PathBuf>,
+    /// The policies, by name, or as files that end in .toml with [manager] or [radio] as in a scenario. The others are held
+    /// against the first
+    #[arg(
+        long,
+        value_name = "POLICIES",
+        value_delimiter = ',',
+        default_value = "fifo,fq-codel,las-ack,adwiser,evenair"
+    )]
+    policies: Vec<String>,
+    /// Print the names of the policies and what they are
+    #[arg(long)]
+    list: bool,
+    /// Runs of each policy, with the same seeds
+    #[arg(long, default_value = "10", value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    replications: u32,
+    /// Further measures to show and plot, as docs/measures.md names them; the phase may be left out
+    #[arg(long, value_name = "MEASURES", value_delimiter = ',')]
+    also: Vec<String>,
+    #[command(flatten)]
+    many: Many,
+}
+
+/// Compares policies.
+pub fn run(args: &CompareArgs) -> Result<ExitCode> {
+    if args.list {
+        Policy::known().for_each(|policy| println!("{:<18} {}", policy.name, policy.meaning));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = args.file.as_deref().context("a scenario file is needed")?;
+    let policies = args.policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
+    for (at, policy) in policies.iter().enumerate() {
+        if policies[..at].iter().any(|earlier| earlier.name == policy.name) {
+            bail!("--policies names {} twice", policy.name);
+        }
+    }
+    let program = evenair_study::program().context("cannot read this program's own file")?;
+    let plan = Plan::policies(file, &args.many.settings(), &policies, args.replications, &program)?;
+    let about: Vec<_> = policies.iter().map(|policy| json!({ "name": policy.name, "is": policy.meaning })).collect();
+    let directory = args.many.directory(&plan, "policies", &json!(about))?;
+    let mut store = Store::open(&directory.join("runs.jsonl"))?;
+    let status = args.many.run(&plan, &mut store)?;
+    let result = SweepResult::collect(&plan, &store);
+    let differences = against_first(&plan, &store);
+
+    let text = write(args, &directory, &plan, &policies, &status, (&result, &differences))?;
+    if args.many.json {
+        print!("{text}");
+    } else {
+        print_status(&status);
+        print_result(args, &result, &differences);
+        println!("results: {} (policies.csv, policies.parquet, policies.json, report.html)", directory.display());
+    }
+    if !status.is_complete() {
+        return Ok(interrupted(&directory));
+    }
+    if let Some((point, failed)) = result.points.iter().find_map(|point| Some((point, point.failed.as_ref()?))) {
+        bail!("policy {}: {failed}", point.varied[0].1);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A policy by its name, or of a file.
+fn policy(name: &str) -> Result<Policy> {
+    let path = Path::new(name);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        return Ok(Policy::named(name)?);
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(Policy::written(&stem, &text)?)
+}
+
+/// The measures to show that the runs have, by their full names, with headings and decimals. A scenario with one phase has
+/// none in its headings.
+fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<(String, String, usize)> {
+    let of_users = args.also.iter().map(|name| (name.as_str(), name.as_str(), 3));
+    let mut found = Vec::new();
+    for (name, heading, decimals) in SHOWN.iter().copied().chain(of_users) {
+        let names: Vec<_> =
+            result.named(name).into_iter().filter(|full| full.starts_with("phase.") || full == name).collect();
+        let many = names.len() > 1;
+        for full in names {
+            let phase = full.strip_prefix("phase.").and_then(|rest| rest.split('.').next()).unwrap_or_default();
+            let heading = if many { format!("{heading} ({phase})") } else { heading.to_owned() };
+            found.push((full, heading, decimals));
+        }
+    }
+    let says_something = |(name, ..): &(String, String, usize)| {
+        result.points.iter().filter_map(|point| point.estimate(name)).any(|estimate| estimate.mean != 0.0)
+    };
+    found.retain(says_something);
+    found
+}
+
+fn write(
+    args: &CompareArgs,
+    directory: &Path,
+    plan: &Plan,
+    policies: &[Policy],
+    status: &evenair_study::Status,
+    (result, differences): (&SweepResult, &[Vec<Comparison>]),
+) -> Result<String> {
+    let table = result.table();
+    let text = document(plan, status, "policies", &table)?;
+    output::write_file(directory, "policies.json", text.as_bytes())?;
+    output::write_table(directory, "policies", &table)?;
+    let measures = shown(args, result);
+    let pictures: Vec<Picture> = measures.iter().filter_map(|(name, ..)| result.curves(name)?.draw()).collect();
+    output::write_pictures(directory, &pictures)?;
+    let facts = format!(
+        "{} under {} policies, {} runs of each with the same seeds; means with 95 % confidence intervals; version {}",
+        plan.name,
+        policies.len(),
+        plan.replications,
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut page = Page::new(&format!("{}: policies", plan.title), &facts);
+    let failure = |point: &PointResult| Some(format!("{}: {}", point.varied[0].1, point.failed.as_ref()?));
+    let failed: Vec<_> = result.points.iter().filter_map(failure).collect();
+    page.verdict("All runs ended well.", "Some runs failed and are left out:", &failed);
+    page.table("Policies", &meanings(policies));
+    page.table("What they give", &summary(&measures, result, differences));
+    page.paragraph(&format!("A star: differs from {} (paired t test, 95 %).", policies[0].name));
+    pictures.iter().for_each(|picture| page.picture(picture));
+    page.table("All measures but those of single flows and stations", &result.overview());
+    output::write_file(directory, "report.html", page.finish().as_bytes())?;
+    Ok(text)
+}
+
+fn meanings(policies: &[Policy]) -> Table {
+    let text = |of: fn(&Policy) -> &str| Values::Text(policies.iter().map(|p| Some(of(p).to_owned())).collect());
+    let mut table = Table::default();
+    table.push("policy", text(|policy| &policy.name));
+    table.push("what it is", text(|policy| &policy.meaning));
+    table
+}
+
+/// A row for each measure, a column for each policy: mean and half-width, with a star where it differs from the first.
+fn summary(measures: &[(String, String, usize)], result: &SweepResult, differences: &[Vec<Comparison>]) -> Table {
+    let mut table = Table::default();
+    table.push("measure", Values::Text(measures.iter().map(|(_, heading, _)| Some(heading.clone())).collect()));
+    for (at, point) in result.points.iter().enumerate() {
+        let cell = |(name, _, decimals): &(String, String, usize)| {
+            let estimate = point.estimate(name)?;
+            let half_width = estimate.half_width.map_or_else(String::new, |half| format!(" ± {half:.decimals$}"));
+            let found = at.checked_sub(1).and_then(|other| differences[other].iter().find(|c| c.name == *name));
+            let star = if found.is_some_and(Comparison::is_significant) { " *" } else { "" };
+            Some(format!("{:.decimals$}{half_width}{star}", estimate.mean))
+        };
+        table.push(point.varied[0].1.as_str(), Values::Text(measures.iter().map(cell).collect()));
+    }
+    table
+}
+
+/// The summary for a terminal: a row for each measure.
+fn print_result(args: &CompareArgs, result: &SweepResult, differences: &[Vec<Comparison>]) {
+    let table = summary(&shown(args, result), result, differences);
+    let columns: Vec<Vec<String>> = table
+        .columns
+        .iter()
+        .map(|column| {
+            let cells = (0..table.rows()).map(|row| column.values.text(row));
+            core::iter::once(column.name.clone()).chain(cells).collect()
+        })
+        .collect();
+    let widths: Vec<usize> =
+        columns.iter().map(|cells| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
+    println!();
+    for row in 0..=table.rows() {
+        let cells = columns.iter().zip(&widths).enumerate();
+        let line: Vec<String> = cells
+            .map(|(at, (cells, &width))| match at {
+                0 => format!("  {:<width$}", cells[row]),
+                _ => format!("  {:>width$}", cells[row]),
+            })
+            .collect();
+        println!("{}", line.concat().trim_end());
+    }
+    println!("\n  means and 95 % intervals; *: differs from {}\n", result.points[0].varied[0].1);
+}

@@ -1,0 +1,221 @@
+//! Ways to manage a WLAN, to be set beside one another in one experiment.
+//!
+//! A policy is a few tables of a scenario. It takes the place of the scenario's own choice of mechanisms, and leaves what
+//! the scenario says of the site: stations and their classes, links, what the box is told. A policy with a box manages
+//! from the scenario's own `insert` on, or where it has none from the start; one without leaves the box bypassed.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+/// A way to manage a WLAN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Its name in tables and pictures.
+    pub name: String,
+    /// What it is, in a line.
+    pub meaning: String,
+    /// Its tables.
+    tables: Table,
+}
+
+/// Why there is no such policy, or a scenario cannot have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyError(String);
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+/// Known policies: name, meaning, tables.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("fifo", "no box: the access point's own drop-tail queue", ""),
+    (
+        "ap-drr",
+        "no box: DRR between stations at the access point",
+        "radio.ap_queue = { discipline = 'drr', by = 'station' }",
+    ),
+    ("ap-fq-codel", "no box: FQ-CoDel at the access point", "radio.ap_queue = { discipline = 'fq-codel' }"),
+    ("ap-las-ack", "no box: LAS-ACK at the access point, as published", "radio.ap_queue = { discipline = 'las-ack' }"),
+    ("box-fifo", "the queue drawn into the box, drop-tail", "manager.queue = { discipline = 'fifo' }"),
+    ("codel", "CoDel in the box", "manager.queue = { discipline = 'codel' }"),
+    ("drr", "DRR between stations in the box", "manager.queue = { discipline = 'drr', by = 'station' }"),
+    ("fq-codel", "FQ-CoDel in the box", "manager.queue = { discipline = 'fq-codel' }"),
+    (
+        "las-ack",
+        "LAS-ACK in the box, with a floor against starvation",
+        "manager.queue = { discipline = 'las-ack', floor = 8 }",
+    ),
+    (
+        "las-ack-published",
+        "LAS-ACK in the box as published: 100 packets, no floor",
+        "manager = { queue = { discipline = 'las-ack' }, queue_limit = '100 packets' }",
+    ),
+    (
+        "adwiser",
+        "ADWISER as published: virtual bits, the additive rule, no AQM, nothing before its turn",
+        "manager = { controller = 'published', charge = 'bits', aqm = 'none', sparse_first = false, \
+         queue_limit = '100 packets' }",
+    ),
+    ("evenair", "the box as it comes: airtime, the queue controller, CoDel, sparse first", "manager = {}"),
+];
+
+/// Keys of `[manager]` that speak of the site and not of the mechanism.
+const OF_SITE: &[&str] = &["wan", "class", "default_rate", "know_stations", "know_rates"];
+/// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
+const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
+
+impl Policy {
+    /// All that are known by a name.
+    pub fn known() -> impl Iterator<Item = Self> {
+        KNOWN.iter().map(|(name, meaning, text)| {
+            let tables = text.parse().expect("the text of a known policy");
+            Self { name: (*name).to_owned(), meaning: (*meaning).to_owned(), tables }
+        })
+    }
+
+    /// The known policy of this name.
+    ///
+    /// # Errors
+    /// There is none; says which there are.
+    pub fn named(name: &str) -> Result<Self, PolicyError> {
+        Self::known().find(|policy| policy.name == name).ok_or_else(|| {
+            let names: Vec<_> = KNOWN.iter().map(|(name, ..)| *name).collect();
+            let names = names.join(", ");
+            PolicyError(format!("there is no policy {name:?}; there are {names}, and files that end in .toml"))
+        })
+    }
+
+    /// A policy of one's own: `text` has `[manager]`, `[radio]` or both, as in a scenario.
+    ///
+    /// # Errors
+    /// It is no TOML, or has other tables.
+    pub fn written(name: &str, text: &str) -> Result<Self, PolicyError> {
+        let tables: Table = text.parse().map_err(|error| PolicyError(format!("policy {name}: {error}")))?;
+        if let Some(other) = tables.keys().find(|key| !["manager", "radio"].contains(&key.as_str())) {
+            let what = format!("policy {name}: {other:?} is no part of a policy, which has [manager], [radio] or both");
+            return Err(PolicyError(what));
+        }
+        if let Some((key, _)) = tables.iter().find(|(_, value)| !value.is_table()) {
+            return Err(PolicyError(format!("policy {name}: {key:?} is to be a table, [{key}]")));
+        }
+        Ok(Self { name: name.to_owned(), meaning: "of a file".to_owned(), tables })
+    }
+
+    /// Whether it has a box that manages.
+    fn manages(&self) -> bool {
+        self.tables.contains_key("manager")
+    }
+
+    /// The scenario in `text` under this policy.
+    ///
+    /// # Errors
+    /// The text is no TOML.
+    pub fn apply(&self, text: &str) -> Result<String, PolicyError> {
+        let mut scenario: Table = text.parse().map_err(|error: toml::de::Error| PolicyError(error.to_string()))?;
+        if let Some(Value::Table(radio)) = scenario.get_mut("radio") {
+            radio.remove("ap_queue");
+        }
+        let own = self.tables.get("manager").and_then(Value::as_table);
+        let divides = own.is_some_and(|manager| !manager.contains_key("queue"));
+        if let Some(Value::Table(manager)) = scenario.get_mut("manager") {
+            manager.retain(|key, _| OF_SITE.contains(&key) || divides && OF_SHARES.contains(&key));
+        }
+        merge(&mut scenario, &self.tables);
+        self.switch_the_box(&mut scenario);
+        toml::to_string(&scenario).map_err(|error| PolicyError(format!("policy {}: {error}", self.name)))
+    }
+
+    /// What happens to the box: it manages from some time on, or never.
+    fn switch_the_box(&self, scenario: &mut Table) {
+        let does = |event: &Value, what: &[&str]| {
+            event.get("do").and_then(Value::as_str).is_some_and(|word| what.contains(&word))
+        };
+        let events = scenario.entry("event").or_insert_with(|| Value::Array(Vec::new()));
+        let Value::Array(events) = events else { return };
+        if !self.manages() {
+            events.retain(|event| !does(event, &["insert", "bypass"]));
+        } else if !events.iter().any(|event| does(event, &["insert"])) {
+            let insert = [("at", "0 s"), ("do", "insert")].map(|(key, value)| (key.to_owned(), value.into()));
+            events.insert(0, Value::Table(insert.into_iter().collect()));
+        }
+        if events.is_empty() {
+            scenario.remove("event");
+        }
+    }
+}
+
+/// Sets in `into` what `from` says, table by table.
+fn merge(into: &mut Table, from: &Table) {
+    for (key, value) in from {
+        match (into.get_mut(key), value) {
+            (Some(Value::Table(old)), Value::Table(new)) => merge(old, new),
+            _ => {
+                into.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    const TEXT: &str = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11b\"\n\
+        ap_queue = { discipline = \"codel\" }\n[manager]\ncontroller = \"fixed\"\nservice_rate = \"4 Mb/s\"\n\
+        levels = [\"station\", \"flow\"]\nknow_rates = false\n[[station]]\nname = \"s\"\nrate = \"11 Mb/s\"\n\
+        [[server]]\nname = \"v\"\n[[bulk]]\nname = \"b\"\nstations = [\"s\"]\nserver = \"v\"\ndirection = \"up\"\n\
+        [[event]]\nat = \"3 s\"\ndo = \"insert\"\n";
+
+    fn under(policy: &Policy, text: &str) -> Scenario {
+        Scenario::parse(&policy.apply(text).unwrap(), "x.toml").unwrap()
+    }
+
+    #[test]
+    fn every_known_policy_makes_a_scenario() {
+        for policy in Policy::known() {
+            let scenario = under(&policy, TEXT);
+            assert_eq!(scenario.events.is_empty(), !policy.manages(), "{}", policy.name);
+            assert_eq!(Policy::named(&policy.name), Ok(policy));
+        }
+    }
+
+    #[test]
+    fn the_mechanism_is_the_policys_and_the_site_the_scenarios() {
+        let text = Policy::named("evenair").unwrap().apply(TEXT).unwrap();
+        assert!(
+            text.contains("know_rates = false") && text.contains("levels") && !text.contains("service_rate"),
+            "{text}"
+        );
+        assert!(!text.contains("ap_queue"), "{text}");
+        let las = under(&Policy::named("las-ack").unwrap(), TEXT);
+        let queue = las.manager.queue.clone().expect("a queue");
+        assert!(las.manager.levels.is_none() && queue.floor.is_some());
+        assert!(under(&Policy::named("ap-drr").unwrap(), TEXT).radio.ap_queue.is_some());
+    }
+
+    #[test]
+    fn who_has_a_box_inserts_it() {
+        let without = TEXT.replace("[[event]]\nat = \"3 s\"\ndo = \"insert\"\n", "");
+        let scenario = under(&Policy::named("adwiser").unwrap(), &without);
+        assert_eq!(scenario.events.len(), 1);
+        assert_eq!(under(&Policy::named("adwiser").unwrap(), TEXT).events.len(), 1);
+        assert!(under(&Policy::named("fifo").unwrap(), TEXT).events.is_empty());
+    }
+
+    #[test]
+    fn a_policy_of_ones_own() {
+        let own = Policy::written("mine", "[manager]\ncontroller = \"none\"\n").unwrap();
+        assert!(own.apply(TEXT).unwrap().contains("controller = \"none\""));
+        let error = |text| Policy::written("mine", text).unwrap_err().to_string();
+        assert!(error("[station]\n").contains("no part of a policy"));
+        assert!(error("manager = 3\n").contains("is to be a table"));
+        assert!(error("[manager\n").contains("mine"));
+        assert!(Policy::named("red").unwrap_err().to_string().contains("fq-codel"));
+    }
+}
