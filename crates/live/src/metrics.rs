@@ -118,6 +118,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     page.single("evenair_capacity_bits_per_second", "gauge", help, capacity);
     packets(&mut page, status);
     hops(&mut page, status);
+    receiver(&mut page, status);
     stations(&mut page, status, interface);
     page.0
 }
@@ -129,6 +130,8 @@ fn packets(page: &mut Page, status: &Status) {
         ("received", packets.received),
         ("released", packets.released),
         ("marked", packets.marked),
+        ("window lowered", packets.windows_lowered),
+        ("ack delayed", packets.acks_delayed),
         ("control", packets.control),
         ("groups", packets.groups),
         ("sent", packets.sent),
@@ -165,6 +168,23 @@ fn hops(page: &mut Page, status: &Status) {
         page.sample("evenair_wait_seconds_count", &[("hop", &hop.hop)], hop.packets);
     }
     page.single("evenair_held_packets", "gauge", "Packets in the box's queues.", status.packets.held);
+}
+
+fn receiver(page: &mut Page, status: &Status) {
+    let Some(receiver) = &status.receiver else { return };
+    let help = "TCP flows in use whose advertised windows are lowered.";
+    page.single("evenair_receiver_clamped_flows", "gauge", help, receiver.clamped_flows);
+    if let Some(bytes) = receiver.window_bytes {
+        page.single("evenair_receiver_window_bytes", "gauge", "Largest window that may be advertised.", bytes);
+    }
+    if let Some(ms) = receiver.delay_ms {
+        page.single("evenair_receiver_delay_seconds", "gauge", "For how long ACKs are held.", ms / 1e3);
+    }
+    page.single("evenair_receiver_held_packets", "gauge", "ACKs held, and what waits behind them.", receiver.held);
+    if let Some(ms) = receiver.ap_queueing_ms {
+        let help = "How long packets were seen to wait in the access point.";
+        page.single("evenair_receiver_ap_queueing_seconds", "gauge", help, ms / 1e3);
+    }
 }
 
 fn stations(page: &mut Page, status: &Status, interface: &str) {

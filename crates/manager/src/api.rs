@@ -155,8 +155,28 @@ pub struct Report {
     pub queues: Vec<QueueReport>,
     /// What packets wait for, and how long: the WLAN, and each direction of the Internet link where there is one.
     pub hops: Vec<HopReport>,
+    /// The control at the receiver, where there is one, or packets are still held for one that was.
+    pub receiver: Option<ReceiverReport>,
     /// Totals since the manager began.
     pub counters: Counters,
+}
+
+/// The control at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverReport {
+    /// TCP flows used lately whose latest window left lowered, as of the last tick.
+    pub clamped_flows: u32,
+    /// TCP flows used lately and not closed, as of the last tick and with those that came since.
+    pub flows: u32,
+    /// The largest window that may be advertised now, in bytes; of a law that counts segments, for segments of 1460 bytes.
+    pub window: Option<Bytes>,
+    /// For how long ACKs that come now are held.
+    pub delay: Option<Span>,
+    /// Packets held: ACKs, and what waits behind them.
+    pub held: u64,
+    /// Mean time that packets toward the WLAN were seen to wait in the access point lately: from the release of DATA to
+    /// their ACK, less what the medium takes for them.
+    pub ap_queueing: Option<Span>,
 }
 
 /// What packets wait for.
@@ -271,6 +291,10 @@ pub struct Counters {
     pub dropped_standing_queue: u64,
     /// Packets, among the released, that were marked: congestion experienced.
     pub marked: u64,
+    /// Packets, among the released, whose TCP window was lowered.
+    pub windows_lowered: u64,
+    /// ACKs, among the released, that were held for the control at the receiver.
+    pub acks_delayed: u64,
     /// Packets held now.
     pub held: u64,
     /// Packets, among the released, that were held before.

@@ -9,7 +9,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
-use crate::Direction;
+use crate::{Direction, ReceiverConfig, ReceiverError};
 
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Config {
     pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
     pub wan: Option<Box<WanConfig>>,
+    /// Control of TCP by what receivers tell senders.
+    pub receiver: Option<ReceiverConfig>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
     pub pacing_slack: Span,
@@ -219,6 +221,8 @@ pub enum ConfigError {
     QueueLimit,
     /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
     LanPart(u32),
+    /// The control at the receiver.
+    Receiver(ReceiverError),
 }
 
 impl Default for Policy {
@@ -272,6 +276,7 @@ impl Config {
             held_limit: None,
             queue: None,
             wan: None,
+            receiver: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }
@@ -301,6 +306,9 @@ impl Config {
         }
         if let Some(wan) = &self.wan {
             wan.check()?;
+        }
+        if let Some(receiver) = &self.receiver {
+            receiver.check().map_err(ConfigError::Receiver)?;
         }
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
@@ -437,6 +445,7 @@ impl fmt::Display for ConfigError {
             Self::Discipline(what) => write!(f, "a queue discipline {what}"),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
             Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
+            Self::Receiver(error) => error.fmt(f),
         }
     }
 }

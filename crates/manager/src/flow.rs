@@ -16,6 +16,7 @@ use crate::answers::Answers;
 use crate::cost::{Load, Packets};
 use crate::datagrams::Uplink;
 use crate::discipline::Tags;
+use crate::receiver::FlowReceiver;
 use crate::station::StationId;
 use crate::tcp::Tcp;
 
@@ -62,6 +63,8 @@ pub(crate) struct Flow {
     /// Its other end is beyond the Internet link; what of it waits for that link, by direction.
     pub(crate) beyond: bool,
     pub(crate) links: [OnLink; 2],
+    /// Its windows, and its ACKs that are held.
+    pub(crate) receiver: FlowReceiver,
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     pub(crate) dropped: u64,
@@ -118,6 +121,7 @@ impl Flow {
             held: 0,
             beyond: false,
             links: [OnLink::default(); 2],
+            receiver: FlowReceiver::default(),
             released: Bytes::ZERO,
             from_wlan: Bytes::ZERO,
             dropped: 0,
@@ -133,6 +137,9 @@ impl Flow {
             (self.up_volume, self.down_volume) = (0, 0);
             self.leaning = first_guess(ingress, tcp);
             self.told_by_next = false;
+        }
+        if let Some(tcp) = tcp {
+            self.receiver.note_arrival(ingress, tcp);
         }
         let data = tcp.map_or(ip_len, |tcp| tcp.payload);
         match ingress {
@@ -152,7 +159,7 @@ impl Flow {
 
     /// Packets held, whatever they wait for.
     pub(crate) fn held_anywhere(&self) -> u32 {
-        self.held + self.links.iter().map(|link| link.held).sum::<u32>()
+        self.held + self.receiver.line.held + self.links.iter().map(|link| link.held).sum::<u32>()
     }
 
     /// Whether its ACKs that are held stand for more packets of its DATA than a queue may hold.
@@ -168,6 +175,11 @@ impl Flow {
             Direction::Up => (held as u64 * u64::from(self.ratio_milli()) / 1_000) as usize,
             Direction::Down => held,
         }
+    }
+
+    /// Data have come from the wire since its SYN.
+    pub(crate) const fn has_downloaded(&self) -> bool {
+        self.down_volume > 0
     }
 
     /// A packet is released toward the WLAN: what crosses the WLAN because of it.
@@ -189,7 +201,7 @@ impl Flow {
         }
     }
 
-    const fn is_tcp(&self) -> bool {
+    pub(crate) const fn is_tcp(&self) -> bool {
         /// IANA "Assigned Internet Protocol Numbers".
         const TCP: u8 = 6;
         self.key.1.names_ports() && self.key.1.protocol() == TCP
@@ -284,6 +296,13 @@ impl Flows {
     pub(crate) fn recent(&self) -> impl Iterator<Item = &Flow> {
         let older = |&id: &FlowId| self.slots[id.0 as usize].older;
         core::iter::successors(self.newest, older).map(|id| self.get(id))
+    }
+
+    /// Those that were used since then, the last one first.
+    pub(crate) fn used_since(&self, since: Instant) -> impl Iterator<Item = &Flow> {
+        let older = |&id: &FlowId| self.slots[id.0 as usize].older;
+        let used = move |id: &FlowId| self.slots[id.0 as usize].last_seen >= since;
+        core::iter::successors(self.newest, older).take_while(used).map(|id| self.get(id))
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = FlowId> + use<> {

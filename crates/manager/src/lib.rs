@@ -43,6 +43,7 @@ mod flow;
 mod manager;
 mod queues;
 mod rate;
+mod receiver;
 pub mod record;
 mod server;
 mod sparse;
@@ -54,7 +55,7 @@ mod wan;
 
 pub use api::{
     Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode, Observation, Output,
-    QueueReport, Reason, Report, StationReport,
+    QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use config::{
     Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
@@ -62,3 +63,4 @@ pub use config::{
 pub use delays::DelayReport;
 pub use evenair_sched::CodelConfig;
 pub use manager::Manager;
+pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};

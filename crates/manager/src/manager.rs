@@ -2,6 +2,7 @@
 
 mod links;
 mod path;
+mod receive;
 mod upkeep;
 mod waiting;
 
@@ -18,6 +19,7 @@ use crate::flow::{Flow, FlowId, Flows};
 use crate::manager::path::Arrived;
 use crate::queues::{Held, Queues};
 use crate::rate::ServiceRate;
+use crate::receiver::Receiver;
 use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
@@ -40,6 +42,7 @@ pub struct Manager<P> {
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
     waits: Waits,
+    receiver: Receiver<P>,
     server: Server,
     standing: Standing,
     rate: ServiceRate,
@@ -66,6 +69,7 @@ impl<P: Send + 'static> Manager<P> {
             discipline: config.queue.as_deref().map(Disciplined::new),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             waits: Waits::default(),
+            receiver: Receiver::new(now),
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
@@ -168,6 +172,9 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(at) = self.wan.as_ref().and_then(Wan::deadline) {
             deadline = deadline.min((at, Reason::Release));
         }
+        if let Some(at) = self.receiver.line.deadline() {
+            deadline = deadline.min((at, Reason::Release));
+        }
         if self.mode == Mode::Draining {
             deadline = deadline.min((self.drain_until, Reason::DrainLimit));
         }
@@ -228,13 +235,14 @@ impl<P: Send + 'static> Manager<P> {
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
             queues: Vec::new(),
             hops: self.report_hops(),
+            receiver: self.report_receiver(),
             counters: self.counters(),
         }
     }
 
     /// The totals alone.
     pub fn counters(&self) -> Counters {
-        Counters { held: (self.held_for_wlan() + self.held_for_links()) as u64, ..self.counters }
+        Counters { held: self.held() as u64, ..self.counters }
     }
 
     fn report_flow(&self, flow: &Flow) -> FlowReport {
@@ -263,6 +271,9 @@ impl<P: Send + 'static> Manager<P> {
             // What crossed while nothing was managed says nothing about C.
             let account = self.server.take_account(now, false);
             self.rate.measure(now, account.elapsed);
+        }
+        if mode == Mode::Inserted {
+            self.receiver.begin(now);
         }
         self.mode = mode;
         self.tell(Event::ModeChanged(mode));

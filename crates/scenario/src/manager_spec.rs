@@ -10,6 +10,7 @@ use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ReceiverSpec;
 use crate::config::{List, OrDefault, Permille, Problems, Written, words};
 use crate::manager_queue;
 use crate::raw::QueueRaw;
@@ -106,6 +107,9 @@ pub struct ManagerSpec {
     /// The Internet link, where the box is to serve that too. Default: it serves the WLAN alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wan: Option<InternetSpec>,
+    /// Control of TCP by what receivers tell senders: windows and delayed ACKs. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverSpec>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -331,6 +335,7 @@ impl ManagerSpec {
         let wan = self.wan.as_ref().map(|wan| wan.check(problems));
         let limit = queue_limit.unwrap_or(Limit::Unlimited);
         let queue = self.queue.as_ref().map(|raw| manager_queue::check(self, raw, limit, problems));
+        let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
         let (Some(_), Some(_)) = know else { return None };
@@ -355,6 +360,11 @@ impl ManagerSpec {
             wan: match wan {
                 Some(None) => return None,
                 Some(Some(wan)) => Some(Box::new(wan)),
+                None => None,
+            },
+            receiver: match receiver {
+                Some(None) => return None,
+                Some(receiver) => receiver,
                 None => None,
             },
             // Whoever has a memory for packets sets it by that.

@@ -1,9 +1,9 @@
 //! What a box tells of itself.
 
-use evenair_manager::{Counters, FlowReport, Mode, Report, StationReport};
+use evenair_manager::{Counters, FlowReport, Mode, ReceiverReport, Report, StationReport};
 use evenair_packet::FlowKey;
 use evenair_scenario::results::HopResult;
-use evenair_units::BitRate;
+use evenair_units::{BitRate, Span};
 use serde::{Deserialize, Serialize};
 
 /// The state of a box. Counts are of packets since the box started.
@@ -36,11 +36,31 @@ pub struct Status {
     /// How long packets have waited here for the WLAN, and for the Internet link where the box serves it.
     #[serde(default)]
     pub hops: Vec<HopResult>,
+    /// Control at the receiver, where there is one.
+    #[serde(default)]
+    pub receiver: Option<ReceiverStatus>,
     /// Stations.
     pub stations: Vec<StationStatus>,
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
     /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
+}
+
+/// Control of TCP by what receivers tell senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverStatus {
+    /// TCP flows used in the last ten seconds and not closed.
+    pub flows: u32,
+    /// Those of them whose windows are lowered.
+    pub clamped_flows: u32,
+    /// Largest window that may be advertised now, in bytes.
+    pub window_bytes: Option<u64>,
+    /// For how long ACKs are held now.
+    pub delay_ms: Option<f64>,
+    /// Packets held: ACKs, and what waits behind them.
+    pub held: u64,
+    /// How long packets were seen to wait in the access point lately.
+    pub ap_queueing_ms: Option<f64>,
 }
 
 /// What became of every packet that was taken from the bridge.
@@ -69,6 +89,12 @@ pub struct PacketStatus {
     pub dropped_standing_queue: u64,
     /// Among the released: marked "congestion experienced".
     pub marked: u64,
+    /// Among the released: with a lowered TCP window.
+    #[serde(default)]
+    pub windows_lowered: u64,
+    /// Among the released: ACKs that were held for the control at the receiver.
+    #[serde(default)]
+    pub acks_delayed: u64,
     /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), never held.
     pub control: u64,
     /// Among the released: to groups, never held.
@@ -250,6 +276,8 @@ impl Snapshot {
             dropped_sender_ahead: counters.dropped_sender_ahead,
             dropped_standing_queue: counters.dropped_standing_queue,
             marked: counters.marked,
+            windows_lowered: counters.windows_lowered,
+            acks_delayed: counters.acks_delayed,
             control: counters.control,
             groups: counters.groups,
             held,
@@ -268,7 +296,7 @@ impl Snapshot {
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let Report { mode, service_rate, capacity, stations, flows, hops, .. } = snapshot.report;
+        let Report { mode, service_rate, capacity, stations, flows, hops, receiver, .. } = snapshot.report;
         Self {
             mode: mode_word(mode).into(),
             carrier: snapshot.carrier.into(),
@@ -283,6 +311,7 @@ impl From<Snapshot> for Status {
             pacing: snapshot.pacing,
             recording: snapshot.recording,
             hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
+            receiver: receiver.as_ref().map(receiver_status),
             stations: stations.iter().map(station).collect(),
             flows: flows.iter().map(flow).collect(),
         }
@@ -295,6 +324,18 @@ pub(crate) fn mode_word(mode: Mode) -> &'static str {
         Mode::Bypassed => "bypassed",
         Mode::Inserted => "inserted",
         Mode::Draining => "draining",
+    }
+}
+
+fn receiver_status(report: &ReceiverReport) -> ReceiverStatus {
+    let ms = |span: Span| span.as_secs_f64() * 1e3;
+    ReceiverStatus {
+        flows: report.flows,
+        clamped_flows: report.clamped_flows,
+        window_bytes: report.window.map(|window| window.0),
+        delay_ms: report.delay.map(ms),
+        held: report.held,
+        ap_queueing_ms: report.ap_queueing.map(ms),
     }
 }
 

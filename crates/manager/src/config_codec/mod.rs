@@ -13,6 +13,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
+use crate::receiver::{put_receiver, read_receiver};
 use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, WanConfig};
 
 pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
@@ -39,6 +40,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     out.put_option(config.held_limit, Write::put_u32);
     out.put_option(config.queue.as_deref(), queue::put);
     out.put_option(config.wan.as_deref(), put_wan);
+    out.put_option(config.receiver, |out, receiver| put_receiver(out, receiver, put_limit));
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
 }
@@ -67,6 +69,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         held_limit: reader.option(Reader::u32)?,
         queue: reader.option(queue::read)?.map(Box::new),
         wan: reader.option(read_wan)?.map(Box::new),
+        receiver: reader.option(|r| read_receiver(r, read_limit))?,
         pacing_slack: read_span(reader)?,
         drain_limit: read_span(reader)?,
     })
@@ -263,6 +266,7 @@ fn read_list<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DelayLaw, ReceiverConfig, WindowLaw};
     use evenair_packet::MacAddr;
     use evenair_wifi::adwiser_80211b;
 
@@ -302,7 +306,15 @@ mod tests {
     fn configurations_round_trip() {
         let queued = |queue| Config { queue: Some(Box::new(queue)), ..example() };
         let plain = [example(), Config::new(Phy::default_for(Standard::Dot11a)), Config::new(adwiser_80211b())];
-        for config in plain.into_iter().chain(queue::tests::examples().into_iter().map(queued)) {
+        let receiver = |window, delay| Some(ReceiverConfig { window, delay, uploads: window.is_some() });
+        let laws = [
+            (Some(WindowLaw::Fixed(Limit::Packets(5))), Some(DelayLaw::Fixed(Span::from_millis(50)))),
+            (Some(WindowLaw::ShareOf(Limit::Bytes(Bytes(150_000)))), None),
+            (Some(WindowLaw::Target(Span::from_millis(100))), None),
+            (None, Some(DelayLaw::Target(Span::from_millis(100)))),
+        ];
+        let with = laws.map(|(window, delay)| Config { receiver: receiver(window, delay), ..example() });
+        for config in plain.into_iter().chain(with).chain(queue::tests::examples().into_iter().map(queued)) {
             let mut bytes = Vec::new();
             encode_config(&config, &mut bytes);
             assert_eq!(decode_config(&mut Reader::new(&bytes)), Ok(config));

@@ -30,7 +30,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.waits_for_link(&held) {
             self.hold_for_link(now, UP, held);
         } else {
-            self.send(held.packet, Port::Wire, held.marked);
+            self.send(now, held, Port::Wire);
         }
     }
 
@@ -40,7 +40,7 @@ impl<P: Send + 'static> Manager<P> {
 
     fn hold_for_link(&mut self, now: Instant, direction: usize, held: Held<P>) {
         let Some(leaf) = self.leaf_on_link(direction, held.flow) else { return };
-        let elsewhere = self.held_for_wlan() + self.held_for_links();
+        let elsewhere = self.held();
         let Some(wan) = &mut self.wan else { return };
         let link = &mut wan.links[direction];
         let elsewhere = elsewhere - link.queues.len();
@@ -81,7 +81,7 @@ impl<P: Send + 'static> Manager<P> {
                     self.toward_wlan(now, held);
                 } else {
                     self.counters.queued += 1;
-                    self.send(held.packet, Port::Wire, held.marked);
+                    self.send(now, held, Port::Wire);
                 }
             }
         }
@@ -121,23 +121,24 @@ impl<P: Send + 'static> Manager<P> {
         while let Some(held) = self.pop_from_link(now, DOWN) {
             self.account_release(now, &held);
             self.counters.queued += 1;
-            self.send(held.packet, Port::Wlan, held.marked);
+            self.send(now, held, Port::Wlan);
         }
         while let Some(held) = self.pop_from_link(now, UP) {
             self.counters.queued += 1;
-            self.send(held.packet, Port::Wire, held.marked);
+            self.send(now, held, Port::Wire);
         }
     }
 }
 
 /// Upkeep and reports.
 impl<P: Send + 'static> Manager<P> {
-    pub(super) fn held_for_links(&self) -> usize {
-        self.wan.as_ref().map_or(0, Wan::held)
+    /// Packets held for anything but the WLAN.
+    pub(super) fn held_beside(&self) -> usize {
+        self.wan.as_ref().map_or(0, Wan::held) + self.receiver.line.len()
     }
 
     pub(super) fn holds_nothing(&self) -> bool {
-        self.held_for_wlan() == 0 && self.held_for_links() == 0
+        self.held() == 0
     }
 
     /// A flow has another station: what it holds before the link goes along.
@@ -198,7 +199,7 @@ impl<P: Send + 'static> Manager<P> {
                 self.push_on_link(now, UP, [held]);
             } else {
                 self.counters.queued += 1;
-                self.send(held.packet, Port::Wire, held.marked);
+                self.send(now, held, Port::Wire);
             }
         }
     }

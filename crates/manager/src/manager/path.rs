@@ -77,6 +77,7 @@ impl<P: Send + 'static> Manager<P> {
             forget(evicted, &mut self.queues, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
+        self.receiver.note_new(&flow);
         Some(self.flows.insert(flow, now))
     }
 
@@ -120,6 +121,8 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             self.standing.answer(now, answered);
         }
+        self.time_answer(now, &arrived, tcp);
+        let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
         self.rate.note_crossed(&self.medium, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
@@ -176,18 +179,18 @@ impl<P: Send + 'static> Manager<P> {
             return self.discard(packet, flow, DropReason::SenderAhead);
         }
         let held = Held { packet, flow, tcp: tcp.cloned(), ip_len, takes_marks, marked: telling, since: now };
-        self.leave_by_wire(now, held);
+        self.delay_or_leave(now, held);
     }
 
     pub(super) fn toward_wlan(&mut self, now: Instant, held: Held<P>) {
         if self.mode == Mode::Bypassed {
             self.account_release(now, &held);
-            return self.send(held.packet, Port::Wlan, held.marked);
+            return self.send(now, held, Port::Wlan);
         }
         if self.discipline.is_some() {
             return self.hold_in_discipline(now, held);
         }
-        let (leaf, elsewhere) = (self.leaf(held.flow), self.held_for_links());
+        let (leaf, elsewhere) = (self.leaf(held.flow), self.held_beside());
         loop {
             match self.queues.make_room(leaf, &held, elsewhere) {
                 Room::Enough => break,
@@ -242,7 +245,7 @@ impl<P: Send + 'static> Manager<P> {
                 station.note_uncontrolled(airtime);
             }
         }
-        self.release(packet, meta.ingress.opposite());
+        self.output(packet, meta.ingress.opposite(), Edits::NONE);
     }
 }
 
@@ -250,10 +253,11 @@ impl<P: Send + 'static> Manager<P> {
 impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
+        self.serve_line(now);
         self.serve_links(now);
         self.standing.reckon(now);
         while self.mode != Mode::Bypassed && self.held_for_wlan() > 0 && self.free_at() <= now {
-            let Some((held, load, congested)) = self.take_next(now) else { break };
+            let Some((mut held, load, congested)) = self.take_next(now) else { break };
             let rate = self.rate_of(held.flow);
             self.server.release(now, self.rate.wait(&self.medium, &load, rate));
             self.pay_debt(held.flow, &load, rate);
@@ -261,7 +265,8 @@ impl<P: Send + 'static> Manager<P> {
             self.note_unanswered(held.tcp.as_ref(), &load, rate);
             self.waits.note(now.saturating_since(held.since));
             self.counters.queued += 1;
-            self.send(held.packet, Port::Wlan, congested || held.marked);
+            held.marked |= congested;
+            self.send(now, held, Port::Wlan);
         }
         let shaped = self.discipline.as_ref().is_some_and(|discipline| discipline.ready_at() > now);
         if shaped || self.held_for_wlan() == 0 {
@@ -277,14 +282,15 @@ impl<P: Send + 'static> Manager<P> {
         for held in self.drain_discipline(now) {
             self.account_release(now, &held);
             self.counters.queued += 1;
-            self.send(held.packet, Port::Wlan, held.marked);
+            self.send(now, held, Port::Wlan);
         }
         while let Some((held, load)) = self.pop(now) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &load, rate);
             self.counters.queued += 1;
-            self.send(held.packet, Port::Wlan, held.marked);
+            self.send(now, held, Port::Wlan);
         }
+        self.release_line(now);
         self.release_links(now);
         self.set_mode(now, Mode::Bypassed);
     }
@@ -373,16 +379,6 @@ impl<P: Send + 'static> Manager<P> {
             let own = Load::alone(load.0[0]);
             self.rate.note_crossed(&self.medium, &own, rate);
         }
-    }
-
-    fn release(&mut self, packet: P, port: Port) {
-        self.send(packet, port, false);
-    }
-
-    pub(super) fn send(&mut self, packet: P, port: Port, congestion: bool) {
-        self.counters.marked += u64::from(congestion);
-        self.counters.released += 1;
-        self.outputs.push_back(Output::Release { packet, port, edits: Edits { congestion, ..Edits::NONE } });
     }
 
     pub(super) fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {

@@ -7,6 +7,7 @@ use crate::cost::Medium;
 use crate::discipline::Disciplined;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
+use crate::receiver::steering::Steering;
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
@@ -27,6 +28,7 @@ impl<P: Send + 'static> Manager<P> {
         self.queues.age();
         self.discipline.iter_mut().for_each(Disciplined::age);
         self.age_links();
+        self.count_receivers(now);
         let (queues, wan, stations) = (&mut self.queues, &mut self.wan, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, wan.as_mut(), stations));
         self.stations.expire(now);
@@ -92,6 +94,11 @@ impl<P: Send + 'static> Manager<P> {
         let capacity = capacity.unwrap_or_else(|| configured_capacity(&config, &self.medium, &self.stations));
         self.server.take_account(now, self.held_for_wlan() > 0);
         self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
+        match (self.config.receiver, config.receiver) {
+            (None, Some(_)) => self.receiver.begin(now),
+            (before, after) if before != after => self.receiver.steering = Steering::new(now),
+            _ => {}
+        }
         self.config = config;
         self.tell_rate(before);
     }

@@ -20,11 +20,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Holds a packet where a discipline decides.
     pub(super) fn hold_in_discipline(&mut self, now: Instant, held: Held<P>) {
-        let full = self.config.held_limit.is_some_and(|limit| {
-            let all = self.held_for_wlan() + self.held_for_links();
-            all >= limit as usize
-        });
-        if full {
+        if self.config.held_limit.is_some_and(|limit| self.held() >= limit as usize) {
             return self.discard(held.packet, held.flow, DropReason::QueueFull);
         }
         if self.held_for_wlan() == 0 {

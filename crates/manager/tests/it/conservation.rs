@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, Direction, DropReason, LeafRule, Level,
-    Manager, Mode, Observation, Output, Policy, QueueConfig, WanConfig,
+    Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason, LeafRule,
+    Level, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
 use evenair_sched::{
@@ -66,6 +66,7 @@ impl Session {
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
             queue: (self.rng.below(2) == 0).then(|| self.discipline().into()),
             wan: (self.rng.below(2) == 0).then(|| self.link().into()),
+            receiver: (self.rng.below(2) == 0).then(|| self.receiver()),
             ..config(&rates)
         };
         config.stations[1].class = Some(ClassId(1));
@@ -102,6 +103,21 @@ impl Session {
             LeafRule { leaf: 2, classes: vec![], direction: Some(Direction::Up) },
         ];
         QueueConfig { discipline, by_station: self.rng.below(2) == 0, leaves, default_leaf: 1, seed: 5 }
+    }
+
+    fn receiver(&mut self) -> ReceiverConfig {
+        let short = Span::from_millis(1 + self.rng.below(40));
+        let windows = [
+            None,
+            Some(WindowLaw::Fixed(Limit::Packets(3))),
+            Some(WindowLaw::ShareOf(Limit::Bytes(Bytes(30_000)))),
+            Some(WindowLaw::Target(short)),
+        ];
+        let window = windows[self.rng.below(4) as usize];
+        let aimed = matches!(window, Some(WindowLaw::Target(_)));
+        let delays = [DelayLaw::Fixed(short), if aimed { DelayLaw::Fixed(short * 5) } else { DelayLaw::Target(short) }];
+        let delay = (window.is_none() || self.rng.below(2) == 0).then(|| delays[self.rng.below(2) as usize]);
+        ReceiverConfig { window, delay, uploads: self.rng.below(2) == 0 }
     }
 
     /// An Internet link, beyond which is all of the wired side, a half, or nothing of it.
@@ -168,6 +184,13 @@ impl Session {
         let mut meta = packet(ingress, station, self.rng.below(4) as u16, flags, sequence, payload);
         if let Some(ip) = &mut meta.ip {
             ip.ecn = self.rng.below(4) as u8;
+            if let Transport::Tcp(tcp) = &mut ip.transport {
+                tcp.window = [0, 1, 500, 60_000][self.rng.below(4) as usize];
+                if tcp.flags.contains(TcpFlags::SYN) {
+                    tcp.window_scale = [None, Some(0), Some(7), Some(200)][self.rng.below(4) as usize];
+                    tcp.mss = [None, Some(0), Some(1460)][self.rng.below(3) as usize];
+                }
+            }
             if let (Transport::Tcp(tcp), true) = (&mut ip.transport, self.rng.below(2) == 0) {
                 let mut stamp = || near.wrapping_add(self.rng.below(100) as u32);
                 tcp.timestamps = Some(Timestamps { value: stamp(), echo: stamp() });
@@ -210,6 +233,7 @@ struct Ledger {
     latest: BTreeMap<(Port, Option<u16>, FlowKey), u64>,
     released: u64,
     marked: u64,
+    lowered: u64,
     dropped: BTreeMap<DropReason, u64>,
 }
 
@@ -223,6 +247,10 @@ impl Ledger {
                 prop_assert_eq!(port, meta.ingress.opposite());
                 self.released += 1;
                 self.marked += u64::from(edits.congestion);
+                if let Some(window) = edits.window {
+                    self.lowered += 1;
+                    prop_assert!((1..meta.tcp().expect("TCP").window).contains(&window));
+                }
                 prop_assert!(!edits.congestion || meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0));
                 if let Some((key, _)) = meta.ip.as_ref().map(FlowKey::of)
                     && !meta.dst.is_multicast()
@@ -248,6 +276,7 @@ impl Ledger {
         prop_assert_eq!(counters.held, self.inside.len() as u64);
         prop_assert_eq!(counters.released, self.released);
         prop_assert_eq!(counters.marked, self.marked);
+        prop_assert_eq!(counters.windows_lowered, self.lowered);
         prop_assert_eq!(counters.dropped_queue_full, dropped(DropReason::QueueFull));
         prop_assert_eq!(counters.dropped_ack_superseded, dropped(DropReason::AckSuperseded));
         prop_assert_eq!(counters.dropped_sender_ahead, dropped(DropReason::SenderAhead));
@@ -280,7 +309,9 @@ proptest! {
             prop_assert!(deadline <= session.now + Span::from_secs(1), "there is always a tick ahead");
         }
         let report = manager.report(session.now);
-        prop_assert_eq!(report.queues.iter().map(|q| u64::from(q.packets)).sum::<u64>(), report.counters.held);
+        let in_line = report.receiver.map_or(0, |receiver| receiver.held);
+        let queued = report.queues.iter().map(|q| u64::from(q.packets)).sum::<u64>();
+        prop_assert_eq!(queued + in_line, report.counters.held);
         prop_assert_eq!(report.flows.iter().map(|f| u64::from(f.backlog_packets)).sum::<u64>(), report.counters.held);
 
         // Bypass empties it within the drain limit.

@@ -5,5 +5,6 @@ mod behaviour;
 mod closed_loop;
 mod conservation;
 mod disciplines;
+mod receiver;
 mod replay;
 mod world;

@@ -1,0 +1,142 @@
+//! Control at the receiver, on the way of packets: see `receiver`.
+
+use evenair_packet::{Edits, Port, TcpMeta};
+use evenair_units::{Bytes, Instant, Span};
+
+use super::Manager;
+use super::path::Arrived;
+use crate::queues::Held;
+use crate::{Direction, Mode, Output, ReceiverConfig, ReceiverReport};
+
+/// A flow that was not used for so long shares no buffer.
+const UNUSED: Span = Span::from_secs(10);
+/// No more flows are counted than this: the share of one of so many is a segment whatever the buffer.
+const MOST_COUNTED: usize = 4096;
+
+impl<P: Send + 'static> Manager<P> {
+    /// The control, where it is in force.
+    const fn receiver_config(&self) -> Option<ReceiverConfig> {
+        match self.mode {
+            Mode::Inserted => self.config.receiver,
+            Mode::Bypassed | Mode::Draining => None,
+        }
+    }
+
+    /// A packet of TCP has come from the WLAN: what it tells of the access point.
+    pub(super) fn time_answer(&mut self, now: Instant, arrived: &Arrived<P>, tcp: &TcpMeta) {
+        let Some(config) = self.receiver_config() else { return };
+        let flow = self.flows.get_mut(arrived.flow);
+        let Some(took) = flow.receiver.timed.note_ack(now, tcp.ack) else { return };
+        const FULL_SIZE: Bytes = Bytes(1500);
+        let rate = self.stations.get(flow.station).rate;
+        let own = self.medium.packet_airtime(FULL_SIZE, rate) + self.medium.packet_airtime(arrived.ip_len, rate);
+        self.receiver.steering.note_sample(now, took, own, config.aim());
+    }
+
+    /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of their flow.
+    /// What has come while nothing was downloaded yet, as the last ACK of a handshake, does not wait.
+    pub(super) fn delay_or_leave(&mut self, now: Instant, held: Held<P>) {
+        let law = self.receiver_config().and_then(|config| config.delay);
+        let flow = self.flows.get(held.flow);
+        let answers = flow.direction == Direction::Down && flow.has_downloaded();
+        let is_ack = answers && held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
+        let own = law.filter(|_| is_ack).map_or(Span::ZERO, |law| self.receiver.delay(law));
+        let due = flow.receiver.line.due(now.saturating_add(own));
+        if due <= now && flow.receiver.line.held == 0 {
+            return self.leave_by_wire(now, held);
+        }
+        let full = self.config.held_limit.is_some_and(|limit| self.held() >= limit as usize);
+        if full {
+            // Where there is no room for another one, the first goes before its time.
+            match self.receiver.line.pop(Instant::MAX) {
+                Some(first) => self.leave_line(now, first),
+                None => return self.leave_by_wire(now, held),
+            }
+        }
+        let line = &mut self.flows.get_mut(held.flow).receiver.line;
+        let due = line.due(due);
+        self.receiver.line.push(due, held, line);
+    }
+
+    /// Lets go what has been held for its time.
+    pub(super) fn serve_line(&mut self, now: Instant) {
+        while let Some(held) = self.receiver.line.pop(now) {
+            self.leave_line(now, held);
+        }
+    }
+
+    /// Patience with draining has ended.
+    pub(super) fn release_line(&mut self, now: Instant) {
+        while let Some(held) = self.receiver.line.pop(Instant::MAX) {
+            self.leave_line(now, held);
+        }
+    }
+
+    fn leave_line(&mut self, now: Instant, held: Held<P>) {
+        self.flows.get_mut(held.flow).receiver.line.held -= 1;
+        self.counters.acks_delayed += u64::from(held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack));
+        self.leave_by_wire(now, held);
+    }
+
+    /// Packets held, whatever for.
+    pub(super) fn held(&self) -> usize {
+        self.held_for_wlan() + self.held_beside()
+    }
+
+    /// Sends a packet of a flow, with its window lowered if the control says so.
+    pub(super) fn send(&mut self, now: Instant, held: Held<P>, port: Port) {
+        let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(now, &held, port, tcp));
+        self.counters.windows_lowered += u64::from(window.is_some());
+        self.output(held.packet, port, Edits { congestion: held.marked, window, ..Edits::NONE });
+    }
+
+    fn lower_window(&mut self, now: Instant, held: &Held<P>, port: Port, tcp: &TcpMeta) -> Option<u16> {
+        let config = self.receiver_config()?;
+        let flow = &mut self.flows.get_mut(held.flow).receiver;
+        if port == Port::Wlan && tcp.payload > Bytes::ZERO {
+            flow.timed.note_release(now, tcp.seq_end());
+        }
+        let law = config.window.filter(|_| port == Port::Wire || config.uploads)?;
+        let receiver = &mut self.receiver;
+        let window = flow.windows.lower(port.opposite(), tcp, receiver.session, |segment| receiver.most(law, segment));
+        flow.lowered = window.is_some();
+        if window.is_some() {
+            receiver.steering.note_lowered();
+        }
+        window
+    }
+
+    /// A packet goes out.
+    pub(super) fn output(&mut self, packet: P, port: Port, edits: Edits) {
+        self.counters.marked += u64::from(edits.congestion);
+        self.counters.released += 1;
+        self.outputs.push_back(Output::Release { packet, port, edits });
+    }
+
+    /// From time to time: counts who shares the access point's buffer.
+    pub(super) fn count_receivers(&mut self, now: Instant) {
+        if self.config.receiver.is_none() {
+            return;
+        }
+        let used = self.flows.used_since(now.saturating_sub(UNUSED)).take(MOST_COUNTED);
+        let open = used.filter(|flow| flow.is_tcp() && flow.receiver.is_open());
+        let (flows, clamped) =
+            open.fold((0, 0), |(all, clamped), flow| (all + 1, clamped + u32::from(flow.receiver.lowered)));
+        (self.receiver.flows, self.receiver.clamped_flows) = (flows, clamped);
+    }
+
+    pub(super) fn report_receiver(&self) -> Option<ReceiverReport> {
+        let (config, receiver) = (self.config.receiver, &self.receiver);
+        if config.is_none() && receiver.line.len() == 0 {
+            return None;
+        }
+        Some(ReceiverReport {
+            clamped_flows: receiver.clamped_flows,
+            flows: receiver.flows,
+            window: config.and_then(|config| config.window).map(|law| Bytes(receiver.most_bytes(law))),
+            delay: config.and_then(|config| config.delay).map(|law| receiver.delay(law)),
+            held: receiver.line.len() as u64,
+            ap_queueing: receiver.steering.queueing(),
+        })
+    }
+}

@@ -1,0 +1,205 @@
+//! What the operator wants of the control at the receiver, and its form in recordings.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use evenair_packet::codec::{CodecError, Reader, Write};
+use evenair_units::{Bytes, Limit, Span};
+
+/// Control of TCP by what receivers tell senders. At least one of the two laws is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// How large a window a receiver may advertise. `None`: as large as it likes.
+    pub window: Option<WindowLaw>,
+    /// For how long the ACKs of downloads are held. `None`: not at all.
+    pub delay: Option<DelayLaw>,
+    /// The window law holds for uploads too, whose receivers are on the wire.
+    pub uploads: bool,
+}
+
+/// The largest window that a receiver may advertise. Whatever it comes to, it is at least a segment: with less, a sender
+/// would wait for its persist timer (RFC 9293, 3.8.6.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowLaw {
+    /// A constant, in segments of the size that both ends agreed on, or in bytes (Choi, Park, Kim).
+    Fixed(Limit),
+    /// The access point's buffer, which this is, divided by the number of TCP flows: `min(advertised, floor(B/n))`, so that
+    /// nothing is lost there (Pilosof et al., INFOCOM 2003; the lossless control of Blefari-Melazzi et al.). In segments or
+    /// bytes.
+    ShareOf(Limit),
+    /// As large as keeps packets waiting for so long in the access point. The law is ours.
+    Target(Span),
+}
+
+/// The time for which the ACKs of downloads are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayLaw {
+    /// A constant (Choi, Park, Kim).
+    Fixed(Span),
+    /// As long as keeps packets waiting for so long in the access point, where senders' windows are limited. The law is
+    /// ours.
+    Target(Span),
+}
+
+/// Why a control at the receiver cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverError {
+    /// It has no law.
+    Nothing,
+    /// A window or buffer without room for a packet of full size, or one above [`ReceiverConfig::MAX_WINDOW`].
+    Window(Limit),
+    /// A time of zero, or above [`ReceiverConfig::MAX_DELAY`].
+    Time(Span),
+    /// Both laws have a target: two loops for one quantity.
+    TwoTargets,
+}
+
+impl ReceiverConfig {
+    /// The largest window that TCP can advertise (RFC 7323, 2.3): 65,535 units of 2^14 bytes.
+    pub const MAX_WINDOW: Bytes = Bytes(65_535 << 14);
+    /// The most segments that such a window can have, at 536 bytes each (RFC 9293, 3.7.1).
+    pub const MAX_SEGMENTS: u32 = (Self::MAX_WINDOW.0 / 536) as u32;
+    /// The longest time that ACKs are held, and the longest target. Senders time out when nothing comes back for long, and
+    /// throughput falls beyond 1 s (Choi, Park, Kim).
+    pub const MAX_DELAY: Span = Span::from_secs(10);
+
+    /// Whether a manager can run on it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), ReceiverError> {
+        match self.window {
+            Some(WindowLaw::Fixed(limit) | WindowLaw::ShareOf(limit)) => check_window(limit)?,
+            Some(WindowLaw::Target(target)) => check_time(target)?,
+            None => {}
+        }
+        if let Some(DelayLaw::Fixed(time) | DelayLaw::Target(time)) = self.delay {
+            check_time(time)?;
+        }
+        match (self.window, self.delay) {
+            (None, None) => Err(ReceiverError::Nothing),
+            (Some(WindowLaw::Target(_)), Some(DelayLaw::Target(_))) => Err(ReceiverError::TwoTargets),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a window or a buffer may be so large.
+const fn check_window(limit: Limit) -> Result<(), ReceiverError> {
+    const FULL_SIZE: Bytes = Bytes(1460);
+    let fits = match limit {
+        Limit::Packets(packets) => packets <= ReceiverConfig::MAX_SEGMENTS,
+        Limit::Bytes(bytes) => bytes.0 <= ReceiverConfig::MAX_WINDOW.0,
+        Limit::Unlimited => false,
+    };
+    if fits && limit.admits(0, Bytes::ZERO, FULL_SIZE) { Ok(()) } else { Err(ReceiverError::Window(limit)) }
+}
+
+fn check_time(time: Span) -> Result<(), ReceiverError> {
+    if time > Span::ZERO && time <= ReceiverConfig::MAX_DELAY { Ok(()) } else { Err(ReceiverError::Time(time)) }
+}
+
+pub(crate) fn put_receiver(out: &mut Vec<u8>, receiver: ReceiverConfig, put_limit: fn(Limit, &mut Vec<u8>)) {
+    out.put_option(receiver.window, |out, law| match law {
+        WindowLaw::Fixed(limit) => {
+            out.put_u8(0);
+            put_limit(limit, out);
+        }
+        WindowLaw::ShareOf(limit) => {
+            out.put_u8(1);
+            put_limit(limit, out);
+        }
+        WindowLaw::Target(target) => {
+            out.put_u8(2);
+            out.put_u64(target.as_nanos());
+        }
+    });
+    out.put_option(receiver.delay, |out, law| {
+        let (tag, time) = match law {
+            DelayLaw::Fixed(time) => (0, time),
+            DelayLaw::Target(target) => (1, target),
+        };
+        out.put_u8(tag);
+        out.put_u64(time.as_nanos());
+    });
+    out.put_u8(receiver.uploads.into());
+}
+
+pub(crate) fn read_receiver(
+    reader: &mut Reader<'_>,
+    read_limit: fn(&mut Reader<'_>) -> Result<Limit, CodecError>,
+) -> Result<ReceiverConfig, CodecError> {
+    Ok(ReceiverConfig {
+        window: reader.option(|r| match r.u8()? {
+            0 => read_limit(r).map(WindowLaw::Fixed),
+            1 => read_limit(r).map(WindowLaw::ShareOf),
+            2 => r.u64().map(|target| WindowLaw::Target(Span::from_nanos(target))),
+            tag => Err(CodecError::Tag(tag)),
+        })?,
+        delay: reader.option(|r| match r.u8()? {
+            0 => r.u64().map(|time| DelayLaw::Fixed(Span::from_nanos(time))),
+            1 => r.u64().map(|target| DelayLaw::Target(Span::from_nanos(target))),
+            tag => Err(CodecError::Tag(tag)),
+        })?,
+        uploads: reader.bool()?,
+    })
+}
+
+impl fmt::Display for ReceiverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("control at the receiver has no law: it needs a window or a delay"),
+            Self::Window(limit) => {
+                write!(f, "a window of {limit:?}: it must have room for 1460 bytes, and TCP can tell none above 1 GiB")
+            }
+            Self::Time(time) => {
+                write!(
+                    f,
+                    "{time} to hold ACKs, or to aim at: it must be above 0 and at most {}",
+                    ReceiverConfig::MAX_DELAY
+                )
+            }
+            Self::TwoTargets => f.write_str("window and delay both have a target: one of the two can steer"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let none = ReceiverConfig { window: None, delay: None, uploads: false };
+        let window = |law| ReceiverConfig { window: Some(law), ..none };
+        let delay = |law| ReceiverConfig { delay: Some(law), ..none };
+        let second = Span::from_secs(1);
+        assert_eq!(none.check(), Err(ReceiverError::Nothing));
+        for right in [
+            window(WindowLaw::Fixed(Limit::Packets(1))),
+            window(WindowLaw::Fixed(Limit::Bytes(Bytes(1460)))),
+            window(WindowLaw::ShareOf(Limit::Packets(100))),
+            window(WindowLaw::Target(second)),
+            delay(DelayLaw::Fixed(second)),
+            ReceiverConfig { delay: Some(DelayLaw::Fixed(second)), ..window(WindowLaw::Target(second)) },
+        ] {
+            assert_eq!(right.check(), Ok(()), "{right:?}");
+        }
+        for limit in [
+            Limit::Packets(0),
+            Limit::Bytes(Bytes(1459)),
+            Limit::Unlimited,
+            Limit::Packets(u32::MAX),
+            Limit::Bytes(Bytes(1 << 40)),
+        ] {
+            assert_eq!(window(WindowLaw::Fixed(limit)).check(), Err(ReceiverError::Window(limit)));
+            assert_eq!(window(WindowLaw::ShareOf(limit)).check(), Err(ReceiverError::Window(limit)));
+        }
+        for time in [Span::ZERO, Span::from_secs(11)] {
+            assert_eq!(window(WindowLaw::Target(time)).check(), Err(ReceiverError::Time(time)));
+            assert_eq!(delay(DelayLaw::Fixed(time)).check(), Err(ReceiverError::Time(time)));
+        }
+        let both = ReceiverConfig { delay: Some(DelayLaw::Target(second)), ..window(WindowLaw::Target(second)) };
+        assert_eq!(both.check(), Err(ReceiverError::TwoTargets));
+    }
+}

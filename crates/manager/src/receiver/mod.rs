@@ -1,0 +1,137 @@
+//! Control at the receiver: what a TCP sender is told by the other end's ACKs, changed in transit.
+//!
+//! A sender never has more under way than the window that the receiver advertises, and sends no faster than ACKs come
+//! back. A box that lowers the one or holds the other for some time sets how much stands in the access point, and neither
+//! end needs to know of it. Nothing is lost for it, nobody else's packets wait for it, and it works alone
+//! ([`Controller::None`](crate::Controller::None)) or beside the queues.
+//!
+//! - [`window`]: windows are lowered, but what was offered once stays offered, and nothing reads as zero that was not.
+//! - [`line`]: ACKs are held for a set time, in their order, with whatever follows them.
+//! - [`steering`]: window or time follow what stands in the access point, so that it stays at a target.
+//!
+//! What is not here: anything but TCP; connections whose SYNs were not both seen, whose windows cannot be read, keep
+//! theirs.
+//!
+//! Sources: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs" (advertised window,
+//! virtual delay; the closed loop is left open there and is ours); Pilosof et al., "Understanding TCP Fairness over
+//! Wireless LAN", INFOCOM 2003 (the access point's buffer shared by the flows).
+
+mod config;
+pub(crate) mod line;
+pub(crate) mod steering;
+pub(crate) mod window;
+
+use evenair_packet::{Port, TcpFlags, TcpMeta};
+use evenair_units::{Instant, Limit, Span};
+
+use crate::flow::Flow;
+use line::{InLine, Line};
+use steering::{Aim, Steering, Timed};
+use window::{Most, Windows};
+
+pub use config::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
+pub(crate) use config::{put_receiver, read_receiver};
+
+/// Segments of this size where a window in segments is told in bytes.
+const USUAL_SEGMENT: u64 = 1_460;
+
+/// What the control keeps of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FlowReceiver {
+    pub(crate) windows: Windows,
+    pub(crate) line: InLine,
+    pub(crate) timed: Timed,
+    /// Its latest window left lowered.
+    pub(crate) lowered: bool,
+    /// One of its ends has sent FIN or RST.
+    closed: bool,
+}
+
+impl FlowReceiver {
+    /// A packet of it has come in.
+    pub(crate) fn note_arrival(&mut self, ingress: Port, tcp: &TcpMeta) {
+        if tcp.begins() {
+            (self.closed, self.lowered) = (false, false);
+            self.timed.restart();
+        }
+        self.closed |= tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::RST));
+        self.windows.note_arrival(ingress, tcp);
+    }
+
+    /// It is one of those that share the access point's buffer.
+    pub(crate) const fn is_open(&self) -> bool {
+        !self.closed
+    }
+}
+
+/// What the control keeps beside flows.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver<P> {
+    pub(crate) line: Line<P>,
+    pub(crate) steering: Steering,
+    /// Number of the stretch of time in which all packets were asked about.
+    pub(crate) session: u32,
+    /// Flows that share the access point's buffer, and those whose windows are lowered.
+    pub(crate) flows: u32,
+    pub(crate) clamped_flows: u32,
+}
+
+impl<P> Receiver<P> {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { line: Line::default(), steering: Steering::new(now), session: 0, flows: 0, clamped_flows: 0 }
+    }
+
+    /// The control has come into force: nothing is known of what was offered meanwhile.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.session = self.session.wrapping_add(1);
+        self.steering = Steering::new(now);
+    }
+
+    /// A flow is new, and shares the access point's buffer at once.
+    pub(crate) const fn note_new(&mut self, flow: &Flow) {
+        self.flows = self.flows.saturating_add(flow.is_tcp() as u32);
+    }
+
+    /// The largest window by a law, for segments of this many bytes.
+    pub(crate) fn most(&self, law: WindowLaw, segment: u64) -> Most {
+        let flows = u64::from(self.flows.max(1));
+        match law {
+            WindowLaw::Fixed(Limit::Packets(segments)) => Most::Segments(segments.into()),
+            WindowLaw::Fixed(Limit::Bytes(bytes)) => Most::Bytes(bytes.0),
+            WindowLaw::ShareOf(Limit::Packets(packets)) => Most::Segments(u64::from(packets) / flows),
+            // The buffer counts packets with their headers; a segment is a little less.
+            WindowLaw::ShareOf(Limit::Bytes(bytes)) => Most::Bytes(bytes.0 / flows),
+            WindowLaw::Target(_) => Most::Bytes(self.steering.window()),
+            WindowLaw::Fixed(Limit::Unlimited) | WindowLaw::ShareOf(Limit::Unlimited) => {
+                Most::Segments(u64::MAX / segment)
+            }
+        }
+    }
+
+    /// The same in bytes, for segments of usual size.
+    pub(crate) fn most_bytes(&self, law: WindowLaw) -> u64 {
+        match self.most(law, USUAL_SEGMENT) {
+            Most::Bytes(bytes) => bytes,
+            Most::Segments(segments) => segments * USUAL_SEGMENT,
+        }
+    }
+
+    /// The time by a law.
+    pub(crate) const fn delay(&self, law: DelayLaw) -> Span {
+        match law {
+            DelayLaw::Fixed(time) => time,
+            DelayLaw::Target(_) => self.steering.delay(),
+        }
+    }
+}
+
+impl ReceiverConfig {
+    /// What its closed loop aims at.
+    pub(crate) const fn aim(&self) -> Aim {
+        match (self.window, self.delay) {
+            (Some(WindowLaw::Target(target)), _) => Aim::Window(target),
+            (_, Some(DelayLaw::Target(target))) => Aim::Delay(target),
+            _ => Aim::Nothing,
+        }
+    }
+}

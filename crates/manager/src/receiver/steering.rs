@@ -1,0 +1,163 @@
+//! The closed loop: window or delay follow what stands in the access point.
+//!
+//! In each connection a segment of DATA at a time is timed from its release toward the WLAN to the ACK that covers it. The
+//! medium's own time for it is taken off; the rest it has waited. A segment that was sent twice is not timed (Karn and
+//! Partridge, 1987). The mean of an interval is held against the target.
+//!
+//! - Window: what stands grows in proportion to the window, less what is under way elsewhere. So the window moves a part of
+//!   the way to where the proportion says that the target is (as FAST TCP does, Wei et al., 2006), and grows only where it
+//!   is what limits senders.
+//! - Delay: what is held in the box does not stand in the access point, if windows limit senders. So the delay moves by a
+//!   part of what is above the target.
+//!
+//! What is not here: several access points, whose queues are taken together.
+
+use evenair_units::{Instant, Span};
+
+use crate::ReceiverConfig;
+use crate::tcp::after;
+
+/// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only the
+/// part behind it; the mean that was just seen is added twice.
+const INTERVAL: Span = Span::from_millis(250);
+/// Samples of which a mean is believed.
+const SAMPLES: u64 = 8;
+/// A segment that is not covered for so long is not waited for.
+const FORGOTTEN: Span = Span::from_secs(10);
+/// Part of the way: one over this. With a quarter the loop is stable where the wired part of a round trip is up to
+/// seven times the target, and makes up nine tenths of an error in eight steps.
+const GAIN: u64 = 4;
+/// The initial window of a connection (RFC 6928), ten segments.
+const FIRST_WINDOW: u64 = 14_600;
+/// Not less than one segment of usual size.
+const LEAST_WINDOW: u64 = 1_460;
+
+/// A connection's segment that is timed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timed {
+    /// Sequence number behind it, and when it was released.
+    segment: Option<(u32, Instant)>,
+    /// Behind the furthest byte released.
+    furthest: Option<u32>,
+}
+
+impl Timed {
+    /// DATA up to `end` are released toward the WLAN.
+    pub(crate) fn note_release(&mut self, now: Instant, end: u32) {
+        let is_new = self.furthest.is_none_or(|furthest| after(end, furthest));
+        if is_new {
+            self.furthest = Some(end);
+            let is_stale = |&(_, since): &(u32, Instant)| now.saturating_since(since) >= FORGOTTEN;
+            if self.segment.is_none() || self.segment.as_ref().is_some_and(is_stale) {
+                self.segment = Some((end, now));
+            }
+        } else {
+            self.segment = None;
+        }
+    }
+
+    /// The station acknowledges all before `ack`: how long the timed segment took.
+    pub(crate) fn note_ack(&mut self, now: Instant, ack: u32) -> Option<Span> {
+        let (_, since) = self.segment.take_if(|(end, _)| !after(*end, ack))?;
+        Some(now.saturating_since(since)).filter(|&took| took < FORGOTTEN)
+    }
+
+    /// Another connection between the same ports.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// What was seen of the access point's queue, and what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Steering {
+    waited: Span,
+    own: Span,
+    samples: u64,
+    next: Instant,
+    /// The mean of the last interval.
+    queueing: Option<Span>,
+    window: u64,
+    delay: Span,
+    /// Some window was lowered since the last judgement.
+    binds: bool,
+}
+
+/// What the law in force aims at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    Window(Span),
+    Delay(Span),
+    Nothing,
+}
+
+impl Steering {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            waited: Span::ZERO,
+            own: Span::ZERO,
+            samples: 0,
+            next: now + INTERVAL,
+            queueing: None,
+            window: FIRST_WINDOW,
+            delay: Span::ZERO,
+            binds: false,
+        }
+    }
+
+    /// Mean time that packets waited in the access point in the last interval that was judged.
+    pub(crate) const fn queueing(&self) -> Option<Span> {
+        self.queueing
+    }
+
+    /// The window for a law with a target, in bytes.
+    pub(crate) const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The time to hold ACKs for a law with a target.
+    pub(crate) const fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// A window was lowered.
+    pub(crate) const fn note_lowered(&mut self) {
+        self.binds = true;
+    }
+
+    /// A segment took so long to the station and back, of which the medium alone needs `own`.
+    pub(crate) fn note_sample(&mut self, now: Instant, took: Span, own: Span, aim: Aim) {
+        self.waited += took.saturating_sub(own);
+        self.own += own;
+        self.samples += 1;
+        if now >= self.next && self.samples >= SAMPLES {
+            self.judge(now, aim);
+        }
+    }
+
+    fn judge(&mut self, now: Instant, aim: Aim) {
+        let (mean, own) = (self.waited / self.samples, self.own / self.samples);
+        match aim {
+            Aim::Window(target) => self.move_window(mean + own, target + own),
+            Aim::Delay(target) if mean >= target => {
+                self.delay = (self.delay + (mean - target) / GAIN).min(ReceiverConfig::MAX_DELAY);
+            }
+            Aim::Delay(target) => self.delay = self.delay.saturating_sub((target - mean) / GAIN),
+            Aim::Nothing => {}
+        }
+        self.queueing = Some(mean);
+        (self.waited, self.own, self.samples, self.binds) = (Span::ZERO, Span::ZERO, 0, false);
+        self.next = now + INTERVAL + mean * 2;
+    }
+
+    fn move_window(&mut self, is: Span, aim: Span) {
+        // No further than to double or half of it, however far the aim.
+        let scaled = u128::from(self.window) * u128::from(aim.as_nanos()) / u128::from(is.as_nanos().max(1));
+        let there = u64::try_from(scaled).unwrap_or(u64::MAX).clamp(self.window / 2, self.window * 2);
+        if there > self.window && !self.binds {
+            return;
+        }
+        let moved = (self.window * (GAIN - 1) + there) / GAIN;
+        self.window = moved.clamp(LEAST_WINDOW, ReceiverConfig::MAX_WINDOW.0);
+    }
+}
