@@ -264,7 +264,7 @@ impl Engine {
     pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
         let (a, b) = (self.wlan.counters(), self.wire.counters());
         Ok(Snapshot {
-            report: self.manager.report_recent(MOST_FLOWS),
+            report: self.manager.report_recent(now, MOST_FLOWS),
             carrier: match self.carrier() {
                 Carrier::Bridge => "bridge",
                 Carrier::Box => "box",

@@ -119,6 +119,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     packets(&mut page, status);
     hops(&mut page, status);
     receiver(&mut page, status);
+    uplink_limit(&mut page, status);
     stations(&mut page, status, interface);
     page.0
 }
@@ -144,6 +145,7 @@ fn packets(page: &mut Page, status: &Status) {
         ("ack superseded", packets.dropped_ack_superseded),
         ("sender ahead", packets.dropped_sender_ahead),
         ("standing queue", packets.dropped_standing_queue),
+        ("uplink limit", packets.dropped_uplink_limit),
         ("ring full", packets.ring_full),
         ("too long", packets.too_long),
         ("pool full", packets.pool_full),
@@ -154,6 +156,20 @@ fn packets(page: &mut Page, status: &Status) {
     page.single("evenair_pool_frames", "gauge", "Frames of the packet memory in use.", status.pool.used);
     let help = "How often the hold on the path ran out because the box was late.";
     page.single("evenair_hold_lapses_total", "counter", help, status.hold.lapses);
+}
+
+fn uplink_limit(page: &mut Page, status: &Status) {
+    let Some(limit) = &status.uplink_limit else { return };
+    for (name, help, mbps) in [
+        ("evenair_uplink_limit_bits_per_second", "Limit on uploads, at IP level.", limit.limit_mbps),
+        ("evenair_uplink_bits_per_second", "What comes from the WLAN, at IP level.", limit.up_mbps),
+        ("evenair_uplink_datagrams_bits_per_second", "Of it, all but TCP.", limit.up_datagrams_mbps),
+        ("evenair_downlink_bits_per_second", "What comes from the wire toward the WLAN.", limit.down_mbps),
+    ] {
+        page.single(name, "gauge", help, mbps * 1e6);
+    }
+    let help = "Packets that the access points were found to have lost toward stations, told or inferred.";
+    page.single("evenair_access_point_losses_total", "counter", help, limit.lost_in_access_points);
 }
 
 fn hops(page: &mut Page, status: &Status) {

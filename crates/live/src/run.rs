@@ -208,6 +208,9 @@ impl Live {
                 }
                 Wish::Status => Answer::Status(Box::new(self.engine.snapshot(now())?)),
                 Wish::Observe(mac, rate) => done(self.observe(mac, rate)),
+                Wish::Losses(access_point, total) => {
+                    done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
+                }
                 Wish::Reconfigure(config) => done(self.reconfigure(*config)),
             };
             // Who has hung up needs no answer.

@@ -7,7 +7,7 @@ use evenair_packet::{Edits, FlowKey, MacAddr, Port};
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::PhyRate;
 
-use crate::{ClassId, Config, ConfigError, DelayReport};
+use crate::{ClassId, Config, ConfigError, DelayReport, UplinkReport};
 
 /// What the operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,14 @@ pub enum Observation {
         mac: MacAddr,
         /// The rate toward and from it.
         rate: PhyRate,
+    },
+    /// The packets that an access point has lost so far on the way to its stations, as SNMP gives it: a total since whenever.
+    /// Where nobody tells, losses are inferred from what is sent again.
+    AccessPointLosses {
+        /// Any MAC address that names the access point.
+        access_point: MacAddr,
+        /// The total.
+        total: u64,
     },
     /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
     /// it may only have roamed.
@@ -74,6 +82,8 @@ pub enum DropReason {
     SenderAhead,
     /// It was the head of a standing queue, and its sender understands no mark.
     StandingQueue,
+    /// Uploads came faster than their limit ([`UplinkLimit`](crate::UplinkLimit)).
+    UplinkLimit,
 }
 
 /// Something to tell.
@@ -84,7 +94,7 @@ pub enum Event {
     /// A new configuration was not taken.
     ConfigRefused(ConfigError),
     /// An observation was not taken: the PHY does not have the rate, the address is a group address, or there are too
-    /// many stations.
+    /// many stations or access points.
     ObservationRefused(Observation),
     /// A station was seen that nobody had announced.
     StationLearned(MacAddr),
@@ -123,7 +133,7 @@ pub enum Reason {
     Release,
     /// The drain limit ends.
     DrainLimit,
-    /// The service rate is to be judged, and old connections forgotten.
+    /// The service rate or the limit on uploads is to be judged, and old connections forgotten.
     Tick,
 }
 
@@ -157,6 +167,8 @@ pub struct Report {
     pub hops: Vec<HopReport>,
     /// The control at the receiver, where there is one, or packets are still held for one that was.
     pub receiver: Option<ReceiverReport>,
+    /// The limit on uploads, where there is one.
+    pub uplink: Option<UplinkReport>,
     /// Totals since the manager began.
     pub counters: Counters,
 }
@@ -289,6 +301,8 @@ pub struct Counters {
     pub dropped_sender_ahead: u64,
     /// Packets dropped with [`DropReason::StandingQueue`].
     pub dropped_standing_queue: u64,
+    /// Packets dropped with [`DropReason::UplinkLimit`].
+    pub dropped_uplink_limit: u64,
     /// Packets, among the released, that were marked: congestion experienced.
     pub marked: u64,
     /// Packets, among the released, whose TCP window was lowered.
@@ -311,6 +325,10 @@ pub struct Counters {
 impl Counters {
     /// Packets dropped for whatever reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_ack_superseded + self.dropped_sender_ahead + self.dropped_standing_queue
+        self.dropped_queue_full
+            + self.dropped_ack_superseded
+            + self.dropped_sender_ahead
+            + self.dropped_standing_queue
+            + self.dropped_uplink_limit
     }
 }

@@ -9,7 +9,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
-use crate::{Direction, ReceiverConfig, ReceiverError};
+use crate::{Direction, ReceiverConfig, ReceiverError, UplinkLimit};
 
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct Config {
     pub wan: Option<Box<WanConfig>>,
     /// Control of TCP by what receivers tell senders.
     pub receiver: Option<ReceiverConfig>,
+    /// The limit on what comes from the WLAN, where there is to be one.
+    pub uplink_limit: Option<UplinkLimit>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
     pub pacing_slack: Span,
@@ -223,6 +225,11 @@ pub enum ConfigError {
     LanPart(u32),
     /// The control at the receiver.
     Receiver(ReceiverError),
+    /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
+    UplinkPart(u32),
+    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold above
+    /// its depth.
+    Bucket,
 }
 
 impl Default for Policy {
@@ -277,6 +284,7 @@ impl Config {
             queue: None,
             wan: None,
             receiver: None,
+            uplink_limit: None,
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }
@@ -309,6 +317,9 @@ impl Config {
         }
         if let Some(receiver) = &self.receiver {
             receiver.check().map_err(ConfigError::Receiver)?;
+        }
+        if let Some(limit) = &self.uplink_limit {
+            limit.check()?;
         }
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
@@ -444,6 +455,10 @@ impl fmt::Display for ConfigError {
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
             Self::Discipline(what) => write!(f, "a queue discipline {what}"),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
+            Self::UplinkPart(p) => write!(f, "a part of the limit on uploads is {p} thousandths: it must be 1 to 999"),
+            Self::Bucket => {
+                f.write_str("the bucket must admit 1500 bytes, 1 GiB at most, its threshold up to its depth")
+            }
             Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
             Self::Receiver(error) => error.fmt(f),
         }

@@ -19,6 +19,7 @@ use crate::discipline::Tags;
 use crate::receiver::FlowReceiver;
 use crate::station::StationId;
 use crate::tcp::Tcp;
+use crate::uplink::Released;
 
 /// More connections than this are not tracked; their packets pass at once.
 const MAX_FLOWS: usize = 1 << 17;
@@ -39,6 +40,12 @@ pub(crate) type Key = (Option<u16>, FlowKey, bool);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowId(u32);
 
+#[cfg(test)]
+impl FlowId {
+    /// One of no table.
+    pub(crate) const FIRST: Self = Self(0);
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) key: Key,
@@ -52,6 +59,8 @@ pub(crate) struct Flow {
     /// Of TCP.
     pub(crate) tcp: Tcp,
     pub(crate) answers: Answers,
+    /// What losses behind the box are told by.
+    pub(crate) in_doubt: Released,
     /// Of all else.
     pub(crate) uplink: Uplink,
     /// Its queue in the policy's tree.
@@ -115,6 +124,7 @@ impl Flow {
             leaning: guess,
             tcp: Tcp::default(),
             answers: Answers::default(),
+            in_doubt: Released::default(),
             uplink: Uplink::default(),
             leaf: None,
             tags: None,
@@ -185,7 +195,10 @@ impl Flow {
     /// A packet is released toward the WLAN: what crosses the WLAN because of it.
     pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> Load {
         match tcp {
-            Some(tcp) => self.tcp.note_release(tcp, ip_len),
+            Some(tcp) => {
+                self.in_doubt.release(tcp);
+                self.tcp.note_release(tcp, ip_len)
+            }
             None => Load([Packets::one(ip_len), self.uplink.pay(), Packets::default(), Packets::default()]),
         }
     }

@@ -24,6 +24,8 @@
 //! Where the Internet link is told of ([`WanConfig`]), packets over it wait for a server of its rate as well, in each
 //! direction.
 //!
+//! Packets toward the wire pass at once, unless uploads are limited ([`UplinkLimit`]), alone or beside the holding.
+//!
 //! What is not here: packet bytes, clocks, wireless telemetry (it comes in as [`Observation`]).
 
 #![no_std]
@@ -51,6 +53,7 @@ mod standing;
 mod station;
 mod tcp;
 mod traffic;
+mod uplink;
 mod wan;
 
 pub use api::{
@@ -61,6 +64,7 @@ pub use config::{
     Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
 };
 pub use delays::DelayReport;
-pub use evenair_sched::CodelConfig;
+pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
+pub use uplink::{LimitRule, Steps, UplinkLimit, UplinkReport};

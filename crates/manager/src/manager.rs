@@ -4,8 +4,10 @@ mod links;
 mod path;
 mod receive;
 mod upkeep;
+mod uplink;
 mod waiting;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -23,6 +25,7 @@ use crate::receiver::Receiver;
 use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
+use crate::uplink::Limiter;
 use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
@@ -43,6 +46,8 @@ pub struct Manager<P> {
     wan: Option<Wan<P>>,
     waits: Waits,
     receiver: Receiver<P>,
+    /// The limit on uploads, where there is one.
+    uplink: Option<Box<Limiter>>,
     server: Server,
     standing: Standing,
     rate: ServiceRate,
@@ -70,6 +75,7 @@ impl<P: Send + 'static> Manager<P> {
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             waits: Waits::default(),
             receiver: Receiver::new(now),
+            uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
@@ -92,6 +98,7 @@ impl<P: Send + 'static> Manager<P> {
                 let ip_len = meta.ip_len();
                 match (meta.ingress, tcp) {
                     (Port::Wire, tcp) => {
+                        self.note_for_limit(now, flow, tcp, ip_len);
                         let tcp = tcp.cloned();
                         let since = now;
                         self.enter_from_wire(
@@ -121,6 +128,7 @@ impl<P: Send + 'static> Manager<P> {
         if now >= self.rate.next_tick() {
             self.tick(now);
         }
+        self.judge_limit(now);
     }
 
     /// Takes a command.
@@ -145,6 +153,12 @@ impl<P: Send + 'static> Manager<P> {
         let (mac, rate) = match observation {
             Observation::StationRate { mac, rate } => (mac, Some(rate)),
             Observation::StationGone { mac } => (mac, None),
+            Observation::AccessPointLosses { access_point, total } => {
+                if !self.tell_losses(access_point, total) {
+                    self.tell(Event::ObservationRefused(observation));
+                }
+                return;
+            }
         };
         let has_rate = rate.is_none_or(|rate| self.config.phy.standard().rates().contains(&rate));
         let known = rate.is_none() || (!mac.is_multicast() && self.station(now, mac).is_some());
@@ -174,6 +188,9 @@ impl<P: Send + 'static> Manager<P> {
         }
         if let Some(at) = self.receiver.line.deadline() {
             deadline = deadline.min((at, Reason::Release));
+        }
+        if let Some(at) = self.limit_deadline() {
+            deadline = deadline.min((at, Reason::Tick));
         }
         if self.mode == Mode::Draining {
             deadline = deadline.min((self.drain_until, Reason::DrainLimit));
@@ -215,17 +232,17 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// The state now. Takes time in proportion to the number of connections.
-    pub fn report(&self, _now: Instant) -> Report {
+    pub fn report(&self, now: Instant) -> Report {
         Report {
             flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
             queues: self.report_queues(),
-            ..self.report_recent(0)
+            ..self.report_recent(now, 0)
         }
     }
 
     /// The state now, but for the queues, and with at most `flows` connections: those that were used last, the last one
     /// first. The time it takes does not grow with their number.
-    pub fn report_recent(&self, flows: usize) -> Report {
+    pub fn report_recent(&self, now: Instant, flows: usize) -> Report {
         Report {
             mode: self.mode,
             service_rate: self.rate.rate(),
@@ -236,6 +253,7 @@ impl<P: Send + 'static> Manager<P> {
             queues: Vec::new(),
             hops: self.report_hops(),
             receiver: self.report_receiver(),
+            uplink: self.uplink.as_ref().map(|limiter| limiter.report(now)),
             counters: self.counters(),
         }
     }
@@ -271,6 +289,7 @@ impl<P: Send + 'static> Manager<P> {
             // What crossed while nothing was managed says nothing about C.
             let account = self.server.take_account(now, false);
             self.rate.measure(now, account.elapsed);
+            self.begin_limit(now);
         }
         if mode == Mode::Inserted {
             self.receiver.begin(now);

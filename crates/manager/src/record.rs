@@ -20,7 +20,7 @@ use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
 use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x06";
+const MAGIC: [u8; 8] = *b"evenair\x07";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -32,6 +32,7 @@ const TAG_BYPASS: u8 = 4;
 const TAG_RECONFIGURE: u8 = 5;
 const TAG_STATION_RATE: u8 = 6;
 const TAG_STATION_GONE: u8 = 7;
+const TAG_LOSSES: u8 = 8;
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
@@ -139,6 +140,11 @@ impl Recorder {
                 self.input(now, TAG_STATION_GONE);
                 self.out.put(&mac.0);
             }
+            Observation::AccessPointLosses { access_point, total } => {
+                self.input(now, TAG_LOSSES);
+                self.out.put(&access_point.0);
+                self.out.put_u64(*total);
+            }
         }
     }
 
@@ -215,6 +221,10 @@ impl<'a> Player<'a> {
                 Input::Observation(Observation::StationRate { mac, rate: read_rate(&mut self.reader)? })
             }
             TAG_STATION_GONE => Input::Observation(Observation::StationGone { mac: self.reader.mac()? }),
+            TAG_LOSSES => {
+                let access_point = self.reader.mac()?;
+                Input::Observation(Observation::AccessPointLosses { access_point, total: self.reader.u64()? })
+            }
             unknown => return Err(CodecError::Tag(unknown)),
         };
         Ok((now, input))
@@ -272,6 +282,7 @@ impl DecisionLog {
                     DropReason::AckSuperseded => 1,
                     DropReason::SenderAhead => 2,
                     DropReason::StandingQueue => 3,
+                    DropReason::UplinkLimit => 4,
                 });
             }
             Output::Event(event) => {

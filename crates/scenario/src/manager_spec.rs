@@ -14,6 +14,7 @@ use crate::ReceiverSpec;
 use crate::config::{List, OrDefault, Permille, Problems, Written, words};
 use crate::manager_queue;
 use crate::raw::QueueRaw;
+use crate::uplink_limit::UplinkLimitSpec;
 
 /// PHY profile of the BSS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +111,9 @@ pub struct ManagerSpec {
     /// Control of TCP by what receivers tell senders: windows and delayed ACKs. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverSpec>,
+    /// The limit on what comes from the WLAN. Default: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_limit: Option<UplinkLimitSpec>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -125,6 +129,10 @@ pub struct ManagerSpec {
     /// Whether the box is told the stations' PHY rates and each change of them. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub know_rates: Option<Written<bool>>,
+    /// Whether the box is told, in each interval of the limit on uploads, how many packets the access point has lost, as SNMP
+    /// would (simulator only); otherwise it infers losses from what is sent again. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub know_losses: Option<Written<bool>>,
 }
 
 /// The Internet link as the box serves it: its transfers go before those of the LAN.
@@ -242,9 +250,9 @@ pub(crate) const MAX_WEIGHT: u32 = 1000;
 pub(crate) const WEIGHTS: &str = "1 to 1000";
 
 /// What service rates and steps may be.
-const RATES: &str = "more than 0 b/s and up to 1 Tb/s";
+pub(crate) const RATES: &str = "more than 0 b/s and up to 1 Tb/s";
 
-fn is_rate(rate: &BitRate) -> bool {
+pub(crate) fn is_rate(rate: &BitRate) -> bool {
     (BitRate::from_bps(1)..=Config::MAX_RATE).contains(rate)
 }
 
@@ -302,6 +310,11 @@ impl ManagerSpec {
         self.know_rates.get_or(true, &mut Problems::default()).unwrap_or(true)
     }
 
+    /// Whether the box is told what the access point loses.
+    pub fn knows_losses(&self) -> bool {
+        self.know_losses.get_or(false, &mut Problems::default()).unwrap_or(false)
+    }
+
     /// The number of the class of this name.
     pub fn class_id(&self, name: &str) -> Option<ClassId> {
         let at = self.class.iter().position(|class| class.name == Written::new(name))?;
@@ -336,8 +349,11 @@ impl ManagerSpec {
         let limit = queue_limit.unwrap_or(Limit::Unlimited);
         let queue = self.queue.as_ref().map(|raw| manager_queue::check(self, raw, limit, problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
+        let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
+        let know_losses = self.know_losses.get_or(false, problems);
         let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
+        know_losses?;
         let (Some(_), Some(_)) = know else { return None };
         let config = Config {
             phy: phy.clone(),
@@ -365,6 +381,11 @@ impl ManagerSpec {
             receiver: match receiver {
                 Some(None) => return None,
                 Some(receiver) => receiver,
+                None => None,
+            },
+            uplink_limit: match uplink_limit {
+                Some(None) => return None,
+                Some(limit) => limit,
                 None => None,
             },
             // Whoever has a memory for packets sets it by that.

@@ -25,6 +25,8 @@ pub(crate) enum Task {
     Event,
     /// The box is told the rates that senders have come to choose.
     Rates,
+    /// The box is told what the access point has lost.
+    Losses,
 }
 
 /// An end of a connection: the station opens it, the server accepts it.

@@ -451,6 +451,11 @@ impl Air {
         self.never_arrived(station, category, datagrams);
     }
 
+    /// Packets that the access point's buffer has lost so far.
+    pub(crate) fn access_point_overflows(&self) -> u64 {
+        self.losses[self.place_of_sender(Sender::AccessPoint)].total.buffer_full
+    }
+
     /// What is lost at a place now.
     fn losses_at(&mut self, place: usize) -> &mut LossCounts {
         let losses = &mut self.losses[place];

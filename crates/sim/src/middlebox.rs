@@ -10,7 +10,7 @@ use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reaso
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_scenario::config::Problems;
 use evenair_scenario::{App, AppKind, Direction, IpVersion, Place, Scenario, Tool};
-use evenair_units::{Bytes, Instant};
+use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::SimError;
@@ -26,6 +26,8 @@ const ETHER_TYPE_V6: u16 = 0x86dd;
 /// IANA "Assigned Internet Protocol Numbers".
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+/// Names the access point in observations; no host has it.
+const ACCESS_POINT: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 0]);
 /// Server port of the first application, as in the testbed.
 pub(crate) const FIRST_SERVER_PORT: u16 = 20_000;
 /// Station's port of the first application that sends datagrams or echoes.
@@ -41,6 +43,8 @@ pub(crate) struct Middlebox {
     talks: Vec<Talk>,
     knows_stations: bool,
     knows_rates: bool,
+    /// How often it is told what the access point has lost.
+    losses_interval: Option<Span>,
 }
 
 /// The addresses of an application's two ends.
@@ -56,7 +60,9 @@ pub(crate) struct Talk {
 
 impl Middlebox {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, SimError> {
-        let manager = Manager::new(config(scenario)?, Instant::ZERO);
+        let config = config(scenario)?;
+        let limit = config.uplink_limit.filter(|_| scenario.manager.knows_losses());
+        let manager = Manager::new(config, Instant::ZERO);
         Ok(Self {
             manager,
             carries: false,
@@ -64,6 +70,7 @@ impl Middlebox {
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
             knows_stations: scenario.manager.knows_stations(),
             knows_rates: scenario.manager.knows_rates(),
+            losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
         })
     }
 
@@ -92,6 +99,15 @@ impl Middlebox {
             None if self.knows_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
             _ => {}
         }
+    }
+
+    pub(crate) fn losses_interval(&self) -> Option<Span> {
+        self.losses_interval
+    }
+
+    /// The packets that the access point's buffer has lost so far.
+    pub(crate) fn tell_losses(&mut self, now: Instant, total: u64) {
+        self.manager.handle_observation(now, Observation::AccessPointLosses { access_point: ACCESS_POINT, total });
     }
 
     /// Its entry came up.

@@ -118,6 +118,9 @@ impl<'a> World<'a> {
             if scenario.radio.rate_control != RateControl::Fixed && scenario.manager.knows_rates() {
                 self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
             }
+            if let Some(interval) = middlebox.losses_interval() {
+                self.agenda.enter(Instant::ZERO + interval, Task::Losses);
+            }
         }
     }
 
@@ -181,6 +184,7 @@ impl<'a> World<'a> {
             Task::Stop(app) => self.stop_app(app),
             Task::Event => self.do_event(),
             Task::Rates => self.tell_rates(),
+            Task::Losses => self.tell_losses(),
         }
     }
 
@@ -487,6 +491,16 @@ impl World<'_> {
         for (host, rate) in self.air.changed_rates() {
             self.observe(host, Some(rate));
         }
+    }
+
+    /// As whoever manages an access point would read its counters.
+    fn tell_losses(&mut self) {
+        let Some(middlebox) = &mut self.middlebox else { return };
+        middlebox.tell_losses(self.now, self.air.access_point_overflows());
+        if let Some(interval) = middlebox.losses_interval() {
+            self.agenda.enter(self.now + interval, Task::Losses);
+        }
+        self.drain_box();
     }
 
     fn observe(&mut self, host: usize, rate: Option<evenair_wifi::PhyRate>) {

@@ -109,6 +109,8 @@ pub struct Packets {
     pub dropped_sender_ahead: u64,
     /// Dropped by it: the head of a standing queue.
     pub dropped_standing_queue: u64,
+    /// Dropped by it: uploads over their limit.
+    pub dropped_uplink_limit: u64,
     /// In its queues.
     pub held: u64,
     /// Lost: the kernel refused to send it.

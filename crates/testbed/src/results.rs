@@ -151,6 +151,7 @@ fn box_counters(status: &Status) -> BoxCounters {
             drop("ack superseded", packets.dropped_ack_superseded),
             drop("sender ahead", packets.dropped_sender_ahead),
             drop("standing queue", packets.dropped_standing_queue),
+            drop("uplink limit", packets.dropped_uplink_limit),
         ],
         held: packets.held,
         ring_full: packets.ring_full,

@@ -104,6 +104,14 @@ impl Client {
         self.ask(&Request::Observe { mac: mac.to_string(), rate_mbps: None }).map(drop)
     }
 
+    /// Tells the box how many packets an access point has lost so far on the way to its stations.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn tell_losses(&mut self, access_point: MacAddr, total: u64) -> Result<(), ClientError> {
+        self.ask(&Request::Losses { access_point: access_point.to_string(), total }).map(drop)
+    }
+
     /// Makes the box read its configuration again, or another file.
     ///
     /// # Errors

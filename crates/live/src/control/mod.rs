@@ -3,6 +3,7 @@
 //! ```text
 //! {"command":"insert"}                                                  {"ok":true}
 //! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}       {"ok":true}
+//! {"command":"losses","access_point":"02:00:00:00:00:09","total":12} {"ok":true}
 //! {"command":"status"}                                                  {"ok":true,"status":{...}}
 //! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5}         {"ok":false,"error":"..."}
 //! ```
@@ -24,6 +25,7 @@ pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 pub(crate) use status::tests_support;
 pub use status::{
     FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, StationStatus, Status,
+    UplinkStatus,
 };
 pub(crate) use status::{Snapshot, mode_word};
 
@@ -44,6 +46,14 @@ pub enum Request {
         /// Its PHY rate in Mb/s; absent: the station has left.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_mbps: Option<f64>,
+    },
+    /// Learn how many packets an access point has lost so far on the way to its stations, from a counter such as
+    /// `ifOutDiscards`: the limit on uploads goes by it. It infers losses where nobody has told for ten of its intervals.
+    Losses {
+        /// Any MAC address that names the access point.
+        access_point: String,
+        /// The total since whenever.
+        total: u64,
     },
     /// Read the configuration file again and take its manager settings, radio and stations. A file that is wrong, or that
     /// changes anything else, is refused and changes nothing.
@@ -80,6 +90,8 @@ mod tests {
         let observe = parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}"#).expect("right");
         assert_eq!(observe, Request::Observe { mac: "02:00:00:00:00:01".into(), rate_mbps: Some(5.5) });
         assert!(parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate":5.5}"#).is_err());
+        let losses = parse(r#"{"command":"losses","access_point":"02:00:00:00:00:09","total":12}"#).expect("right");
+        assert_eq!(losses, Request::Losses { access_point: "02:00:00:00:00:09".into(), total: 12 });
         assert!(parse(r#"{"command":"explode"}"#).is_err());
         assert_eq!(serde_json::to_string(&Request::Bypass).expect("serialises"), r#"{"command":"bypass"}"#);
     }

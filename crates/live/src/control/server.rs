@@ -42,6 +42,8 @@ pub(crate) enum Wish {
     Status,
     /// A station's PHY rate; none: it has left.
     Observe(MacAddr, Option<BitRate>),
+    /// What an access point has lost in all.
+    Losses(MacAddr, u64),
     Reconfigure(Box<Config>),
     Shutdown,
 }
@@ -208,9 +210,9 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
         Request::Status => Wish::Status,
         Request::Shutdown => Wish::Shutdown,
         Request::Observe { mac, rate_mbps } => {
-            let not_a_mac = |_| format!("mac: {mac:?} is not a MAC address such as \"02:00:00:00:00:01\"");
-            Wish::Observe(mac.parse().map_err(not_a_mac)?, rate_mbps.map(phy_rate).transpose()?)
+            Wish::Observe(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
         }
+        Request::Losses { access_point, total } => Wish::Losses(mac_address("access_point", &access_point)?, total),
         Request::Reconfigure { file } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
             let new = BoxConfig::load(&path).map_err(|error| error.to_string())?;
@@ -231,6 +233,10 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             Wish::Reconfigure(Box::new(new.manager))
         }
     })
+}
+
+fn mac_address(key: &str, text: &str) -> Result<MacAddr, String> {
+    text.parse().map_err(|_| format!("{key}: {text:?} is not a MAC address such as \"02:00:00:00:00:01\""))
 }
 
 /// PHY rates are multiples of 100 kb/s.
@@ -310,6 +316,9 @@ mod tests {
         assert!(
             matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::Observe(_, Some(r))) if r.as_bps() == 5_500_000)
         );
+        let losses = |mac: &str| check(Request::Losses { access_point: mac.into(), total: 7 }, &config);
+        assert!(matches!(losses("02:00:00:00:00:01"), Ok(Wish::Losses(_, 7))));
+        assert!(losses("02:00").err().expect("refused").contains("access_point: \"02:00\" is not a MAC address"));
         assert!(observe("02:00", None).err().expect("refused").contains("\"02:00\" is not a MAC address"));
         for wrong in [1e300, -1.0, f64::NAN, f64::INFINITY, 10_001.0] {
             let error = observe("02:00:00:00:00:01", Some(wrong)).err().expect("refused");

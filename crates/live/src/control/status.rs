@@ -1,6 +1,6 @@
 //! What a box tells of itself.
 
-use evenair_manager::{Counters, FlowReport, Mode, ReceiverReport, Report, StationReport};
+use evenair_manager::{Counters, FlowReport, Mode, ReceiverReport, Report, StationReport, UplinkReport};
 use evenair_packet::FlowKey;
 use evenair_scenario::results::HopResult;
 use evenair_units::{BitRate, Span};
@@ -39,6 +39,9 @@ pub struct Status {
     /// Control at the receiver, where there is one.
     #[serde(default)]
     pub receiver: Option<ReceiverStatus>,
+    /// The limit on uploads, where there is one.
+    #[serde(default)]
+    pub uplink_limit: Option<UplinkStatus>,
     /// Stations.
     pub stations: Vec<StationStatus>,
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
@@ -63,6 +66,33 @@ pub struct ReceiverStatus {
     pub ap_queueing_ms: Option<f64>,
 }
 
+/// The limit on uploads, and what it is measured against, at IP level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UplinkStatus {
+    /// The limit now, in megabits per second.
+    pub limit_mbps: f64,
+    /// What comes from the WLAN, before the limit.
+    pub up_mbps: f64,
+    /// Of it, datagrams: all but TCP.
+    pub up_datagrams_mbps: f64,
+    /// What comes from the wire toward the WLAN.
+    pub down_mbps: f64,
+    /// Packets that the access points were found to have lost, told or inferred, since the limit began.
+    pub lost_in_access_points: u64,
+}
+
+impl From<UplinkReport> for UplinkStatus {
+    fn from(report: UplinkReport) -> Self {
+        Self {
+            limit_mbps: report.limit.as_mbps_f64(),
+            up_mbps: report.up.as_mbps_f64(),
+            up_datagrams_mbps: report.up_datagrams.as_mbps_f64(),
+            down_mbps: report.down.as_mbps_f64(),
+            lost_in_access_points: report.lost,
+        }
+    }
+}
+
 /// What became of every packet that was taken from the bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketStatus {
@@ -75,7 +105,7 @@ pub struct PacketStatus {
     /// Lost: the pool was full.
     pub pool_full: u64,
     /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead +
-    /// dropped_standing_queue + held`.
+    /// dropped_standing_queue + dropped_uplink_limit + held`.
     pub received: u64,
     /// Released by the manager: `sent + send_refused + sending`.
     pub released: u64,
@@ -87,6 +117,9 @@ pub struct PacketStatus {
     pub dropped_sender_ahead: u64,
     /// Dropped by the manager: the head of a standing queue.
     pub dropped_standing_queue: u64,
+    /// Dropped by the manager: uploads came faster than their limit.
+    #[serde(default)]
+    pub dropped_uplink_limit: u64,
     /// Among the released: marked "congestion experienced".
     pub marked: u64,
     /// Among the released: with a lowered TCP window.
@@ -116,7 +149,11 @@ pub struct PacketStatus {
 impl PacketStatus {
     /// Dropped by the manager, for whatever reason.
     pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full + self.dropped_ack_superseded + self.dropped_sender_ahead + self.dropped_standing_queue
+        self.dropped_queue_full
+            + self.dropped_ack_superseded
+            + self.dropped_sender_ahead
+            + self.dropped_standing_queue
+            + self.dropped_uplink_limit
     }
 }
 
@@ -275,6 +312,7 @@ impl Snapshot {
             dropped_ack_superseded: counters.dropped_ack_superseded,
             dropped_sender_ahead: counters.dropped_sender_ahead,
             dropped_standing_queue: counters.dropped_standing_queue,
+            dropped_uplink_limit: counters.dropped_uplink_limit,
             marked: counters.marked,
             windows_lowered: counters.windows_lowered,
             acks_delayed: counters.acks_delayed,
@@ -296,7 +334,7 @@ impl Snapshot {
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let Report { mode, service_rate, capacity, stations, flows, hops, receiver, .. } = snapshot.report;
+        let Report { mode, service_rate, capacity, stations, flows, hops, receiver, uplink, .. } = snapshot.report;
         Self {
             mode: mode_word(mode).into(),
             carrier: snapshot.carrier.into(),
@@ -310,6 +348,7 @@ impl From<Snapshot> for Status {
             hold: snapshot.hold,
             pacing: snapshot.pacing,
             recording: snapshot.recording,
+            uplink_limit: uplink.map(UplinkStatus::from),
             hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
             receiver: receiver.as_ref().map(receiver_status),
             stations: stations.iter().map(station).collect(),
@@ -389,7 +428,7 @@ pub(crate) mod tests_support {
         let mut config = Config::new(Phy::default_for(Standard::Dot11g));
         let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
         config.stations.push(StationConfig { mac, rate, weight: 1, class: None });
-        let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(0);
+        let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(Instant::ZERO, 0);
         report.counters.received = 90;
         report.counters.released = 90;
         let port = |taken, sent| PortStatus { taken, sent, ring_full: 3, ..PortStatus::default() };

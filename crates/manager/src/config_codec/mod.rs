@@ -14,6 +14,7 @@ use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
 use crate::receiver::{put_receiver, read_receiver};
+use crate::uplink::{put_uplink_limit, read_uplink_limit};
 use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, WanConfig};
 
 pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
@@ -41,6 +42,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     out.put_option(config.queue.as_deref(), queue::put);
     out.put_option(config.wan.as_deref(), put_wan);
     out.put_option(config.receiver, |out, receiver| put_receiver(out, receiver, put_limit));
+    out.put_option(config.uplink_limit.as_ref(), put_uplink_limit);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
 }
@@ -70,6 +72,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         queue: reader.option(queue::read)?.map(Box::new),
         wan: reader.option(read_wan)?.map(Box::new),
         receiver: reader.option(|r| read_receiver(r, read_limit))?,
+        uplink_limit: reader.option(read_uplink_limit)?,
         pacing_slack: read_span(reader)?,
         drain_limit: read_span(reader)?,
     })
@@ -101,7 +104,7 @@ fn read_wan(reader: &mut Reader<'_>) -> Result<WanConfig, CodecError> {
     })
 }
 
-fn read_span(reader: &mut Reader<'_>) -> Result<Span, CodecError> {
+pub(crate) fn read_span(reader: &mut Reader<'_>) -> Result<Span, CodecError> {
     reader.u64().map(Span::from_nanos)
 }
 
@@ -266,6 +269,7 @@ fn read_list<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UplinkLimit;
     use crate::{DelayLaw, ReceiverConfig, WindowLaw};
     use evenair_packet::MacAddr;
     use evenair_wifi::adwiser_80211b;
@@ -291,6 +295,7 @@ mod tests {
             aqm: None,
             sparse_first: false,
             held_limit: Some(14_336),
+            uplink_limit: Some(UplinkLimit::default()),
             wan: Some(Box::new(WanConfig {
                 down: BitRate::from_kbps(7_200),
                 up: BitRate::from_kbps(900),

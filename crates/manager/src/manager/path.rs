@@ -118,6 +118,8 @@ impl<P: Send + 'static> Manager<P> {
         flow.from_wlan += arrived.ip_len;
         let new = tcp.payload.0 > 0 && flow.tcp.is_new(tcp);
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
+        self.note_acknowledged(now, arrived.flow, tcp, &crossed);
+        let flow = self.flows.get_mut(arrived.flow);
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             self.standing.answer(now, answered);
         }
@@ -175,6 +177,9 @@ impl<P: Send + 'static> Manager<P> {
 
     fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {
         let Arrived { packet, flow, ip_len, takes_marks } = arrived;
+        if !self.is_within_limit(now, tcp, ip_len) {
+            return self.discard(packet, flow, DropReason::UplinkLimit);
+        }
         if telling && !takes_marks {
             return self.discard(packet, flow, DropReason::SenderAhead);
         }
@@ -388,6 +393,7 @@ impl<P: Send + 'static> Manager<P> {
             DropReason::AckSuperseded => self.counters.dropped_ack_superseded += 1,
             DropReason::SenderAhead => self.counters.dropped_sender_ahead += 1,
             DropReason::StandingQueue => self.counters.dropped_standing_queue += 1,
+            DropReason::UplinkLimit => self.counters.dropped_uplink_limit += 1,
         }
         self.outputs.push_back(Output::Drop { packet, reason });
     }

@@ -99,6 +99,7 @@ impl<P: Send + 'static> Manager<P> {
             (before, after) if before != after => self.receiver.steering = Steering::new(now),
             _ => {}
         }
+        self.reconfigure_limit(&config, now);
         self.config = config;
         self.tell_rate(before);
     }

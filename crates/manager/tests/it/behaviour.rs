@@ -283,7 +283,7 @@ fn a_short_report_tells_of_the_connections_used_last() {
     for (number, flow) in [1, 2, 3, 2].into_iter().enumerate() {
         manager.handle_packet(START, number as u64, &data(flow, 1));
     }
-    let (all, recent) = (manager.report(START), manager.report_recent(2));
+    let (all, recent) = (manager.report(START), manager.report_recent(START, 2));
     let keys = |flows: &[evenair_manager::FlowReport]| flows.iter().map(|flow| flow.key).collect::<Vec<_>>();
     assert_eq!(keys(&recent.flows), [keys(&all.flows)[1], keys(&all.flows)[2]], "in the order of use");
     assert_eq!(evenair_manager::Report { flows: all.flows.clone(), queues: all.queues.clone(), ..recent }, all);

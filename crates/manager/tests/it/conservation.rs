@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason, LeafRule,
-    Level, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, WanConfig, WindowLaw,
+    BucketConfig, Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason,
+    LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, Steps,
+    UplinkLimit, WanConfig, WindowLaw,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
 use evenair_sched::{
@@ -67,6 +68,7 @@ impl Session {
             queue: (self.rng.below(2) == 0).then(|| self.discipline().into()),
             wan: (self.rng.below(2) == 0).then(|| self.link().into()),
             receiver: (self.rng.below(2) == 0).then(|| self.receiver()),
+            uplink_limit: (self.rng.below(2) == 0).then(|| self.limit()),
             ..config(&rates)
         };
         config.stations[1].class = Some(ClassId(1));
@@ -130,6 +132,19 @@ impl Session {
         WanConfig { down, up, lan: lan[self.rng.below(3) as usize].clone(), lan_permille: 100, aqm }
     }
 
+    /// A limit on uploads that drops some.
+    fn limit(&mut self) -> UplinkLimit {
+        let steps = Steps::PUBLISHED;
+        let adaptive = LimitRule::Adaptive { steps, datagrams_permille: 1 + self.rng.below(999) as u32 };
+        let rule = [LimitRule::Static, LimitRule::Published(steps), adaptive][self.rng.below(3) as usize];
+        let rate = [None, Some(BitRate::from_kbps(500))][self.rng.below(2) as usize];
+        let bucket = BucketConfig {
+            depth: Bytes(1_500 + self.rng.below(100_000)),
+            threshold_permille: self.rng.below(1_001) as u32,
+        };
+        UplinkLimit { rule, rate, bucket, ..UplinkLimit::default() }
+    }
+
     /// The next step, with the time moved on.
     pub fn step(&mut self) -> Step {
         self.now += Span::from_nanos(self.rng.below(3_000_000));
@@ -161,8 +176,9 @@ impl Session {
 
     fn observation(&mut self) -> Observation {
         let mac = mac(self.rng.below(8) as usize);
-        match self.rng.below(3) {
+        match self.rng.below(4) {
             0 => Observation::StationGone { mac },
+            1 => Observation::AccessPointLosses { access_point: mac, total: self.rng.below(100) },
             _ => Observation::StationRate { mac, rate: rate(RATES[self.rng.below(4) as usize]) },
         }
     }
@@ -281,6 +297,7 @@ impl Ledger {
         prop_assert_eq!(counters.dropped_ack_superseded, dropped(DropReason::AckSuperseded));
         prop_assert_eq!(counters.dropped_sender_ahead, dropped(DropReason::SenderAhead));
         prop_assert_eq!(counters.dropped_standing_queue, dropped(DropReason::StandingQueue));
+        prop_assert_eq!(counters.dropped_uplink_limit, dropped(DropReason::UplinkLimit));
         Ok(())
     }
 }

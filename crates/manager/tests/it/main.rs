@@ -7,4 +7,5 @@ mod conservation;
 mod disciplines;
 mod receiver;
 mod replay;
+mod uplink;
 mod world;

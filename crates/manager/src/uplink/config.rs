@@ -1,0 +1,115 @@
+//! What the operator wants of the limit on uploads.
+
+use evenair_sched::BucketConfig;
+use evenair_units::{BitRate, Bytes, Span};
+
+use crate::{Config, ConfigError};
+
+/// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow down and
+/// leave the medium to the downloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UplinkLimit {
+    /// What sets the limit.
+    pub rule: LimitRule,
+    /// The limit; where it moves, the one it starts at. `None`: the uploads' part of C*.
+    pub rate: Option<BitRate>,
+    /// The uploads' part of what both directions get, in thousandths; published 500.
+    pub split_permille: u32,
+    /// The bucket. Of separate ones, each of them.
+    pub bucket: BucketConfig,
+    /// How long the meters of rates remember; published 600 ms.
+    pub memory: Span,
+}
+
+/// What sets the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitRule {
+    /// Nothing moves it.
+    Static,
+    /// The published rule: while nothing is lost in the access point it goes up by a step, else down, to the uploads' part
+    /// of what comes from both sides. One bucket for all.
+    Published(Steps),
+    /// The published rule with its gaps closed, see [`crate::uplink`]: buckets of their own for TCP and for all else.
+    Adaptive {
+        /// Interval, step and ceiling.
+        steps: Steps,
+        /// The part of the limit that datagrams (all but TCP) keep where TCP could use all, in thousandths; TCP keeps the
+        /// rest.
+        datagrams_permille: u32,
+    },
+}
+
+/// How a limit moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// Time between two judgements; published 300 ms.
+    pub interval: Span,
+    /// Change of the limit at each; published 200 kb/s.
+    pub step: BitRate,
+    /// The limit is never above this (published as the theoretical maximum, without a value). `None`: C*.
+    pub ceiling: Option<BitRate>,
+}
+
+impl Steps {
+    /// The published interval and step.
+    pub const PUBLISHED: Self = Self { interval: Span::from_millis(300), step: BitRate::from_kbps(200), ceiling: None };
+}
+
+impl Default for UplinkLimit {
+    /// Adaptive, half of the medium for the uploads, and the published bucket.
+    fn default() -> Self {
+        Self {
+            rule: LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 500 },
+            rate: None,
+            split_permille: 500,
+            bucket: BucketConfig { depth: Bytes(500 * 1500), threshold_permille: 900 },
+            memory: Span::from_millis(600),
+        }
+    }
+}
+
+impl UplinkLimit {
+    /// How the limit moves; `None`: it does not.
+    pub const fn steps(&self) -> Option<Steps> {
+        match self.rule {
+            LimitRule::Static => None,
+            LimitRule::Published(steps) | LimitRule::Adaptive { steps, .. } => Some(steps),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        const FULL_SIZE: Bytes = Bytes(1500);
+        if !self.bucket.is_sound() || self.bucket.depth < FULL_SIZE {
+            return Err(ConfigError::Bucket);
+        }
+        is_part(self.split_permille)?;
+        if let LimitRule::Adaptive { datagrams_permille, .. } = self.rule {
+            is_part(datagrams_permille)?;
+        }
+        is_span(self.memory)?;
+        let steps = self.steps();
+        steps.map_or(Ok(()), |steps| is_span(steps.interval))?;
+        let rates = [self.rate, steps.map(|steps| steps.step), steps.and_then(|steps| steps.ceiling)];
+        rates.into_iter().flatten().try_for_each(is_rate)
+    }
+}
+
+fn is_part(permille: u32) -> Result<(), ConfigError> {
+    if (1..1_000).contains(&permille) { Ok(()) } else { Err(ConfigError::UplinkPart(permille)) }
+}
+
+fn is_span(span: Span) -> Result<(), ConfigError> {
+    match span {
+        Span::ZERO => Err(ConfigError::ZeroSpan),
+        span if span > Config::MAX_SPAN => Err(ConfigError::LongSpan(span)),
+        _ => Ok(()),
+    }
+}
+
+fn is_rate(rate: BitRate) -> Result<(), ConfigError> {
+    match rate {
+        BitRate::ZERO => Err(ConfigError::ZeroRate),
+        rate if rate > Config::MAX_RATE => Err(ConfigError::HighRate(rate)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,281 @@
+//! How much the access points lose on the way to the stations: told, or seen from here.
+//!
+//! *Told*: the totals that somebody reads off the access points (SNMP: `ifOutDiscards` of RFC 2863, for instance). The
+//! difference to the one before counts; a total that has gone back begins anew, as after a restart.
+//!
+//! *Inferred*: of a download, DATA that had been released toward the WLAN and that its sender sends again before a station
+//! has acknowledged them. What never came by here before was lost elsewhere, and what is acknowledged was sent again for
+//! nothing. A loss that has not been repaired counts in each interval, for a while: a starved sender tries ever more
+//! rarely, and that it is silent does not mean that it has got what it wants.
+//!
+//! What is not seen: lost ACKs of uploads, which say the same as the next one. Losses by retries on the air count as those of
+//! a full buffer do.
+
+use alloc::collections::BTreeMap;
+
+use evenair_packet::{MacAddr, TcpMeta};
+use evenair_units::{Instant, Span};
+
+use crate::flow::FlowId;
+
+/// More access points than this are not told apart: the observation is refused.
+const MAX_ACCESS_POINTS: usize = 1024;
+/// More connections than this are not watched for repair at a time; they are lost from again soon enough.
+const MAX_UNREPAIRED: usize = 1024;
+/// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s apart
+/// (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
+pub(super) const UNREPAIRED: Span = Span::from_secs(5);
+/// After so many intervals without word from whoever tells, what is seen from here counts again.
+const SILENT: u32 = 10;
+
+/// What was lost in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// So many packets.
+    Packets(u64),
+    /// Somebody tells, but has not told anything new since the last judgement.
+    Unknown,
+}
+
+/// Losses since the last judgement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Losses {
+    totals: BTreeMap<MacAddr, u64>,
+    told: Option<u64>,
+    /// Intervals since somebody told; `None`: nobody ever has.
+    silence: Option<u32>,
+    seen: u64,
+    unrepaired: BTreeMap<FlowId, Instant>,
+}
+
+impl Losses {
+    /// Somebody tells the total of an access point. `false`: there are too many of them.
+    pub(crate) fn tell(&mut self, access_point: MacAddr, total: u64) -> bool {
+        if self.totals.len() >= MAX_ACCESS_POINTS && !self.totals.contains_key(&access_point) {
+            return false;
+        }
+        let new = match self.totals.insert(access_point, total) {
+            Some(before) if before <= total => total - before,
+            Some(_) => total,
+            None => 0,
+        };
+        self.told = Some(self.told.unwrap_or(0).saturating_add(new));
+        true
+    }
+
+    /// A download's sender has sent again what is lost behind the box.
+    pub(crate) fn see(&mut self, now: Instant, flow: FlowId) {
+        self.seen += 1;
+        if self.unrepaired.len() < MAX_UNREPAIRED || self.unrepaired.contains_key(&flow) {
+            self.unrepaired.insert(flow, now);
+        }
+    }
+
+    /// A station has acknowledged new data of a download.
+    pub(crate) fn repaired(&mut self, flow: FlowId) {
+        if !self.unrepaired.is_empty() {
+            self.unrepaired.remove(&flow);
+        }
+    }
+
+    /// Those since the last call.
+    pub(crate) fn take(&mut self, now: Instant) -> Lost {
+        self.unrepaired.retain(|_, &mut since| now.saturating_since(since) < UNREPAIRED);
+        let seen = core::mem::take(&mut self.seen).max(self.unrepaired.len() as u64);
+        if let Some(told) = self.told.take() {
+            self.silence = Some(0);
+            return Lost::Packets(told);
+        }
+        self.silence = self.silence.map(|intervals| intervals.saturating_add(1));
+        match self.silence {
+            Some(intervals) if intervals <= SILENT => Lost::Unknown,
+            _ => Lost::Packets(seen),
+        }
+    }
+}
+
+/// What of one connection was released toward the WLAN and is in doubt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Released {
+    /// Sequence number behind the furthest byte released.
+    end: Option<u32>,
+    /// Furthest acknowledgment from the station.
+    acked: Option<u32>,
+    /// The last part, from and to, that was passed over: it was lost before it came here, or dropped here.
+    hole: (u32, u32),
+}
+
+impl Released {
+    /// Whether something from the wire is sent again that was released and is not acknowledged: DATA, SYN or FIN.
+    pub(crate) fn is_repeat(&self, tcp: &TcpMeta) -> bool {
+        let (from, to) = (tcp.seq, tcp.seq_end());
+        let (hole_from, hole_to) = self.hole;
+        let in_hole = hole_from != hole_to && !after(hole_from, from) && !after(to, hole_to);
+        from != to
+            && self.end.is_some_and(|end| after(end, from))
+            && self.acked.is_none_or(|acked| after(to, acked))
+            && !in_hole
+    }
+
+    /// A packet is released toward the WLAN.
+    pub(crate) fn release(&mut self, tcp: &TcpMeta) {
+        if tcp.begins() {
+            *self = Self::default();
+        }
+        let (from, to) = (tcp.seq, tcp.seq_end());
+        let Some(end) = self.end else {
+            self.end = Some(to);
+            return;
+        };
+        if after(from, end) {
+            self.hole = (end, from);
+        } else if from == self.hole.0 && !after(to, self.hole.1) {
+            self.hole.0 = to;
+        }
+        if after(to, end) {
+            self.end = Some(to);
+        }
+    }
+
+    /// A packet has come from the station; true: it acknowledges something new.
+    pub(crate) fn acknowledge(&mut self, tcp: &TcpMeta) -> bool {
+        if tcp.begins() {
+            *self = Self::default();
+        }
+        let new =
+            tcp.flags.contains(evenair_packet::TcpFlags::ACK) && self.acked.is_none_or(|acked| after(tcp.ack, acked));
+        if new {
+            self.acked = Some(tcp.ack);
+        }
+        new
+    }
+}
+
+/// Whether `a` is behind `b` in the circle of sequence numbers (RFC 9293, 3.4).
+const fn after(a: u32, b: u32) -> bool {
+    a != b && a.wrapping_sub(b) < 1 << 31
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_packet::TcpFlags;
+    use evenair_units::Bytes;
+
+    use super::*;
+
+    const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+    const INTERVAL: Span = Span::from_millis(300);
+
+    fn data(seq: u32) -> TcpMeta {
+        TcpMeta { seq, payload: Bytes(1_000), flags: TcpFlags::ACK, ..meta() }
+    }
+
+    fn ack(ack: u32) -> TcpMeta {
+        TcpMeta { ack, flags: TcpFlags::ACK, ..meta() }
+    }
+
+    fn meta() -> TcpMeta {
+        TcpMeta {
+            src_port: 1,
+            dst_port: 2,
+            seq: 0,
+            ack: 0,
+            flags: TcpFlags::default(),
+            window: 0,
+            payload: Bytes::ZERO,
+            window_scale: None,
+            mss: None,
+            sack: false,
+            timestamps: None,
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_a_total_for_each_access_point() {
+        let mut losses = Losses::default();
+        let other = MacAddr([2, 0, 0, 0, 0, 8]);
+        let now = Instant::ZERO;
+        assert!(losses.tell(AP, 1_000));
+        assert_eq!(losses.take(now), Lost::Packets(0), "the first one is where counting begins");
+        losses.tell(AP, 1_003);
+        losses.tell(other, 50);
+        losses.tell(AP, 1_004);
+        assert_eq!(losses.take(now), Lost::Packets(4));
+        losses.tell(other, 50);
+        assert_eq!(losses.take(now), Lost::Packets(0));
+        losses.tell(other, 7);
+        assert_eq!(losses.take(now), Lost::Packets(7), "it began anew");
+        for n in 0..2_000u32 {
+            let [.., high, low] = n.to_be_bytes();
+            losses.tell(MacAddr([4, 0, 0, 0, high, low]), 1);
+        }
+        assert_eq!(losses.totals.len(), MAX_ACCESS_POINTS);
+    }
+
+    #[test]
+    fn who_tells_is_believed_until_he_has_long_been_silent() {
+        let mut losses = Losses::default();
+        let flow = FlowId::FIRST;
+        losses.tell(AP, 0);
+        losses.see(Instant::ZERO, flow);
+        assert_eq!(losses.take(Instant::ZERO), Lost::Packets(0));
+        for _ in 0..SILENT {
+            losses.see(Instant::ZERO, flow);
+            assert_eq!(losses.take(Instant::ZERO), Lost::Unknown);
+        }
+        losses.see(Instant::ZERO, flow);
+        losses.see(Instant::ZERO, flow);
+        assert_eq!(losses.take(Instant::ZERO), Lost::Packets(2));
+    }
+
+    #[test]
+    fn what_is_not_repaired_counts_for_a_while() {
+        let mut losses = Losses::default();
+        let flow = FlowId::FIRST;
+        losses.see(Instant::ZERO, flow);
+        let mut now = Instant::ZERO;
+        for _ in 0..17 {
+            assert_eq!(losses.take(now), Lost::Packets(1));
+            now += INTERVAL;
+        }
+        assert_eq!(losses.take(now), Lost::Packets(0), "five seconds later");
+        losses.see(now, flow);
+        losses.repaired(flow);
+        assert_eq!(losses.take(now), Lost::Packets(1));
+        assert_eq!(losses.take(now), Lost::Packets(0));
+    }
+
+    #[test]
+    fn only_what_was_released_and_not_acknowledged_is_lost_behind_the_box() {
+        let mut released = Released::default();
+        assert!(!released.is_repeat(&data(1_000)));
+        for seq in [1_000, 2_000, 4_000] {
+            assert!(!released.is_repeat(&data(seq)));
+            released.release(&data(seq));
+        }
+        assert!(!released.is_repeat(&data(3_000)), "it did not come by here");
+        assert!(released.is_repeat(&data(2_000)) && released.is_repeat(&data(4_000)));
+        released.release(&data(3_000));
+        assert!(released.is_repeat(&data(3_000)), "now it did");
+        assert!(released.acknowledge(&ack(3_000)) && !released.acknowledge(&ack(3_000)));
+        assert!(!released.is_repeat(&data(2_000)), "the station has it");
+        assert!(released.is_repeat(&data(3_000)));
+        assert!(!released.is_repeat(&ack(1)), "there is nothing in it");
+        let answer = TcpMeta { flags: TcpFlags::SYN.with(TcpFlags::ACK), seq: 70_000, ..meta() };
+        released.acknowledge(&TcpMeta { flags: TcpFlags::SYN, seq: 9, ..meta() });
+        released.release(&answer);
+        assert!(released.is_repeat(&answer), "the station has not heard that it is accepted");
+        released.release(&TcpMeta { flags: TcpFlags::SYN, seq: 9, ..meta() });
+        assert!(!released.is_repeat(&data(10)), "another connection");
+    }
+
+    #[test]
+    fn sequence_numbers_go_round() {
+        let mut released = Released::default();
+        released.release(&data(u32::MAX - 500));
+        released.release(&data(499));
+        assert!(released.is_repeat(&data(u32::MAX - 500)));
+        released.acknowledge(&ack(499));
+        assert!(!released.is_repeat(&data(u32::MAX - 500)) && released.is_repeat(&data(499)));
+    }
+}

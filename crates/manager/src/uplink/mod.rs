@@ -1,0 +1,388 @@
+//! The limit on uploads: packets from the WLAN that come faster than the limit are dropped on their way to the wire.
+//!
+//! Principle: what stands in the access point are DATA of downloads and ACKs of uploads, and when its buffer is full it loses
+//! both; a lost ACK costs its upload nothing, lost DATA cost their download half of its window. Dropping some DATA of the
+//! uploads here makes their senders slow down to the limit, and the rest of the medium is left to the downloads. No packet
+//! is queued and, but for the losses, no header is read, so that it works for what is encrypted as well.
+//!
+//! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks
+//! and their Solution using a Rate Control Approach", University of Roma Tor Vergata. [`LimitRule::Static`] and
+//! [`LimitRule::Published`] are theirs to the letter; rates count IP packets, ACKs included, before the bucket and before
+//! the access point. Not published, and so ours: the theoretical maximum is C*, and the limit starts at the uploads' part
+//! of it.
+//!
+//! What [`LimitRule::Adaptive`] mends:
+//! - Losses are a reason to hold uploads down only while there are downloads that have less than their part of what crosses
+//!   the WLAN: ACKs of uploads are lost as well, and without downloads nobody is the better for less of them.
+//! - Downloads that are few lose rarely; that an interval passes without a loss does not mean that they have enough. While
+//!   they have less than their part, and the medium is used as before, the limit rises only when nothing was lost for long.
+//! - It goes down by half of the way to the uploads' part, and up by a quarter of what is idle, as told by what crossed the WLAN
+//!   lately, where that is more than a step, which is right for one speed only. Above C*, which is a formula, it goes with
+//!   what comes.
+//! - The parts are those of what crosses the WLAN: what comes from it, and DATA that stations have acknowledged. What is sent
+//!   toward the stations again and again is no reason for a higher limit. DATA of TCP that are dropped here have taken
+//!   their time on the medium all the same, and the limit is lower by them.
+//! - Datagrams, which need not slow down, have a bucket of their own. Each of the two has its part of the limit and what the
+//!   other leaves, so that a flood of datagrams does not take TCP's tokens. What is dropped of them, which no limit brings
+//!   back, is left out of what is divided: uploads and downloads of others bear it alike.
+//! - Packets of TCP without data are never dropped: they are the ACKs of downloads, and the beginnings of connections.
+//!
+//! What it does not do: it owes no station and no connection a share; among the uploads TCP decides who gets how much, as among
+//! the downloads. What keeps the network together (ARP, DHCP), groups, and flows beyond the number that is tracked pass.
+
+mod codec;
+mod config;
+mod losses;
+
+pub(crate) use codec::{put_uplink_limit, read_uplink_limit};
+pub use config::{LimitRule, Steps, UplinkLimit};
+pub(crate) use losses::{Losses, Released};
+
+use evenair_sched::{RateMeter, TokenBucket};
+use evenair_units::{BitRate, Bytes, Instant, Rng, Span, Streams};
+
+use crate::uplink::losses::Lost;
+
+/// The state of the limit on uploads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UplinkReport {
+    /// The limit now.
+    pub limit: BitRate,
+    /// What comes from the WLAN, at IP level, before the limit.
+    pub up: BitRate,
+    /// Of it, datagrams: all but TCP.
+    pub up_datagrams: BitRate,
+    /// What comes from the wire toward the WLAN.
+    pub down: BitRate,
+    /// Packets that the access points were found to have lost, by what was told or seen, since the limit began.
+    pub lost: u64,
+}
+
+/// What a packet from the WLAN is to the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Of TCP, with data.
+    Data,
+    /// Of TCP, without.
+    Answer,
+    /// All else.
+    Datagram,
+}
+
+/// Downloads of which nothing has come for so long want nothing.
+const WANTING: Span = losses::UNREPAIRED;
+/// For so long nothing is to be lost before downloads that have less than their part are believed to want no more: with
+/// windows of tens of packets, each loses about once in that time.
+const CALM: Span = Span::from_secs(3);
+/// The medium is used as before where this part, in percent, of the most crosses that crossed lately. Less than a window
+/// halved among few, more than a direction that has ended.
+const USED_PERCENT: u64 = 80;
+/// The most that crossed is forgotten over this time, as the stations' rates and numbers change.
+const FORGOTTEN: Span = Span::from_secs(32);
+/// The limit is lower by what is dropped of TCP, up to the uploads' part over this many: more is dropped only for moments,
+/// before senders have heard of it.
+const DROPPED_PARTS: u64 = 8;
+/// Of what is idle, the limit takes one part of this many in an interval: most of it in two seconds.
+const IDLE_PARTS: u64 = 4;
+/// TCP, as an index.
+const TCP: usize = 0;
+/// All else.
+const DATAGRAMS: usize = 1;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Limiter {
+    config: UplinkLimit,
+    limit: BitRate,
+    /// Nothing was lost at the last judgement.
+    at_ease: bool,
+    /// The second one is in use where datagrams have their own.
+    buckets: [TokenBucket; 2],
+    rng: Rng,
+    arrived: [RateMeter; 2],
+    passed: [RateMeter; 2],
+    from_wire: RateMeter,
+    /// Toward the stations, as far as it was of use.
+    crossed: RateMeter,
+    pub(crate) losses: Losses,
+    lost: u64,
+    /// When something was lost last, and when DATA of a download came.
+    last_loss: Option<Instant>,
+    last_download: Option<Instant>,
+    /// The most that crossed the WLAN lately.
+    most: BitRate,
+    next: Instant,
+}
+
+impl Limiter {
+    /// `capacity` is C*.
+    pub(crate) fn new(config: &UplinkLimit, capacity: BitRate, now: Instant) -> Self {
+        let limit = config.start(capacity);
+        let meter = || RateMeter::new(config.memory, now);
+        let bucket = || TokenBucket::new(config.bucket, limit, now);
+        let mut this = Self {
+            config: *config,
+            limit,
+            at_ease: true,
+            buckets: [bucket(), bucket()],
+            // Chance must be the same on each replay; who gets through by it is nobody's secret.
+            rng: Streams::new(0).stream("uplink limit"),
+            arrived: [meter(), meter()],
+            passed: [meter(), meter()],
+            from_wire: meter(),
+            crossed: meter(),
+            losses: Losses::default(),
+            lost: 0,
+            last_loss: None,
+            last_download: None,
+            most: BitRate::ZERO,
+            next: now,
+        };
+        this.begin(now);
+        this.set_rates(now);
+        this
+    }
+
+    /// Another configuration: what was measured, lost and limited so far stands as far as it has a meaning there.
+    pub(crate) fn reconfigure(&mut self, config: &UplinkLimit, capacity: BitRate, now: Instant) {
+        let old = core::mem::replace(&mut self.config, *config);
+        let moved = old.steps().is_some() && config.steps().is_some() && old.rate == config.rate;
+        if !moved || old.split_permille != config.split_permille {
+            self.limit = config.start(capacity);
+        }
+        self.limit = self.limit.min(self.ceiling(capacity));
+        if old.memory != config.memory {
+            let meter = || RateMeter::new(config.memory, now);
+            (self.arrived, self.passed) = ([meter(), meter()], [meter(), meter()]);
+            (self.from_wire, self.crossed) = (meter(), meter());
+        }
+        self.buckets.iter_mut().for_each(|bucket| bucket.set_config(now, config.bucket));
+        self.begin(now);
+        self.set_rates(now);
+    }
+
+    /// The first interval begins: before, nothing was limited.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.next = now.saturating_add(self.config.interval());
+    }
+
+    /// When it is to be judged next.
+    pub(crate) const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// `opens`: it accepts or opens a connection.
+    pub(crate) fn note_from_wire(&mut self, now: Instant, ip_len: Bytes, kind: Kind, opens: bool) {
+        self.from_wire.note(now, ip_len);
+        match kind {
+            // ACKs will tell whether they arrive.
+            Kind::Data => {}
+            Kind::Answer | Kind::Datagram => self.crossed.note(now, ip_len),
+        }
+        if kind != Kind::Answer || opens {
+            self.last_download = Some(now);
+        }
+    }
+
+    /// A station has acknowledged this much of a download.
+    pub(crate) fn note_crossed(&mut self, now: Instant, bits: u64) {
+        if bits > 0 {
+            self.crossed.note(now, Bytes(bits / 8));
+        }
+    }
+
+    /// A packet has come from the WLAN; whether it may pass.
+    pub(crate) fn admits(&mut self, now: Instant, ip_len: Bytes, kind: Kind) -> bool {
+        let of = if kind == Kind::Datagram { DATAGRAMS } else { TCP };
+        self.arrived[of].note(now, ip_len);
+        let bucket = &mut self.buckets[if self.config.separates() { of } else { TCP }];
+        let passes = if kind == Kind::Answer && self.config.separates() {
+            bucket.charge(now, ip_len);
+            true
+        } else {
+            bucket.admits(now, ip_len, &mut self.rng)
+        };
+        if passes {
+            self.passed[of].note(now, ip_len);
+        }
+        passes
+    }
+
+    /// An interval has ended.
+    pub(crate) fn judge(&mut self, now: Instant, capacity: BitRate) {
+        let due = self.next.saturating_add(self.config.interval());
+        self.next = if due > now { due } else { now.saturating_add(self.config.interval()) };
+        let lost = self.losses.take(now);
+        if let Lost::Packets(lost) = lost {
+            self.lost = self.lost.saturating_add(lost);
+        }
+        match (self.config.rule, lost) {
+            (LimitRule::Static, _) => self.limit = self.config.start(capacity),
+            (_, Lost::Unknown) => {}
+            (LimitRule::Published(steps), Lost::Packets(lost)) => self.step_as_published(now, steps, lost, capacity),
+            (LimitRule::Adaptive { steps, .. }, Lost::Packets(lost)) => self.step(now, steps, lost, capacity),
+        }
+        self.set_rates(now);
+    }
+
+    /// To the letter.
+    fn step_as_published(&mut self, now: Instant, Steps { step, .. }: Steps, lost: u64, capacity: BitRate) {
+        if lost == 0 {
+            self.at_ease = true;
+            self.limit = (self.limit + step).min(self.ceiling(capacity));
+            return;
+        }
+        let up = self.up(now);
+        let target = self.uploads_part(self.from_wire.rate(now) + up);
+        let first = core::mem::replace(&mut self.at_ease, false);
+        let mut lower = self.limit.saturating_sub(step);
+        if first {
+            lower = lower.min(up.saturating_sub(step));
+            self.buckets[TCP].cut_to_threshold(now);
+        }
+        self.limit = lower.max(target);
+    }
+
+    /// With its gaps closed.
+    fn step(&mut self, now: Instant, Steps { step, interval, .. }: Steps, lost: u64, capacity: BitRate) {
+        let (tcp, down) = (self.arrived[TCP].rate(now), self.crossed.rate(now));
+        let used = tcp + self.passed[DATAGRAMS].rate(now) + down;
+        let part = self.uploads_part(used);
+        let dropped = tcp.saturating_sub(self.passed[TCP].rate(now)).min(part.mul_div(1, DROPPED_PARTS));
+        let faded = self.most.mul_div(interval.as_nanos().min(FORGOTTEN.as_nanos()), FORGOTTEN.as_nanos());
+        self.most = self.most.saturating_sub(faded).max(used);
+        if lost > 0 {
+            self.last_loss = Some(now);
+        }
+        if down + part >= used || !within(self.last_download, WANTING, now) {
+            // The downloads have their part, or want nothing.
+            return self.rise(now, step, used, capacity);
+        }
+        if lost > 0 {
+            let least = part.saturating_sub(dropped);
+            let half_way = self.limit.saturating_sub(least).mul_div(1, 2);
+            self.limit = self.limit.saturating_sub(step.max(half_way)).max(least);
+            if core::mem::replace(&mut self.at_ease, false) {
+                self.buckets.iter_mut().for_each(|bucket| bucket.cut_to_threshold(now));
+            }
+            return;
+        }
+        self.at_ease = true;
+        let is_used = used >= self.most.mul_div(USED_PERCENT, 100);
+        if !is_used || !within(self.last_loss, CALM, now) {
+            self.rise(now, step, used, capacity);
+        }
+    }
+
+    /// Up by a step, or by what is idle; `used` is what crosses the WLAN.
+    fn rise(&mut self, now: Instant, step: BitRate, used: BitRate, capacity: BitRate) {
+        let idle = self.most.saturating_sub(used);
+        let ceiling = self.ceiling(capacity).max(self.up(now) + step);
+        self.limit = (self.limit + step.max(idle.mul_div(1, IDLE_PARTS))).min(ceiling);
+    }
+
+    /// The buckets' rates: each has its part, and what the other one leaves.
+    fn set_rates(&mut self, now: Instant) {
+        let LimitRule::Adaptive { datagrams_permille, .. } = self.config.rule else {
+            return self.buckets[TCP].set_rate(now, self.limit);
+        };
+        let datagrams = self.limit.mul_div(datagrams_permille.into(), 1_000);
+        let parts = [self.limit.saturating_sub(datagrams), datagrams];
+        for (of, other) in [(TCP, DATAGRAMS), (DATAGRAMS, TCP)] {
+            let left = self.limit.saturating_sub(self.arrived[other].rate(now));
+            self.buckets[of].set_rate(now, parts[of].max(left));
+        }
+    }
+
+    fn uploads_part(&self, of: BitRate) -> BitRate {
+        of.mul_div(self.config.split_permille.into(), 1_000)
+    }
+
+    fn ceiling(&self, capacity: BitRate) -> BitRate {
+        match self.config.steps() {
+            Some(Steps { ceiling, .. }) => ceiling.unwrap_or(capacity),
+            None => self.limit,
+        }
+    }
+
+    fn up(&self, now: Instant) -> BitRate {
+        self.arrived[TCP].rate(now) + self.arrived[DATAGRAMS].rate(now)
+    }
+
+    pub(crate) fn report(&self, now: Instant) -> UplinkReport {
+        UplinkReport {
+            limit: self.limit,
+            up: self.up(now),
+            up_datagrams: self.arrived[DATAGRAMS].rate(now),
+            down: self.from_wire.rate(now),
+            lost: self.lost,
+        }
+    }
+}
+
+impl UplinkLimit {
+    /// The limit to begin with.
+    fn start(&self, capacity: BitRate) -> BitRate {
+        let part = capacity.mul_div(self.split_permille.into(), 1_000);
+        self.rate.unwrap_or(part).max(BitRate::from_bps(1))
+    }
+
+    /// How often it is looked at, moving or not: C* may move.
+    fn interval(&self) -> Span {
+        self.steps().unwrap_or(Steps::PUBLISHED).interval
+    }
+
+    /// Whether datagrams have a bucket of their own.
+    const fn separates(&self) -> bool {
+        matches!(self.rule, LimitRule::Adaptive { .. })
+    }
+}
+
+/// Whether `at` was no longer ago than `span`.
+fn within(at: Option<Instant>, span: Span, now: Instant) -> bool {
+    at.is_some_and(|at| now.saturating_since(at) < span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Bytes = Bytes(1500);
+
+    /// Parts, in thousandths, of TCP's data and of datagrams that pass, coming at these packets per second for 30 s, under
+    /// a limit of 2.4 Mb/s, which is 200 packets a second.
+    fn passed(rule: LimitRule, per_second: [u64; 2]) -> [u64; 2] {
+        let limit = BitRate::from_kbps(2_400);
+        let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };
+        let config = UplinkLimit { rule, rate: Some(limit), bucket, ..UplinkLimit::default() };
+        let mut limiter = Limiter::new(&config, limit, Instant::ZERO);
+        let (mut passed, mut all) = ([0; 2], [0; 2]);
+        for ms in 0..30_000u64 {
+            let now = Instant::ZERO + Span::from_millis(ms);
+            if ms % 300 == 0 {
+                limiter.set_rates(now);
+            }
+            for (of, kind) in [(TCP, Kind::Data), (DATAGRAMS, Kind::Datagram)] {
+                if ms * per_second[of] / 1_000 != (ms + 1) * per_second[of] / 1_000 {
+                    all[of] += 1;
+                    passed[of] += u64::from(limiter.admits(now, FULL, kind));
+                }
+            }
+        }
+        [passed[TCP] * 1_000 / all[TCP], passed[DATAGRAMS] * 1_000 / all[DATAGRAMS]]
+    }
+
+    #[test]
+    fn a_flood_of_datagrams_does_not_take_the_tokens_of_tcp() {
+        let adaptive = |datagrams_permille| LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille };
+        let [tcp, datagrams] = passed(adaptive(500), [95, 800]);
+        assert!(tcp == 1_000 && datagrams < 200, "{tcp}, {datagrams}");
+        let [tcp, datagrams] = passed(adaptive(500), [800, 95]);
+        assert!(tcp < 200 && datagrams == 1_000, "{tcp}, {datagrams}");
+        assert_eq!(passed(adaptive(500), [180, 15]), [1_000; 2], "what one leaves the other may use");
+        let [tcp, datagrams] = passed(adaptive(100), [800, 800]);
+        // Of 200 packets a second 180 and 20, and the buckets at the start.
+        assert!((225..=232).contains(&tcp) && (25..=32).contains(&datagrams), "{tcp}, {datagrams}");
+        let [tcp, _] = passed(LimitRule::Static, [95, 800]);
+        assert!(tcp < 400, "in one bucket both lose alike: {tcp}");
+    }
+}
