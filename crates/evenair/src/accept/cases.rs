@@ -46,6 +46,7 @@ pub fn all() -> Vec<Case> {
         case("a03", "10 uploads at 11 Mb/s", false, a03, a03_figures),
         case("a13", "two uploads at 54 Mb/s", false, a13, a13_figures),
         case("a14", "two downloads at 11 Mb/s, 5:1", false, a14, a14_figures),
+        case("r11", "5 up + 5 down at 11 Mb/s, uploads limited to 2.7 Mb/s", true, r11, r11_figures),
         case("radio-1", "saturated UDP from 1 station", false, |_| radio::saturated(1), radio::figures),
         case("radio-5", "saturated UDP from 5 stations", true, |_| radio::saturated(5), radio::figures),
         case("radio-10", "saturated UDP from 10 stations", false, |_| radio::saturated(10), radio::figures),
@@ -91,6 +92,10 @@ fn a13(short: bool) -> Result<Scenario> {
 
 fn a14(short: bool) -> Result<Scenario> {
     Ok(shortened(scenario_file!("adwiser/a14-five-to-one.toml")?, short))
+}
+
+fn r11(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("uplink-rate-control/r11-kernel-tcp.toml")?, short))
 }
 
 fn r1(_short: bool) -> Result<Scenario> {
@@ -142,6 +147,27 @@ fn a11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
             value: inserted.jain_flows.unwrap_or(f64::NAN),
             bound: Bound::short_by_at_most(0.02),
         },
+        total_over_capacity(inserted),
+        conservation(run.result),
+    ])
+}
+
+/// The source says that nobody starves: here, that neither direction has less than a third of an equal part, and no flow
+/// less than an eighth of its direction's mean.
+fn r11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let (bypassed, inserted) = (phase(run.result, BYPASSED), phase(run.result, INSERTED));
+    let down = |phase: &PhaseResult| phase.directions.down_ip_mbps / phase.total_ip_mbps;
+    let no_less = |what, value, limit| Figure { what, value, bound: Bound::AtLeast { limit, single: limit * 0.75 } };
+    Ok(vec![
+        Figure {
+            what: "without the limit: downloads' part of the total",
+            value: down(bypassed),
+            bound: Bound::AtMost { limit: 0.20, single: 0.40 },
+        },
+        no_less("limited: downloads' part of the total", down(inserted), 1.0 / 6.0),
+        no_less("limited: uploads' part of the total", 1.0 - down(inserted), 1.0 / 6.0),
+        no_less("limited: slowest upload over the mean", slowest_over_mean(inserted, Direction::Up), 0.125),
+        no_less("limited: slowest download over the mean", slowest_over_mean(inserted, Direction::Down), 0.125),
         total_over_capacity(inserted),
         conservation(run.result),
     ])
@@ -342,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_managed_stretch_outlasts_the_back_off_of_starved_flows() {
-        for case in ["a11", "a10", "a03", "a13", "a14"] {
+        for case in ["a11", "a10", "a03", "a13", "a14", "r11"] {
             for short in [false, true] {
                 let case = all().into_iter().find(|c| c.name == case).expect("named above");
                 let scenario = (case.make)(short).expect("a right scenario");

@@ -43,7 +43,7 @@ pub struct AcceptArgs {
     /// Runs of each case
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// One short run of three cases, held to twice the bands: what continuous integration runs
+    /// One short run of four cases, held to twice the bands: what continuous integration runs
     #[arg(long)]
     short: bool,
     /// List the cases and do nothing
