@@ -1,7 +1,8 @@
 //! R1 to R4: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
 //! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
 //!
-//! What uses the limiter (R5 to R8, R10 to R12, R9's controlled half) is not here: the manager has none.
+//! What uses the limit on uploads is in [`super::uplink_limit`], and R9's controlled half here; R11, which is of kernels, is
+//! one of the acceptance runs.
 
 use evenair_scenario::Direction;
 
@@ -9,7 +10,7 @@ use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant, first_where, mean, min_over_max, sigma_over_mean};
 use super::{Experiment, experiment};
 
-const PHASE: &str = "measured";
+pub(super) const PHASE: &str = "measured";
 
 /// Every experiment of the source that needs no limiter.
 pub fn all() -> Vec<Experiment> {
@@ -23,19 +24,19 @@ pub fn all() -> Vec<Experiment> {
 }
 
 /// The source simulates Reno; the files leave what they do not say to Linux's TCP, so that the testbed can run them.
-fn reno(variant: Variant) -> Variant {
+pub(super) fn reno(variant: Variant) -> Variant {
     variant.set("tcp.stack", "textbook").set("tcp.fast_recovery", "reno")
 }
 
 /// N uploads and N downloads.
-fn pairs(label: String, n: u32) -> Variant {
+pub(super) fn pairs(label: String, n: u32) -> Variant {
     reno(Variant::new(label).set("station.u.count", n).set("station.d.count", n))
 }
 
 /// The source does not say what starvation is: here, less than this part of an equal share ...
-const STARVED: f64 = 1.0 / 8.0;
+pub(super) const STARVED: f64 = 1.0 / 8.0;
 /// ... and critical unfairness, less than this part.
-const CRITICAL: f64 = 1.0 / 3.0;
+pub(super) const CRITICAL: f64 = 1.0 / 3.0;
 
 /// Downloads together, over what N equal flows of each direction would have.
 fn downloads_over_equal(run: &Run) -> f64 {
@@ -194,9 +195,28 @@ mod r04 {
 mod r09 {
     use super::*;
 
+    const PUBLISHED: &str = "published rule";
+    const ADAPTIVE: &str = "adaptive, inferred";
+    const GROUPS: [(&str, &str); 4] = [
+        ("greedy_up", "greedy uploads"),
+        ("greedy_down", "greedy downloads"),
+        ("short_up", "short uploads"),
+        ("short_down", "short downloads"),
+    ];
+
     pub fn variants() -> Vec<Variant> {
         let alone = Variant::new("alone").set("bulk.greedy_up.start", "89 s").set("bulk.greedy_down.start", "89 s");
-        vec![reno(Variant::new("file")).seeds(10), reno(alone).seeds(10)]
+        let limited = |label: &str, rule: &str| {
+            reno(Variant::new(label))
+                .set("manager.uplink_limit.rule", rule)
+                .set("manager.uplink_limit.rate", "2.3 Mb/s")
+        };
+        vec![
+            reno(Variant::new("file")).seeds(10),
+            reno(alone).seeds(10),
+            limited(PUBLISHED, "published").set("manager.know_losses", true).seeds(10),
+            limited(ADAPTIVE, "adaptive").seeds(10),
+        ]
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -208,6 +228,14 @@ mod r09 {
         judge.finding("starved", "greedy uploads, part of the total:", of_total("greedy_up"), Bound::AtLeast(0.5));
         for (group, words) in [("greedy_down", "greedy downloads"), ("short_down", "short downloads")] {
             judge.finding("starved", &format!("{words}, part of the total:"), of_total(group), Bound::AtMost(0.1));
+        }
+        // A third of an equal part of four at least, as for critical unfairness.
+        for label in [PUBLISHED, ADAPTIVE] {
+            for (group, words) in GROUPS {
+                let part = runs.mean(label, |run| sum(run, group) / run.phase(PHASE).total_ip_mbps);
+                let what = format!("{label}: {words}, part of the total:");
+                judge.finding("restored", &what, part, Bound::AtLeast(CRITICAL / 4.0));
+            }
         }
     }
 }
