@@ -304,6 +304,12 @@ impl<F> Medium<F> {
         }
     }
 
+    /// The function's node has received a frame at `now`, and has not sent its ACK yet.
+    pub(crate) fn is_to_answer(&self, now: Instant, id: u32) -> bool {
+        let node = To::Node(NodeId(self.functions[id as usize].node));
+        self.on_air.iter().any(|access| access.delivered && access.sent == now && access.attempt.to == node)
+    }
+
     /// The frame in service has been received, and where `confirmed`, its sender will know. A receiver drops what it
     /// has had before.
     pub(crate) fn deliver(&mut self, at: Instant, id: u32, confirmed: bool) {

@@ -366,6 +366,7 @@ impl<F> Medium<F> {
 
     /// A frame has come to the head of the function's empty queue.
     fn begin_contention(&mut self, now: Instant, id: u32) {
+        let answers = self.config.idle_before_ack && self.is_to_answer(now, id);
         let function = &mut self.functions[id as usize];
         match self.stage {
             // It draws its back-off when its transmission ends.
@@ -376,7 +377,7 @@ impl<F> Medium<F> {
             }
             Stage::Receiving | Stage::Ending => {
                 if self.contention.has_run_out(id) {
-                    let slots = self.draw_back_off(id);
+                    let slots = if answers { 0 } else { self.draw_back_off(id) };
                     self.contention.set(id, slots);
                 }
                 self.contention.enter(id);

@@ -42,6 +42,10 @@ pub struct MediumConfig {
     pub long_retry_limit: u32,
     /// What bystanders of a collision wait.
     pub after_collision: AfterCollision,
+    /// A node takes the medium for idle between a frame to it and the ACK that it is about to send: what it has to send
+    /// from then on, having had nothing and no back-off to count, follows its ACK after DIFS or AIFS without back-off. A
+    /// deviation of ns-3; by the standard the medium has not been idle for DIFS (10.3.4.2). Only where all hear all.
+    pub idle_before_ack: bool,
     /// What is received of what is sent.
     pub reception: Reception,
     /// How senders choose their rates.
@@ -59,6 +63,7 @@ impl MediumConfig {
             short_retry_limit: 7,
             long_retry_limit: 4,
             after_collision: AfterCollision::Eifs,
+            idle_before_ack: false,
             reception: Reception::default(),
             rate_control: RateControl::Fixed,
             idle_sense: IdleSenseConfig::default(),

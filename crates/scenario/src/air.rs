@@ -93,6 +93,7 @@ impl Radio {
             short_retry_limit: self.short_retry_limit,
             long_retry_limit: self.long_retry_limit,
             after_collision: self.after_collision,
+            idle_before_ack: self.idle_before_ack,
             reception: self.reception,
             rate_control: self.rate_control,
             idle_sense: self.idle_sense,

@@ -3,12 +3,12 @@
 //! A profile sets what a file leaves open; each key of the file overrides it. `standard` deviates in nothing, and knows
 //! no capture, of which the standard says nothing.
 //!
-//! | | after a collision | capture | attempts with RTS | largest threshold of AARF |
-//! |---|---|---|---|---|
-//! | `standard` | EIFS | none | 4 | 50 |
-//! | `ns-2` | EIFS, then DIFS; senders: SIFS and ACK | 10 dB over each other | 4 | 50 |
-//! | `ns-3` | DIFS | 5 dB over all others | 7 | 60 |
-//! | `qualnet` | EIFS | 10 dB over all others | 4 | 50 |
+//! | | after a collision | capture | attempts with RTS | largest threshold of AARF | medium before an own ACK |
+//! |---|---|---|---|---|---|
+//! | `standard` | EIFS | none | 4 | 50 | busy |
+//! | `ns-2` | EIFS, then DIFS; senders: SIFS and ACK | 10 dB over each other | 4 | 50 | busy |
+//! | `ns-3` | DIFS | 5 dB over all others | 7 | 60 | idle |
+//! | `qualnet` | EIFS | 10 dB over all others | 4 | 50 | busy |
 //!
 //! Sources:
 //! - ns-2: `mac/mac-802_11.cc` (2.35). A frame that comes while another is received is ignored where that one is stronger
@@ -20,6 +20,9 @@
 //!   bystanders of a collision sense energy only and resume after DIFS; `simple-frame-capture-model` has a margin of 5 dB,
 //!   and interference adds up (`interference-helper`); the documentation of `WifiRemoteStationManager` gives 7 attempts for
 //!   long frames too, that of `AarfWifiManager` a threshold of up to 60.
+//!   `ChannelAccessManager::NeedBackoffUponAccess` looks whether the medium is busy at this very moment, which between a
+//!   frame and the own ACK it is not: a reply that is ready at once, such as a TCP acknowledgment of a station that has
+//!   nothing else to send, needs no back-off. Taken over where all hear all.
 //! - QualNet and its predecessor GloMoSim: a frame is received where its signal exceeds noise and the sum of interference
 //!   by 10 dB (M. Takai, J. Martin, R. Bagrodia, "Effects of wireless physical layer modeling in mobile ad hoc networks",
 //!   MobiHoc 2001; `RADIO-RX-SNR-THRESHOLD` of GloMoSim's default configuration).
@@ -48,6 +51,7 @@ pub(crate) struct Quirks {
     pub over: Interference,
     pub long_retry_limit: u32,
     pub aarf_most: u32,
+    pub idle_before_ack: bool,
 }
 
 impl Profile {
@@ -59,6 +63,7 @@ impl Profile {
             over: Interference::Sum,
             long_retry_limit: 4,
             aarf_most: 50,
+            idle_before_ack: false,
         };
         match self {
             Self::Standard => standard,
@@ -73,6 +78,7 @@ impl Profile {
                 capture: capture(5, Interference::Sum),
                 long_retry_limit: 7,
                 aarf_most: 60,
+                idle_before_ack: true,
                 ..standard
             },
             Self::QualNet => Quirks { capture: capture(10, Interference::Sum), ..standard },

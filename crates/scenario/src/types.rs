@@ -66,6 +66,8 @@ pub struct Radio {
     pub long_retry_limit: u32,
     /// What is waited after a collision.
     pub after_collision: AfterCollision,
+    /// Replies that are ready at once need no back-off (ns-3).
+    pub idle_before_ack: bool,
     /// The access point's buffer toward the stations.
     pub ap_buffer: Limit,
     /// Each station's buffer toward the access point.

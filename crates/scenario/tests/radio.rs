@@ -95,6 +95,7 @@ fn a_profile_sets_what_is_open_and_keys_override_it() {
     assert_eq!(capture.over, Interference::Strongest);
     let ns3 = of("profile = \"ns-3\"\nrate_control = \"aarf\"");
     assert_eq!((ns3.after_collision, ns3.long_retry_limit), (AfterCollision::Difs, 7));
+    assert!(ns3.idle_before_ack && !ns2.idle_before_ack);
     assert_eq!(ns3.rate_control, RateControl::Aarf { most: 60 });
     let own = of("profile = \"ns-3\"\nafter_collision = \"eifs\"\nlong_retry_limit = 3\ncapture_threshold = \"off\"");
     assert_eq!((own.after_collision, own.long_retry_limit, own.reception.capture), (AfterCollision::Eifs, 3, None));

@@ -113,6 +113,24 @@ fn delivery_is_not_told_before_its_time() {
     assert_eq!(medium.poll_deadline(), Some(at_us(SLOT_US + DATA_US + SIFS_US + ACK_US)));
 }
 
+/// A reply that is ready as soon as the frame is there: by the standard it backs off, as the medium has not been idle.
+#[test]
+fn a_reply_before_the_own_ack_backs_off_unless_the_medium_counts_as_idle_then() {
+    let acknowledged_us = SLOT_US + DATA_US + SIFS_US + ACK_US;
+    let reply_at = |idle_before_ack, seed| {
+        let config = MediumConfig { idle_before_ack, ..config(Standard::Dot11b, AfterCollision::Eifs) };
+        let (mut medium, n) = medium(config, seed, 2);
+        send(&mut medium, at_us(0), n[0], n[1], 0);
+        medium.handle_timeout(at_us(SLOT_US + DATA_US));
+        assert!(medium.poll_event().is_some());
+        send(&mut medium, at_us(SLOT_US + DATA_US), n[1], n[0], 1);
+        received(&run(&mut medium))[0].0 - DATA_US - acknowledged_us - DIFS_US
+    };
+    assert!((0..20).all(|seed| reply_at(true, seed) == 0));
+    let waits: Vec<u64> = (0..20).map(|seed| reply_at(false, seed)).collect();
+    assert!(waits.iter().all(|wait| wait % SLOT_US == 0 && wait / SLOT_US <= 31) && waits.iter().any(|&wait| wait > 0));
+}
+
 #[test]
 fn two_frames_that_come_in_one_slot_collide_and_in_two_slots_do_not() {
     for (second_us, collisions) in [(101, 1), (119, 1), (120, 0), (90, 0)] {

@@ -46,6 +46,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
         short_retry_limit: short?,
         long_retry_limit: long?,
         after_collision: after_collision?,
+        idle_before_ack: quirks.idle_before_ack,
         // What a class of a queue may name is not known yet.
         ap_queue: None,
         station_queue: None,
@@ -72,6 +73,7 @@ pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
         short_retry_limit: 7,
         long_retry_limit: quirks.long_retry_limit,
         after_collision: quirks.after_collision,
+        idle_before_ack: quirks.idle_before_ack,
         ap_buffer: Limit::Unlimited,
         station_buffer: Limit::Unlimited,
         ap_queue: None,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use evenair_sim::tcp::{Config, Quirks};
-use evenair_units::Bytes;
+use evenair_units::{Bytes, Streams};
 
 /// What the stations of a group do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,7 +148,8 @@ name = "server"
 [radio]
 standard = "{standard}"
 basic_rates = [{}]
-after_collision = "difs"
+profile = "ns-3"
+capture_threshold = "off"
 short_retry_limit = {ATTEMPTS}
 long_retry_limit = {ATTEMPTS}
 ap_buffer = "{ap_queue} packets"
@@ -166,6 +167,8 @@ station_buffer = "{STATION_QUEUE} packets"
         if self.rts {
             let _ = writeln!(text, "rts_threshold = \"{RTS_THRESHOLD} bytes\"");
         }
+        // Transfers start at random within the first second, as in ns-3's.
+        let mut starts = Streams::new(u64::from(seed)).stream("starts");
         for Group { name, count, rate, traffic } in &self.groups {
             let _ = write!(text, "[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate} Mb/s\"\n");
             for (_, percent) in self.losses.iter().filter(|(group, _)| group == name) {
@@ -175,9 +178,18 @@ station_buffer = "{STATION_QUEUE} packets"
                 let _ = writeln!(text, "hidden_from = [\"{name}\"]");
             }
             let (kind, direction, more) = match traffic {
-                // Within the first second, as in ns-3's.
-                Traffic::UpTcp => ("bulk", "up", format!("stagger = \"{} ms\"\n", 1000 / count)),
-                Traffic::DownTcp => ("bulk", "down", format!("stagger = \"{} ms\"\n", 1000 / count)),
+                Traffic::UpTcp | Traffic::DownTcp => {
+                    let direction = if *traffic == Traffic::UpTcp { "up" } else { "down" };
+                    for station in 1..=*count {
+                        let start_us = starts.below(1_000_000);
+                        let _ = write!(
+                            text,
+                            "[[bulk]]\nname = \"{name}-app{station}\"\nstations = [\"{name}{station}\"]\n\
+                             server = \"server\"\ndirection = \"{direction}\"\nstart = \"{start_us} us\"\n"
+                        );
+                    }
+                    continue;
+                }
                 Traffic::UpUdp(payload, mbps) => ("udp", "up", datagrams(*payload, *mbps)),
                 Traffic::DownUdp(payload, mbps) => ("udp", "down", datagrams(*payload, *mbps)),
                 Traffic::Voice => ("voip", "both", "dscp = \"CS6\"\n".to_owned()),
