@@ -4,6 +4,8 @@
 //! again: contention costs what it costs on the air, and is not held against the program.
 //!
 //! `cargo run --release -p evenair-sim --example scaling`
+//!
+//! With arguments it makes one run and judges nothing, for a profiler: `scaling datagrams|downloads STATIONS SECONDS`.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -94,6 +96,13 @@ fn a_frame(stations: u32, traffic: &str) -> Result<(f64, f64), Box<dyn Error>> {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
+    if let [kind, stations, seconds] = &std::env::args().skip(1).collect::<Vec<_>>()[..] {
+        let traffic = if kind == "datagrams" { datagrams } else { downloads };
+        let (stations, seconds) = (stations.parse()?, seconds.parse()?);
+        let Cost { cpu_s, frames, .. } = cost(&scenario(stations, seconds, &traffic(stations))?)?;
+        println!("{frames} frames, {cpu_s:.3} s");
+        return Ok(ExitCode::SUCCESS);
+    }
     type Traffic = (&'static str, fn(u32) -> String);
     let kinds: [Traffic; 2] = [("datagrams up", datagrams), ("TCP down", downloads)];
     println!("nanoseconds of CPU time for a frame, the least of {TIMES}");

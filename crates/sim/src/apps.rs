@@ -158,11 +158,11 @@ impl App {
     /// How the sender of a bulk transfer stands.
     pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
         let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
-        let tcp = connections.tcp(connections.find(connection)?, self.sender());
+        let sender = connections.standing(connections.find(connection)?);
         Some(TcpSample {
-            cwnd_segments: tcp.cwnd().0 as f64 / tcp.segment_payload().0 as f64,
-            rtt: tcp.srtt(),
-            retransmits: tcp.stats().retransmissions,
+            cwnd_segments: sender.cwnd as f64 / f64::from(sender.payload),
+            rtt: sender.srtt(),
+            retransmits: sender.retransmissions,
         })
     }
 
@@ -286,7 +286,7 @@ impl World<'_> {
 impl World<'_> {
     fn open_bulk(&mut self, number: u32) {
         let app = &mut self.apps[number as usize];
-        let opened = self.connections.open(number, &app.tcp);
+        let opened = self.connections.open(number, app.sender(), &app.tcp);
         let ticket = self.connections.ticket(opened);
         let sender = self.connections.tcp_mut(opened, app.sender());
         if let Kind::Bulk { connection, established, sized } = &mut app.kind {

@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use evenair_scenario::{Direction, FastRecovery, IpVersion, Stack, TcpSpec};
-use evenair_units::{Bytes, Instant};
+use evenair_units::{Bytes, Instant, Span};
 
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Side, Task};
 use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, RtoFloor, State};
 
-/// A connection, apart from its two endpoints: a few bytes of what would otherwise be fetched from far for little.
+/// A connection, apart from its two endpoints: as much as a processor fetches at once of what would otherwise be fetched
+/// from far for little.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Pair {
     pub(crate) app: u32,
     /// Counts the connections of a run; its low part is the station's port.
@@ -21,6 +23,37 @@ pub(crate) struct Pair {
     pub(crate) open: bool,
     /// The station's and the server's.
     alarms: [Alarm; 2],
+    /// The end whose standing is kept.
+    sender: Side,
+    standing: Standing,
+}
+
+/// How the end that sends the data stands, since it was called last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// Congestion window, in bytes.
+    pub(crate) cwnd: u64,
+    /// Payload of a full segment, in bytes.
+    pub(crate) payload: u32,
+    pub(crate) retransmissions: u32,
+    /// Smoothed round-trip time; zero where there is none.
+    srtt: Span,
+}
+
+impl Standing {
+    fn of(tcp: &Connection) -> Self {
+        Self {
+            cwnd: tcp.cwnd().0,
+            payload: tcp.segment_payload().0 as u32,
+            retransmissions: tcp.stats().retransmissions as u32,
+            srtt: tcp.srtt().unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// Smoothed round-trip time.
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        Some(self.srtt).filter(|&srtt| srtt > Span::ZERO)
+    }
 }
 
 /// A connection by its place and its serial number: the place may be another's by the time it is looked up.
@@ -40,15 +73,16 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// A connection of `app`: the station's SYN is ready.
+    /// A connection of `app` on which `sender` sends the data: the station's SYN is ready.
     ///
     /// # Panics
     /// If the settings were not checked.
-    pub(crate) fn open(&mut self, app: u32, config: &Arc<Config>) -> u32 {
+    pub(crate) fn open(&mut self, app: u32, sender: Side, config: &Arc<Config>) -> u32 {
         self.opened += 1;
-        let pair = Pair { app, serial: self.opened, open: true, alarms: [Alarm::OFF; 2] };
         let ends = [Connection::connect(Arc::clone(config)), Connection::listen(Arc::clone(config))];
         let ends = ends.map(|end| end.expect("settings were checked"));
+        let standing = Standing::of(&ends[sender as usize]);
+        let pair = Pair { app, serial: self.opened, open: true, alarms: [Alarm::OFF; 2], sender, standing };
         if let Some(place) = self.free.pop() {
             (self.pairs[place as usize], self.ends[place as usize]) = (pair, ends);
             return place;
@@ -60,6 +94,11 @@ impl Connections {
 
     pub(crate) fn get(&self, connection: u32) -> &Pair {
         &self.pairs[connection as usize]
+    }
+
+    /// How the end that sends the data stands.
+    pub(crate) fn standing(&self, connection: u32) -> &Standing {
+        &self.pairs[connection as usize].standing
     }
 
     pub(crate) fn tcp(&self, connection: u32, side: Side) -> &Connection {
@@ -86,10 +125,13 @@ impl Connections {
         pair.open && pair.serial == serial
     }
 
-    /// Sees to it that the endpoint is called at its deadline; gives the place free when both ends are closed.
+    /// The endpoint was called. Sees to it that it is called again at its deadline; gives the place free when both ends are closed.
     pub(crate) fn settle(&mut self, agenda: &mut Agenda, connection: u32, side: Side) {
         let (pair, ends) = (&mut self.pairs[connection as usize], &self.ends[connection as usize]);
         let tcp = &ends[side as usize];
+        if side == pair.sender {
+            pair.standing = Standing::of(tcp);
+        }
         let deadline = tcp.poll_deadline().map(|(at, _)| at);
         agenda.arm(&mut pair.alarms[side as usize], deadline, Task::Tcp { connection, side });
         if tcp.state() == State::Closed && ends.iter().all(|end| end.state() == State::Closed) {

@@ -21,9 +21,10 @@ pub(crate) struct Count {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SenderRow {
     pub(crate) cwnd_segments: f64,
-    pub(crate) rtt: Option<Span>,
+    /// Zero where there is none.
+    pub(crate) rtt: Span,
     /// In the interval.
-    pub(crate) retransmits: u64,
+    pub(crate) retransmits: u32,
 }
 
 /// An application's part in the intervals.
@@ -63,8 +64,9 @@ impl FlowRows {
         for (number, sender) in self.senders.iter() {
             let at = (number, intervals);
             put(&mut flow.cwnd_segments, at, Some(sender.cwnd_segments));
-            put(&mut flow.rtt_ms, at, sender.rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
-            put(&mut flow.retransmits, at, sender.retransmits);
+            let rtt = Some(sender.rtt).filter(|&rtt| rtt > Span::ZERO);
+            put(&mut flow.rtt_ms, at, rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
+            put(&mut flow.retransmits, at, sender.retransmits.into());
         }
         fill(&mut flow.sent_packets, intervals);
         fill(&mut flow.received_packets, intervals);

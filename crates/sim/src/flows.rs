@@ -138,7 +138,7 @@ impl World<'_> {
     /// A connection whose sender has `bytes` to send. Its SYN is not yet sent.
     fn open_sending(&mut self, number: u32, bytes: Bytes, closes: bool) -> u32 {
         let app = &self.apps[number as usize];
-        let connection = self.connections.open(number, &app.tcp);
+        let connection = self.connections.open(number, app.sender(), &app.tcp);
         let sender = self.connections.tcp_mut(connection, app.sender());
         sender.write(bytes);
         if closes {

@@ -24,7 +24,7 @@ pub(crate) struct TcpSample {
     pub(crate) cwnd_segments: f64,
     pub(crate) rtt: Option<Span>,
     /// Since the start of the connection.
-    pub(crate) retransmits: u64,
+    pub(crate) retransmits: u32,
 }
 
 /// What an interval says beside the counts.
@@ -47,7 +47,7 @@ pub(crate) struct Meter {
     rtts: Records<Histogram>,
     delays: Records<DelayRecord>,
     /// By application, of those that have a sender of TCP that is looked at.
-    retransmits: Vec<u64>,
+    retransmits: Vec<u32>,
     places: Places,
     progress: Progress,
     flows: Vec<FlowRows>,
@@ -175,7 +175,7 @@ impl Meter {
             // A new connection counts from zero again.
             let retransmits = total.checked_sub(self.retransmits[app]).unwrap_or(total);
             self.retransmits[app] = total;
-            self.flows[app].push_sender(at, SenderRow { cwnd_segments, rtt, retransmits });
+            self.flows[app].push_sender(at, SenderRow { cwnd_segments, rtt: rtt.unwrap_or(Span::ZERO), retransmits });
         }
         self.series.ap_queue_packets.push(glance.queue_area as f64 / self.interval.as_nanos() as f64);
         self.series.service_rate_mbps.push(glance.service_rate_mbps);

@@ -41,15 +41,15 @@ pub(crate) struct NodeRows {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRow {
     pub(crate) offered: u64,
-    pub(crate) delivered: u64,
-    pub(crate) attempts: u64,
-    pub(crate) collisions: u64,
-    pub(crate) errors: u64,
-    pub(crate) repeated_failures: u64,
-    pub(crate) slowed: u64,
+    pub(crate) delivered: u32,
+    pub(crate) attempts: u32,
+    pub(crate) collisions: u32,
+    pub(crate) errors: u32,
+    pub(crate) repeated_failures: u32,
+    pub(crate) slowed: u32,
     pub(crate) airtime_share: f64,
     pub(crate) queue_packets: f64,
-    pub(crate) queue_max_packets: u64,
+    pub(crate) queue_max_packets: u32,
 }
 
 impl Deliveries {
@@ -104,15 +104,15 @@ impl NodeRows {
         for (number, row) in self.rows.iter() {
             let at = (number, intervals);
             put(&mut series.offered_frames, at, row.offered);
-            put(&mut series.delivered_frames, at, row.delivered);
-            put(&mut series.attempts, at, row.attempts);
-            put(&mut series.collisions, at, row.collisions);
-            put(&mut series.errors, at, row.errors);
-            put(&mut series.repeated_failures, at, row.repeated_failures);
-            put(&mut series.slowed, at, row.slowed);
+            put(&mut series.delivered_frames, at, row.delivered.into());
+            put(&mut series.attempts, at, row.attempts.into());
+            put(&mut series.collisions, at, row.collisions.into());
+            put(&mut series.errors, at, row.errors.into());
+            put(&mut series.repeated_failures, at, row.repeated_failures.into());
+            put(&mut series.slowed, at, row.slowed.into());
             put(&mut series.airtime_share, at, row.airtime_share);
             put(&mut series.queue_packets, at, row.queue_packets);
-            put(&mut series.queue_max_packets, at, row.queue_max_packets);
+            put(&mut series.queue_max_packets, at, row.queue_max_packets.into());
         }
         for counts in [
             &mut series.offered_frames,

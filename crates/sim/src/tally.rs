@@ -236,15 +236,15 @@ impl NodeTally {
         let (area, most) = self.queue.take(now);
         Some(NodeRow {
             offered: std::mem::take(&mut self.offered),
-            delivered: since.successes,
-            attempts: since.attempts,
-            collisions: since.collisions,
-            errors: since.losses,
-            repeated_failures: since.repeated_failures,
-            slowed: since.slowed,
+            delivered: since.successes as u32,
+            attempts: since.attempts as u32,
+            collisions: since.collisions as u32,
+            errors: since.losses as u32,
+            repeated_failures: since.repeated_failures as u32,
+            slowed: since.slowed as u32,
             airtime_share: part(since.airtime.as_nanos()),
             queue_packets: part(area),
-            queue_max_packets: most,
+            queue_max_packets: most as u32,
         })
     }
 }

@@ -109,7 +109,7 @@ impl World<'_> {
         let again = connection.is_some();
         let connection = connection.unwrap_or_else(|| {
             let config = &self.apps[number as usize].tcp;
-            self.connections.open(number, config)
+            self.connections.open(number, Side::Server, config)
         });
         let page = &mut self.reader(number).page;
         let fetch = Fetch::new(connection, object, page.sizes[object]);
