@@ -332,6 +332,7 @@ impl<F> Medium<F> {
             });
             if let Some(service) = service {
                 function.keep(service, head);
+                self.has_repeated = true;
             }
         } else if confirmed {
             function.confirm();

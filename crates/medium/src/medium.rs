@@ -60,6 +60,8 @@ pub struct Medium<F> {
     pub(crate) clock: Instant,
     /// Nodes with a frame.
     pub(crate) backlogged: usize,
+    /// A frame was received, and its sender did not know.
+    pub(crate) has_repeated: bool,
     /// Where it is counted.
     pub(crate) backlog: Option<Box<BacklogChain>>,
     /// Accounts up to `accounted`.
@@ -115,6 +117,7 @@ impl<F> Medium<F> {
             events: VecDeque::new(),
             clock: Instant::ZERO,
             backlogged: 0,
+            has_repeated: false,
             backlog: None,
             totals: Totals::default(),
             accounted: Instant::ZERO,
@@ -315,6 +318,12 @@ impl<F> Medium<F> {
     /// What the buffer of one category holds; without EDCA, the one that all categories share.
     pub fn queue_of(&self, id: NodeId, category: AccessCategory) -> QueueState {
         self.function_of(id, category).queue_state()
+    }
+
+    /// Whether a frame was ever received without its sender's knowledge at once, so that it was still to be attempted when
+    /// it was in no buffer any more.
+    pub fn has_repeated(&self) -> bool {
+        self.has_repeated
     }
 
     /// What happened at a node.

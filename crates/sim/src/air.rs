@@ -411,7 +411,7 @@ impl Air {
                 _ => counters,
             }
         };
-        if tally.end_interval(now, medium.totals(now), counters) {
+        if tally.end_interval(now, medium.totals(now), medium.has_repeated(), counters) {
             if self.chooses_rates {
                 let nodes = links.iter().map(|link| link.node).chain([Some(*access_point)]);
                 for (place, node) in nodes.enumerate().filter_map(|(place, node)| Some((place, node?))) {

@@ -130,9 +130,19 @@ impl Tally {
     }
 
     /// An interval has ended; `counters` says how each sender stands. Whether a stretch ends too.
-    pub(crate) fn end_interval(&mut self, now: Instant, totals: Totals, counters: impl Fn(usize) -> Counters) -> bool {
+    pub(crate) fn end_interval(
+        &mut self,
+        now: Instant,
+        totals: Totals,
+        may_repeat: bool,
+        counters: impl Fn(usize) -> Counters,
+    ) -> bool {
         let senders = self.nodes.iter_mut().zip(&mut self.before).zip(&mut self.rows);
         for (sender, ((node, before), rows)) in senders.enumerate() {
+            // Who had nothing to send has sent nothing, and is not asked: with thousands of stations that is much.
+            if !may_repeat && !node.had_frames(self.interval, now) {
+                continue;
+            }
             if let Some(row) = node.end_interval(self.interval, now, &counters(sender), before) {
                 rows.push((self.intervals, self.whole), row);
             }
@@ -213,6 +223,11 @@ impl Before {
 }
 
 impl NodeTally {
+    /// Whether there was a frame to send in the interval that ends now.
+    fn had_frames(&self, interval: Span, now: Instant) -> bool {
+        self.offered > 0 || self.queue.was_left_since(now - interval) || self.queue.packets() > 0
+    }
+
     /// Its part in the interval that ends, unless nothing happened.
     fn end_interval(
         &mut self,
@@ -227,8 +242,7 @@ impl NodeTally {
             && before.airtime == counters.airtime
             && ended([before.successes, before.collisions, before.losses])
                 == ended([counters.successes, counters.collisions, counters.losses]);
-        let is_touched = self.offered > 0 || self.queue.was_left_since(now - interval);
-        if !is_touched && self.queue.packets() == 0 && is_quiet {
+        if is_quiet && !self.had_frames(interval, now) {
             return None;
         }
         let part = |ns: u64| ns as f64 / interval.as_nanos() as f64;
