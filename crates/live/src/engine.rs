@@ -210,6 +210,13 @@ impl Engine {
                 warn!("station {mac} takes more than its share of the medium, and cannot be held back");
             }
             Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
+            Event::CallAdmitted { station, peer, codec } => {
+                info!("call of {station} with {peer} ({codec:?}): admitted")
+            }
+            Event::CallRefused { station, peer, codec, why } => {
+                warn!("call of {station} with {peer} ({codec:?}): refused, {}", crate::control::refusal_word(why));
+            }
+            Event::CallEnded { station, peer, .. } => info!("call of {station} with {peer}: ended"),
             Event::RateChanged { .. } => {}
         }
     }

@@ -118,6 +118,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     page.single("evenair_capacity_bits_per_second", "gauge", help, capacity);
     packets(&mut page, status);
     hops(&mut page, status);
+    calls(&mut page, status);
     receiver(&mut page, status);
     uplink_limit(&mut page, status);
     stations(&mut page, status, interface);
@@ -133,6 +134,7 @@ fn packets(page: &mut Page, status: &Status) {
         ("marked", packets.marked),
         ("window lowered", packets.windows_lowered),
         ("ack delayed", packets.acks_delayed),
+        ("of calls", packets.calls_packets),
         ("control", packets.control),
         ("groups", packets.groups),
         ("sent", packets.sent),
@@ -184,6 +186,16 @@ fn hops(page: &mut Page, status: &Status) {
         page.sample("evenair_wait_seconds_count", &[("hop", &hop.hop)], hop.packets);
     }
     page.single("evenair_held_packets", "gauge", "Packets in the box's queues.", status.packets.held);
+}
+
+fn calls(page: &mut Page, status: &Status) {
+    let refused = status.calls.iter().filter(|call| call.refused.is_some()).count();
+    page.family("evenair_calls", "gauge", "Calls that go on, by whether they go first.");
+    page.sample("evenair_calls", &[("state", "admitted")], status.calls.len() - refused);
+    page.sample("evenair_calls", &[("state", "refused")], refused);
+    page.family("evenair_calls_total", "counter", "Calls that were found, by whether they went first.");
+    page.sample("evenair_calls_total", &[("state", "admitted")], status.packets.calls_admitted);
+    page.sample("evenair_calls_total", &[("state", "refused")], status.packets.calls_refused);
 }
 
 fn receiver(page: &mut Page, status: &Status) {

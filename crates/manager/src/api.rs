@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use evenair_packet::{Edits, FlowKey, MacAddr, Port};
-use evenair_units::{BitRate, Bytes, Span};
+use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::{ClassId, Config, ConfigError, DelayReport, UplinkReport};
+use crate::{ClassId, Codec, Config, ConfigError, DelayReport, Refusal, UplinkReport};
 
 /// What the operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +106,35 @@ pub enum Event {
         /// It has begun.
         over: bool,
     },
+    /// A call was found and goes first from now on.
+    CallAdmitted {
+        /// Its station.
+        station: MacAddr,
+        /// Its other end.
+        peer: IpAddr,
+        /// Its codec, as far as its rate tells.
+        codec: Codec,
+    },
+    /// A call was found, and may not go first: it would be one too many.
+    CallRefused {
+        /// Its station.
+        station: MacAddr,
+        /// Its other end.
+        peer: IpAddr,
+        /// Its codec, as far as its rate tells.
+        codec: Codec,
+        /// Why.
+        why: Refusal,
+    },
+    /// A call has been silent for long, or turned out to be something else.
+    CallEnded {
+        /// Its station.
+        station: MacAddr,
+        /// Its other end.
+        peer: IpAddr,
+        /// It went first.
+        admitted: bool,
+    },
     /// The controller has set another service rate, or C* has changed.
     RateChanged {
         /// C.
@@ -165,12 +194,33 @@ pub struct Report {
     pub queues: Vec<QueueReport>,
     /// What packets wait for, and how long: the WLAN, and each direction of the Internet link where there is one.
     pub hops: Vec<HopReport>,
+    /// Calls that go on, the oldest first.
+    pub calls: Vec<CallReport>,
     /// The control at the receiver, where there is one, or packets are still held for one that was.
     pub receiver: Option<ReceiverReport>,
     /// The limit on uploads, where there is one.
     pub uplink: Option<UplinkReport>,
     /// Totals since the manager began.
     pub counters: Counters,
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallReport {
+    /// Its station.
+    pub station: MacAddr,
+    /// Its other end.
+    pub peer: IpAddr,
+    /// Its codec, as far as its rate tells.
+    pub codec: Codec,
+    /// Why it does not go first; `None`: it does.
+    pub refused: Option<Refusal>,
+    /// When it was found.
+    pub since: Instant,
+    /// Packets since then, toward the station.
+    pub to_station: u64,
+    /// From the station.
+    pub from_station: u64,
 }
 
 /// The control at the receiver.
@@ -309,6 +359,12 @@ pub struct Counters {
     pub windows_lowered: u64,
     /// ACKs, among the released, that were held for the control at the receiver.
     pub acks_delayed: u64,
+    /// Calls that were admitted.
+    pub calls_admitted: u64,
+    /// Calls that were refused.
+    pub calls_refused: u64,
+    /// Packets, among the released, that went past what waits because they are of admitted calls.
+    pub calls_packets: u64,
     /// Packets held now.
     pub held: u64,
     /// Packets, among the released, that were held before.

@@ -9,7 +9,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
-use crate::{Direction, ReceiverConfig, ReceiverError, UplinkLimit};
+use crate::{Direction, ReceiverConfig, ReceiverError, UplinkLimit, VoiceConfig, VoiceError};
 
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Config {
     pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
     pub wan: Option<Box<WanConfig>>,
+    /// Calls: found, admitted up to a limit, and first. `None`: they are traffic like all else.
+    pub voice: Option<Box<VoiceConfig>>,
     /// Control of TCP by what receivers tell senders.
     pub receiver: Option<ReceiverConfig>,
     /// The limit on what comes from the WLAN, where there is to be one.
@@ -223,6 +225,8 @@ pub enum ConfigError {
     QueueLimit,
     /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
     LanPart(u32),
+    /// Calls.
+    Voice(VoiceError),
     /// The control at the receiver.
     Receiver(ReceiverError),
     /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
@@ -283,6 +287,7 @@ impl Config {
             held_limit: None,
             queue: None,
             wan: None,
+            voice: None,
             receiver: None,
             uplink_limit: None,
             pacing_slack: Span::from_millis(2),
@@ -314,6 +319,9 @@ impl Config {
         }
         if let Some(wan) = &self.wan {
             wan.check()?;
+        }
+        if let Some(voice) = &self.voice {
+            voice.check().map_err(ConfigError::Voice)?;
         }
         if let Some(receiver) = &self.receiver {
             receiver.check().map_err(ConfigError::Receiver)?;
@@ -460,6 +468,7 @@ impl fmt::Display for ConfigError {
                 f.write_str("the bucket must admit 1500 bytes, 1 GiB at most, its threshold up to its depth")
             }
             Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
+            Self::Voice(error) => error.fmt(f),
             Self::Receiver(error) => error.fmt(f),
         }
     }

@@ -4,6 +4,7 @@
 //! needs no secret. Connections are remembered in the order of use; the longest unused goes first. One that has packets
 //! held stays.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -20,6 +21,7 @@ use crate::receiver::FlowReceiver;
 use crate::station::StationId;
 use crate::tcp::Tcp;
 use crate::uplink::Released;
+use crate::voice::Talk;
 
 /// More connections than this are not tracked; their packets pass at once.
 const MAX_FLOWS: usize = 1 << 17;
@@ -72,6 +74,8 @@ pub(crate) struct Flow {
     /// Its other end is beyond the Internet link; what of it waits for that link, by direction.
     pub(crate) beyond: bool,
     pub(crate) links: [OnLink; 2],
+    /// Whether it is a call; of UDP, once somebody asks.
+    pub(crate) talk: Option<Box<Talk>>,
     /// Its windows, and its ACKs that are held.
     pub(crate) receiver: FlowReceiver,
     pub(crate) released: Bytes,
@@ -131,6 +135,7 @@ impl Flow {
             held: 0,
             beyond: false,
             links: [OnLink::default(); 2],
+            talk: None,
             receiver: FlowReceiver::default(),
             released: Bytes::ZERO,
             from_wlan: Bytes::ZERO,

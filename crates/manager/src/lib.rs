@@ -54,10 +54,11 @@ mod station;
 mod tcp;
 mod traffic;
 mod uplink;
+mod voice;
 mod wan;
 
 pub use api::{
-    Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode, Observation, Output,
+    CallReport, Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode, Observation, Output,
     QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use config::{
@@ -68,3 +69,4 @@ pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 pub use uplink::{LimitRule, Steps, UplinkLimit, UplinkReport};
+pub use voice::{Codec, Refusal, VoiceConfig, VoiceError};

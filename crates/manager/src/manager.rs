@@ -1,5 +1,6 @@
 //! The manager: what happens to a packet, from in to out.
 
+mod calls;
 mod links;
 mod path;
 mod receive;
@@ -26,6 +27,7 @@ use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
 use crate::uplink::Limiter;
+use crate::voice::Calls;
 use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
@@ -45,6 +47,7 @@ pub struct Manager<P> {
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
     waits: Waits,
+    calls: Calls,
     receiver: Receiver<P>,
     /// The limit on uploads, where there is one.
     uplink: Option<Box<Limiter>>,
@@ -74,6 +77,7 @@ impl<P: Send + 'static> Manager<P> {
             discipline: config.queue.as_deref().map(Disciplined::new),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             waits: Waits::default(),
+            calls: Calls::default(),
             receiver: Receiver::new(now),
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             server: Server::new(config.pacing_slack, now),
@@ -252,6 +256,7 @@ impl<P: Send + 'static> Manager<P> {
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
             queues: Vec::new(),
             hops: self.report_hops(),
+            calls: self.report_calls(),
             receiver: self.report_receiver(),
             uplink: self.uplink.as_ref().map(|limiter| limiter.report(now)),
             counters: self.counters(),

@@ -11,9 +11,10 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::net::IpAddr;
 
 use evenair_packet::codec::{self, CodecError, Reader, Write};
-use evenair_packet::{PacketMeta, Port};
+use evenair_packet::{MacAddr, PacketMeta, Port};
 use evenair_units::Instant;
 
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
@@ -304,6 +305,11 @@ impl DecisionLog {
     }
 }
 
+fn put_call(out: &mut Vec<u8>, station: MacAddr, peer: IpAddr) {
+    out.put(&station.0);
+    codec::put_address(out, peer);
+}
+
 fn put_event(event: &Event, out: &mut Vec<u8>) {
     match event {
         Event::ModeChanged(mode) => {
@@ -330,6 +336,22 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u8(5);
             out.put(&mac.0);
             out.put_u8((*over).into());
+        }
+        Event::CallAdmitted { station, peer, codec } => {
+            out.put_u8(6);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+        }
+        Event::CallRefused { station, peer, codec, why } => {
+            out.put_u8(7);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+            out.put_u8(*why as u8);
+        }
+        Event::CallEnded { station, peer, admitted } => {
+            out.put_u8(8);
+            put_call(out, *station, *peer);
+            out.put_u8((*admitted).into());
         }
     }
 }

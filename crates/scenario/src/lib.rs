@@ -31,6 +31,7 @@ mod traffic_words;
 mod types;
 mod uplink_limit;
 pub mod voice;
+mod voice_spec;
 mod words;
 mod written_units;
 
@@ -49,3 +50,4 @@ pub use schema::schema;
 pub use sweep::Axis;
 pub use types::*;
 pub use uplink_limit::{RuleKind, UplinkLimitSpec};
+pub use voice_spec::VoiceSpec;

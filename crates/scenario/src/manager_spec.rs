@@ -10,11 +10,11 @@ use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ReceiverSpec;
 use crate::config::{List, OrDefault, Permille, Problems, Written, words};
 use crate::manager_queue;
 use crate::raw::QueueRaw;
 use crate::uplink_limit::UplinkLimitSpec;
+use crate::{ReceiverSpec, VoiceSpec};
 
 /// PHY profile of the BSS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +108,9 @@ pub struct ManagerSpec {
     /// The Internet link, where the box is to serve that too. Default: it serves the WLAN alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wan: Option<InternetSpec>,
+    /// Calls, which then go first, up to a limit. Default: they are traffic like all else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<VoiceSpec>,
     /// Control of TCP by what receivers tell senders: windows and delayed ACKs. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverSpec>,
@@ -348,6 +351,7 @@ impl ManagerSpec {
         let wan = self.wan.as_ref().map(|wan| wan.check(problems));
         let limit = queue_limit.unwrap_or(Limit::Unlimited);
         let queue = self.queue.as_ref().map(|raw| manager_queue::check(self, raw, limit, problems));
+        let voice = self.voice.as_ref().map(|voice| voice.check(problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
         let know_losses = self.know_losses.get_or(false, problems);
@@ -376,6 +380,11 @@ impl ManagerSpec {
             wan: match wan {
                 Some(None) => return None,
                 Some(Some(wan)) => Some(Box::new(wan)),
+                None => None,
+            },
+            voice: match voice {
+                Some(None) => return None,
+                Some(Some(voice)) => Some(Box::new(voice)),
                 None => None,
             },
             receiver: match receiver {

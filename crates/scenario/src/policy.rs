@@ -65,7 +65,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
-const OF_SITE: &[&str] = &["wan", "class", "default_rate", "know_stations", "know_rates"];
+const OF_SITE: &[&str] = &["wan", "voice", "class", "default_rate", "know_stations", "know_rates"];
 /// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 

@@ -102,7 +102,7 @@ pub struct Count(pub u32);
 
 /// A differentiated services code point, by its number or name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CodePoint(pub u8);
+pub struct CodePoint(pub u8);
 
 /// A published value.
 #[derive(Clone, Copy, Debug, PartialEq)]

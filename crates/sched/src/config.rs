@@ -65,5 +65,6 @@ fn admits(limit: Limit) -> Result<(), &'static str> {
 }
 
 fn positive(quantum: Bytes) -> Result<(), &'static str> {
-    if quantum > Bytes::ZERO { Ok(()) } else { Err("has a quantum of nothing") }
+    const MOST: Bytes = Bytes(1_000_000_000);
+    if quantum > Bytes::ZERO && quantum <= MOST { Ok(()) } else { Err("has a quantum of nothing, or above 1 GB") }
 }

@@ -4,6 +4,8 @@
 //! Places are used again, so that a run needs as much memory as there are packets under way at once. A packet is looked
 //! at at every hop, the TCP segment in it at its ends only, and so segments are kept by themselves.
 
+use std::collections::BTreeMap;
+
 use evenair_packet::Edits;
 use evenair_scenario::{Direction, Tag};
 use evenair_sched::Progress;
@@ -101,6 +103,8 @@ pub(crate) struct Pool {
     segments: Vec<Segment>,
     free: Vec<u32>,
     created: u64,
+    /// Code points of packets that a box has given another one than their application's, by place. There are few.
+    remarked: BTreeMap<u32, u8>,
 }
 
 impl Pool {
@@ -143,8 +147,17 @@ impl Pool {
         &self.segments[id.0 as usize]
     }
 
-    /// Makes the changes that a box asks for, as far as the records have what is to be changed: the window of TCP.
+    /// The code point of a packet that a box has remarked.
+    pub(crate) fn remarked(&self, id: PacketId) -> Option<u8> {
+        if self.remarked.is_empty() { None } else { self.remarked.get(&id.0).copied() }
+    }
+
+    /// Makes the changes that a box asks for, as far as the records have what is to be changed: the window of TCP, and the
+    /// code point.
     pub(crate) fn edit(&mut self, id: PacketId, edits: &Edits) {
+        if let Some(dscp) = edits.dscp {
+            self.remarked.insert(id.0, dscp);
+        }
         if let (Some(window), Body::Tcp { .. }) = (edits.window, self.get(id).body) {
             self.segments[id.0 as usize].window = window;
         }
@@ -156,6 +169,9 @@ impl Pool {
 
     /// The packet has arrived or is lost.
     pub(crate) fn take(&mut self, id: PacketId) -> Packet {
+        if !self.remarked.is_empty() {
+            self.remarked.remove(&id.0);
+        }
         self.free.push(id.0);
         self.packets[id.0 as usize]
     }

@@ -293,7 +293,8 @@ impl World<'_> {
                 self.send_wire(port, len, id);
             }
             Direction::Down => {
-                if let Err(id) = self.air.send_down(self.now, app.station as usize, &self.pool, app.category, id) {
+                let category = self.category_of(id);
+                if let Err(id) = self.air.send_down(self.now, app.station as usize, &self.pool, category, id) {
                     self.lose_on_air(Sender::AccessPoint, Loss::NotAssociated, id);
                 }
             }
@@ -319,12 +320,25 @@ impl World<'_> {
                         station_of(mac).map_or_else(|| mac.to_string(), |host| self.scenario.hosts[host].name.clone());
                     self.note(what, name);
                 }
-                Output::Event(_) => {}
+                Output::Event(event) => self.note_call(&event),
             }
         }
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.settle(&mut self.agenda);
         }
+    }
+
+    /// What became of a call.
+    fn note_call(&mut self, event: &BoxEvent) {
+        let (what, station) = match event {
+            BoxEvent::CallAdmitted { station, .. } => ("call admitted", station),
+            BoxEvent::CallRefused { station, .. } => ("call refused", station),
+            BoxEvent::CallEnded { station, .. } => ("call ended", station),
+            _ => return,
+        };
+        let name = |host: usize| self.scenario.hosts[host].name.clone();
+        let name = station_of(*station).map_or_else(|| station.to_string(), name);
+        self.note(what, name);
     }
 
     /// What became of frames on the air.
@@ -345,7 +359,7 @@ impl World<'_> {
                 AirEvent::Delivered { at, enqueued, from, msdu, attempts, frame, .. } => {
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
-                    let category = self.ways[packet.app as usize].category;
+                    let category = self.category_of(frame);
                     let enqueued = self.air.settle_queue(self.now, from, category, enqueued);
                     let sender = self.air.sender(from);
                     let since = if sender == Sender::AccessPoint { enqueued } else { packet.made(enqueued) };
@@ -435,7 +449,10 @@ impl World<'_> {
     }
 
     fn category_of(&self, id: PacketId) -> AccessCategory {
-        self.ways[self.pool.get(id).app as usize].category
+        match self.pool.remarked(id) {
+            Some(dscp) => AccessCategory::of_dscp(dscp),
+            None => self.ways[self.pool.get(id).app as usize].category,
+        }
     }
 
     fn lose(&mut self, id: PacketId) {

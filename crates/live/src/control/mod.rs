@@ -27,7 +27,7 @@ pub use status::{
     FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, StationStatus, Status,
     UplinkStatus,
 };
-pub(crate) use status::{Snapshot, mode_word};
+pub(crate) use status::{Snapshot, mode_word, refusal_word};
 
 /// What a box can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

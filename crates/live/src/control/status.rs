@@ -1,6 +1,8 @@
 //! What a box tells of itself.
 
-use evenair_manager::{Counters, FlowReport, Mode, ReceiverReport, Report, StationReport, UplinkReport};
+use evenair_manager::{
+    CallReport, Counters, FlowReport, Mode, ReceiverReport, Refusal, Report, StationReport, UplinkReport,
+};
 use evenair_packet::FlowKey;
 use evenair_scenario::results::HopResult;
 use evenair_units::{BitRate, Span};
@@ -36,6 +38,9 @@ pub struct Status {
     /// How long packets have waited here for the WLAN, and for the Internet link where the box serves it.
     #[serde(default)]
     pub hops: Vec<HopResult>,
+    /// Calls that go on.
+    #[serde(default)]
+    pub calls: Vec<CallStatus>,
     /// Control at the receiver, where there is one.
     #[serde(default)]
     pub receiver: Option<ReceiverStatus>,
@@ -47,6 +52,23 @@ pub struct Status {
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
     /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallStatus {
+    /// MAC address of its station.
+    pub station: String,
+    /// Its other end.
+    pub peer: String,
+    /// "g711", "g729" or "other", as far as its rate tells.
+    pub codec: String,
+    /// Why it does not go first, in words; none: it does.
+    pub refused: Option<String>,
+    /// Packets toward the station since it was found.
+    pub to_station: u64,
+    /// Packets from the station since it was found.
+    pub from_station: u64,
 }
 
 /// Control of TCP by what receivers tell senders.
@@ -128,6 +150,15 @@ pub struct PacketStatus {
     /// Among the released: ACKs that were held for the control at the receiver.
     #[serde(default)]
     pub acks_delayed: u64,
+    /// Among the released: of admitted calls, past what waits.
+    #[serde(default)]
+    pub calls_packets: u64,
+    /// Calls that were admitted so far; no packets.
+    #[serde(default)]
+    pub calls_admitted: u64,
+    /// Calls that were refused so far; no packets.
+    #[serde(default)]
+    pub calls_refused: u64,
     /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), never held.
     pub control: u64,
     /// Among the released: to groups, never held.
@@ -316,6 +347,9 @@ impl Snapshot {
             marked: counters.marked,
             windows_lowered: counters.windows_lowered,
             acks_delayed: counters.acks_delayed,
+            calls_packets: counters.calls_packets,
+            calls_admitted: counters.calls_admitted,
+            calls_refused: counters.calls_refused,
             control: counters.control,
             groups: counters.groups,
             held,
@@ -334,7 +368,8 @@ impl Snapshot {
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let Report { mode, service_rate, capacity, stations, flows, hops, receiver, uplink, .. } = snapshot.report;
+        let Report { mode, service_rate, capacity, stations, flows, hops, calls, receiver, uplink, .. } =
+            snapshot.report;
         Self {
             mode: mode_word(mode).into(),
             carrier: snapshot.carrier.into(),
@@ -350,6 +385,7 @@ impl From<Snapshot> for Status {
             recording: snapshot.recording,
             uplink_limit: uplink.map(UplinkStatus::from),
             hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
+            calls: calls.iter().map(call).collect(),
             receiver: receiver.as_ref().map(receiver_status),
             stations: stations.iter().map(station).collect(),
             flows: flows.iter().map(flow).collect(),
@@ -363,6 +399,26 @@ pub(crate) fn mode_word(mode: Mode) -> &'static str {
         Mode::Bypassed => "bypassed",
         Mode::Inserted => "inserted",
         Mode::Draining => "draining",
+    }
+}
+
+fn call(report: &CallReport) -> CallStatus {
+    CallStatus {
+        station: report.station.to_string(),
+        peer: report.peer.to_string(),
+        codec: format!("{:?}", report.codec).to_lowercase(),
+        refused: report.refused.map(|why| refusal_word(why).to_owned()),
+        to_station: report.to_station,
+        from_station: report.from_station,
+    }
+}
+
+/// Why a call was refused, in words.
+pub(crate) const fn refusal_word(why: Refusal) -> &'static str {
+    match why {
+        Refusal::Calls => "as many calls as may be go on",
+        Refusal::Codec => "as many calls of its codec as may be go on",
+        Refusal::DataPart => "calls would take from what is left to all else",
     }
 }
 

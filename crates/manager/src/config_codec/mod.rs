@@ -3,6 +3,7 @@
 //! Little endian, no self-description; the recording's header carries the version.
 
 mod queue;
+mod voice;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -41,6 +42,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     out.put_option(config.held_limit, Write::put_u32);
     out.put_option(config.queue.as_deref(), queue::put);
     out.put_option(config.wan.as_deref(), put_wan);
+    out.put_option(config.voice.as_deref(), voice::put);
     out.put_option(config.receiver, |out, receiver| put_receiver(out, receiver, put_limit));
     out.put_option(config.uplink_limit.as_ref(), put_uplink_limit);
     out.put_u64(config.pacing_slack.as_nanos());
@@ -71,6 +73,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         held_limit: reader.option(Reader::u32)?,
         queue: reader.option(queue::read)?.map(Box::new),
         wan: reader.option(read_wan)?.map(Box::new),
+        voice: reader.option(voice::read)?.map(Box::new),
         receiver: reader.option(|r| read_receiver(r, read_limit))?,
         uplink_limit: reader.option(read_uplink_limit)?,
         pacing_slack: read_span(reader)?,
@@ -269,7 +272,7 @@ fn read_list<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::UplinkLimit;
+    use crate::{Codec, UplinkLimit, VoiceConfig};
     use crate::{DelayLaw, ReceiverConfig, WindowLaw};
     use evenair_packet::MacAddr;
     use evenair_wifi::adwiser_80211b;
@@ -296,6 +299,12 @@ mod tests {
             sparse_first: false,
             held_limit: Some(14_336),
             uplink_limit: Some(UplinkLimit::default()),
+            voice: Some(Box::new(VoiceConfig {
+                calls: Some(12),
+                codecs: [(Codec::G711, 10), (Codec::Other, 3)].into(),
+                data_permille: 400,
+                dscp: 44,
+            })),
             wan: Some(Box::new(WanConfig {
                 down: BitRate::from_kbps(7_200),
                 up: BitRate::from_kbps(900),

@@ -60,6 +60,7 @@ impl<P: Send + 'static> Manager<P> {
         };
         self.flows.get_mut(id).note_packet(meta.ingress, tcp, ip.total_len);
         self.settle(now, id, station);
+        self.note_voice(now, id, meta);
         Some((id, tcp))
     }
 
@@ -191,6 +192,9 @@ impl<P: Send + 'static> Manager<P> {
         if self.mode == Mode::Bypassed {
             self.account_release(now, &held);
             return self.send(now, held, Port::Wlan);
+        }
+        if self.goes_first(now, &held) {
+            return self.pass_call(now, held);
         }
         if self.discipline.is_some() {
             return self.hold_in_discipline(now, held);
@@ -350,7 +354,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
-    fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
+    pub(super) fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
@@ -379,7 +383,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it known
     /// of other protocols than TCP who does.
-    fn note_unanswered(&mut self, tcp: Option<&TcpMeta>, load: &Load, rate: PhyRate) {
+    pub(super) fn note_unanswered(&mut self, tcp: Option<&TcpMeta>, load: &Load, rate: PhyRate) {
         if tcp.is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = Load::alone(load.0[0]);
             self.rate.note_crossed(&self.medium, &own, rate);

@@ -87,7 +87,8 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn send(&mut self, now: Instant, held: Held<P>, port: Port) {
         let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(now, &held, port, tcp));
         self.counters.windows_lowered += u64::from(window.is_some());
-        self.output(held.packet, port, Edits { congestion: held.marked, window, ..Edits::NONE });
+        let dscp = if port == Port::Wlan { self.code_point(held.flow) } else { None };
+        self.output(held.packet, port, Edits { congestion: held.marked, window, dscp });
     }
 
     fn lower_window(&mut self, now: Instant, held: &Held<P>, port: Port, tcp: &TcpMeta) -> Option<u16> {

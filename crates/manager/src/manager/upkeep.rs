@@ -25,6 +25,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         self.tell_rate(before);
         self.judge_stations(account.elapsed);
+        self.expire_calls(now);
         self.queues.age();
         self.discipline.iter_mut().for_each(Disciplined::age);
         self.age_links();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenair_manager::VoiceConfig;
 use evenair_manager::{
     BucketConfig, Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason,
     LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, Steps,
@@ -65,6 +66,7 @@ impl Session {
             aqm,
             held_limit: [None, Some(50)][self.rng.below(2) as usize],
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
+            voice: (self.rng.below(2) == 0).then(|| VoiceConfig { calls: Some(2), ..VoiceConfig::default() }.into()),
             queue: (self.rng.below(2) == 0).then(|| self.discipline().into()),
             wan: (self.rng.below(2) == 0).then(|| self.link().into()),
             receiver: (self.rng.below(2) == 0).then(|| self.receiver()),

@@ -2,6 +2,7 @@
 
 mod air;
 mod behaviour;
+mod calls;
 mod closed_loop;
 mod conservation;
 mod disciplines;

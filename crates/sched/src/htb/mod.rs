@@ -32,6 +32,10 @@ mod tree;
 
 pub use class::Mode;
 
+/// The largest burst or quantum: a second at 8 Gb/s.
+const MOST_BYTES: Bytes = Bytes(1_000_000_000);
+/// The highest ceiling.
+const MOST_RATE: BitRate = BitRate::from_mbps(1_000_000);
 /// Levels of the tree (`TC_HTB_MAXDEPTH`).
 pub(crate) const LEVELS: usize = 8;
 /// Priorities (`TC_HTB_NUMPRIO`).
@@ -109,6 +113,12 @@ impl HtbConfig {
             }
             if class.rate == BitRate::ZERO || class.quantum == Bytes::ZERO {
                 return Err("has a class that would never send");
+            }
+            if [class.burst, class.cburst, class.quantum].iter().any(|&bytes| bytes > MOST_BYTES) {
+                return Err("has a burst or a quantum above 1 GB");
+            }
+            if class.ceil > MOST_RATE {
+                return Err("has a ceiling above 1 Tb/s");
             }
             if class.ceil < class.rate {
                 return Err("has a class with a ceiling below its rate");

@@ -1,0 +1,133 @@
+//! The way of a call's packets: found, admitted, and past what waits.
+
+use alloc::vec::Vec;
+
+use evenair_packet::{IpMeta, PacketMeta, Port, Transport};
+use evenair_units::{Bytes, Instant};
+
+use super::Manager;
+use crate::api::CallReport;
+use crate::flow::FlowId;
+use crate::queues::Held;
+use crate::voice::{Call, LARGEST, Speaker, Stream};
+use crate::{Direction, Event, Mode};
+
+/// DSCP of voice: EF (RFC 3246) and VA (RFC 5865).
+const SAYS_VOICE: [u8; 2] = [46, 44];
+
+impl<P: Send + 'static> Manager<P> {
+    /// Takes note of a packet that may be one of a call.
+    pub(super) fn note_voice(&mut self, now: Instant, id: FlowId, meta: &PacketMeta) {
+        let Some(ip) = meta.ip.as_ref().filter(|ip| matches!(ip.transport, Transport::Udp { .. })) else { return };
+        if self.config.voice.is_none() {
+            return;
+        }
+        let (direction, peer) = match meta.ingress {
+            Port::Wlan => (Direction::Up, ip.dst),
+            Port::Wire => (Direction::Down, ip.src),
+        };
+        let flow = self.flows.get_mut(id);
+        let speaker = Speaker { serial: flow.serial, station: flow.station, peer, direction };
+        let talk = flow.talk.get_or_insert_default();
+        let says_voice = SAYS_VOICE.contains(&ip.dscp);
+        let stream = talk.shape(direction).note(now, ip.total_len, headers(ip), says_voice);
+        if ip.total_len > LARGEST {
+            if let Some(call) = talk.leave().and_then(|call| self.calls.leave(call, speaker.serial)) {
+                self.tell_end(&call);
+            }
+            return;
+        }
+        if talk.call().is_some_and(|call| self.calls.heard(call, now, speaker)) {
+            return;
+        }
+        if let Some(stream) = stream {
+            self.begin_call(now, id, speaker, stream);
+        }
+    }
+
+    fn begin_call(&mut self, now: Instant, id: FlowId, speaker: Speaker, stream: Stream) {
+        let Some(config) = &self.config.voice else { return };
+        let rate = self.stations.get(speaker.station).rate;
+        let airtime = self.medium.packet_airtime(stream.len, rate);
+        let Some((number, is_new)) = self.calls.begin(now, config, speaker, (stream, airtime)) else { return };
+        self.flows.get_mut(id).talk.get_or_insert_default().join(number);
+        let Some(call) = self.calls.get(number).filter(|_| is_new) else { return };
+        let (station, peer, codec) = (self.stations.get(call.station).mac, call.peer, call.codec);
+        match call.refused {
+            None => {
+                self.counters.calls_admitted += 1;
+                self.tell(Event::CallAdmitted { station, peer, codec });
+            }
+            Some(why) => {
+                self.counters.calls_refused += 1;
+                self.tell(Event::CallRefused { station, peer, codec, why });
+            }
+        }
+    }
+
+    fn tell_end(&mut self, call: &Call) {
+        let station = self.stations.get(call.station).mac;
+        self.tell(Event::CallEnded { station, peer: call.peer, admitted: call.refused.is_none() });
+    }
+
+    pub(super) fn expire_calls(&mut self, now: Instant) {
+        if self.config.voice.is_none() {
+            self.calls.clear();
+        }
+        while let Some(call) = self.calls.expire(now) {
+            self.tell_end(&call);
+        }
+    }
+
+    /// Whether a packet toward the WLAN goes past what waits: one of an admitted call, at its pace, none of which waits.
+    pub(super) fn goes_first(&mut self, now: Instant, held: &Held<P>) -> bool {
+        if self.mode != Mode::Inserted || held.ip_len > LARGEST {
+            return false;
+        }
+        let flow = self.flows.get_mut(held.flow);
+        let (0, Some(talk)) = (flow.held, &mut flow.talk) else { return false };
+        let Some(call) = talk.call().and_then(|call| self.calls.get(call)) else { return false };
+        call.refused.is_none() && talk.keeps_pace(now, call)
+    }
+
+    /// Lets a packet of a call pass. All else pays for the medium time that it takes.
+    pub(super) fn pass_call(&mut self, now: Instant, held: Held<P>) {
+        let flow = self.flows.get_mut(held.flow);
+        flow.released += held.ip_len;
+        let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
+        let rate = self.rate_of(held.flow);
+        self.server.bypass(self.rate.wait(&self.medium, &load, rate));
+        self.note_standing(now, &held, &load, rate);
+        self.note_unanswered(held.tcp.as_ref(), &load, rate);
+        self.counters.calls_packets += 1;
+        self.send(now, held, Port::Wlan);
+    }
+
+    /// The code point that a packet toward the WLAN is to have: that of voice in a call, that of all else in one that was
+    /// refused.
+    pub(super) fn code_point(&self, id: FlowId) -> Option<u8> {
+        let config = self.config.voice.as_ref().filter(|_| self.mode == Mode::Inserted)?;
+        let call = self.flows.get(id).talk.as_ref()?.call()?;
+        let call = self.calls.get(call)?;
+        Some(if call.refused.is_none() { config.dscp } else { 0 })
+    }
+
+    pub(super) fn report_calls(&self) -> Vec<CallReport> {
+        let report = |call: &Call| CallReport {
+            station: self.stations.get(call.station).mac,
+            peer: call.peer,
+            codec: call.codec,
+            refused: call.refused,
+            since: call.since,
+            to_station: call.packets[0],
+            from_station: call.packets[1],
+        };
+        self.calls.iter().map(report).collect()
+    }
+}
+
+/// What is not speech in a packet of a call: IP, UDP, RTP (RFC 3550).
+const fn headers(ip: &IpMeta) -> Bytes {
+    const UDP_AND_RTP: u64 = 8 + 12;
+    Bytes(UDP_AND_RTP + if ip.src.is_ipv4() { 20 } else { 40 })
+}

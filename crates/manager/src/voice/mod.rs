@@ -1,0 +1,224 @@
+//! Calls: who has one, and who may have one more.
+//!
+//! A call that is admitted goes first: its packets pass at once, with the code point that makes the access point send them
+//! as voice, and what they take of the medium is taken from all else. So there are to be only so many: up to the operator's
+//! limits, and as long as what all of them take leaves the rest its part. One more is refused, visibly: it waits its turn
+//! like other traffic and is marked as such, and the calls that go on do not notice.
+//!
+//! A call is what flows between a station and one address, one stream each way at most, whether these are one flow or two; a
+//! second pair of streams is a second call. It ends when it has been silent for [`SILENCE`], and a call that was refused
+//! is one no longer then either.
+//!
+//! Priority is strict, and bounded all the same: a stream passes at up to twice the pace it was admitted at. What comes
+//! faster, or in large packets, waits its turn.
+//!
+//! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, IEEE/ACM ToN 21(2), 2013 (admission control of calls). There
+//! the limit is a number of calls for each codec; the part of the medium that is left to all else is ours.
+//!
+//! What is not here: which packets are speech (see [`shape`]), what a call sounds like: that needs RTP's numbers.
+
+use alloc::collections::BTreeMap;
+use core::net::IpAddr;
+
+use evenair_units::{Instant, Span};
+
+use crate::Direction;
+use crate::station::StationId;
+
+mod config;
+mod shape;
+
+pub use config::{VoiceConfig, VoiceError};
+pub use shape::Codec;
+pub(crate) use shape::{LARGEST, Shape, Stream};
+
+/// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that was put
+/// down is noticed soon.
+const SILENCE: Span = Span::from_secs(10);
+/// More calls, admitted or refused, are not told apart.
+const MOST_CALLS: usize = 4096;
+/// How much a stream may be ahead of its pace: a burst after a gap in the network.
+const AHEAD: Span = Span::from_millis(200);
+/// A stream may be faster than it was when it was admitted.
+const PACE_FACTOR: u64 = 2;
+
+/// A flow that may be voice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Talk {
+    shapes: [Shape; 2],
+    call: Option<u64>,
+    /// What it may still send now at its pace, and as of when.
+    ahead: Span,
+    at: Instant,
+}
+
+/// A call that is going on.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) station: StationId,
+    pub(crate) peer: IpAddr,
+    pub(crate) codec: Codec,
+    /// Why it was refused.
+    pub(crate) refused: Option<Refusal>,
+    pub(crate) since: Instant,
+    pub(crate) packets: [u64; 2],
+    /// The flow of each direction, by its serial.
+    streams: [Option<u64>; 2],
+    gap: Span,
+    /// Medium time in a second, both ways.
+    slice: Span,
+    last: Instant,
+}
+
+/// Why a call was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Refusal {
+    /// As many calls as may be are going on.
+    Calls,
+    /// As many calls of its codec as may be are going on.
+    Codec,
+    /// It would take from the part of the medium that is left to all else.
+    DataPart,
+}
+
+/// All calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls {
+    by_number: BTreeMap<u64, Call>,
+    numbers: u64,
+}
+
+/// Who speaks with whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Speaker {
+    pub(crate) serial: u64,
+    pub(crate) station: StationId,
+    pub(crate) peer: IpAddr,
+    pub(crate) direction: Direction,
+}
+
+const fn index(direction: Direction) -> usize {
+    match direction {
+        Direction::Down => 0,
+        Direction::Up => 1,
+    }
+}
+
+impl Talk {
+    pub(crate) fn shape(&mut self, direction: Direction) -> &mut Shape {
+        &mut self.shapes[index(direction)]
+    }
+
+    pub(crate) fn join(&mut self, call: u64) {
+        self.call = Some(call);
+    }
+
+    pub(crate) fn leave(&mut self) -> Option<u64> {
+        self.call.take()
+    }
+
+    pub(crate) const fn call(&self) -> Option<u64> {
+        self.call
+    }
+
+    /// Whether one more packet is within the pace of its call.
+    pub(crate) fn keeps_pace(&mut self, now: Instant, call: &Call) -> bool {
+        let cost = call.gap / PACE_FACTOR;
+        self.ahead = (self.ahead + now.saturating_since(self.at)).min(AHEAD);
+        self.at = now;
+        let keeps = self.ahead >= cost;
+        if keeps {
+            self.ahead = self.ahead.saturating_sub(cost);
+        }
+        keeps
+    }
+}
+
+impl Calls {
+    pub(crate) fn get(&self, call: u64) -> Option<&Call> {
+        self.by_number.get(&call)
+    }
+
+    /// A packet of a call was heard; its stream is another one than those known, maybe.
+    pub(crate) fn heard(&mut self, call: u64, now: Instant, speaker: Speaker) -> bool {
+        let Some(call) = self.by_number.get_mut(&call) else { return false };
+        let at = index(speaker.direction);
+        call.streams[at].get_or_insert(speaker.serial);
+        call.packets[at] += 1;
+        call.last = now;
+        true
+    }
+
+    /// A stream begins: the call that it belongs to, and whether it is a new one. `airtime` is the medium time of one of its
+    /// packets. `None`: there are too many calls to tell them apart.
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        config: &VoiceConfig,
+        speaker: Speaker,
+        (stream, airtime): (Stream, Span),
+    ) -> Option<(u64, bool)> {
+        let Speaker { serial, station, peer, direction } = speaker;
+        let (own, other) = (index(direction), 1 - index(direction));
+        let fits = |call: &Call| {
+            let waits = call.streams[own].is_none() && call.streams[other].is_some_and(|flow| flow != serial);
+            call.station == station && call.peer == peer && waits
+        };
+        if let Some((number, call)) = self.by_number.iter_mut().find(|(_, call)| fits(call)) {
+            call.streams[own] = Some(serial);
+            return Some((*number, false));
+        }
+        if self.by_number.len() >= MOST_CALLS {
+            return None;
+        }
+        const SECOND: Span = Span::from_secs(1);
+        let slice = airtime.mul_div(2 * SECOND.as_nanos(), stream.gap.as_nanos().max(1));
+        let refused = self.refusal(config, stream.codec, slice);
+        let mut streams = [None; 2];
+        streams[own] = Some(serial);
+        let Stream { codec, gap, .. } = stream;
+        let call = Call { station, peer, codec, refused, since: now, packets: [0; 2], streams, gap, slice, last: now };
+        self.numbers += 1;
+        self.by_number.insert(self.numbers, call);
+        Some((self.numbers, true))
+    }
+
+    /// Why one more call with this codec cannot be.
+    fn refusal(&self, config: &VoiceConfig, codec: Codec, slice: Span) -> Option<Refusal> {
+        let admitted = || self.by_number.values().filter(|call| call.refused.is_none());
+        let (all, same) = (admitted().count(), admitted().filter(|call| call.codec == codec).count());
+        if config.calls.is_some_and(|most| all >= most as usize) {
+            return Some(Refusal::Calls);
+        }
+        let of_codec = config.codecs.iter().find(|(limited, _)| *limited == codec);
+        if of_codec.is_some_and(|(_, most)| same >= *most as usize) {
+            return Some(Refusal::Codec);
+        }
+        let taken = admitted().map(|call| call.slice).sum::<Span>() + slice;
+        let most = Span::from_millis(u64::from(1000 - config.data_permille));
+        (taken > most).then_some(Refusal::DataPart)
+    }
+
+    /// A flow turned out to be something else.
+    pub(crate) fn leave(&mut self, call: u64, serial: u64) -> Option<Call> {
+        let streams = &mut self.by_number.get_mut(&call)?.streams;
+        streams.iter_mut().filter(|stream| **stream == Some(serial)).for_each(|stream| *stream = None);
+        if streams.iter().any(Option::is_some) { None } else { self.by_number.remove(&call) }
+    }
+
+    /// Takes out a call that has been silent for long.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Call> {
+        let silent = |call: &Call| now.saturating_since(call.last) >= SILENCE;
+        let number = *self.by_number.iter().find(|(_, call)| silent(call))?.0;
+        self.by_number.remove(&number)
+    }
+
+    /// All are forgotten: nobody is to be told apart any more.
+    pub(crate) fn clear(&mut self) {
+        self.by_number.clear();
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
+        self.by_number.values()
+    }
+}

@@ -1,0 +1,175 @@
+//! Calls: found, admitted or refused, and first.
+
+use evenair_manager::{Codec, Command, Config, Controller, Event, Manager, Output, Refusal, VoiceConfig};
+use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
+use evenair_units::{Bytes, Instant, Span};
+
+use crate::world::{SEGMENT, config, packet, rate};
+
+/// Eight stations at 11 Mb/s behind a box that knows calls.
+fn inserted(voice: VoiceConfig) -> Manager<u64> {
+    let mut config = Config { controller: Controller::default(), ..config(&[rate(11_000); 8]) };
+    config.voice = Some(voice.into());
+    let mut manager = Manager::new(config, Instant::ZERO);
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    manager
+}
+
+fn speech(station: usize, ingress: Port, len: u64, dscp: u8) -> PacketMeta {
+    let mut meta = packet(ingress, station, 5000, TcpFlags::ACK, (0, 0), 100);
+    meta.frame_len = Bytes(len + 14);
+    let ip = meta.ip.as_mut().unwrap();
+    (ip.protocol, ip.dscp, ip.total_len) = (17, dscp, Bytes(len));
+    let ports = if ingress == Port::Wlan { (20_000, 30_000) } else { (30_000, 20_000) };
+    ip.transport = Transport::Udp { src_port: ports.0, dst_port: ports.1 };
+    meta
+}
+
+/// What became of speech and of what else.
+#[derive(Default)]
+struct Heard {
+    events: Vec<Event>,
+    /// Packet numbers toward the WLAN with their new code points.
+    released: Vec<(u64, Option<u8>, Instant)>,
+}
+
+impl Heard {
+    fn drain(&mut self, manager: &mut Manager<u64>, now: Instant) {
+        while let Some(output) = manager.poll_output() {
+            match output {
+                Output::Release { packet, port: Port::Wlan, edits } => self.released.push((packet, edits.dscp, now)),
+                Output::Event(event) => self.events.push(event),
+                _ => {}
+            }
+        }
+    }
+
+    fn calls(&self) -> (usize, Vec<Refusal>, usize) {
+        let count = |wanted: fn(&Event) -> bool| self.events.iter().filter(|event| wanted(event)).count();
+        let refused = self.events.iter().filter_map(|event| match event {
+            Event::CallRefused { why, .. } => Some(*why),
+            _ => None,
+        });
+        let admitted = count(|event| matches!(event, Event::CallAdmitted { .. }));
+        (admitted, refused.collect(), count(|event| matches!(event, Event::CallEnded { .. })))
+    }
+}
+
+/// Runs so many ms with calls of stations 0 to `calls`, both ways, and a bulk download of station 7 that always waits.
+/// Packets of speech have numbers below a million.
+fn talk(manager: &mut Manager<u64>, from_ms: u64, to_ms: u64, calls: usize, dscp: u8, heard: &mut Heard) {
+    for ms in from_ms..to_ms {
+        let now = Instant::ZERO + Span::from_millis(ms);
+        manager.handle_timeout(now);
+        if ms % 2 == 0 {
+            let seq = 1 + ms as u32 * SEGMENT as u32;
+            let bulk = packet(Port::Wire, 7, 1, TcpFlags::ACK, (seq, 1), SEGMENT);
+            manager.handle_packet(now, 1_000_000 + ms, &bulk);
+        }
+        for station in 0..calls {
+            if ms % 20 == station as u64 {
+                manager.handle_packet(now, ms, &speech(station, Port::Wire, 200, dscp));
+                manager.handle_packet(now, 2_000_000 + ms, &speech(station, Port::Wlan, 200, dscp));
+            }
+        }
+        heard.drain(manager, now);
+    }
+}
+
+#[test]
+fn a_call_is_found_by_its_pace_and_then_passes_at_once_as_voice() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    talk(&mut manager, 0, 3_000, 1, 0, &mut heard);
+    assert_eq!(heard.calls(), (1, vec![], 0));
+    let report = manager.report(Instant::ZERO);
+    assert_eq!((report.calls.len(), report.calls[0].codec), (1, Codec::G711));
+    let marked: Vec<_> = heard.released.iter().filter(|(_, dscp, _)| *dscp == Some(46)).collect();
+    assert!(marked.len() > 110 && marked.iter().all(|(number, ..)| *number < 1_000_000), "{}", marked.len());
+    // At once: in the millisecond in which it came.
+    assert!(marked.iter().all(|(number, _, at)| *at == Instant::ZERO + Span::from_millis(*number)));
+    assert!(heard.released.iter().all(|(number, dscp, _)| *number < 1_000_000 || dscp.is_none()), "nothing else");
+}
+
+#[test]
+fn one_call_too_many_is_refused_and_harms_nobody() {
+    for (voice, why) in [
+        (VoiceConfig { calls: Some(3), ..VoiceConfig::default() }, Refusal::Calls),
+        (VoiceConfig { codecs: vec![(Codec::G711, 3)], ..VoiceConfig::default() }, Refusal::Codec),
+        // A call takes some 75 ms of a second at 11 Mb/s, both ways.
+        (VoiceConfig { data_permille: 740, ..VoiceConfig::default() }, Refusal::DataPart),
+    ] {
+        let (mut manager, mut heard) = (inserted(voice), Heard::default());
+        talk(&mut manager, 0, 2_000, 3, 46, &mut heard);
+        let before = heard.calls();
+        assert_eq!(before.1, vec![], "{why:?}");
+        talk(&mut manager, 2_000, 4_000, 4, 46, &mut heard);
+        let (admitted, refused, ended) = heard.calls();
+        assert_eq!((admitted, refused, ended), (3, vec![why], 0));
+        // The refused one is marked as what it is; it came marked as voice.
+        let late = Instant::ZERO + Span::from_secs(3);
+        let of_fourth = |(number, dscp, at): &&(u64, Option<u8>, Instant)| {
+            (*number < 1_000_000 && number % 20 == 3 && *at >= late).then_some(*dscp)
+        };
+        let code_points: Vec<_> = heard.released.iter().filter_map(|release| of_fourth(&release)).collect();
+        assert!(code_points.len() > 30 && code_points.iter().all(|dscp| *dscp == Some(0)), "{code_points:?}");
+    }
+}
+
+#[test]
+fn a_call_that_ends_makes_room_for_another() {
+    let (mut manager, mut heard) =
+        (inserted(VoiceConfig { calls: Some(1), ..VoiceConfig::default() }), Heard::default());
+    talk(&mut manager, 0, 1_000, 2, 46, &mut heard);
+    assert_eq!(heard.calls(), (1, vec![Refusal::Calls], 0));
+    talk(&mut manager, 1_000, 13_000, 0, 46, &mut heard);
+    assert_eq!(heard.calls().2, 2, "both have ended");
+    talk(&mut manager, 13_000, 14_000, 1, 46, &mut heard);
+    assert_eq!(heard.calls().0, 2);
+}
+
+#[test]
+fn two_flows_of_one_telephone_are_one_call_and_two_pairs_are_two() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    for n in 0..60 {
+        let now = Instant::ZERO + Span::from_millis(20 * n);
+        for (ingress, port) in [(Port::Wlan, 1), (Port::Wire, 2)] {
+            let mut meta = speech(0, ingress, 200, 0);
+            let ports = if ingress == Port::Wlan { (20_000 + port, 30_000) } else { (30_000, 20_000 + port) };
+            meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: ports.0, dst_port: ports.1 };
+            manager.handle_packet(now, n, &meta);
+        }
+        heard.drain(&mut manager, now);
+    }
+    assert_eq!(heard.calls().0, 1);
+    talk(&mut manager, 2_000, 3_000, 1, 0, &mut heard);
+    assert_eq!(heard.calls().0, 2, "a flow that goes both ways is one more");
+}
+
+#[test]
+fn who_floods_in_the_shape_of_a_call_waits_its_turn() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    talk(&mut manager, 0, 1_000, 1, 46, &mut heard);
+    let now = Instant::ZERO + Span::from_millis(1_000);
+    let passed = manager.counters().calls_packets;
+    for n in 0..500 {
+        manager.handle_packet(now, n, &speech(0, Port::Wire, 200, 46));
+    }
+    let burst = manager.counters().calls_packets - passed;
+    assert!((10..=21).contains(&burst), "200 ms at twice the pace pass, {burst} did");
+    // Large packets end it.
+    manager.handle_packet(now, 9_999, &speech(0, Port::Wire, 1_200, 46));
+    heard.drain(&mut manager, now);
+    assert_eq!(heard.calls().2, 1);
+}
+
+#[test]
+fn without_the_table_nothing_is_looked_for() {
+    let mut config = config(&[rate(11_000); 8]);
+    config.voice = None;
+    let mut manager = Manager::new(config, Instant::ZERO);
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    let mut heard = Heard::default();
+    talk(&mut manager, 0, 2_000, 2, 46, &mut heard);
+    assert_eq!(heard.calls(), (0, vec![], 0));
+    assert!(heard.released.iter().all(|(_, dscp, _)| dscp.is_none()));
+}
