@@ -1,8 +1,8 @@
 //! A1 to A15: Hegde et al., "Experiences With a Centralized Scheduling Approach for Performance Management of IEEE 802.11
 //! Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 //!
-//! What needs virtual servers for the Internet link (the halves of A4, A5, A6 and A15 with the box) or admission of calls
-//! (the half of A7 with a limit) is not here: the manager has neither.
+//! The halves of A4, A5, A6 and A15 with the box, which serves the Internet link, and of A7 with a limit of calls, are
+//! scenarios of our own (`scenarios/box`), and not judged here.
 
 use evenair_scenario::Direction;
 

@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 
 use evenair_packet::{IpMeta, PacketMeta, Port, Transport};
-use evenair_units::{Bytes, Instant};
+use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use crate::api::CallReport;
 use crate::flow::FlowId;
 use crate::queues::Held;
+use crate::station::StationId;
 use crate::voice::{Call, LARGEST, Speaker, Stream};
 use crate::{Direction, Event, Mode};
 
@@ -47,8 +48,7 @@ impl<P: Send + 'static> Manager<P> {
 
     fn begin_call(&mut self, now: Instant, id: FlowId, speaker: Speaker, stream: Stream) {
         let Some(config) = &self.config.voice else { return };
-        let rate = self.stations.get(speaker.station).rate;
-        let airtime = self.medium.packet_airtime(stream.len, rate);
+        let airtime = self.speech_airtime(speaker.station, stream.len);
         let Some((number, is_new)) = self.calls.begin(now, config, speaker, (stream, airtime)) else { return };
         self.flows.get_mut(id).talk.get_or_insert_default().join(number);
         let Some(call) = self.calls.get(number).filter(|_| is_new) else { return };
@@ -63,6 +63,16 @@ impl<P: Send + 'static> Manager<P> {
                 self.tell(Event::CallRefused { station, peer, codec, why });
             }
         }
+    }
+
+    /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like that; but
+    /// no less than at the highest rate, since of a small packet most is overhead.
+    fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
+        let (numerator, denominator) = self.standing.speed();
+        let believed = self.medium.packet_airtime(len, self.stations.get(station).rate);
+        let rates = self.config.phy.standard().rates().iter();
+        let least = rates.map(|&rate| self.medium.packet_airtime(len, rate)).min().unwrap_or(believed);
+        believed.mul_div(denominator, numerator).max(least)
     }
 
     fn tell_end(&mut self, call: &Call) {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use evenair_manager::VoiceConfig;
 use evenair_manager::{
     BucketConfig, Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason,
     LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, Steps,
-    UplinkLimit, WanConfig, WindowLaw,
+    UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
 use evenair_sched::{
