@@ -1,6 +1,6 @@
 //! I1 to I11: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 //!
-//! What controls at the receiver (I12, I13) is not here: the box has no such control.
+//! I12 and I13, control at the receiver, are in `receiver`.
 
 use evenair_scenario::Direction;
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use evenair_scenario::results::{FlowResult, PhaseResult, RunResult, Series, scalars};
+use evenair_scenario::results::{Evenness, FlowResult, PhaseResult, RunResult, Series, scalars};
 use evenair_scenario::{Direction, Scenario};
 
 use super::judge::Ours;
@@ -55,14 +55,17 @@ impl Variant {
 pub struct Run {
     /// Without its series, which would fill the memory.
     pub result: RunResult,
+    /// Jain's index over the IP-level rates of the flows in each interval of the first phase, in the mean of the intervals.
+    pub short_term_jain: f64,
     scalars: BTreeMap<String, f64>,
 }
 
 impl Run {
     fn new(mut result: RunResult) -> Self {
         let scalars = scalars(&result).into_iter().collect();
+        let short_term_jain = short_term_jain(&result);
         result.series = Series::default();
-        Self { result, scalars }
+        Self { result, short_term_jain, scalars }
     }
 
     /// A phase by its name; the first one where it is empty.
@@ -100,6 +103,14 @@ impl Run {
         let phase = self.phase(phase);
         phase.directions.down_ip_mbps / phase.total_ip_mbps
     }
+}
+
+fn short_term_jain(result: &RunResult) -> f64 {
+    let (Some(phase), series) = (result.phases.first(), &result.series) else { return f64::NAN };
+    let interval = |second: f64| (second / series.interval_s).round() as usize;
+    let at = |k: usize| series.flows.iter().map(|flow| flow.ip_mbps.get(k).copied().unwrap_or(0.0)).collect::<Vec<_>>();
+    let indices = (interval(phase.from_s)..interval(phase.to_s)).filter_map(|k| Evenness::of(&at(k))?.jain);
+    mean(&indices.collect::<Vec<_>>())
 }
 
 /// Smallest over largest; not a number without values.

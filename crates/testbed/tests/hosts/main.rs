@@ -9,4 +9,5 @@ mod htb;
 mod management;
 mod middlebox;
 mod ping;
+mod receiver;
 mod saturation;

@@ -1,0 +1,119 @@
+//! I12 and I13: what control at the receiver does, of Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in
+//! Infrastructure WLANs".
+//!
+//! Their index of short-term fairness is not named. Here it is Jain's over the throughput of the flows in each second, in the
+//! mean of all seconds; "near 1" is 0.95.
+
+use super::judge::{Bound, Judge};
+use super::runs::{Run, Runs, Variant, mean};
+use super::{Experiment, experiment};
+
+const PHASE: &str = "measured";
+/// The box comes when all is over.
+const NEVER: &str = "199.999 s";
+const UNCONTROLLED: &str = "uncontrolled";
+
+/// Every experiment of this part of the source.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(i12, "inter-layer/i12-receiver-window.toml", true),
+        experiment!(i13, "inter-layer/i13-virtual-delay.toml", false),
+    ]
+}
+
+fn uncontrolled() -> Variant {
+    Variant::new(UNCONTROLLED).set("event.1.at", NEVER).seeds(5)
+}
+
+fn total(run: &Run) -> f64 {
+    run.phase(PHASE).total_ip_mbps
+}
+
+/// From a frame's arrival at the access point to its delivery, ms.
+fn queueing(run: &Run) -> f64 {
+    run.measure(&format!("phase.{PHASE}.ap.sojourn_mean_ms"))
+}
+
+mod i12 {
+    use super::*;
+
+    const WINDOWS: [u32; 2] = [10, 5];
+
+    fn label(window: u32) -> String {
+        format!("window {window}")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of =
+            |window| Variant::new(label(window)).set("manager.receiver.window", format!("{window} packets")).seeds(5);
+        WINDOWS.map(of).into_iter().chain([uncontrolled()]).collect()
+    }
+
+    /// Standard deviation over mean from second to second, of a station.
+    fn fluctuation(run: &Run) -> f64 {
+        let stations = run.phase(PHASE).stations.iter();
+        mean(&stations.map(|station| station.variation.unwrap_or(f64::NAN)).collect::<Vec<_>>())
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("uncontrolled", runs.mean(UNCONTROLLED, queueing));
+        for window in WINDOWS {
+            judge.figure(&label(window).replace(' ', "-"), runs.mean(&label(window), queueing));
+            let ratio = runs.mean_of_both(&label(window), UNCONTROLLED, |with, without| total(with) / total(without));
+            judge.finding("same-total", &format!("{} over none:", label(window)), ratio, Bound::Between(0.98, 1.02));
+        }
+        let calm = runs.mean_of_both(&label(5), UNCONTROLLED, |with, without| fluctuation(with) / fluctuation(without));
+        judge.finding("no-fluctuation", "that of a second's throughput, over that without:", calm, Bound::AtMost(0.2));
+    }
+}
+
+mod i13 {
+    use super::*;
+
+    const CONSTANT: [u32; 5] = [200, 400, 600, 800, 1000];
+    const BEYOND: [u32; 2] = [1200, 1500];
+    const BOTH: &str = "window 5, 50 ms";
+
+    fn label(delay: u32) -> String {
+        format!("{delay} ms")
+    }
+
+    fn window_of_one(stations: u32) -> String {
+        format!("n = {stations}, window 1")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |delay| Variant::new(label(delay)).set("manager.receiver.delay", label(delay)).seeds(5);
+        let both = Variant::new(BOTH).set("manager.receiver.window", "5 packets");
+        let both = both.set("manager.receiver.delay", label(50)).seeds(5);
+        let alone = [10, 20].map(|stations| {
+            let variant = Variant::new(window_of_one(stations)).set("manager.receiver.window", "1 packets");
+            // No delay to speak of.
+            variant.set("manager.receiver.delay", "1 us").set("station.sta.count", stations).seeds(5)
+        });
+        let delays = CONSTANT.into_iter().chain(BEYOND).map(of);
+        delays.chain([both, uncontrolled()]).chain(alone).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let over = |delay| runs.mean_of_both(&label(delay), UNCONTROLLED, |with, without| total(with) / total(without));
+        for delay in CONSTANT {
+            let what = format!("{} over none:", label(delay));
+            judge.finding("constant", &what, over(delay), Bound::Between(0.98, 1.02));
+        }
+        for delay in BEYOND {
+            judge.finding("falls", &format!("{} over none:", label(delay)), over(delay), Bound::AtMost(0.98));
+        }
+        let fairness = |label: &str| runs.mean(label, |run: &Run| run.short_term_jain);
+        for delay in [600, 800, 1000] {
+            judge.finding("fair", &format!("{}:", label(delay)), fairness(&label(delay)), Bound::AtLeast(0.95));
+        }
+        for label in [label(200), UNCONTROLLED.to_owned()] {
+            judge.finding("fair", &format!("{label}:"), fairness(&label), Bound::AtMost(0.95));
+        }
+        judge.figure("window-5", runs.mean(BOTH, queueing));
+        let more =
+            runs.mean_of_both(&window_of_one(20), &window_of_one(10), |many, few| queueing(many) / queueing(few));
+        judge.finding("more-stations", "AP queueing with 20 over that with 10:", more, Bound::AtLeast(2.0));
+    }
+}
