@@ -11,7 +11,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::{radio, simulated};
+use super::{radio, receiver, simulated};
 
 /// What a run yields besides its result.
 pub struct Run<'a> {
@@ -40,7 +40,7 @@ pub struct Case {
 /// Every case, in the order of measuring.
 pub fn all() -> Vec<Case> {
     let case = |name, title, in_short, make, figures| Case { name, title, in_short, make, figures };
-    vec![
+    let mut cases = vec![
         case("a11", "5 up + 5 down at 11 Mb/s, bypassed and inserted", true, a11, a11_figures),
         case("a10", "one up + one down at each of 11, 5.5 and 2 Mb/s", true, a10, a10_figures),
         case("a03", "10 uploads at 11 Mb/s", false, a03, a03_figures),
@@ -64,6 +64,51 @@ pub fn all() -> Vec<Case> {
         case("late", "12 stations at 54 Mb/s: does the testbed keep up", false, late, late_figures),
         case("idle", "nobody sends: what do testbed and box themselves take", false, idle, idle_figures),
         case("flips", "A11, inserted and bypassed 100 times", false, flips, flips_figures),
+    ];
+    cases.extend(at_receivers());
+    cases
+}
+
+/// Those of the control at the receiver.
+fn at_receivers() -> [Case; 7] {
+    let controlled = |name, title, make: fn(bool) -> Result<Scenario>, figures: fn(&Run<'_>) -> Result<Vec<Figure>>| {
+        Case { name, title, in_short: false, make, figures }
+    };
+    let many = |name, title, make: fn(bool) -> Result<Scenario>| Case {
+        name,
+        title,
+        in_short: false,
+        make,
+        figures: receiver::many_figures,
+    };
+    [
+        controlled(
+            "i12-10",
+            "10 downloads, windows of 10 segments",
+            |_| receiver::controlled(10, 0),
+            |run| Ok(receiver::figures(run, 10, 0, 200.0)),
+        ),
+        controlled(
+            "i12-5",
+            "10 downloads, windows of 5 segments",
+            |_| receiver::controlled(5, 0),
+            |run| Ok(receiver::figures(run, 5, 0, 100.0)),
+        ),
+        controlled(
+            "i13",
+            "10 downloads, windows of 5 segments, ACKs held for 50 ms",
+            |_| receiver::controlled(5, 50),
+            |run| Ok(receiver::figures(run, 5, 50, 50.0)),
+        ),
+        many("b05-ecn", "2,500 short and 100 long connections under control, with ECN", |_| {
+            receiver::many(&[("tcp.ecn", "true")])
+        }),
+        many("b05-unscaled", "the same, windows not scaled", |_| receiver::many(&[("tcp.window_scaling", "false")])),
+        many("b05-no-sack", "the same, without SACK", |_| receiver::many(&[("tcp.sack", "false")])),
+        many("b05-plain", "the same, without SACK, timestamps, scaling", |_| {
+            let off = ["tcp.sack", "tcp.timestamps", "tcp.window_scaling"].map(|key| (key, "false"));
+            receiver::many(&off)
+        }),
     ]
 }
 

@@ -9,6 +9,7 @@ mod cases;
 mod check;
 mod figures;
 mod radio;
+mod receiver;
 mod simulated;
 
 use std::path::{Path, PathBuf};

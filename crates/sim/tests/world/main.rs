@@ -11,6 +11,7 @@ mod ns3;
 mod queues;
 mod radio;
 mod rate_control;
+mod receiver;
 mod settings;
 mod standing;
 mod traffic;
