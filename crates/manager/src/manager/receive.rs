@@ -1,6 +1,6 @@
 //! Control at the receiver, on the way of packets: see `receiver`.
 
-use evenair_packet::{Edits, Port, TcpMeta};
+use evenair_packet::{Edits, Port, TcpFlags, TcpMeta};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
@@ -24,7 +24,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// A packet of TCP has come from the WLAN: what it tells of the access point.
     pub(super) fn time_answer(&mut self, now: Instant, arrived: &Arrived<P>, tcp: &TcpMeta) {
-        let Some(config) = self.receiver_config() else { return };
+        let Some(config) = self.receiver_config().filter(|_| tcp.flags.contains(TcpFlags::ACK)) else { return };
         let flow = self.flows.get_mut(arrived.flow);
         let Some(took) = flow.receiver.timed.note_ack(now, tcp.ack) else { return };
         const FULL_SIZE: Bytes = Bytes(1500);
