@@ -1,4 +1,5 @@
-//! R5 to R8, R10, R12 and R9's controlled half: uploads that the box limits. Source as of [`super::uplink`].
+//! R5 to R8, R10 and R12: uploads that the box limits. Source as of [`super::uplink`]. R13 is ours: what the source leaves
+//! open.
 
 use evenair_scenario::Direction;
 
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Experiment> {
         experiment!(r08, "uplink-rate-control/r08-far-host.toml", false),
         experiment!(r10, "uplink-rate-control/r10-rate.toml", false),
         experiment!(r12, "uplink-rate-control/r12-bucket.toml", false),
+        experiment!(r13, "uplink-rate-control/r13-datagrams.toml", false),
     ]
 }
 
@@ -190,9 +192,21 @@ mod r08 {
         format!("N={n}, {delay}")
     }
 
+    /// Windows that keep the access point from losing anything, and no limit on uploads.
+    fn lossless(n: u32, delay: &str) -> String {
+        format!("lossless, {}", label(n, delay))
+    }
+
     pub fn variants() -> Vec<Variant> {
-        let of = |n: u32| DELAYS.map(|delay| pairs(label(n, delay), n).set("lan.delay", delay).seeds(5));
-        NUMBERS.into_iter().flat_map(of).collect()
+        let far = |label: String, n: u32, delay: &str| pairs(label, n).set("lan.delay", delay).seeds(5);
+        let limited = |n: u32| DELAYS.map(|delay| far(label(n, delay), n, delay));
+        let windows = |n: u32| {
+            DELAYS.map(|delay| {
+                let variant = far(lossless(n, delay), n, delay).set("manager.uplink_limit.rate", NO_LIMIT);
+                variant.set("manager.receiver.ap_buffer", "100 packets")
+            })
+        };
+        NUMBERS.into_iter().flat_map(|n| limited(n).into_iter().chain(windows(n))).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -204,7 +218,15 @@ mod r08 {
                 judge.finding("unaffected", &format!("{label}: total over that near by:"), over, Bound::AtLeast(0.9));
                 let share = runs.mean(&label, |run| run.down_share(PHASE));
                 judge.finding("unaffected", &format!("{label}: downloads' part:"), share, Bound::Between(0.375, 0.625));
+                let over =
+                    runs.mean_of_both(&lossless(n, delay), &lossless(n, near), |far, near| total(far) / total(near));
+                let keeps = delay == far[0] && n < 30;
+                let bound = if keeps { Bound::AtLeast(0.9) } else { Bound::AtMost(0.9) };
+                let what = format!("{}: total over that near by:", lossless(n, delay));
+                judge.finding("lossless-loses", &what, over, bound);
             }
+            let lost = runs.mean(&lossless(n, near), |run| run.measure("phase.measured.ap.loss_rate"));
+            judge.finding("lossless", &format!("N = {n}, near by: part lost:"), lost, Bound::AtMost(0.001));
         }
     }
 }
@@ -292,5 +314,44 @@ mod r12 {
                 Bound::AtLeast(0.0),
             );
         }
+    }
+}
+
+mod r13 {
+    use super::*;
+
+    const ONE_BUCKET: &str = "static, flood";
+    const FLOOD: &str = "adaptive, flood";
+    const LIGHT: &str = "adaptive, 1 Mb/s";
+
+    pub fn variants() -> Vec<Variant> {
+        let one_bucket = Variant::new(ONE_BUCKET).set("manager.uplink_limit.rule", "static");
+        vec![
+            reno(one_bucket.set("manager.uplink_limit.rate", "2.3 Mb/s")).seeds(10),
+            reno(Variant::new(FLOOD)).seeds(10),
+            reno(Variant::new(LIGHT)).set("udp.flood.rate", "1 Mb/s").seeds(10),
+        ]
+    }
+
+    fn sum(run: &Run, group: &str) -> f64 {
+        run.rates_of(PHASE, group).iter().sum()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let tcp = |run: &Run| sum(run, "upload") / sum(run, "download");
+        let what = |label: &str| format!("{label}: TCP's uploads over downloads:");
+        judge.finding("one-bucket", &what(ONE_BUCKET), runs.mean(ONE_BUCKET, tcp), Bound::AtMost(STARVED));
+        judge.finding("own-bucket", &what(FLOOD), runs.mean(FLOOD, tcp), Bound::AtLeast(CRITICAL));
+        judge.finding("light", &what(LIGHT), runs.mean(LIGHT, tcp), Bound::AtLeast(CRITICAL));
+        let arrived = |run: &Run| {
+            run.phase(PHASE)
+                .flows
+                .iter()
+                .find(|flow| flow.app.starts_with("flood"))
+                .map_or(f64::NAN, |flow| flow.goodput_mbps)
+        };
+        judge.finding("light", "datagrams that arrive, Mb/s:", runs.mean(LIGHT, arrived), Bound::AtLeast(0.99));
+        let down = runs.mean(LIGHT, |run| sum(run, "download") / total(run));
+        judge.finding("light", "downloads' part of the total:", down, Bound::Between(0.375, 0.625));
     }
 }
