@@ -65,6 +65,8 @@ enum Command {
     Reproduce(reproduce::ReproduceArgs),
     /// Infer from captures of air and wire how many stations had something to send
     Backlog(commands::backlog::BacklogArgs),
+    /// Measure the goodput of a simulated link by its signal, for the channel-aware scheduler
+    Calibrate(commands::calibrate::CalibrateArgs),
     /// A host's traffic programs in the testbed, driven over standard input
     #[command(hide = true)]
     Agent,
@@ -83,6 +85,7 @@ impl Command {
                 | Self::Scenario(_)
                 | Self::Replay { .. }
                 | Self::Backlog(_)
+                | Self::Calibrate(_)
         )
     }
 }
@@ -110,6 +113,7 @@ fn main() -> ExitCode {
         Command::Accept(args) => accept::accept(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Backlog(args) => commands::backlog::backlog(&args),
+        Command::Calibrate(args) => commands::calibrate::calibrate(&args),
         Command::Agent => commands::testbed::agent(),
     };
     outcome.unwrap_or_else(|error| {

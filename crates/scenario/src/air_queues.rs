@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState};
-use evenair_sched::{Cause, Config, Discipline, Packet, Progress};
+use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState, To};
+use evenair_sched::{Cause, Config, Discipline, Feedback, News, Packet, Progress};
 use evenair_units::{Bytes, Instant, Streams};
+use evenair_wifi::{PhyRate, power};
 
 /// A queue in front of a MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,20 @@ pub struct Tag {
     pub app: u32,
     /// What it tells of its connection.
     pub progress: Option<Progress>,
+}
+
+/// What a MAC made of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It was received, after so many attempts.
+    Delivered {
+        /// This one included.
+        attempts: u32,
+    },
+    /// It was given up at a retry limit.
+    GivenUp,
+    /// It was never sent.
+    Unsent,
 }
 
 /// A packet that a queue dropped, or lost with its node.
@@ -71,8 +86,19 @@ struct Queue<F> {
 
 struct Lane<F> {
     discipline: Box<dyn Discipline<Item<F>> + Send>,
-    /// When each packet that the MAC has came to the queue.
-    below: VecDeque<Instant>,
+    /// The packets that the MAC has.
+    below: VecDeque<Below>,
+}
+
+/// A packet that the MAC has.
+#[derive(Clone, Copy, Debug)]
+struct Below {
+    /// When it came to the queue.
+    since: Instant,
+    class: u32,
+    to: To,
+    size: Bytes,
+    rate: PhyRate,
 }
 
 #[derive(Debug)]
@@ -158,11 +184,12 @@ impl<F: Send + 'static> AirQueues<F> {
         for lane in &mut queue.lanes {
             let discipline = &mut lane.discipline;
             while lane.below.len() < queue.driver {
-                let Some(Item { since, mpdu, .. }) = discipline.poll_packet(now) else {
+                let Some(Item { since, class, mpdu, .. }) = discipline.poll_packet(now) else {
                     wakes = discipline.poll_deadline(now).into_iter().chain(wakes).min();
                     break;
                 };
-                lane.below.push_back(since);
+                let Mpdu { to, msdu: size, rate, .. } = mpdu;
+                lane.below.push_back(Below { since, class, to, size, rate });
                 medium.handle_frame(now, node, mpdu);
             }
             while let Some(dropped) = discipline.poll_drop() {
@@ -177,11 +204,27 @@ impl<F: Send + 'static> AirQueues<F> {
         }
     }
 
-    /// A packet has left a node's MAC: when it came to the queue. `None` where the node has none.
-    pub fn leave(&mut self, node: NodeId, category: AccessCategory) -> Option<Instant> {
+    /// A packet has left a node's MAC: when it came to the queue. `None` where the node has none. The queue learns what
+    /// became of it, and the signal of who it was for, which a node knows from what comes from there.
+    pub fn leave(
+        &mut self,
+        now: Instant,
+        medium: &mut Medium<F>,
+        node: NodeId,
+        category: AccessCategory,
+        fate: Fate,
+    ) -> Option<Instant> {
         let queue = self.nodes.get_mut(&node)?;
         let lane = queue.lane(category);
-        queue.lanes[lane].below.pop_front()
+        let lane = &mut queue.lanes[lane];
+        let below = lane.below.pop_front()?;
+        if let To::Node(peer) = below.to {
+            let news = [signal(medium, peer, node), Some(news(medium, &below, fate))];
+            for news in news.into_iter().flatten() {
+                lane.discipline.handle_feedback(now, &Feedback { class: below.class, news });
+            }
+        }
+        Some(below.since)
     }
 
     /// When [`Self::handle_timeout`] is to be called.
@@ -225,4 +268,26 @@ impl<F> Queue<F> {
     fn lane(&self, category: AccessCategory) -> usize {
         if self.lanes.len() > 1 { category.index() } else { 0 }
     }
+}
+
+/// With what signal over noise a node's frames come, where that is known.
+fn signal<F>(medium: &mut Medium<F>, from: NodeId, to: NodeId) -> Option<News> {
+    let signal = medium.signal(from, to)?;
+    Some(News::Signal(signal - power::noise_floor(medium.config().phy.standard())))
+}
+
+/// What became of a packet, as a driver tells it by its counts of attempts.
+fn news<F>(medium: &Medium<F>, below: &Below, fate: Fate) -> News {
+    let config = medium.config();
+    let rts = config.rts_threshold.is_some_and(|threshold| below.size > threshold);
+    let limit = if rts { config.long_retry_limit } else { config.short_retry_limit };
+    let (attempts, delivered) = match fate {
+        Fate::Delivered { attempts } => (attempts, true),
+        Fate::GivenUp => (limit, false),
+        Fate::Unsent => (0, false),
+    };
+    let best = *config.phy.standard().rates().last().expect("a standard has rates");
+    let took = config.phy.retried_cost(below.size, below.rate, rts, attempts).0;
+    let at_best = config.phy.retried_cost(below.size, best, rts, 1).0;
+    News::Fate { size: below.size, took, at_best, delivered }
 }

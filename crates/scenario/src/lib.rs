@@ -36,7 +36,7 @@ mod words;
 mod written_units;
 
 pub use air::{AirPlan, StationPlan};
-pub use air_queues::{AirQueues, QueueSpec, Tag, Unsent};
+pub use air_queues::{AirQueues, Fate, QueueSpec, Tag, Unsent};
 pub use config::ConfigError as ScenarioError;
 pub use datagrams::{Bursts, Datagram, DatagramSource, DatagramSpec, Spacing};
 pub use distribution::Distribution;

@@ -27,6 +27,11 @@ pub(crate) fn check(
         problems.add(place, what, "only for a queue of [radio]");
     }
     let Checked { mut config, by_station, tree } = discipline(raw, limit, problems)?;
+    if matches!(config, Discipline::Whtb(_)) {
+        let what = "the manager does not learn what became of packets on the medium, or their signals";
+        problems.add(raw.discipline.span(), what, "another discipline here; \"whtb\" in a queue of [radio]");
+        return None;
+    }
     mark_where_it_can(&mut config);
     let mut leaves = Vec::new();
     for (number, class) in raw.class.iter().enumerate() {
@@ -70,6 +75,8 @@ fn mark_where_it_can(discipline: &mut Discipline) {
         Discipline::Codel(codel, _) => codel.ecn = true,
         Discipline::FqCodel(config) => config.codel.ecn = true,
         Discipline::Htb(config) => mark_where_it_can(&mut config.leaf),
+        Discipline::Whtb(config) => mark_where_it_can(&mut config.tree.leaf),
+        Discipline::Cbq(config) => mark_where_it_can(&mut config.leaf),
         Discipline::Fifo(_) | Discipline::Drr(_) | Discipline::LasAck(_) => {}
     }
 }

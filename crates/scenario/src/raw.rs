@@ -15,7 +15,7 @@ use crate::{Direction, FastRecovery, IpVersion, ManagerSpec, PhySpec, Stack, Too
 mod queue;
 mod traffic;
 
-pub use queue::{QueueClassRaw, QueueRaw};
+pub use queue::{ChannelRaw, QueueClassRaw, QueueRaw};
 pub(crate) use traffic::{FlowsRaw, OnOffRaw, ReplayRaw, SizeRaw, TimeRaw, UdpRaw, VoipRaw};
 
 /// One experiment: who talks to whom over which radio, what happens when, and what is measured.

@@ -80,6 +80,15 @@ pub enum DisciplineWord {
     FqCodel,
     LasAck,
     Htb,
+    Whtb,
+    Cbq,
+}
+
+/// How WHTB knows channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EstimatorWord {
+    Delivery,
+    Signal,
 }
 
 /// Whose packets are a flow of a queue.
@@ -148,7 +157,10 @@ words!(DisciplineWord {
     "fq-codel" => Self::FqCodel,
     "las-ack" => Self::LasAck,
     "htb" => Self::Htb,
+    "whtb" => Self::Whtb,
+    "cbq" => Self::Cbq,
 });
+words!(EstimatorWord { "delivery" => Self::Delivery, "signal" => Self::Signal });
 words!(FlowOf { "flow" => Self::Flow, "station" => Self::Station });
 words!(Overflow { "most-served" => Self::MostServed, "tail-drop" => Self::TailDrop });
 words!(Shape {

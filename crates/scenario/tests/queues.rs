@@ -1,8 +1,8 @@
 //! What is written of queues in front of the medium, and what of it cannot be.
 
 use evenair_scenario::{QueueSpec, Scenario};
-use evenair_sched::{Config, HtbConfig};
-use evenair_units::{BitRate, Bytes, Limit};
+use evenair_sched::{ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig};
+use evenair_units::{BitRate, Bytes, Db, Limit, Span};
 
 /// The access point's queue, in a cell of three stations with an upload and a download each.
 fn queue(words: &str) -> Result<QueueSpec, String> {
@@ -39,7 +39,7 @@ fn error(words: &str) -> String {
 fn a_class_has_the_kernels_defaults_and_what_is_written() {
     let more = "ceil = \"3 Mb/s\"\nburst = \"2 kB\"\ncburst = \"4 kB\"\nquantum = \"3000 bytes\"\npriority = 7";
     let (config, _) = tree(&format!(
-        "{HTB}hysteresis = true\n{}{}",
+        "{HTB}hysteresis = true\ntick = \"10 ms\"\n{}{}",
         class("root", ""),
         class("leaf", &format!("parent = \"root\"\n{more}"))
     ));
@@ -48,7 +48,7 @@ fn a_class_has_the_kernels_defaults_and_what_is_written() {
     assert_eq!((root.burst, root.cburst, root.priority), (Bytes(1600), Bytes(1600), 0));
     assert_eq!((leaf.parent, leaf.ceil, leaf.quantum), (Some(0), BitRate::from_mbps(3), Bytes(3000)));
     assert_eq!((leaf.burst, leaf.cburst, leaf.priority), (Bytes(2000), Bytes(4000), 7));
-    assert_eq!((config.default, config.hysteresis), (1, true));
+    assert_eq!((config.default, config.hysteresis, config.tick), (1, true, Span::from_millis(10)));
     assert_eq!(*config.leaf, Config::Fifo(Limit::Packets(70)));
 }
 
@@ -87,4 +87,63 @@ fn what_no_tree_can_be_is_told() {
     let fifo = error(&format!("discipline = \"fifo\"\n{root}"));
     assert!(fifo.contains("a queue that is \"fifo\" does not have this"), "{fifo}");
     assert!(error(&format!("{HTB}quantum = \"1500 bytes\"\n{root}")).contains("does not have this"));
+}
+
+#[test]
+fn whtb_is_a_tree_and_how_channels_are_known() {
+    let config =
+        |words: &str| queue(&format!("discipline = \"whtb\"\n{words}{}", class("all", ""))).map(|spec| spec.config);
+    let of = |words: &str| match config(words) {
+        Ok(Config::Whtb(config)) => config.estimator,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(""), Estimator::Delivery(DeliveryConfig::default()));
+    let written = of("estimator = \"delivery\"\ndead = \"5 %\"\npause = \"200 ms\"\n");
+    assert_eq!(written, Estimator::Delivery(DeliveryConfig { dead_permille: 50, pause: Span::from_millis(200) }));
+    let points = "[{ snr = \"4 dB\", goodput = \"1 Mb/s\" }, { snr = \"8.5 dB\", goodput = \"5 Mb/s\" }]";
+    let point = |milli, mbps| (Db::from_milli(milli), BitRate::from_mbps(mbps));
+    let table = ChannelTable::new(vec![point(4_000, 1), point(8_500, 5)]).expect("it rises");
+    assert_eq!(of(&format!("estimator = \"signal\"\nchannel = {points}\n")), Estimator::Signal(table));
+
+    let error = |words: &str| config(words).expect_err("it is wrong");
+    assert!(error("estimator = \"signal\"\n").contains("no table from signal to goodput"));
+    let falls = "estimator = \"signal\"\nchannel = [{ snr = \"4 dB\", goodput = \"1 Mb/s\" }, { snr = \"3 dB\", goodput = \"1 Mb/s\" }]\n";
+    assert!(error(falls).contains("each snr above the last"));
+    assert!(error(&format!("channel = {points}\n")).contains("only with estimator = \"signal\""));
+    assert!(error("estimator = \"signal\"\npause = \"1 s\"\n").contains("only with estimator = \"delivery\""));
+    assert!(error("dead = \"60 %\"\n").contains("0 % to 50 %"));
+    let htb = self::error(&format!("{HTB}pause = \"1 s\"\n{}", class("all", "")));
+    assert!(htb.contains("does not have this"), "{htb}");
+}
+
+const CBQ: &str = "discipline = \"cbq\"\n";
+
+#[test]
+fn a_class_of_cbq_has_its_part_of_the_link_and_what_is_written() {
+    let one =
+        class("one", "parent = \"link\"\nborrows = false\nmax_burst = 5\nmin_idle = \"3 ms\"\nquantum = \"700 bytes\"");
+    let root = class("link", "").replace("1 Mb/s", "10 Mb/s");
+    let two = class("two", "parent = \"link\"").replace("1 Mb/s", "4 Mb/s");
+    let spec = queue(&[CBQ, &root, &one, &two].concat()).unwrap_or_else(|error| panic!("{error}"));
+    let Config::Cbq(config) = spec.config else { panic!("{:?}", spec.config) };
+    let [link, one, two] = &config.classes[..] else { panic!("{config:?}") };
+    assert_eq!((link.parent, link.borrows, config.default, config.gain), (None, true, 2, 5));
+    assert_eq!((one.quantum, one.borrows, one.min_idle), (Bytes(700), false, Some(Span::from_millis(3))));
+    // Four fifths of two allotments.
+    assert_eq!((two.quantum, two.borrows, two.min_idle), (Bytes(2422), true, None));
+    // 8 ms and 0.8 for a packet of 1000 bytes; (32/31)^5 - 1 is 0.17206.
+    let idle = one.max_idle.as_nanos() as f64 / 1e6;
+    assert!((idle - 7.2 * 0.172_06).abs() < 1e-3, "{idle} ms");
+}
+
+#[test]
+fn keys_of_another_kind_of_tree_are_refused() {
+    for (tree, key) in
+        [(CBQ, "ceil = \"2 Mb/s\""), (CBQ, "burst = \"2 kB\""), (HTB, "borrows = true"), (HTB, "max_burst = 3")]
+    {
+        let text = error(&[tree, &class("leaf", key)].concat());
+        assert!(text.contains("does not have this"), "{tree} {key}: {text}");
+    }
+    assert!(error(&[CBQ, "tick = \"10 ms\"\n", &class("leaf", "")].concat()).contains("does not have this"));
+    assert!(error(&[CBQ, &class("leaf", "max_burst = 0")].concat()).contains("1 to 1000 packets"));
 }

@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use evenair_units::{Bytes, Limit};
 
 use crate::{
-    CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, Htb, HtbConfig, LasAck,
-    LasAckConfig, Packet,
+    Cbq, CbqConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, Htb,
+    HtbConfig, LasAck, LasAckConfig, Packet, Whtb, WhtbConfig,
 };
 
 /// Which discipline, with what parameters.
@@ -24,6 +24,10 @@ pub enum Config {
     LasAck(LasAckConfig),
     /// HTB.
     Htb(HtbConfig),
+    /// WHTB.
+    Whtb(WhtbConfig),
+    /// CBQ.
+    Cbq(CbqConfig),
 }
 
 impl Config {
@@ -40,6 +44,8 @@ impl Config {
             Self::LasAck(config) if config.floor == Some(0) => Err("serves each zeroth packet first"),
             Self::LasAck(config) => admits(config.limit),
             Self::Htb(config) => config.check(),
+            Self::Whtb(config) => config.tree.check(),
+            Self::Cbq(config) => config.check(),
         }
     }
 
@@ -52,7 +58,14 @@ impl Config {
             Self::FqCodel(config) => Box::new(FqCodel::new(FqCodelConfig { seed, ..*config })),
             Self::LasAck(config) => Box::new(LasAck::new(*config)),
             Self::Htb(config) => Box::new(Htb::new(config.clone(), seed)),
+            Self::Whtb(config) => Box::new(Whtb::new(config.clone(), seed)),
+            Self::Cbq(config) => Box::new(Cbq::new(config.clone(), seed)),
         }
+    }
+
+    /// Whether it may be the queue in the leaf of a tree: it has a packet whenever it holds one.
+    pub(crate) const fn is_for_leaves(&self) -> bool {
+        !matches!(self, Self::Htb(_) | Self::Whtb(_) | Self::Cbq(_))
     }
 }
 

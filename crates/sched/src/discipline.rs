@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Instant};
+use evenair_units::{Bytes, Db, Instant, Span};
 
 /// What a discipline may know of a packet. Whoever makes the packets decides what a flow, a class and a size are.
 pub trait Packet {
@@ -69,6 +69,11 @@ pub trait Discipline<P> {
         None
     }
 
+    /// Something was learned of the channel over which packets go that have left. Whoever learns nothing from it ignores it.
+    fn handle_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        let _ = (now, feedback);
+    }
+
     /// Everything that is held leaves, in no order that matters: for a queue that goes away.
     fn take_all(&mut self) -> Vec<P>;
 
@@ -100,4 +105,32 @@ pub enum Cause {
     Overflow,
     /// The queue has been too long for too long, and its senders are to slow down.
     Delay,
+}
+
+/// What whoever sends the packets learns of the channel to those that they go to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Feedback {
+    /// The class of the packets.
+    pub class: u32,
+    /// What was learned.
+    pub news: News,
+}
+
+/// What was learned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// With how much signal over noise a frame came from there.
+    Signal(Db),
+    /// A packet of that class has been delivered or given up. Packets of a class come to their fates in the order in which
+    /// they left, and each does.
+    Fate {
+        /// Its size.
+        size: Bytes,
+        /// The medium time that it took, with all attempts and the waits between them; zero: it was never sent.
+        took: Span,
+        /// What it would have taken with the best channel.
+        at_best: Span,
+        /// It was received.
+        delivered: bool,
+    },
 }

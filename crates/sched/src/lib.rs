@@ -7,6 +7,8 @@
 //! - [`FqCodel`], deficit round robin between hashed flows, sparse ones first, CoDel in each (RFC 8290).
 //! - [`LasAck`], the TCP connection that has moved least so far first (Heusse, Urvoy-Keller, Duda).
 //! - [`Htb`], a tree of rates and ceilings, as in Linux.
+//! - [`Whtb`], the same in medium time, by what is known of the channels (Garroppo, Giordano, Lucetti, Valori).
+//! - [`Cbq`], a tree of parts of a link, by how long each is idle between packets (Floyd and Jacobson).
 //!
 //! And for who keeps queues by other rules:
 //! - [`Hsfq`], start-time fair queueing, flat or hierarchical.
@@ -20,6 +22,7 @@
 
 extern crate alloc;
 
+mod cbq;
 mod codel;
 mod codel_queue;
 mod config;
@@ -34,11 +37,13 @@ mod line;
 mod rate_meter;
 mod tags;
 mod token_bucket;
+mod whtb;
 
+pub use cbq::{Cbq, CbqClass, CbqConfig};
 pub use codel::{Codel, CodelConfig, Verdict};
 pub use codel_queue::{CodelQueue, CodelQueueConfig};
 pub use config::Config;
-pub use discipline::{Cause, Discipline, Dropped, Packet, Progress};
+pub use discipline::{Cause, Discipline, Dropped, Feedback, News, Packet, Progress};
 pub use drr::{Drr, DrrConfig};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelConfig};
@@ -48,3 +53,4 @@ pub use las_ack::{LasAck, LasAckConfig, Overflow};
 pub use rate_meter::RateMeter;
 pub use tags::NodeId;
 pub use token_bucket::{BucketConfig, TokenBucket};
+pub use whtb::{ChannelTable, DeliveryConfig, Estimator, Whtb, WhtbConfig};

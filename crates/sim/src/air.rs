@@ -6,7 +6,7 @@
 
 use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId, RateControl, To, Totals};
 use evenair_scenario::results::stretch::FlowStretch;
-use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Scenario, StationPlan, Unsent};
+use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Fate, Scenario, StationPlan, Unsent};
 use evenair_sched::Cause;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
@@ -255,17 +255,18 @@ impl Air {
         }
     }
 
-    /// A frame has left a MAC, of which the queue above may have the next. When it came to its sender, which the MAC
-    /// says was at `enqueued`.
+    /// A frame has left a MAC, of which the queue above may have the next and learns its fate. When it came to its sender,
+    /// which the MAC says was at `enqueued`.
     pub(crate) fn settle_queue(
         &mut self,
         now: Instant,
         from: NodeId,
         category: AccessCategory,
         enqueued: Instant,
+        fate: Fate,
     ) -> Instant {
         let Some(queues) = &mut self.queues else { return enqueued };
-        let since = queues.leave(from, category).unwrap_or(enqueued);
+        let since = queues.leave(now, &mut self.medium, from, category, fate).unwrap_or(enqueued);
         queues.refill(now, &mut self.medium, from);
         since
     }

@@ -15,7 +15,7 @@ use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent, RateControl};
 use evenair_packet::Port;
 use evenair_scenario::results::{EventRecord, PageLog, Progress, TransferLog};
-use evenair_scenario::{Action, AppKind, Direction, Scenario, Unsent};
+use evenair_scenario::{Action, AppKind, Direction, Fate, Scenario, Unsent};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
 
@@ -360,7 +360,8 @@ impl World<'_> {
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
                     let category = self.category_of(frame);
-                    let enqueued = self.air.settle_queue(self.now, from, category, enqueued);
+                    let fate = Fate::Delivered { attempts };
+                    let enqueued = self.air.settle_queue(self.now, from, category, enqueued, fate);
                     let sender = self.air.sender(from);
                     let since = if sender == Sender::AccessPoint { enqueued } else { packet.made(enqueued) };
                     self.air.deliver(at, from, category, since, attempts);
@@ -374,7 +375,8 @@ impl World<'_> {
                 }
                 AirEvent::Dropped { at, from, msdu, reason, frame, .. } => {
                     let category = self.category_of(frame);
-                    self.air.settle_queue(self.now, from, category, at);
+                    let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
+                    self.air.settle_queue(self.now, from, category, at, fate);
                     let sender = self.air.sender(from);
                     self.lose_on_air(sender, Loss::Medium(reason), frame);
                     self.air.drop(at, from, category, reason == DropReason::BufferFull);

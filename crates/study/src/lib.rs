@@ -9,9 +9,12 @@
 //!
 //! Beside runs it judges captures: [`backlog`] infers from them how many stations had something to send.
 //!
+//! And it makes the table from signal to goodput that a channel-aware scheduler works by: [`calibration`].
+//!
 //! Not here: how a run is made (`evenair-sim`), what is drawn of it (`evenair-report`).
 
 pub mod backlog;
+pub mod calibration;
 mod compare;
 mod curves;
 mod plan;

@@ -265,6 +265,20 @@ impl Phy {
         Span::from_nanos(self.slot().as_nanos() * self.cw_min() as u64 / 2)
     }
 
+    /// Mean back-off of all attempts of a packet together: the window doubles with each failure, up to the largest.
+    pub fn mean_backoff_of(&self, attempts: u32) -> Span {
+        let window = |failures: u32| ((u64::from(self.cw_min()) + 1) << failures.min(16)) - 1;
+        let mean = |failures| self.slot().as_nanos() * window(failures).min(u64::from(self.cw_max())) / 2;
+        Span::from_nanos((0..attempts).map(mean).sum())
+    }
+
+    /// What one packet costs the medium that takes so many attempts, none of which collides: DIFS, a mean back-off and the
+    /// exchange for each; of one that fails, the time in which its ACK is waited for is about that of the ACK.
+    pub fn retried_cost(&self, msdu: Bytes, rate: PhyRate, rts: bool, attempts: u32) -> Airtime {
+        let each = Airtime(self.difs()) + self.exchange(msdu, rate, rts);
+        Airtime(Span::from_nanos(each.0.as_nanos() * u64::from(attempts)) + self.mean_backoff_of(attempts))
+    }
+
     /// What one packet costs the medium without collisions: DIFS, one mean back-off, the exchange.
     pub fn access_cost(&self, msdu: Bytes, rate: PhyRate, rts: bool) -> Airtime {
         Airtime(self.difs() + self.mean_backoff()) + self.exchange(msdu, rate, rts)

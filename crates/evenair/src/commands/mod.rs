@@ -1,6 +1,7 @@
 //! One module per family of commands.
 
 pub mod backlog;
+pub mod calibrate;
 pub mod compare;
 pub mod live;
 pub mod scenario;

@@ -2,8 +2,8 @@
 //!
 //! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
 //! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
-//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`inter_layer`], [`receiver`]), a small pair of functions
-//! an experiment. [`judge`] has the rules.
+//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`]), a small pair of
+//! functions an experiment. [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be open:
 //! the command fails where something is open that is not open there, or where more than a tenth of the figures are
@@ -18,6 +18,7 @@ mod runs;
 mod table;
 mod uplink;
 mod uplink_limit;
+mod whtb;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -86,8 +87,15 @@ pub struct ReproduceArgs {
 
 /// Every experiment, in the order of the sources.
 fn all() -> Vec<Experiment> {
-    let sources =
-        [adwiser::all(), uplink::all(), uplink_limit::all(), las_ack::all(), inter_layer::all(), receiver::all()];
+    let sources = [
+        adwiser::all(),
+        uplink::all(),
+        uplink_limit::all(),
+        las_ack::all(),
+        whtb::all(),
+        inter_layer::all(),
+        receiver::all(),
+    ];
     sources.into_iter().flatten().collect()
 }
 

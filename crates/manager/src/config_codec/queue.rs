@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_sched::{
-    CodelConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
-    Overflow,
+    CbqClass, CbqConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig,
+    Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
 };
-use evenair_units::{BitRate, Bytes};
+use evenair_units::{BitRate, Bytes, Db};
 
 use super::{put_limit, read_limit, read_list, read_span};
 use crate::{ClassId, Direction, LeafRule, QueueConfig};
@@ -79,15 +79,92 @@ fn put_discipline(out: &mut Vec<u8>, discipline: &Discipline) {
             out.put_u64(expire.as_nanos());
             out.put_u32(*connections);
         }
-        Discipline::Htb(HtbConfig { classes, default, leaf, hysteresis }) => {
+        Discipline::Htb(tree) => {
             out.put_u8(5);
+            put_tree(out, tree);
+        }
+        Discipline::Whtb(WhtbConfig { tree, estimator }) => {
+            out.put_u8(6);
+            put_tree(out, tree);
+            put_estimator(out, estimator);
+        }
+        Discipline::Cbq(CbqConfig { classes, default, leaf, gain }) => {
+            out.put_u8(7);
             out.put_u32(classes.len() as u32);
-            classes.iter().for_each(|class| put_class(out, class));
+            classes.iter().for_each(|class| put_part(out, class));
             out.put_u32(*default as u32);
             put_discipline(out, leaf);
-            out.put_u8((*hysteresis).into());
+            out.put_u32(*gain);
         }
     }
+}
+
+fn put_tree(out: &mut Vec<u8>, HtbConfig { classes, default, leaf, hysteresis, tick }: &HtbConfig) {
+    out.put_u32(classes.len() as u32);
+    classes.iter().for_each(|class| put_class(out, class));
+    out.put_u32(*default as u32);
+    put_discipline(out, leaf);
+    out.put_u8((*hysteresis).into());
+    out.put_u64(tick.as_nanos());
+}
+
+fn read_tree(reader: &mut Reader<'_>, depth: u8) -> Result<HtbConfig, CodecError> {
+    Ok(HtbConfig {
+        classes: read_list(reader, read_class)?,
+        default: reader.u32()? as usize,
+        leaf: Box::new(read_discipline(reader, depth - 1)?),
+        hysteresis: reader.bool()?,
+        tick: read_span(reader)?,
+    })
+}
+
+fn put_estimator(out: &mut Vec<u8>, estimator: &Estimator) {
+    match estimator {
+        Estimator::Signal(table) => {
+            out.put_u8(0);
+            out.put_u32(table.points().len() as u32);
+            for (snr, goodput) in table.points() {
+                out.put_u32(snr.as_milli().cast_unsigned());
+                out.put_u64(goodput.as_bps());
+            }
+        }
+        Estimator::Delivery(DeliveryConfig { dead_permille, pause }) => {
+            out.put_u8(1);
+            out.put_u32(*dead_permille);
+            out.put_u64(pause.as_nanos());
+        }
+    }
+}
+
+fn read_estimator(reader: &mut Reader<'_>) -> Result<Estimator, CodecError> {
+    let point = |r: &mut Reader<'_>| Ok((Db::from_milli(r.u32()?.cast_signed()), BitRate::from_bps(r.u64()?)));
+    match reader.u8()? {
+        0 => ChannelTable::new(read_list(reader, point)?).map(Estimator::Signal).ok_or(CodecError::Tag(0)),
+        1 => Ok(Estimator::Delivery(DeliveryConfig { dead_permille: reader.u32()?, pause: read_span(reader)? })),
+        tag => Err(CodecError::Tag(tag)),
+    }
+}
+
+fn put_part(out: &mut Vec<u8>, class: &CbqClass) {
+    out.put_option(class.parent, |out, parent| out.put_u32(parent as u32));
+    out.put_u64(class.rate.as_bps());
+    out.put_u64(class.quantum.0);
+    out.put_u8(class.priority);
+    out.put_u8(class.borrows.into());
+    out.put_u64(class.max_idle.as_nanos());
+    out.put_option(class.min_idle, |out, idle| out.put_u64(idle.as_nanos()));
+}
+
+fn read_part(reader: &mut Reader<'_>) -> Result<CbqClass, CodecError> {
+    Ok(CbqClass {
+        parent: reader.option(|r| r.u32().map(|parent| parent as usize))?,
+        rate: BitRate::from_bps(reader.u64()?),
+        quantum: Bytes(reader.u64()?),
+        priority: reader.u8()?,
+        borrows: reader.bool()?,
+        max_idle: read_span(reader)?,
+        min_idle: reader.option(read_span)?,
+    })
 }
 
 fn read_discipline(reader: &mut Reader<'_>, depth: u8) -> Result<Discipline, CodecError> {
@@ -109,11 +186,15 @@ fn read_discipline(reader: &mut Reader<'_>, depth: u8) -> Result<Discipline, Cod
             expire: read_span(reader)?,
             connections: reader.u32()?,
         }),
-        5 if depth > 0 => Discipline::Htb(HtbConfig {
-            classes: read_list(reader, read_class)?,
+        5 if depth > 0 => Discipline::Htb(read_tree(reader, depth)?),
+        6 if depth > 0 => {
+            Discipline::Whtb(WhtbConfig { tree: read_tree(reader, depth)?, estimator: read_estimator(reader)? })
+        }
+        7 if depth > 0 => Discipline::Cbq(CbqConfig {
+            classes: read_list(reader, read_part)?,
             default: reader.u32()? as usize,
             leaf: Box::new(read_discipline(reader, depth - 1)?),
-            hysteresis: reader.bool()?,
+            gain: reader.u32()?,
         }),
         tag => return Err(CodecError::Tag(tag)),
     })
@@ -163,7 +244,23 @@ pub(super) mod tests {
         let classes = [HtbClass::new(rate), HtbClass::new(rate).under(0), HtbClass::new(rate).under(0)].into();
         let fq = FqCodelConfig { codel, limit, ..FqCodelConfig::default() };
         let las = LasAckConfig { limit, floor: Some(8), expire: Span::from_secs(9), ..LasAckConfig::default() };
-        let htb = HtbConfig { classes, default: 2, leaf: Box::new(Discipline::Fifo(limit)), hysteresis: true };
+        let leaf = || Box::new(Discipline::Fifo(limit));
+        let htb = HtbConfig { classes, default: 2, leaf: leaf(), hysteresis: true, tick: Span::from_millis(10) };
+        let table = ChannelTable::new([(Db::from_milli(-500), rate), (Db::from_milli(900), rate)].into());
+        let signal = Estimator::Signal(table.expect("it rises"));
+        let delivery = Estimator::Delivery(DeliveryConfig { dead_permille: 30, pause: Span::from_millis(700) });
+        let whtb = |estimator| Discipline::Whtb(WhtbConfig { tree: htb.clone(), estimator });
+        let part = CbqClass {
+            parent: None,
+            rate,
+            quantum: Bytes(700),
+            priority: 3,
+            borrows: false,
+            max_idle: Span::from_micros(90),
+            min_idle: Some(Span::from_micros(80)),
+        };
+        let other = CbqClass { parent: Some(0), borrows: true, min_idle: None, ..part };
+        let cbq = CbqConfig { classes: [part, other].into(), default: 1, leaf: leaf(), gain: 4 };
         let disciplines = [
             Discipline::Fifo(limit),
             Discipline::Codel(codel, limit),
@@ -171,7 +268,10 @@ pub(super) mod tests {
             Discipline::FqCodel(fq),
             Discipline::LasAck(LasAckConfig { overflow: Overflow::TailDrop, ..las }),
             Discipline::LasAck(las),
+            whtb(signal),
+            whtb(delivery),
             Discipline::Htb(htb),
+            Discipline::Cbq(cbq),
         ];
         let rule = LeafRule { leaf: 1, classes: [ClassId(0), ClassId(4)].into(), direction: Some(Direction::Up) };
         let queue = |discipline| QueueConfig {

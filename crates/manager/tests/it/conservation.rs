@@ -98,7 +98,7 @@ impl Session {
             }),
             _ => {
                 let leaf = Box::new(Discipline::Fifo(limit));
-                Discipline::Htb(HtbConfig { classes, default: 2, leaf, hysteresis: false })
+                Discipline::Htb(HtbConfig { classes, default: 2, leaf, hysteresis: false, tick: Span::ZERO })
             }
         };
         let leaves = vec![

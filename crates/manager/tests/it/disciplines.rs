@@ -82,7 +82,7 @@ fn a_tree_of_classes_shapes_by_class_of_station_and_tells_when_to_come_back() {
     let class = |kbps| HtbClass::new(BitRate::from_kbps(kbps));
     let classes = vec![class(2_000), class(1_600).under(0), class(400).under(0)];
     let leaf = Box::new(Discipline::Fifo(Limit::Packets(1000)));
-    let htb = HtbConfig { classes, default: 2, leaf, hysteresis: false };
+    let htb = HtbConfig { classes, default: 2, leaf, hysteresis: false, tick: Span::ZERO };
     let leaves = vec![LeafRule { leaf: 1, classes: vec![ClassId(3)], direction: None }];
     let mut config = with(Some(QueueConfig { leaves, default_leaf: 2, ..queue(Discipline::Htb(htb)) }));
     config.controller = Controller::None;
@@ -138,7 +138,7 @@ fn a_station_that_changes_does_not_make_a_connection_overtake_itself() {
 fn what_it_held_goes_in_its_order_when_patience_with_draining_ends() {
     let class = HtbClass::new(BitRate::from_bps(1_000));
     let leaf = Box::new(Discipline::Fifo(LIMIT));
-    let htb = HtbConfig { classes: vec![class], default: 0, leaf, hysteresis: false };
+    let htb = HtbConfig { classes: vec![class], default: 0, leaf, hysteresis: false, tick: Span::ZERO };
     let mut manager = inserted(with(Some(queue(Discipline::Htb(htb)))));
     (0..20).for_each(|n| manager.handle_packet(Instant::ZERO, n, &data(0, 1, n as u32)));
     manager.handle_command(Instant::ZERO, Command::Bypass);

@@ -5,6 +5,7 @@
 
 mod access;
 mod apps;
+mod cbq;
 mod distribution;
 mod edca;
 mod hidden;

@@ -2,16 +2,20 @@
 
 use std::ops::Range;
 
-use evenair_sched::{CodelConfig, CodelQueueConfig, Config, DrrConfig, FqCodelConfig, HtbConfig, LasAckConfig};
-use evenair_units::{Bytes, Limit, Span};
+use evenair_sched::{
+    ChannelTable, CodelConfig, CodelQueueConfig, Config, DeliveryConfig, DrrConfig, Estimator, FqCodelConfig,
+    HtbConfig, LasAckConfig, WhtbConfig,
+};
+use evenair_units::{BitRate, Bytes, Limit, Span};
 
 use super::apps::Apps;
+use super::cbq;
 use super::hosts::Hosts;
 use super::tree::{self, ClassKeys, Tree};
 use crate::QueueSpec;
-use crate::config::{List, OrDefault, Problems, Written};
-use crate::raw::{QueueClassRaw, QueueRaw};
-use crate::words::{Count, DisciplineWord, FlowOf};
+use crate::config::{List, OrDefault, Permille, Problems, Written};
+use crate::raw::{ChannelRaw, QueueClassRaw, QueueRaw};
+use crate::words::{Count, DisciplineWord, EstimatorWord, FlowOf};
 
 /// More packets below a queue would leave it without effect.
 const MAX_DRIVER: u32 = 10_000;
@@ -19,6 +23,8 @@ const MAX_QUEUES: u32 = 65_536;
 const MAX_CONNECTIONS: u32 = 10_000_000;
 /// Far more than a packet: a whole round of it would be served at once.
 const MAX_QUANTUM: Bytes = Bytes(1_000_000);
+/// Clocks of schedulers went at 100 Hz and above.
+const MAX_TICK: Span = Span::from_millis(100);
 /// CoDel's times, and the silence after which a connection is forgotten.
 const TIMES: std::ops::RangeInclusive<Span> = Span::from_micros(10)..=Span::from_secs(86_400);
 
@@ -53,7 +59,7 @@ pub(crate) struct Checked {
 
 /// The discipline, but for who belongs to which class.
 pub(crate) fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<Checked> {
-    use DisciplineWord::{Codel, Drr, Fifo, FqCodel, Htb, LasAck};
+    use DisciplineWord::{Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Whtb};
     let discipline = raw.discipline.get(problems);
     for (place, disciplines) in keys(raw) {
         if discipline.is_some_and(|discipline| !disciplines.contains(&discipline)) {
@@ -81,8 +87,13 @@ pub(crate) fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) 
     let many = |n: &u32| (1..=MAX_CONNECTIONS).contains(n);
     let connections = raw.connections.get_or_if(usual.connections, problems, many, format!("1 to {MAX_CONNECTIONS}"));
     let hysteresis = raw.hysteresis.get_or(false, problems);
+    let tick = raw.tick.get_or_if(Span::ZERO, problems, |tick| *tick <= MAX_TICK, "0 s to 100 ms");
     let has_tree = discipline.is_some_and(|discipline| WITH_TREE.contains(&discipline));
     let tree = if has_tree { tree(raw, problems) } else { None };
+    if let Some(discipline) = discipline.filter(|_| has_tree) {
+        cbq::refuse_keys_of_others(raw, discipline, problems);
+    }
+    let estimator = if discipline == Some(Whtb) { estimator(raw, problems) } else { None };
     let law = CodelConfig { target: target?, interval: interval? };
     let codel = CodelQueueConfig { codel: law, mtu: Bytes(1500), ecn: false };
     let quantum = quantum?;
@@ -98,10 +109,15 @@ pub(crate) fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) 
             expire: expire?,
             connections: connections?,
         }),
-        Htb => {
+        Cbq => Config::Cbq(cbq::check(raw, tree.clone()?, Box::new(Config::Fifo(limit)), problems)?),
+        Htb | Whtb => {
             let Tree { classes, default } = tree.clone()?;
             let leaf = Box::new(Config::Fifo(limit));
-            Config::Htb(HtbConfig { classes, default, leaf, hysteresis: hysteresis? })
+            let tree = HtbConfig { classes, default, leaf, hysteresis: hysteresis?, tick: tick? };
+            match discipline? {
+                Htb => Config::Htb(tree),
+                _ => Config::Whtb(WhtbConfig { tree, estimator: estimator? }),
+            }
         }
     };
     let by_station = by? == FlowOf::Station;
@@ -116,6 +132,47 @@ fn keys_of(class: &QueueClassRaw) -> ClassKeys<'_> {
 fn tree(raw: &QueueRaw, problems: &mut Problems) -> Option<Tree> {
     let classes: Vec<_> = raw.class.iter().map(keys_of).collect();
     tree::check(&classes, &raw.default, raw.discipline.span(), problems)
+}
+
+fn estimator(raw: &QueueRaw, problems: &mut Problems) -> Option<Estimator> {
+    let word = raw.estimator.get_or(EstimatorWord::Delivery, problems)?;
+    let first_channel = raw.channel.first().map(|point| point.snr.span());
+    let keys = [
+        (first_channel, EstimatorWord::Signal, "signal"),
+        (raw.dead.as_ref().map(Written::span), EstimatorWord::Delivery, "delivery"),
+        (raw.pause.as_ref().map(Written::span), EstimatorWord::Delivery, "delivery"),
+    ];
+    for (place, user, name) in keys {
+        if let Some(place) = place.filter(|_| user != word) {
+            problems.add(place, "the estimator does not use this", format!("only with estimator = \"{name}\""));
+        }
+    }
+    if word == EstimatorWord::Signal {
+        return table(raw, problems).map(Estimator::Signal);
+    }
+    let usual = DeliveryConfig::default();
+    let parts = Permille(0)..=Permille(500);
+    let dead = raw.dead.get_or_if(Permille(usual.dead_permille), problems, |part| parts.contains(part), "0 % to 50 %");
+    let pause = raw.pause.get_or_if(usual.pause, problems, |pause| TIMES.contains(pause), "10 us to 24 h");
+    Some(Estimator::Delivery(DeliveryConfig { dead_permille: dead?.0, pause: pause? }))
+}
+
+fn table(raw: &QueueRaw, problems: &mut Problems) -> Option<ChannelTable> {
+    let point = |point: &ChannelRaw, problems: &mut Problems| {
+        let goodput = point.goodput.get_if(problems, |rate| *rate > BitRate::ZERO, "above 0 b/s");
+        Some((point.snr.get(problems)?, goodput?))
+    };
+    let points: Vec<_> = raw.channel.iter().map(|raw| point(raw, problems)).collect::<Option<_>>()?;
+    let table = ChannelTable::new(points);
+    if table.is_none() {
+        let place = raw.channel.last().map_or(raw.estimator.place(), |point| point.snr.span());
+        problems.add(
+            place,
+            "no table from signal to goodput",
+            "channel = [{ snr, goodput }, ...], each snr above the last",
+        );
+    }
+    table
 }
 
 /// The leaf of each application: the first one all of whose conditions it meets, of those that have any.
@@ -160,7 +217,11 @@ fn named_apps(list: &List<String>, apps: &Apps, problems: &mut Problems) -> Vec<
 }
 
 /// Disciplines with a tree of classes.
-const WITH_TREE: &[DisciplineWord] = &[DisciplineWord::Htb];
+const WITH_TREE: &[DisciplineWord] = &[DisciplineWord::Htb, DisciplineWord::Whtb, DisciplineWord::Cbq];
+/// Disciplines with token buckets.
+const WITH_BUCKETS: &[DisciplineWord] = &[DisciplineWord::Htb, DisciplineWord::Whtb];
+/// Disciplines that know channels.
+const WITH_CHANNELS: &[DisciplineWord] = &[DisciplineWord::Whtb];
 
 /// The keys that are written and that not all disciplines have, and which do.
 fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [DisciplineWord])> {
@@ -185,7 +246,12 @@ fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [Discipl
         (place(connections), las),
         (class, WITH_TREE),
         (place(&raw.default), WITH_TREE),
-        (place(&raw.hysteresis), WITH_TREE),
+        (place(&raw.hysteresis), WITH_BUCKETS),
+        (place(&raw.tick), WITH_BUCKETS),
+        (place(&raw.estimator), WITH_CHANNELS),
+        (raw.channel.first().map(|point| point.snr.span()), WITH_CHANNELS),
+        (place(&raw.dead), WITH_CHANNELS),
+        (place(&raw.pause), WITH_CHANNELS),
     ]
     .into_iter()
     .filter_map(|(place, disciplines)| Some((place?, disciplines)))

@@ -1,20 +1,20 @@
 //! Queues in front of the medium, as they are written.
 
 use evenair_sched::Overflow;
-use evenair_units::{BitRate, Bytes, Span};
+use evenair_units::{BitRate, Bytes, Db, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
-use crate::config::{List, Written};
-use crate::words::{Count, DisciplineWord, FlowOf};
+use crate::config::{List, Permille, Written};
+use crate::words::{Count, DisciplineWord, EstimatorWord, FlowOf};
 
 /// A queue discipline: between the network layer and the MAC of a node (simulator only), whose size is that of the
 /// buffer, or in the manager, in place of its tree of queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueRaw {
-    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "las-ack" or "htb".
+    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "las-ack", "htb", "whtb" or "cbq".
     pub discipline: Written<DisciplineWord>,
     /// Packets that the MAC below holds, beside the queue; not in the manager. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,16 +48,43 @@ pub struct QueueRaw {
     /// "las-ack": connections that are known at once. Default: 1000000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Written<u32>>,
-    /// "htb": the classes of the tree, parents before their children. Those without children are its leaves, each with a
-    /// drop-tail queue of the buffer's size.
+    /// "htb", "whtb", "cbq": the classes of the tree, parents before their children. Those without children are its leaves,
+    /// each with a drop-tail queue of the buffer's size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<QueueClassRaw>,
-    /// "htb": the leaf of packets that belong to no other. Default: the last leaf.
+    /// "htb", "whtb", "cbq": the leaf of packets that belong to no other. Default: the last leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Written<String>>,
-    /// "htb": a class keeps its mode until it owes a burst. Default: false.
+    /// "htb", "whtb": a class keeps its mode until it owes a burst. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hysteresis: Option<Written<bool>>,
+    /// "htb", "whtb": the clock by which buckets are filled goes on in steps of this, as by Linux's timer interrupt
+    /// before 2.6.22. Default: "0 s", it is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Written<Span>>,
+    /// "whtb": how channels are known, by the "delivery" of packets or, as published, by "signal". Default: "delivery".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<Written<EstimatorWord>>,
+    /// Estimator "signal": goodput by signal, from a calibration, in rising order; on lines between the points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channel: Vec<ChannelRaw>,
+    /// Estimator "delivery": a class that gets less than this of what the best channel carries is taken for dead.
+    /// Default: "2 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead: Option<Written<Permille>>,
+    /// Estimator "delivery": so long a dead class leaves its turns to others. Default: "1 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Written<Span>>,
+}
+
+/// A point of the table from signal to goodput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelRaw {
+    /// Signal over noise.
+    pub snr: Written<Db>,
+    /// Goodput of a saturated link with it.
+    pub goodput: Written<BitRate>,
 }
 
 /// A class of the tree: what it is owed, what it may reach, and as a leaf whose packets it takes.
@@ -71,18 +98,28 @@ pub struct QueueClassRaw {
     pub parent: Option<Written<String>>,
     /// What it is owed, counted in IP packets.
     pub rate: Written<BitRate>,
-    /// What it may reach with what others leave. Default: its rate.
+    /// "htb", "whtb": what it may reach with what others leave. Default: its rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceil: Option<Written<BitRate>>,
-    /// What it may send at once at its rate. Default: "1600 bytes".
+    /// "htb", "whtb": what it may send at once at its rate. Default: "1600 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Written<Bytes>>,
-    /// What it may send at once at its ceiling. Default: "1600 bytes".
+    /// "htb", "whtb": what it may send at once at its ceiling. Default: "1600 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cburst: Option<Written<Bytes>>,
-    /// What it sends in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes.
+    /// What it sends in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes; with "cbq" its part of 1514
+    /// bytes for each leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Written<Bytes>>,
+    /// "cbq": over its rate it may send while the class above is not. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub borrows: Option<Written<bool>>,
+    /// "cbq": packets of 1000 bytes that it may send at once after a silence. Default: 20.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_burst: Option<Written<Count>>,
+    /// "cbq": its mean idle time does not fall further below zero than this. Default: it has no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_idle: Option<Written<Span>>,
     /// 0 goes first, 7 last; of a leaf. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Written<u32>>,

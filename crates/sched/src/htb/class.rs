@@ -44,6 +44,8 @@ pub(crate) struct Class {
     pub(crate) active: u8,
     /// Of a leaf, for each level that it sends from.
     pub(crate) deficit: [i64; LEVELS],
+    /// Of a leaf: the level that it sent from last.
+    pub(crate) sent_from: usize,
     /// Of an inner class: the children that borrow from it, by priority.
     pub(crate) feeds: Option<Box<[Feed; PRIORITIES]>>,
 }
@@ -71,6 +73,7 @@ impl Class {
             waits_until: None,
             active: 0,
             deficit: [0; LEVELS],
+            sent_from: 0,
             feeds: (level > 0).then(Box::default),
         }
     }
@@ -101,6 +104,16 @@ impl Class {
     /// The same just after it was charged.
     pub(crate) fn mode_now(&self, hysteresis: bool) -> (Mode, i64) {
         self.mode_after(0, hysteresis)
+    }
+
+    /// What was charged is more or less than a packet cost: a class that paid pays so many bytes more, or gets them back.
+    /// What it gets back may stand above a burst until it is next charged: it was in the bucket when it was paid.
+    pub(crate) fn correct(&mut self, bytes: i64, lent_from_above: bool) {
+        let ns = |rate| bytes.signum() * to_ns(rate, Bytes(bytes.unsigned_abs()));
+        if !lent_from_above {
+            self.tokens = bounded(self.tokens - ns(self.rate));
+        }
+        self.ctokens = bounded(self.ctokens - ns(self.ceil));
     }
 
     /// A packet of `size` was sent. A class below the one that lent owes its ceiling only.

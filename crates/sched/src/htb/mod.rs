@@ -8,7 +8,7 @@
 //!
 //! Source: M. Devera, "HTB manual and theory", 2002, and Linux `net/sched/sch_htb.c`, which this follows step by step:
 //! the pointers of the rounds, when deficits are given, buckets of a minute at most, hysteresis (there a module parameter,
-//! formerly on). Left out: offloading, the direct queue (a packet of no class goes to `default`), and its bound on events
+//! formerly on), and the clock (`tick`: kernels before 2.6.22 counted jiffies unless they were told otherwise). Left out: offloading, the direct queue (a packet of no class goes to `default`), and its bound on events
 //! handled at once.
 //!
 //! Promise: over a time t a class without borrowing sends no more than rate * t + burst and, if it is backlogged and the
@@ -28,9 +28,11 @@ use feed::Feed;
 
 mod class;
 mod feed;
+mod stretch;
 mod tree;
 
 pub use class::Mode;
+pub(crate) use stretch::Stretch;
 
 /// The largest burst or quantum: a second at 8 Gb/s.
 const MOST_BYTES: Bytes = Bytes(1_000_000_000);
@@ -97,6 +99,9 @@ pub struct HtbConfig {
     pub leaf: Box<Config>,
     /// A class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
     pub hysteresis: bool,
+    /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. Where it stands still for long,
+    /// bursts must hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
+    pub tick: Span,
 }
 
 impl HtbConfig {
@@ -129,7 +134,7 @@ impl HtbConfig {
             }
             levels.push(if is_parent(number) { above - 1 } else { 0 });
         }
-        if matches!(*self.leaf, Config::Htb(_)) {
+        if !self.leaf.is_for_leaves() {
             return Err("shapes in a leaf of another that shapes");
         }
         if levels.get(self.default) != Some(&0) {
@@ -152,6 +157,8 @@ pub struct Htb<P> {
     rows: [[Feed; PRIORITIES]; LEVELS],
     /// Classes whose mode will change, by level.
     waiting: [BTreeSet<(Instant, usize)>; LEVELS],
+    /// Of leaves whose packets are charged something else than their size, by class; empty: there are none.
+    stretches: Vec<Stretch>,
     len: usize,
     bytes: Bytes,
     drops: VecDeque<Dropped<P>>,
@@ -182,10 +189,19 @@ impl<P: Packet + Send + 'static> Htb<P> {
             classes,
             rows: Default::default(),
             waiting: Default::default(),
+            stretches: Vec::new(),
             len: 0,
             bytes: Bytes::ZERO,
             drops: VecDeque::new(),
             config,
+        }
+    }
+
+    /// What the clock shows.
+    fn clock(&self, now: Instant) -> Instant {
+        match self.config.tick.as_nanos() {
+            0 => now,
+            tick => Instant::from_nanos(now.as_nanos() / tick * tick),
         }
     }
 
@@ -220,22 +236,34 @@ impl<P: Packet + Send + 'static> Htb<P> {
     }
 
     /// The leaf whose packet this is.
-    fn classify(&self, packet: &P) -> usize {
+    pub(crate) fn classify(&self, packet: &P) -> usize {
         let class = packet.class() as usize;
         if self.classes.get(class).is_some_and(|class| class.level == 0) { class } else { self.config.default }
     }
 
     /// Tries the classes of one priority that are green at a level.
     fn serve_row(&mut self, now: Instant, level: usize, priority: usize) -> Option<P> {
+        let mut skipped = 0;
+        let clock = self.clock(now);
         loop {
             let leaf = self.turn(level, priority)?;
             if self.leaf(leaf).is_empty() {
                 self.deactivate(leaf);
                 continue;
             }
+            if self.skips_turn(clock, leaf, level) {
+                skipped += 1;
+                self.pass_turn(leaf, level, priority);
+                if skipped > self.most_skips() {
+                    return None;
+                }
+                continue;
+            }
             let Some(packet) = self.with_queue(leaf, |queue| queue.poll_packet(now)) else { continue };
-            let size = packet.size();
+            let size = self.charged(leaf, packet.size());
+            self.probe(clock, leaf);
             let class = &mut self.classes[leaf];
+            class.sent_from = level;
             class.deficit[level] -= i64::try_from(size.0).unwrap_or(i64::MAX / 2);
             if class.deficit[level] < 0 {
                 class.deficit[level] += class.quantum;
@@ -244,7 +272,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
             if self.leaf(leaf).is_empty() {
                 self.deactivate(leaf);
             }
-            self.charge(now, leaf, level, size);
+            self.charge(clock, leaf, level, size);
             return Some(packet);
         }
     }
@@ -263,8 +291,9 @@ impl<P: Packet + Send + 'static> Discipline<P> for Htb<P> {
         if self.len == 0 {
             return None;
         }
+        let clock = self.clock(now);
         for level in 0..LEVELS {
-            self.change_modes(now, level);
+            self.change_modes(clock, level);
             for priority in 0..PRIORITIES {
                 if !self.rows[level][priority].is_empty()
                     && let Some(packet) = self.serve_row(now, level, priority)
@@ -281,7 +310,9 @@ impl<P: Packet + Send + 'static> Discipline<P> for Htb<P> {
     }
 
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
-        let next = self.waiting.iter().filter_map(|waiting| waiting.first()).map(|&(at, _)| at).min();
+        let next = self.waiting.iter().filter_map(|waiting| waiting.first()).map(|&(at, _)| at);
+        let next = next.chain(self.next_end_of_hold(self.clock(now))).min();
+        let next = next.map(|at| if self.clock(at) < at { self.clock(at) + self.config.tick } else { at });
         next.filter(|_| self.len > 0).map(|at| at.max(now + Span::from_nanos(1)))
     }
 

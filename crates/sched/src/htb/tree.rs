@@ -182,4 +182,11 @@ impl<P: Packet + Send + 'static> Htb<P> {
             at = self.classes[class].parent;
         }
     }
+
+    /// Looks at a class whose buckets have changed between two packets.
+    pub(super) fn update_mode(&mut self, now: Instant, class: usize) {
+        let (mode, ns) = self.classes[class].mode_at(now, self.config.hysteresis);
+        self.set_mode(class, mode);
+        self.wait(now, class, (mode != Mode::CanSend).then_some(ns));
+    }
 }

@@ -12,7 +12,7 @@ fn tree(classes: &[HtbClass]) -> Bench<Htb<Pkt>> {
     let default =
         (0..classes.len()).rev().find(|&leaf| classes.iter().all(|class| class.parent != Some(leaf))).unwrap();
     let leaf = Box::new(Config::Fifo(Limit::Unlimited));
-    Bench::new(Htb::new(HtbConfig { classes: classes.to_vec(), default, leaf, hysteresis: false }, 0))
+    Bench::new(Htb::new(HtbConfig { classes: classes.to_vec(), default, leaf, hysteresis: false, tick: Span::ZERO }, 0))
 }
 
 fn mbps(mbps: u64) -> BitRate {
@@ -156,6 +156,36 @@ fn fluid(root: f64, leaves: &[(f64, f64, f64)]) -> Vec<f64> {
     got
 }
 
+/// A leaf alone of 4 Mb/s on a link of 10 Mb/s, with this clock and bursts: what it gets, in Mb/s.
+fn alone_with_tick(tick: Span, burst: u64) -> f64 {
+    let class = HtbClass { burst: Bytes(burst), cburst: Bytes(burst), ..HtbClass::new(mbps(4)) };
+    let leaf = Box::new(Config::Fifo(Limit::Unlimited));
+    let config = HtbConfig { classes: vec![class], default: 0, leaf, hysteresis: false, tick };
+    let mut bench = Bench::new(Htb::new(config, 0));
+    (0..10_000).for_each(|_| bench.arrive(Instant::ZERO, 0, SIZE));
+    let (mut now, mut sent) = (Instant::ZERO, 0);
+    while now < Instant::ZERO + Span::from_secs(5) {
+        if let Some(packet) = bench.serve(now) {
+            sent += packet.size;
+            now += mbps(10).time_for(Bytes(packet.size));
+        } else {
+            now = bench.discipline.poll_deadline(now).expect("it holds something");
+        }
+    }
+    sent as f64 * 8.0 / 5e6
+}
+
+#[test]
+fn a_clock_that_ticks_needs_bursts_of_a_tick() {
+    let tick = Span::from_millis(10);
+    let exact = alone_with_tick(Span::ZERO, 1600);
+    let ample = alone_with_tick(tick, 5000 + 1600);
+    assert!((exact - 4.0).abs() < 0.02 && (ample - 4.0).abs() < 0.02, "{exact} and {ample} Mb/s");
+    // In 10 ms at 4 Mb/s 5000 bytes are filled in, of which the bucket keeps 1600 and what it owed.
+    let small = alone_with_tick(tick, 1600);
+    assert!(small < 3.0, "{small} Mb/s");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -193,7 +223,7 @@ proptest! {
             HtbClass { parent: parents[i], priority, ..HtbClass::new(mbps(rate)) }.with_ceil(mbps(rate + above))
         };
         let leaf = Box::new(Config::Fifo(Limit::Unlimited));
-        let config = HtbConfig { classes: (0..6).map(class).collect(), default: 5, leaf, hysteresis };
+        let config = HtbConfig { classes: (0..6).map(class).collect(), default: 5, leaf, hysteresis, tick: Span::ZERO };
         let mut bench = Bench::new(Htb::new(config, 0));
         let mut now = Instant::ZERO;
         for (gap_us, flow, size, serves) in steps {

@@ -1,5 +1,6 @@
 //! The queue disciplines against laws that hold for all, and each against its own theory.
 
+mod cbq;
 mod codel;
 mod drr;
 mod fq_codel;
@@ -8,3 +9,4 @@ mod las_ack;
 mod laws;
 mod packets;
 mod token_bucket;
+mod whtb;

@@ -164,7 +164,7 @@ impl Lab {
 
     fn ours(&self, leaves: &[usize]) -> (Vec<f64>, f64) {
         let leaf = Box::new(Config::Fifo(Limit::Unlimited));
-        let config = HtbConfig { classes: classes(), default: 3, leaf, hysteresis: false };
+        let config = HtbConfig { classes: classes(), default: 3, leaf, hysteresis: false, tick: Span::ZERO };
         let sockets: Vec<_> = (0..config.classes.len()).map(|class| self.socket(class, false)).collect();
         let mut htb: Htb<Pkt> = Htb::new(config, 1);
         self.shares(leaves, |stop| {
