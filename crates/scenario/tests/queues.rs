@@ -145,5 +145,5 @@ fn keys_of_another_kind_of_tree_are_refused() {
         assert!(text.contains("does not have this"), "{tree} {key}: {text}");
     }
     assert!(error(&[CBQ, "tick = \"10 ms\"\n", &class("leaf", "")].concat()).contains("does not have this"));
-    assert!(error(&[CBQ, &class("leaf", "max_burst = 0")].concat()).contains("1 to 1000 packets"));
+    assert!(error(&[CBQ, &class("leaf", "max_burst = 1001")].concat()).contains("1 to 1000 packets"));
 }

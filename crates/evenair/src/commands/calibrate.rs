@@ -51,7 +51,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
     let silent = calibration.steps.len() - points.len();
     let facts = format!("{}, simulated, windows of {} packets", scenario.title, args.window);
 
-    let directory = output::new_directory(&args.out, &format!("calibration-{}", scenario.name))?;
+    let directory = output::new_directory(&args.out, &scenario.name)?;
     let table = points_table(&points);
     output::write_file(&directory, "channel.toml", channel_key(&points).as_bytes())?;
     output::write_table(&directory, "channel", &table)?;
