@@ -59,7 +59,7 @@ pub struct QueueRaw {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hysteresis: Option<Written<bool>>,
     /// "htb", "whtb": the clock by which buckets are filled goes on in steps of this, as by Linux's timer interrupt
-    /// before 2.6.22. Default: "0 s", it is exact.
+    /// before 2.6.22. Default: "0 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<Written<Span>>,
     /// "whtb": how channels are known, by the "delivery" of packets or, as published, by "signal". Default: "delivery".
