@@ -56,6 +56,21 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "manager = { queue = { discipline = 'las-ack' }, queue_limit = '100 packets' }",
     ),
     (
+        "uplink-limit",
+        "uploads limited by the adaptive token bucket, nothing held",
+        "manager = { controller = 'none', uplink_limit = {} }",
+    ),
+    (
+        "uplink-limit-published",
+        "uploads limited by the published rule, nothing held",
+        "manager = { controller = 'none', uplink_limit = { rule = 'published' } }",
+    ),
+    (
+        "receiver-window",
+        "windows lowered so that packets wait 50 ms in the access point, nothing held",
+        "manager = { controller = 'none', receiver = { window_target = '50 ms' } }",
+    ),
+    (
         "adwiser",
         "ADWISER as published: virtual bits, the additive rule, no AQM, nothing before its turn",
         "manager = { controller = 'published', charge = 'bits', aqm = 'none', sparse_first = false, \
@@ -65,7 +80,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
-const OF_SITE: &[&str] = &["wan", "voice", "class", "default_rate", "know_stations", "know_rates"];
+const OF_SITE: &[&str] = &["wan", "voice", "class", "default_rate", "know_stations", "know_rates", "know_losses"];
 /// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 
