@@ -145,11 +145,11 @@ fn a_longer_run_takes_no_more_memory() {
         let options = SimOptions { listed: Some(listed), ..SimOptions::default() };
         peak_bytes(&scenario(seconds, &all), &options)
     };
-    let [short, long, listing] = [(SHORT_S, 0), (LONG_S, 0), (SHORT_S, usize::MAX)].map(|(s, listed)| peak(s, listed));
-    eprintln!("{SHORT_S} s: {short} bytes, {listing} with everything listed; {LONG_S} s: {long} bytes");
+    let [short, long, listing] = [(SHORT_S, 0), (LONG_S, 0), (LONG_S, usize::MAX)].map(|(s, listed)| peak(s, listed));
+    eprintln!("{SHORT_S} s: {short} bytes; {LONG_S} s: {long} bytes, {listing} with everything listed");
     assert!(long <= short + MARGIN_BYTES, "{short} bytes for {SHORT_S} s, {long} for {LONG_S} s");
-    // That what grows is seen at all.
-    assert!(listing > short + MARGIN_BYTES, "{short} bytes, and {listing} with everything listed");
+    // That what grows is seen at all, also beside what is needed for a moment while a table grows.
+    assert!(listing > long + MARGIN_BYTES, "{long} bytes, and {listing} with everything listed");
 
     let traced = |seconds: u32| {
         let folder = tempfile::tempdir().expect("a place for traces");
