@@ -67,7 +67,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     (
         "receiver-window",
-        "windows lowered so that packets wait 50 ms in the access point, nothing held",
+        "windows of connections begun under it lowered so that packets wait 50 ms in the access point, nothing held",
         "manager = { controller = 'none', receiver = { window_target = '50 ms' } }",
     ),
     (

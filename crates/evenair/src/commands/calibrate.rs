@@ -15,7 +15,7 @@ use crate::output;
 /// What `evenair calibrate` is told.
 #[derive(Args)]
 pub struct CalibrateArgs {
-    /// A scenario with one [[udp]] application that sends its station more than the medium carries, for instance
+    /// A scenario with one `[[udp]]` application that sends its station more than the medium carries, for instance
     /// scenarios/whtb/calibration.toml
     file: PathBuf,
     /// The signals at which it is measured, in decibels over noise: 5,5.5,6 or FROM..TO or FROM..TO/STEP

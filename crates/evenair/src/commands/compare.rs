@@ -39,7 +39,7 @@ pub struct CompareArgs {
     /// The scenario file
     #[arg(required_unless_present = "list")]
     file: Option<PathBuf>,
-    /// The policies, by name, or as files that end in .toml with [manager] or [radio] as in a scenario. The others are held
+    /// The policies, by name, or as files that end in .toml with `[manager]` or `[radio]` as in a scenario. The others are held
     /// against the first
     #[arg(
         long,
@@ -126,8 +126,11 @@ fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<(String, String, usize
             found.push((full, heading, decimals));
         }
     }
+    // What is the same under all policies, such as a phase before the box is inserted, says nothing of them.
     let says_something = |(name, ..): &(String, String, usize)| {
-        result.points.iter().filter_map(|point| point.estimate(name)).any(|estimate| estimate.mean != 0.0)
+        let mut means = result.points.iter().filter_map(|point| point.estimate(name)).map(|estimate| estimate.mean);
+        let first = means.next();
+        result.points.len() == 1 || means.any(|mean| Some(mean) != first)
     };
     found.retain(says_something);
     found
