@@ -29,7 +29,7 @@ pub enum LimitRule {
     /// The published rule: while nothing is lost in the access point it goes up by a step, else down, to the uploads' part
     /// of what comes from both sides. One bucket for all.
     Published(Steps),
-    /// The published rule with its gaps closed, see [`crate::uplink`]: buckets of their own for TCP and for all else.
+    /// The published rule with its gaps closed: buckets of their own for TCP and for all else.
     Adaptive {
         /// Interval, step and ceiling.
         steps: Steps,
