@@ -102,13 +102,8 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Lets a packet of a call pass. All else pays for the medium time that it takes.
     pub(super) fn pass_call(&mut self, now: Instant, held: Held<P>) {
-        let flow = self.flows.get_mut(held.flow);
-        flow.released += held.ip_len;
-        let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
-        let rate = self.rate_of(held.flow);
-        self.server.bypass(self.rate.wait(&self.medium, &load, rate));
-        self.note_standing(now, &held, &load, rate);
-        self.note_unanswered(held.tcp.as_ref(), &load, rate);
+        let load = self.account_release(now, &held);
+        self.server.bypass(self.rate.wait(&self.medium, &load, self.rate_of(held.flow)));
         self.counters.calls_packets += 1;
         self.send(now, held, Port::Wlan);
     }

@@ -343,18 +343,19 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What is released without being held changes what its connection has sent all the same.
-    pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) {
+    /// What is released without being held changes what its connection has sent all the same. Its cost.
+    pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) -> Load {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
         let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let rate = self.stations.get(flow.station).rate;
         self.note_standing(now, held, &load, rate);
         self.note_unanswered(held.tcp.as_ref(), &load, rate);
+        load
     }
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
-    pub(super) fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
+    fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
@@ -383,7 +384,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it known
     /// of other protocols than TCP who does.
-    pub(super) fn note_unanswered(&mut self, tcp: Option<&TcpMeta>, load: &Load, rate: PhyRate) {
+    fn note_unanswered(&mut self, tcp: Option<&TcpMeta>, load: &Load, rate: PhyRate) {
         if tcp.is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = Load::alone(load.0[0]);
             self.rate.note_crossed(&self.medium, &own, rate);
