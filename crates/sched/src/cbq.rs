@@ -26,6 +26,7 @@ use core::fmt;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
+use crate::leaves::Leaves;
 use crate::{Config, Discipline, Dropped, Packet};
 
 /// Priorities, as of HTB.
@@ -126,24 +127,18 @@ struct Class {
     deficit: i64,
 }
 
-type Queue<P> = Box<dyn Discipline<P> + Send>;
-
 /// A tree of classes with queues at its leaves.
 pub struct Cbq<P> {
     config: CbqConfig,
     classes: Vec<Class>,
-    /// By class; inner ones have none.
-    leaves: Vec<Option<Queue<P>>>,
+    leaves: Leaves<P>,
     /// Leaves with packets, the one whose turn it is first.
     rounds: [VecDeque<usize>; PRIORITIES],
-    len: usize,
-    bytes: Bytes,
-    drops: VecDeque<Dropped<P>>,
 }
 
 impl<P> fmt::Debug for Cbq<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cbq").field("classes", &self.classes).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Cbq").field("classes", &self.classes).field("len", &self.leaves.len()).finish_non_exhaustive()
     }
 }
 
@@ -187,30 +182,10 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         };
         Self {
             classes: config.classes.iter().map(class).collect(),
-            leaves: (0..config.classes.len()).map(|number| is_leaf(number).then(|| config.leaf.build(seed))).collect(),
+            leaves: Leaves::new(config.classes.len(), is_leaf, &config.leaf, seed),
             rounds: Default::default(),
-            len: 0,
-            bytes: Bytes::ZERO,
-            drops: VecDeque::new(),
             config,
         }
-    }
-
-    fn leaf(&self, class: usize) -> &Queue<P> {
-        self.leaves[class].as_ref().expect("only leaves are asked")
-    }
-
-    /// Does something to a leaf's queue, and takes down what that changed.
-    fn with_queue<R>(&mut self, leaf: usize, change: impl FnOnce(&mut Queue<P>) -> R) -> R {
-        let queue = self.leaves[leaf].as_mut().expect("only leaves are asked");
-        let before = (queue.len(), queue.bytes());
-        let result = change(queue);
-        self.len = self.len + queue.len() - before.0;
-        self.bytes = self.bytes + queue.bytes() - before.1;
-        while let Some(dropped) = queue.poll_drop() {
-            self.drops.push_back(dropped);
-        }
-        result
     }
 
     /// From when on a leaf may send, by itself or by what it borrows.
@@ -229,7 +204,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         let mut passed_over = 0;
         while passed_over < self.rounds[priority].len() {
             let leaf = self.rounds[priority][0];
-            if self.leaf(leaf).is_empty() {
+            if self.leaves.get(leaf).is_empty() {
                 self.rounds[priority].pop_front();
                 continue;
             }
@@ -247,9 +222,9 @@ impl<P: Packet + Send + 'static> Cbq<P> {
                 self.rounds[priority].rotate_left(1);
                 continue;
             }
-            let Some(packet) = self.with_queue(leaf, |queue| queue.poll_packet(now)) else { continue };
+            let Some(packet) = self.leaves.with(leaf, |queue| queue.poll_packet(now)) else { continue };
             self.charge(now, leaf, packet.size());
-            if self.leaf(leaf).is_empty() {
+            if self.leaves.get(leaf).is_empty() {
                 self.rounds[priority].pop_front();
             } else if self.classes[leaf].deficit <= 0 {
                 self.rounds[priority].rotate_left(1);
@@ -272,8 +247,8 @@ impl<P: Packet + Send + 'static> Cbq<P> {
 impl<P: Packet + Send + 'static> Discipline<P> for Cbq<P> {
     fn handle_packet(&mut self, now: Instant, packet: P) {
         let class = packet.class() as usize;
-        let class = if self.leaves.get(class).is_some_and(Option::is_some) { class } else { self.config.default };
-        self.with_queue(class, |queue| queue.handle_packet(now, packet));
+        let class = if self.leaves.is_leaf(class) { class } else { self.config.default };
+        self.leaves.with(class, |queue| queue.handle_packet(now, packet));
         let round = &mut self.rounds[usize::from(self.classes[class].config.priority)];
         if !round.contains(&class) {
             round.push_back(class);
@@ -285,26 +260,25 @@ impl<P: Packet + Send + 'static> Discipline<P> for Cbq<P> {
     }
 
     fn poll_drop(&mut self) -> Option<Dropped<P>> {
-        self.drops.pop_front()
+        self.leaves.poll_drop()
     }
 
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
-        let with_packets = self.rounds.iter().flatten().filter(|&&leaf| !self.leaf(leaf).is_empty());
+        let with_packets = self.rounds.iter().flatten().filter(|&&leaf| !self.leaves.get(leaf).is_empty());
         let next = with_packets.map(|&leaf| self.may_send_from(leaf)).min();
         next.map(|at| at.max(now + Span::from_nanos(1)))
     }
 
     fn take_all(&mut self) -> Vec<P> {
         self.rounds.iter_mut().for_each(VecDeque::clear);
-        (self.len, self.bytes) = (0, Bytes::ZERO);
-        self.leaves.iter_mut().flatten().flat_map(|queue| queue.take_all()).collect()
+        self.leaves.take_all()
     }
 
     fn len(&self) -> usize {
-        self.len
+        self.leaves.len()
     }
 
     fn bytes(&self) -> Bytes {
-        self.bytes
+        self.leaves.bytes()
     }
 }

@@ -33,6 +33,7 @@ mod fq_codel;
 mod hsfq;
 mod htb;
 mod las_ack;
+mod leaves;
 mod line;
 mod rate_meter;
 mod tags;

@@ -16,12 +16,13 @@
 //! Not bounded: delay inside of a class.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::fmt;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
+use crate::leaves::Leaves;
 use crate::{Config, Discipline, Dropped, Packet};
 use class::Class;
 use feed::Feed;
@@ -144,29 +145,22 @@ impl HtbConfig {
     }
 }
 
-/// The queue of a leaf.
-type Queue<P> = Box<dyn Discipline<P> + Send>;
-
 /// A tree of classes with queues at its leaves.
 pub struct Htb<P> {
     config: HtbConfig,
     classes: Vec<Class>,
-    /// By class; inner ones have none.
-    leaves: Vec<Option<Queue<P>>>,
+    leaves: Leaves<P>,
     /// Green classes with packets, by level and priority.
     rows: [[Feed; PRIORITIES]; LEVELS],
     /// Classes whose mode will change, by level.
     waiting: [BTreeSet<(Instant, usize)>; LEVELS],
     /// Of leaves whose packets are charged something else than their size, by class; empty: there are none.
     stretches: Vec<Stretch>,
-    len: usize,
-    bytes: Bytes,
-    drops: VecDeque<Dropped<P>>,
 }
 
 impl<P> fmt::Debug for Htb<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Htb").field("classes", &self.classes).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Htb").field("classes", &self.classes).field("len", &self.leaves.len()).finish_non_exhaustive()
     }
 }
 
@@ -183,16 +177,12 @@ impl<P: Packet + Send + 'static> Htb<P> {
             let above = class.parent.map_or(LEVELS, |parent| classes[parent].level);
             classes.push(Class::new(class, if is_parent(number) { above - 1 } else { 0 }));
         }
-        let leaf = || config.leaf.build(seed);
         Self {
-            leaves: classes.iter().map(|class| (class.level == 0).then(leaf)).collect(),
+            leaves: Leaves::new(classes.len(), |class| classes[class].level == 0, &config.leaf, seed),
             classes,
             rows: Default::default(),
             waiting: Default::default(),
             stretches: Vec::new(),
-            len: 0,
-            bytes: Bytes::ZERO,
-            drops: VecDeque::new(),
             config,
         }
     }
@@ -215,24 +205,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
     /// # Panics
     /// If the class is no leaf.
     pub fn leaf_len(&self, leaf: usize) -> usize {
-        self.leaf(leaf).len()
-    }
-
-    fn leaf(&self, class: usize) -> &Queue<P> {
-        self.leaves[class].as_ref().expect("only leaves are asked")
-    }
-
-    /// Does something to a leaf's queue, and takes down what that changed.
-    fn with_queue<R>(&mut self, leaf: usize, change: impl FnOnce(&mut Queue<P>) -> R) -> R {
-        let queue = self.leaves[leaf].as_mut().expect("only leaves are asked");
-        let before = (queue.len(), queue.bytes());
-        let result = change(queue);
-        self.len = self.len + queue.len() - before.0;
-        self.bytes = self.bytes + queue.bytes() - before.1;
-        while let Some(dropped) = queue.poll_drop() {
-            self.drops.push_back(dropped);
-        }
-        result
+        self.leaves.get(leaf).len()
     }
 
     /// The leaf whose packet this is.
@@ -247,7 +220,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         let clock = self.clock(now);
         loop {
             let leaf = self.turn(level, priority)?;
-            if self.leaf(leaf).is_empty() {
+            if self.leaves.get(leaf).is_empty() {
                 self.deactivate(leaf);
                 continue;
             }
@@ -259,7 +232,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
                 }
                 continue;
             }
-            let Some(packet) = self.with_queue(leaf, |queue| queue.poll_packet(now)) else { continue };
+            let Some(packet) = self.leaves.with(leaf, |queue| queue.poll_packet(now)) else { continue };
             let size = self.charged(leaf, packet.size());
             self.probe(clock, leaf);
             let class = &mut self.classes[leaf];
@@ -269,7 +242,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
                 class.deficit[level] += class.quantum;
                 self.pass_turn(leaf, level, priority);
             }
-            if self.leaf(leaf).is_empty() {
+            if self.leaves.get(leaf).is_empty() {
                 self.deactivate(leaf);
             }
             self.charge(clock, leaf, level, size);
@@ -281,14 +254,14 @@ impl<P: Packet + Send + 'static> Htb<P> {
 impl<P: Packet + Send + 'static> Discipline<P> for Htb<P> {
     fn handle_packet(&mut self, now: Instant, packet: P) {
         let class = self.classify(&packet);
-        self.with_queue(class, |queue| queue.handle_packet(now, packet));
-        if self.classes[class].active == 0 && !self.leaf(class).is_empty() {
+        self.leaves.with(class, |queue| queue.handle_packet(now, packet));
+        if self.classes[class].active == 0 && !self.leaves.get(class).is_empty() {
             self.activate(class);
         }
     }
 
     fn poll_packet(&mut self, now: Instant) -> Option<P> {
-        if self.len == 0 {
+        if self.leaves.len() == 0 {
             return None;
         }
         let clock = self.clock(now);
@@ -306,34 +279,30 @@ impl<P: Packet + Send + 'static> Discipline<P> for Htb<P> {
     }
 
     fn poll_drop(&mut self) -> Option<Dropped<P>> {
-        self.drops.pop_front()
+        self.leaves.poll_drop()
     }
 
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
         let next = self.waiting.iter().filter_map(|waiting| waiting.first()).map(|&(at, _)| at);
         let next = next.chain(self.next_end_of_hold(self.clock(now))).min();
         let next = next.map(|at| if self.clock(at) < at { self.clock(at) + self.config.tick } else { at });
-        next.filter(|_| self.len > 0).map(|at| at.max(now + Span::from_nanos(1)))
+        next.filter(|_| self.leaves.len() > 0).map(|at| at.max(now + Span::from_nanos(1)))
     }
 
     fn take_all(&mut self) -> Vec<P> {
-        let mut all = Vec::new();
         for class in 0..self.classes.len() {
-            let Some(queue) = &mut self.leaves[class] else { continue };
-            all.extend(queue.take_all());
-            if self.classes[class].active != 0 {
+            if self.leaves.is_leaf(class) && self.classes[class].active != 0 {
                 self.deactivate(class);
             }
         }
-        (self.len, self.bytes) = (0, Bytes::ZERO);
-        all
+        self.leaves.take_all()
     }
 
     fn len(&self) -> usize {
-        self.len
+        self.leaves.len()
     }
 
     fn bytes(&self) -> Bytes {
-        self.bytes
+        self.leaves.bytes()
     }
 }

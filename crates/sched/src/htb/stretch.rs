@@ -61,7 +61,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
     /// it has got its quantum for this.
     pub(super) fn skips_turn(&mut self, now: Instant, leaf: usize, level: usize) -> bool {
         let Some(stretch) = self.stretches.get(leaf) else { return false };
-        if now < stretch.held_until && self.len > self.leaf(leaf).len() {
+        if now < stretch.held_until && self.leaves.len() > self.leaves.get(leaf).len() {
             return true;
         }
         let class = &mut self.classes[leaf];
