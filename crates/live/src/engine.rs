@@ -210,6 +210,10 @@ impl Engine {
                 warn!("station {mac} takes more than its share of the medium, and cannot be held back");
             }
             Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
+            Event::ToldContradicted { mac, rate } => {
+                let rate = rate.map_or("a rate".into(), |rate| format!("{rate} Mb/s"));
+                warn!("station {mac} was told to be at {rate}, which what crosses contradicts: set aside for a while");
+            }
             Event::CallAdmitted { station, peer, codec } => {
                 info!("call of {station} with {peer} ({codec:?}): admitted")
             }

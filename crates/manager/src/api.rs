@@ -7,7 +7,7 @@ use evenair_packet::{Edits, FlowKey, MacAddr, Port};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::{ClassId, Codec, Config, ConfigError, DelayReport, Refusal, UplinkReport};
+use crate::{ClassId, Codec, Config, ConfigError, DelayReport, Refusal, Told, ToldCounts, ToldReport, UplinkReport};
 
 /// What the operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,9 @@ pub enum Observation {
         /// The total.
         total: u64,
     },
+    /// What a source tells of a station now and then, right or wrong: it is weighed, and forgotten when it is no longer
+    /// valid.
+    Told(Told),
     /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
     /// it may only have roamed.
     StationGone {
@@ -105,6 +108,13 @@ pub enum Event {
         mac: MacAddr,
         /// It has begun.
         over: bool,
+    },
+    /// What crosses contradicts the rate that sources tell of a station: it is set aside for a while.
+    ToldContradicted {
+        /// The station.
+        mac: MacAddr,
+        /// The rate that it was taken to have.
+        rate: Option<PhyRate>,
     },
     /// A call was found and goes first from now on.
     CallAdmitted {
@@ -200,6 +210,8 @@ pub struct Report {
     pub receiver: Option<ReceiverReport>,
     /// The limit on uploads, where there is one.
     pub uplink: Option<UplinkReport>,
+    /// How often sources told something of stations since the manager began.
+    pub told: ToldCounts,
     /// Totals since the manager began.
     pub counters: Counters,
 }
@@ -290,6 +302,8 @@ pub struct StationReport {
     pub from_station: Bytes,
     /// It takes more than its share of the medium, by sending what nobody on the wire can hold back.
     pub over_share: bool,
+    /// What sources tell of it, where something is valid.
+    pub told: Option<ToldReport>,
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations that a

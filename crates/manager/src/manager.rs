@@ -4,6 +4,7 @@ mod calls;
 mod links;
 mod path;
 mod receive;
+mod told;
 mod upkeep;
 mod uplink;
 mod waiting;
@@ -163,6 +164,7 @@ impl<P: Send + 'static> Manager<P> {
                 }
                 return;
             }
+            Observation::Told(told) => return self.hear(now, &told),
         };
         let has_rate = rate.is_none_or(|rate| self.config.phy.standard().rates().contains(&rate));
         let known = rate.is_none() || (!mac.is_multicast() && self.station(now, mac).is_some());
@@ -252,13 +254,14 @@ impl<P: Send + 'static> Manager<P> {
             service_rate: self.rate.rate(),
             capacity: self.rate.capacity(),
             throughput: self.rate.throughput(),
-            stations: self.stations.report(),
+            stations: self.stations.report(now),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
             queues: Vec::new(),
             hops: self.report_hops(),
             calls: self.report_calls(),
             receiver: self.report_receiver(),
             uplink: self.uplink.as_ref().map(|limiter| limiter.report(now)),
+            told: self.stations.told_counts(),
             counters: self.counters(),
         }
     }

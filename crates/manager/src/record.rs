@@ -15,13 +15,13 @@ use core::net::IpAddr;
 
 use evenair_packet::codec::{self, CodecError, Reader, Write};
 use evenair_packet::{MacAddr, PacketMeta, Port};
-use evenair_units::Instant;
+use evenair_units::{Instant, Span};
 
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
-use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output};
+use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, Told};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x07";
+const MAGIC: [u8; 8] = *b"evenair\x08";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -34,6 +34,7 @@ const TAG_RECONFIGURE: u8 = 5;
 const TAG_STATION_RATE: u8 = 6;
 const TAG_STATION_GONE: u8 = 7;
 const TAG_LOSSES: u8 = 8;
+const TAG_TOLD: u8 = 9;
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
@@ -141,6 +142,10 @@ impl Recorder {
                 self.input(now, TAG_STATION_GONE);
                 self.out.put(&mac.0);
             }
+            Observation::Told(told) => {
+                self.input(now, TAG_TOLD);
+                put_told(told, &mut self.out);
+            }
             Observation::AccessPointLosses { access_point, total } => {
                 self.input(now, TAG_LOSSES);
                 self.out.put(&access_point.0);
@@ -222,6 +227,7 @@ impl<'a> Player<'a> {
                 Input::Observation(Observation::StationRate { mac, rate: read_rate(&mut self.reader)? })
             }
             TAG_STATION_GONE => Input::Observation(Observation::StationGone { mac: self.reader.mac()? }),
+            TAG_TOLD => Input::Observation(Observation::Told(read_told(&mut self.reader)?)),
             TAG_LOSSES => {
                 let access_point = self.reader.mac()?;
                 Input::Observation(Observation::AccessPointLosses { access_point, total: self.reader.u64()? })
@@ -230,6 +236,24 @@ impl<'a> Player<'a> {
         };
         Ok((now, input))
     }
+}
+
+fn put_told(told: &Told, out: &mut Vec<u8>) {
+    out.put(&told.mac.0);
+    out.put_u16(told.source);
+    out.put_u64(told.measured.as_nanos());
+    out.put_u64(told.valid_for.as_nanos());
+    for value in [told.transmit_kbps, told.receive_kbps, told.signal_dbm] {
+        out.put_option(value, |out, value| out.put_u64(value as u64));
+    }
+}
+
+fn read_told(reader: &mut Reader<'_>) -> Result<Told, CodecError> {
+    let (mac, source) = (reader.mac()?, reader.u16()?);
+    let (measured, valid_for) = (Instant::from_nanos(reader.u64()?), Span::from_nanos(reader.u64()?));
+    let mut value = || reader.option(|reader| reader.u64().map(|value| value as i64));
+    let (transmit_kbps, receive_kbps, signal_dbm) = (value()?, value()?, value()?);
+    Ok(Told { mac, source, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm })
 }
 
 fn read_instant(reader: &mut Reader<'_>) -> Result<Instant, CodecError> {
@@ -336,6 +360,11 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u8(5);
             out.put(&mac.0);
             out.put_u8((*over).into());
+        }
+        Event::ToldContradicted { mac, rate } => {
+            out.put_u8(9);
+            out.put(&mac.0);
+            out.put_option(*rate, |out, rate| put_rate(rate, out));
         }
         Event::CallAdmitted { station, peer, codec } => {
             out.put_u8(6);

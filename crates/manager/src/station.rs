@@ -3,6 +3,9 @@
 //! A station is a MAC address on the WLAN side. It is known from the configuration, or learned from frames; what
 //! somebody has observed of it goes before what is configured.
 
+mod told;
+
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -12,11 +15,14 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::cost::Medium;
+use crate::told::{Hearsay, Shares, ToldCounts};
 use crate::{ClassId, Config, StationConfig, StationReport};
 
 /// More stations than this are not learned: one contention domain has a few hundred at most, and a scan of made-up
 /// addresses must not fill the memory.
 const MAX_STATIONS: usize = 4096;
+/// No more are learned by being told of: whoever tells of stations that are not there keeps no others out.
+const MAX_STATIONS_BY_WORD: usize = MAX_STATIONS / 2;
 /// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC 8981).
 /// Whoever uses more is a router, or makes them up.
 const MAX_ADDRESSES: usize = 8;
@@ -49,6 +55,11 @@ pub(crate) struct Station {
     pub(crate) mac: MacAddr,
     configured: Option<StationConfig>,
     observed: Option<PhyRate>,
+    /// What sources tell of it, and the rate that follows from it now.
+    hearsay: Option<Box<Hearsay>>,
+    told: Option<PhyRate>,
+    /// Airtime at that rate in this interval.
+    told_used: Span,
     pub(crate) rate: PhyRate,
     /// C_i.
     pub(crate) capacity: BitRate,
@@ -82,6 +93,10 @@ struct Account {
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
     default_rate: PhyRate,
+    /// The mean of the rates that are told of others, for those that nothing is known of.
+    typical: Option<PhyRate>,
+    shares: Shares,
+    counts: ToldCounts,
     by_mac: BTreeMap<MacAddr, StationId>,
     slots: Vec<Option<Station>>,
 }
@@ -97,7 +112,7 @@ impl Station {
 
     /// Somebody has said at which rate it is.
     pub(crate) const fn has_known_rate(&self) -> bool {
-        self.observed.is_some() || self.configured.is_some()
+        self.told.is_some() || self.observed.is_some() || self.configured.is_some()
     }
 
     /// It has sent from this address.
@@ -119,6 +134,7 @@ impl Station {
         *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
         self.airtime += airtime;
         self.account.used += airtime;
+        self.told_used += airtime;
     }
 
     /// This much of it will not be paid for by the flow that it belongs to.
@@ -145,15 +161,33 @@ impl Station {
         self.account.is_over != before
     }
 
-    fn update(&mut self, default_rate: PhyRate, medium: &Medium) {
-        self.rate = self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(default_rate);
+    /// The rate that somebody has said.
+    fn said_rate(&self) -> Option<PhyRate> {
+        self.told.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
+    }
+
+    /// What it is at by what is known of it, or else at this rate. True: that is another rate.
+    fn update(&mut self, otherwise: PhyRate, medium: &Medium) -> bool {
+        let now = self.said_rate().unwrap_or(otherwise);
+        let before = core::mem::replace(&mut self.rate, now);
+        if self.rate == before {
+            return false;
+        }
         self.capacity = medium.capacity(self.rate);
+        true
     }
 }
 
 impl Stations {
     pub(crate) fn new(config: &Config, medium: &Medium, now: Instant) -> Self {
-        let mut this = Self { default_rate: config.default_rate, by_mac: BTreeMap::new(), slots: Vec::new() };
+        let mut this = Self {
+            default_rate: config.default_rate,
+            typical: None,
+            shares: Shares::default(),
+            counts: ToldCounts::default(),
+            by_mac: BTreeMap::new(),
+            slots: Vec::new(),
+        };
         this.reconfigure(config, medium, now);
         this
     }
@@ -165,14 +199,20 @@ impl Stations {
         for station in self.slots.iter_mut().flatten() {
             station.configured = None;
             station.observed = station.observed.filter(|rate| known.contains(rate));
-            station.update(config.default_rate, medium);
+            if let Some(hearsay) = &mut station.hearsay {
+                hearsay.reclassify(known);
+                station.told = hearsay.class(now);
+            }
         }
+        self.typical = self.mean_told(known);
+        let otherwise = self.otherwise();
+        self.slots.iter_mut().flatten().for_each(|station| _ = station.update(otherwise, medium));
         for configured in &config.stations {
             let id = self.by_mac.get(&configured.mac).copied();
             let id = id.unwrap_or_else(|| self.insert(configured.mac, medium, now));
             let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");
             station.configured = Some(configured.clone());
-            station.update(config.default_rate, medium);
+            station.update(otherwise, medium);
         }
     }
 
@@ -194,12 +234,15 @@ impl Stations {
     }
 
     fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
-        let rate = self.default_rate;
+        let rate = self.otherwise();
         let capacity = medium.capacity(rate);
         let station = Station {
             mac,
             configured: None,
             observed: None,
+            hearsay: None,
+            told: None,
+            told_used: Span::ZERO,
             rate,
             capacity,
             flows: 0,
@@ -225,19 +268,20 @@ impl Stations {
     /// one now.
     pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, medium: &Medium) -> Option<StationId> {
         let &id = self.by_mac.get(&mac)?;
-        let default_rate = self.default_rate;
+        let otherwise = self.otherwise();
         let station = self.get_mut(id);
-        let before = station.rate;
         station.observed = rate;
-        station.update(default_rate, medium);
-        (station.rate != before).then_some(id)
+        if rate.is_none() {
+            (station.hearsay, station.told) = (None, None);
+        }
+        station.update(otherwise, medium).then_some(id)
     }
 
     /// Forgets learned stations that nothing refers to and that were not seen for long.
     pub(crate) fn expire(&mut self, now: Instant) {
         for slot in &mut self.slots {
             let idle = slot.take_if(|station| {
-                let unused = station.configured.is_none() && station.flows == 0;
+                let unused = station.configured.is_none() && station.flows == 0 && station.hearsay.is_none();
                 unused && now.saturating_since(station.last_seen) >= STATION_IDLE
             });
             if let Some(station) = idle {
@@ -263,7 +307,7 @@ impl Stations {
         self.by_mac.values().map(|&id| self.get(id))
     }
 
-    pub(crate) fn report(&self) -> Vec<StationReport> {
+    pub(crate) fn report(&self, now: Instant) -> Vec<StationReport> {
         let report = |station: &Station| StationReport {
             mac: station.mac,
             rate: station.rate,
@@ -276,6 +320,7 @@ impl Stations {
             to_station: station.to_station,
             from_station: station.from_station,
             over_share: station.account.is_over,
+            told: station.hearsay.as_ref().and_then(|hearsay| hearsay.report(now)),
         };
         self.iter().map(report).collect()
     }

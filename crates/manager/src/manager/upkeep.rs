@@ -23,6 +23,7 @@ impl<P: Send + 'static> Manager<P> {
             self.rate.set_speed(self.standing.speed());
             self.set_capacity(now);
         }
+        self.judge_told(now, account.elapsed);
         self.tell_rate(before);
         self.judge_stations(account.elapsed);
         self.expire_calls(now);

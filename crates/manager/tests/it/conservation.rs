@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenair_manager::{
     BucketConfig, Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason,
-    LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, Steps,
+    LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, Steps, Told,
     UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
@@ -175,10 +175,26 @@ impl Session {
         }
     }
 
+    /// Sense and nonsense.
+    fn told(&mut self, mac: MacAddr) -> Told {
+        let mut value = || match self.rng.below(6) {
+            0 => None,
+            1 => Some(self.rng.next_u64() as i64),
+            2 => Some(-(self.rng.below(130) as i64)),
+            _ => Some(RATES[self.rng.below(4) as usize] as i64),
+        };
+        let (transmit_kbps, receive_kbps, signal_dbm) = (value(), value(), value());
+        let measured = self.now.saturating_sub(Span::from_millis(self.rng.below(4_000)));
+        let source = self.rng.below(6) as u16;
+        let valid_for = Span::from_millis(self.rng.below(60_000));
+        Told { mac, source, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm }
+    }
+
     fn observation(&mut self) -> Observation {
         let mac = mac(self.rng.below(8) as usize);
-        match self.rng.below(4) {
+        match self.rng.below(6) {
             0 => Observation::StationGone { mac },
+            3 | 4 => Observation::Told(self.told(mac)),
             1 => Observation::AccessPointLosses { access_point: mac, total: self.rng.below(100) },
             _ => Observation::StationRate { mac, rate: rate(RATES[self.rng.below(4) as usize]) },
         }

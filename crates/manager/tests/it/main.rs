@@ -8,5 +8,6 @@ mod conservation;
 mod disciplines;
 mod receiver;
 mod replay;
+mod told;
 mod uplink;
 mod world;

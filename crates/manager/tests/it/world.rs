@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use evenair_manager::{Command, Config, Manager, Mode, Output, StationConfig};
+use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, StationConfig};
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{PhyRate, Standard, adwiser_80211b};
@@ -158,6 +158,11 @@ impl World {
 
     pub fn command(&mut self, command: Command) {
         self.manager.handle_command(self.now, command);
+        self.drain();
+    }
+
+    pub fn tell(&mut self, observation: Observation) {
+        self.manager.handle_observation(self.now, observation);
         self.drain();
     }
 

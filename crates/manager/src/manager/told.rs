@@ -1,0 +1,37 @@
+//! What sources tell of stations, on its way to the queues.
+
+use evenair_units::{Instant, Span};
+
+use super::Manager;
+use crate::{Controller, Event, Mode, Output, Told};
+
+impl<P: Send + 'static> Manager<P> {
+    /// A source tells of a station.
+    pub(super) fn hear(&mut self, now: Instant, told: &Told) {
+        let rates = self.config.phy.standard().rates();
+        let Some(heard) = self.stations.hear(now, told, rates, &self.medium) else { return };
+        if heard.new {
+            self.tell(Event::StationLearned(told.mac));
+        }
+        if heard.changed {
+            self.queues.update_station(heard.id, self.stations.get(heard.id));
+            self.update_capacity(now);
+        }
+        self.serve(now);
+    }
+
+    /// An interval has ended: what is told is held against what crossed, and what is old is forgotten.
+    pub(super) fn judge_told(&mut self, now: Instant, elapsed: Span) {
+        // Where packets are released without regard to the medium, what is released has not crossed it.
+        let released_as_it_crosses =
+            self.mode == Mode::Inserted && matches!(self.config.controller, Controller::Queue { .. });
+        let outputs = &mut self.outputs;
+        self.stations.judge_told(now, released_as_it_crosses.then_some(elapsed), |mac, rate| {
+            outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
+        });
+        let rates = self.config.phy.standard().rates();
+        for id in self.stations.review_told(now, rates, &self.medium) {
+            self.queues.update_station(id, self.stations.get(id));
+        }
+    }
+}

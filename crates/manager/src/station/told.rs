@@ -1,0 +1,137 @@
+//! What is told of stations, and what follows from it for all of them.
+
+use alloc::vec::Vec;
+
+use evenair_packet::MacAddr;
+use evenair_units::{BitRate, Instant, Span};
+use evenair_wifi::PhyRate;
+
+use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
+use crate::cost::Medium;
+use crate::told::{Told, ToldCounts};
+
+/// What became of something that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) id: StationId,
+    /// The station was not known before.
+    pub(crate) new: bool,
+    /// Its rate is another one now.
+    pub(crate) changed: bool,
+}
+
+impl Station {
+    /// Takes over what sources say of it now. True: its rate is another one.
+    fn believe(&mut self, now: Instant, otherwise: PhyRate, medium: &Medium) -> bool {
+        let said = self.hearsay.as_ref().and_then(|hearsay| hearsay.class(now));
+        if said == self.told && self.rate == self.said_rate().unwrap_or(otherwise) {
+            return false;
+        }
+        if said != self.told {
+            // What was used until now was reckoned at another rate.
+            self.told_used = Span::ZERO;
+        }
+        self.told = said;
+        self.update(otherwise, medium)
+    }
+}
+
+impl Stations {
+    /// The rate of a station of which nothing is known.
+    pub(super) fn otherwise(&self) -> PhyRate {
+        self.typical.unwrap_or(self.default_rate)
+    }
+
+    /// The harmonic mean of the rates that are told and believed: what the medium carries for them on average.
+    pub(super) fn mean_told(&self, rates: &[PhyRate]) -> Option<PhyRate> {
+        let told = || self.slots.iter().flatten().filter_map(|station| station.told);
+        let count = told().count() as u64;
+        // Time for a gigabit at each.
+        let time: u64 = told().map(|rate| rate.bit_rate().time_for_bits(1_000_000_000).as_nanos()).sum();
+        let mean = BitRate::from_bits_over(count.checked_mul(1_000_000_000)?, Span::from_nanos(time));
+        let nearest = rates.iter().min_by_key(|rate| rate.bit_rate().as_bps().abs_diff(mean.as_bps()));
+        nearest.copied().filter(|_| count > 0)
+    }
+
+    /// A source tells of a station. `None`: it is nobody's address, or of one station too many.
+    pub(crate) fn hear(&mut self, now: Instant, told: &Told, rates: &[PhyRate], medium: &Medium) -> Option<Heard> {
+        let known = self.by_mac.get(&told.mac).copied();
+        let room = self.by_mac.len() < MAX_STATIONS_BY_WORD;
+        if told.mac.is_multicast() || (known.is_none() && !room) {
+            self.counts.unknown += 1;
+            return None;
+        }
+        let id = known.unwrap_or_else(|| self.insert(told.mac, medium, now));
+        let (otherwise, mut counts) = (self.otherwise(), self.counts);
+        let station = self.get_mut(id);
+        let crossed = (station.to_station, station.from_station);
+        let hearsay = station.hearsay.get_or_insert_default();
+        hearsay.hear(now, told, crossed, rates, &mut counts);
+        if hearsay.is_empty() {
+            station.hearsay = None;
+        }
+        let changed = station.believe(now, otherwise, medium);
+        self.counts = counts;
+        Some(Heard { id, new: known.is_none(), changed })
+    }
+
+    /// From time to time: what is valid no longer is forgotten. The stations whose rates are others now.
+    pub(crate) fn review_told(&mut self, now: Instant, rates: &[PhyRate], medium: &Medium) -> Vec<StationId> {
+        for station in self.slots.iter_mut().flatten() {
+            let Some(hearsay) = &mut station.hearsay else { continue };
+            hearsay.expire(now);
+            station.told = station.told.filter(|_| hearsay.class(now).is_some());
+            if hearsay.is_empty() && !hearsay.doubt.is_set_aside(now) {
+                station.hearsay = None;
+            }
+        }
+        self.typical = self.mean_told(rates);
+        let otherwise = self.otherwise();
+        let mut changed = Vec::new();
+        for (index, station) in (0..).zip(&mut self.slots) {
+            let Some(station) = station else { continue };
+            if station.believe(now, otherwise, medium) {
+                changed.push(StationId(index));
+            }
+        }
+        changed
+    }
+
+    /// An interval has ended in which what crossed can be held against what is told (`None`: it cannot): `tell` hears of
+    /// each station whose rate is set aside.
+    pub(crate) fn judge_told(
+        &mut self,
+        now: Instant,
+        interval: Option<Span>,
+        mut tell: impl FnMut(MacAddr, Option<PhyRate>),
+    ) {
+        let mut all = Span::ZERO;
+        let mut contradicted = 0;
+        for station in self.slots.iter_mut().flatten() {
+            let used = core::mem::take(&mut station.told_used);
+            let Some(hearsay) = &mut station.hearsay else { continue };
+            let Some(interval) = interval.filter(|_| hearsay.can_be_judged(now)) else { continue };
+            all += used;
+            if hearsay.doubt.judge(used, interval) {
+                hearsay.doubt.set_aside(now);
+                contradicted += 1;
+                tell(station.mac, station.told);
+            }
+        }
+        if interval.is_some_and(|interval| self.shares.judge(all, interval)) {
+            for station in self.slots.iter_mut().flatten() {
+                let Some(hearsay) = &mut station.hearsay else { continue };
+                if hearsay.can_be_judged(now) {
+                    hearsay.doubt.set_aside(now);
+                    contradicted += 1;
+                    tell(station.mac, station.told);
+                }
+            }
+        }
+        self.counts.contradicted += contradicted;
+    }
+
+    pub(crate) const fn told_counts(&self) -> ToldCounts {
+        self.counts
+    }
+}

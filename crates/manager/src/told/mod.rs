@@ -1,0 +1,317 @@
+//! What sources outside tell of stations: rates and signals, as access points report them.
+//!
+//! No source is trusted alone, and none is needed. What is told goes through four sieves before a packet is charged by it:
+//! - **sense**: a rate of zero, a negative or an absurd one, a signal that no radio has, a measurement of the future or one
+//!   that is no longer valid is not taken. What is told of a group address or of too many stations isn't either.
+//! - **traffic**: a rate counts by what crossed since the one before. Of a station that was silent, access points tell the
+//!   rate of its last management or null frame, which says nothing of its data.
+//! - **time**: the rate in force is the mean over the last samples, which moves only when the mean has clearly left it. So
+//!   a sender's rate adaptation, which tries rates packet by packet, does not make it flap (the *class* of a station).
+//! - **evidence**: a rate that what crosses contradicts is set aside, and told of (`contradiction`).
+//!
+//! The mean is that of the medium: total bits over total time, so the harmonic mean by volume, each direction at its own
+//! rate. What is valid no longer is forgotten, and the station is then what it was before: of the rate that was configured,
+//! or, where only others are told of, of the rate of their mean, so that who is not told of is charged like the rest.
+//!
+//! What is not here: how sources are asked (the drivers), and what rates mean beyond those of the standard in force:
+//! faster ones count as its fastest.
+
+mod contradiction;
+
+use alloc::vec::Vec;
+
+use evenair_packet::MacAddr;
+use evenair_units::{Bytes, Instant, Span};
+use evenair_wifi::PhyRate;
+
+pub(crate) use contradiction::{Doubt, Shares};
+
+/// Sources that may tell of one station: the access point it left, the one it is at, a controller, and one to spare.
+const MAX_SOURCES: usize = 4;
+/// Samples that the mean is over, and the age beyond which they do not count: with a poll every five seconds, half a
+/// minute. A station that walks is elsewhere after that.
+const MAX_SAMPLES: usize = 6;
+const MAX_AGE: Span = Span::from_secs(30);
+/// Less traffic than this between two samples is no sample: a few ACKs, or what keeps a connection alive.
+const LEAST_TRAFFIC: Bytes = Bytes(6_000);
+/// What is told cannot be valid for longer.
+const LONGEST_VALIDITY: Span = Span::from_secs(600);
+/// How far the mean must be on its way to a neighbouring rate, in hundredths, for the class to change.
+const LEAVES_AT_PERCENT: u64 = 75;
+
+/// Slowest and fastest rate that any 802.11 radio has, in kb/s: from narrow channels to IEEE 802.11be.
+const RATES_KBPS: core::ops::RangeInclusive<i64> = 250..=46_200_000;
+/// Signals at which an access point holds a station, in dBm: above the noise of a narrow channel, below its own power.
+const SIGNALS_DBM: core::ops::RangeInclusive<i64> = -115..=-1;
+
+/// What a source tells of a station, as it tells it: right or wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The station's MAC address.
+    pub mac: MacAddr,
+    /// Who tells: a number that the driver gives to each of its sources.
+    pub source: u16,
+    /// When it was measured, by the manager's clock.
+    pub measured: Instant,
+    /// For how long it is to be believed from then on.
+    pub valid_for: Span,
+    /// The PHY rate of what the access point sends to it, in kb/s.
+    pub transmit_kbps: Option<i64>,
+    /// The PHY rate of what it sends, in kb/s.
+    pub receive_kbps: Option<i64>,
+    /// How strongly the access point receives it, in dBm.
+    pub signal_dbm: Option<i64>,
+}
+
+/// What is told of a station, of which something is valid now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldReport {
+    /// Who tells.
+    pub source: u16,
+    /// When it was measured.
+    pub measured: Instant,
+    /// The last rate toward it, in kb/s.
+    pub transmit_kbps: Option<u32>,
+    /// The last rate from it, in kb/s.
+    pub receive_kbps: Option<u32>,
+    /// The last signal, in dBm.
+    pub signal_dbm: Option<i8>,
+    /// The rate that it is taken to have by this, where it is believed.
+    pub class: Option<PhyRate>,
+    /// It contradicts what is seen to cross, and is set aside.
+    pub set_aside: bool,
+}
+
+/// How often sources told something, by what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ToldCounts {
+    /// Taken, at least in part.
+    pub taken: u64,
+    /// Not a rate or a signal that can be. The rest of what was told with it may have been taken.
+    pub absurd: u64,
+    /// Measured in the future, or no longer valid, or older than what the source had told before.
+    pub untimely: u64,
+    /// Of a group address, or of one station too many.
+    pub unknown: u64,
+    /// Times that a rate was set aside because what crosses contradicts it.
+    pub contradicted: u64,
+}
+
+/// What has been taken of all that was told of a station.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hearsay {
+    /// The one believed first; the others in any order.
+    sources: Vec<Source>,
+    pub(crate) doubt: Doubt,
+}
+
+/// One source's word on one station.
+#[derive(Clone, Debug)]
+struct Source {
+    id: u16,
+    measured: Instant,
+    expires: Instant,
+    transmit_kbps: Option<u32>,
+    receive_kbps: Option<u32>,
+    signal_dbm: Option<i8>,
+    samples: Vec<Sample>,
+    class: Option<PhyRate>,
+    /// A rate that is beyond the standard was told: what the formulas make of it is no bound.
+    beyond: bool,
+    /// The station's bytes at the last sample, to it and from it.
+    seen: (Bytes, Bytes),
+}
+
+/// What crossed between two measurements, and how long that takes at the rates that were told, in ns.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Instant,
+    bits: u64,
+    nanos: u64,
+    /// It is of a station that was silent.
+    idle: bool,
+}
+
+impl Hearsay {
+    /// Takes what is told; `crossed`: bytes to the station and from it so far. Counts what cannot be.
+    pub(crate) fn hear(
+        &mut self,
+        now: Instant,
+        told: &Told,
+        crossed: (Bytes, Bytes),
+        rates: &[PhyRate],
+        counts: &mut ToldCounts,
+    ) {
+        let expires = told.measured.saturating_add(told.valid_for.min(LONGEST_VALIDITY));
+        if told.measured > now || expires <= now {
+            counts.untimely += 1;
+            return;
+        }
+        let Some(at) = self.place_of(told, crossed) else {
+            counts.unknown += 1;
+            return;
+        };
+        let source = &mut self.sources[at];
+        if told.measured < source.measured {
+            counts.untimely += 1;
+            return;
+        }
+        let transmit = sensible(told.transmit_kbps, &RATES_KBPS, counts);
+        let receive = sensible(told.receive_kbps, &RATES_KBPS, counts);
+        let signal = sensible(told.signal_dbm, &SIGNALS_DBM, counts);
+        if transmit.is_none() && receive.is_none() && signal.is_none() {
+            return;
+        }
+        counts.taken += 1;
+        (source.measured, source.expires) = (told.measured, expires);
+        source.signal_dbm = signal.or(source.signal_dbm);
+        if let Some(one) = transmit.or(receive) {
+            (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
+            let fastest = rates.iter().map(kbps).max().unwrap_or(u64::MAX);
+            source.beyond = transmit.max(receive).is_some_and(|told| u64::from(told) > fastest);
+            source.sample(told.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
+            source.classify(rates);
+        }
+        self.put_first(at);
+    }
+
+    /// Where a source's word is kept, made if need be.
+    fn place_of(&mut self, told: &Told, seen: (Bytes, Bytes)) -> Option<usize> {
+        if let Some(at) = self.sources.iter().position(|source| source.id == told.source) {
+            return Some(at);
+        }
+        if self.sources.len() >= MAX_SOURCES {
+            return None;
+        }
+        self.sources.push(Source {
+            id: told.source,
+            measured: Instant::ZERO,
+            expires: Instant::ZERO,
+            transmit_kbps: None,
+            receive_kbps: None,
+            signal_dbm: None,
+            samples: Vec::new(),
+            class: None,
+            beyond: false,
+            seen,
+        });
+        Some(self.sources.len() - 1)
+    }
+
+    /// Believes a source that has just told rather than the first one, if that has not for half of its validity: the
+    /// station has moved, or the first one is late. Two that both go on telling do not take turns.
+    fn put_first(&mut self, at: usize) {
+        let (first, other) = (&self.sources[0], &self.sources[at]);
+        let patience = first.expires.saturating_since(first.measured) / 2;
+        let silent = other.measured.saturating_since(first.measured) > patience;
+        if silent || (first.class.is_none() && other.class.is_some()) {
+            self.sources.swap(0, at);
+        }
+    }
+
+    /// Forgets what is valid no longer.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.sources.retain(|source| source.expires > now);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// The rate that the station is taken to have, unless it is in doubt.
+    pub(crate) fn class(&self, now: Instant) -> Option<PhyRate> {
+        self.sources.first()?.class.filter(|_| !self.doubt.is_set_aside(now))
+    }
+
+    /// Whether what crosses can be held against what is told: the formulas in force are those of its rate.
+    pub(crate) fn can_be_judged(&self, now: Instant) -> bool {
+        self.class(now).is_some() && self.sources.first().is_some_and(|source| !source.beyond)
+    }
+
+    /// Another standard is in force.
+    pub(crate) fn reclassify(&mut self, rates: &[PhyRate]) {
+        for source in &mut self.sources {
+            source.class = None;
+            source.classify(rates);
+        }
+    }
+
+    pub(crate) fn report(&self, now: Instant) -> Option<ToldReport> {
+        let first = self.sources.first()?;
+        Some(ToldReport {
+            source: first.id,
+            measured: first.measured,
+            transmit_kbps: first.transmit_kbps,
+            receive_kbps: first.receive_kbps,
+            signal_dbm: first.signal_dbm,
+            class: self.class(now),
+            set_aside: self.doubt.is_set_aside(now),
+        })
+    }
+}
+
+impl Source {
+    fn sample(&mut self, at: Instant, transmit_kbps: u32, receive_kbps: u32, crossed: (Bytes, Bytes)) {
+        let to = crossed.0.0.saturating_sub(self.seen.0.0);
+        let from = crossed.1.0.saturating_sub(self.seen.1.0);
+        self.samples.retain(|sample| at.saturating_since(sample.at) <= MAX_AGE);
+        let idle = to + from < LEAST_TRAFFIC.0;
+        if idle && self.samples.iter().any(|sample| !sample.idle) {
+            return;
+        }
+        if !idle {
+            self.seen = crossed;
+            self.samples.retain(|sample| !sample.idle);
+        }
+        // At least a packet, so that the first word on a station that was silent is one.
+        let (to, from) = if idle { (1_500, 0) } else { (to, from) };
+        let nanos = |bytes: u64, kbps: u32| bytes.saturating_mul(8_000_000) / u64::from(kbps);
+        let nanos = nanos(to, transmit_kbps) + nanos(from, receive_kbps);
+        if self.samples.len() >= MAX_SAMPLES {
+            self.samples.remove(0);
+        }
+        self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle });
+    }
+
+    /// Total bits over total time, in kb/s.
+    fn mean_kbps(&self) -> Option<u64> {
+        let bits: u128 = self.samples.iter().map(|sample| u128::from(sample.bits)).sum();
+        let nanos: u128 = self.samples.iter().map(|sample| u128::from(sample.nanos)).sum();
+        (nanos > 0).then(|| u64::try_from(bits * 1_000_000 / nanos).unwrap_or(u64::MAX))
+    }
+
+    fn classify(&mut self, rates: &[PhyRate]) {
+        let Some(mean) = self.mean_kbps() else { return };
+        let nearest = rates.iter().min_by_key(|rate| kbps(rate).abs_diff(mean)).copied();
+        let at = self.class.and_then(|class| rates.iter().position(|rate| *rate == class));
+        let Some(at) = at else {
+            self.class = nearest;
+            return;
+        };
+        let own = kbps(&rates[at]);
+        let next = rates.get(if mean > own { at + 1 } else { at.wrapping_sub(1) });
+        let left = next.is_some_and(|next| mean.abs_diff(own) * 100 >= kbps(next).abs_diff(own) * LEAVES_AT_PERCENT);
+        if left {
+            self.class = nearest;
+        }
+    }
+}
+
+fn kbps(rate: &PhyRate) -> u64 {
+    rate.bit_rate().as_bps() / 1_000
+}
+
+/// A value that can be; one that cannot is counted.
+fn sensible<T: TryFrom<i64>>(
+    value: Option<i64>,
+    range: &core::ops::RangeInclusive<i64>,
+    counts: &mut ToldCounts,
+) -> Option<T> {
+    let value = value?;
+    let fits = range.contains(&value).then(|| T::try_from(value).ok()).flatten();
+    counts.absurd += u64::from(fits.is_none());
+    fits
+}
+
+#[cfg(test)]
+mod tests;

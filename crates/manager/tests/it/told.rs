@@ -1,0 +1,170 @@
+//! What sources tell of stations: right, it makes shares those of medium time; wrong, late or lost, it costs nothing.
+
+use crate::air::Dcf;
+use crate::world::{World, bits, close, config, jain, mac, rate, sources};
+use evenair_manager::{Command, Observation, Told, ToldCounts};
+use evenair_packet::MacAddr;
+use evenair_units::{Instant, Span};
+use evenair_wifi::PhyRate;
+
+const POLL: Span = Span::from_secs(5);
+
+/// Three stations, at 11, 5.5 and 2 Mb/s, that download, and three that upload.
+fn rates() -> [PhyRate; 6] {
+    [rate(11_000), rate(5_500), rate(2_000), rate(11_000), rate(5_500), rate(2_000)]
+}
+
+fn told(station: usize, now: Instant, kbps: i64) -> Told {
+    Told {
+        mac: mac(station),
+        source: 1,
+        measured: now,
+        valid_for: POLL * 3,
+        transmit_kbps: Some(kbps),
+        receive_kbps: None,
+        signal_dbm: None,
+    }
+}
+
+/// Nobody has configured anything; `tell` is asked what a source says of each station.
+fn run_over(dcf: bool, polls: u64, tell: impl Fn(u64, usize, Instant) -> Option<Told>) -> (Vec<f64>, ToldCounts) {
+    let rates = rates();
+    let mut config = config(&rates);
+    config.stations.clear();
+    let flows = sources(&[0, 1, 2], &[3, 4, 5]);
+    let mut world = if dcf {
+        let air = Dcf::new(config.phy.clone(), config.rts_threshold, rates.len());
+        World::over(Box::new(air), config, &rates, flows)
+    } else {
+        World::new(config, &rates, flows)
+    };
+    world.command(Command::Insert);
+    let mut got = vec![0.0; rates.len()];
+    for poll in 0..polls + 12 {
+        for station in 0..rates.len() {
+            if let Some(told) = tell(poll, station, world.now) {
+                world.tell(Observation::Told(told));
+            }
+        }
+        let part = bits(&world.run(POLL));
+        if poll >= polls {
+            got.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+    }
+    let report = world.manager.report(world.now);
+    (got, report.told)
+}
+
+/// Whether wrong telling costs anything: everybody gets what inference alone gives, within 5 percent.
+fn costs_nothing(name: &str, tell: impl Fn(u64, usize, Instant) -> Option<Told> + Copy) -> ToldCounts {
+    let mut counts = ToldCounts::default();
+    for dcf in [false, true] {
+        let (alone, _) = run_over(dcf, 12, |_, _, _| None);
+        let (got, told) = run_over(dcf, 12, tell);
+        let total = (got.iter().sum::<f64>(), alone.iter().sum::<f64>());
+        assert!(close(total.0, total.1, 50.0), "{name}: {total:?}");
+        for (got, alone) in got.iter().zip(&alone) {
+            assert!(close(*got, *alone, 50.0), "{name}: {got} beside {alone}");
+        }
+        counts = told;
+    }
+    counts
+}
+
+const TRUE_KBPS: [i64; 6] = [11_000, 5_500, 2_000, 11_000, 5_500, 2_000];
+
+#[test]
+fn told_rightly_shares_are_of_medium_time() {
+    for dcf in [false, true] {
+        let (alone, _) = run_over(dcf, 12, |_, _, _| None);
+        let (got, counts) = run_over(dcf, 12, |_, i, now| Some(told(i, now, TRUE_KBPS[i])));
+        // The canary of this file: telling does change something.
+        assert!(got.iter().sum::<f64>() > 1.2 * alone.iter().sum::<f64>(), "{got:?} beside {alone:?}");
+        let phy = evenair_wifi::adwiser_80211b();
+        let normalised: Vec<f64> = got
+            .iter()
+            .zip(rates())
+            .map(|(got, rate)| {
+                got / evenair_wifi::tcp_capacity(&phy, rate, &evenair_wifi::TcpShape::ADWISER).as_bps() as f64
+            })
+            .collect();
+        assert!(jain(&normalised) >= 0.998, "{normalised:?}");
+        assert_eq!((counts.taken, counts.contradicted), (144, 0));
+    }
+}
+
+#[test]
+fn rates_that_cannot_be_cost_nothing() {
+    for kbps in [0, -11_000, 249, i64::MAX, i64::MIN] {
+        let counts = costs_nothing(&format!("{kbps}"), move |_, i, now| Some(told(i, now, kbps)));
+        assert_eq!((counts.taken, counts.absurd), (0, 144));
+    }
+}
+
+#[test]
+fn late_and_future_ones_cost_nothing() {
+    let late = |_, i: usize, now: Instant| {
+        let measured = now.saturating_sub(Span::from_secs(16));
+        Some(Told { measured, ..told(i, now, [2_000, 5_500, 11_000][i % 3]) })
+            .filter(|_| now > Instant::ZERO + POLL * 4)
+    };
+    assert!(costs_nothing("late", late).untimely > 100);
+    let future = |_, i: usize, now: Instant| Some(Told { measured: now + POLL, ..told(i, now, 1_000) });
+    assert_eq!(costs_nothing("future", future).untimely, 144);
+}
+
+#[test]
+fn lost_telling_is_forgotten() {
+    // Lost for good after a quarter of a minute, or for all but one of the stations.
+    costs_nothing("lost", |poll, i, now| (poll < 3).then(|| told(i, now, TRUE_KBPS[i])));
+    for only in [0, 2] {
+        costs_nothing("but one", move |_, i, now| (i == only).then(|| told(i, now, TRUE_KBPS[i])));
+    }
+}
+
+#[test]
+fn what_crosses_contradicts_rates_that_are_too_low() {
+    let counts = costs_nothing("all low", |_, i, now| Some(told(i, now, 1_000)));
+    assert!(counts.contradicted >= 6, "{counts:?}");
+    let random = |poll: u64, i: usize, now: Instant| {
+        Some(told(i, now, [1_000, 11_000, 2_000, 5_500][(poll as usize * 7 + i * 3) % 4]))
+    };
+    costs_nothing("random", random);
+    costs_nothing("all high", |_, i, now| Some(told(i, now, 54_000)));
+}
+
+#[test]
+fn a_station_alone_is_believed_by_what_it_does() {
+    let rates = [rate(11_000)];
+    let mut config = config(&rates);
+    config.stations.clear();
+    let mut world = World::new(config, &rates, sources(&[0], &[]));
+    world.command(Command::Insert);
+    for _ in 0..4 {
+        world.tell(Observation::Told(told(0, world.now, 1_000)));
+        world.run(POLL);
+    }
+    let report = world.manager.report(world.now);
+    let [station] = &report.stations[..] else { panic!("one station") };
+    let told = station.told.expect("it was told of");
+    assert!(told.set_aside && told.class.is_none() && told.transmit_kbps == Some(1_000), "{told:?}");
+    assert_eq!(report.told.contradicted, 1);
+}
+
+#[test]
+fn whoever_tells_of_stations_that_are_not_there_fills_no_table() {
+    let mut world = World::new(config(&[rate(11_000)]), &[rate(11_000)], sources(&[0], &[]));
+    for number in 0..10_000_u32 {
+        let [a, b, c, d] = number.to_be_bytes();
+        let made_up = Told { mac: MacAddr([2, 7, a, b, c, d]), ..told(0, world.now, 11_000) };
+        world.tell(Observation::Told(made_up));
+    }
+    let group = Told { mac: MacAddr([1, 0, 0, 0, 0, 1]), ..told(0, world.now, 11_000) };
+    world.tell(Observation::Told(group));
+    let report = world.manager.report(world.now);
+    assert_eq!(report.stations.len(), 2_048);
+    assert_eq!(report.told.unknown, 10_000 + 1 - 2_047);
+    // They are forgotten when nobody tells of them any more.
+    world.run(Span::from_secs(400));
+    assert_eq!(world.manager.report(world.now).stations.len(), 1);
+}
