@@ -43,6 +43,8 @@ pub(crate) struct Tags {
     pub(crate) connection: u64,
     /// Its queue: the connection, or the station.
     pub(crate) flow: u64,
+    /// Its station.
+    pub(crate) station: u64,
     /// Its leaf in a tree of classes.
     pub(crate) leaf: u32,
 }
@@ -54,6 +56,10 @@ impl<P> Packet for Waiting<P> {
 
     fn flow(&self) -> u64 {
         self.tags.flow
+    }
+
+    fn host(&self) -> u64 {
+        self.tags.station
     }
 
     fn class(&self) -> u32 {

@@ -119,6 +119,10 @@ impl<F> Packet for Item<F> {
         self.flow
     }
 
+    fn host(&self) -> u64 {
+        u64::from(self.tag.station)
+    }
+
     fn class(&self) -> u32 {
         self.class
     }

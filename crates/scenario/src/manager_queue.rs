@@ -77,7 +77,7 @@ fn mark_where_it_can(discipline: &mut Discipline) {
         Discipline::Htb(config) => mark_where_it_can(&mut config.leaf),
         Discipline::Whtb(config) => mark_where_it_can(&mut config.tree.leaf),
         Discipline::Cbq(config) => mark_where_it_can(&mut config.leaf),
-        Discipline::Fifo(_) | Discipline::Drr(_) | Discipline::LasAck(_) => {}
+        Discipline::Fifo(_) | Discipline::Drr(_) | Discipline::Cake(_) | Discipline::LasAck(_) => {}
     }
 }
 

@@ -40,11 +40,13 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "radio.ap_queue = { discipline = 'drr', by = 'station' }",
     ),
     ("ap-fq-codel", "no box: FQ-CoDel at the access point", "radio.ap_queue = { discipline = 'fq-codel' }"),
+    ("ap-cake", "no box: CAKE's queues at the access point", "radio.ap_queue = { discipline = 'cake' }"),
     ("ap-las-ack", "no box: LAS-ACK at the access point, as published", "radio.ap_queue = { discipline = 'las-ack' }"),
     ("box-fifo", "the queue drawn into the box, drop-tail", "manager.queue = { discipline = 'fifo' }"),
     ("codel", "CoDel in the box", "manager.queue = { discipline = 'codel' }"),
     ("drr", "DRR between stations in the box", "manager.queue = { discipline = 'drr', by = 'station' }"),
     ("fq-codel", "FQ-CoDel in the box", "manager.queue = { discipline = 'fq-codel' }"),
+    ("cake", "CAKE's queues in the box", "manager.queue = { discipline = 'cake' }"),
     (
         "las-ack",
         "LAS-ACK in the box, with a floor against starvation",

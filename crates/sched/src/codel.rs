@@ -102,7 +102,7 @@ impl Codel {
 }
 
 /// interval / sqrt(count), to the nanosecond: the root of interval^2 / count.
-fn spacing(interval: Span, count: u32) -> Span {
+pub(crate) fn spacing(interval: Span, count: u32) -> Span {
     let interval = u128::from(interval.as_nanos());
     let spacing = (interval * interval / u128::from(count.max(1))).isqrt();
     Span::from_nanos(u64::try_from(spacing).expect("no more than the interval"))

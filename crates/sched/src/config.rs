@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use evenair_units::{Bytes, Limit};
 
 use crate::{
-    Cbq, CbqConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, Htb,
-    HtbConfig, LasAck, LasAckConfig, Packet, Whtb, WhtbConfig,
+    Cake, CakeConfig, Cbq, CbqConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel,
+    FqCodelConfig, Htb, HtbConfig, LasAck, LasAckConfig, Packet, Whtb, WhtbConfig,
 };
 
 /// Which discipline, with what parameters.
@@ -20,6 +20,8 @@ pub enum Config {
     Drr(DrrConfig),
     /// FQ-CoDel.
     FqCodel(FqCodelConfig),
+    /// CAKE.
+    Cake(CakeConfig),
     /// LAS-ACK.
     LasAck(LasAckConfig),
     /// HTB.
@@ -41,6 +43,8 @@ impl Config {
             Self::Drr(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
             Self::FqCodel(config) if config.flows == 0 || config.flows > MAX_QUEUES => Err("has no queue, or too many"),
             Self::FqCodel(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
+            Self::Cake(config) if config.queues == 0 || config.queues > MAX_QUEUES => Err("has no queue, or too many"),
+            Self::Cake(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
             Self::LasAck(config) if config.floor == Some(0) => Err("serves each zeroth packet first"),
             Self::LasAck(config) => admits(config.limit),
             Self::Htb(config) => config.check(),
@@ -56,6 +60,7 @@ impl Config {
             Self::Codel(config, limit) => Box::new(CodelQueue::new(*config, *limit)),
             Self::Drr(config) => Box::new(Drr::new(*config)),
             Self::FqCodel(config) => Box::new(FqCodel::new(FqCodelConfig { seed, ..*config })),
+            Self::Cake(config) => Box::new(Cake::new(CakeConfig { seed, ..*config })),
             Self::LasAck(config) => Box::new(LasAck::new(*config)),
             Self::Htb(config) => Box::new(Htb::new(config.clone(), seed)),
             Self::Whtb(config) => Box::new(Whtb::new(config.clone(), seed)),

@@ -12,6 +12,12 @@ pub trait Packet {
     /// The key of its flow: packets of one flow have the same, and are never reordered.
     fn flow(&self) -> u64;
 
+    /// The key of its host, the station that it goes to or comes from: flows of one host may share what that gets. By
+    /// default its flow, where nothing more is known.
+    fn host(&self) -> u64 {
+        self.flow()
+    }
+
     /// The class of a tree that it belongs to, by its number there.
     fn class(&self) -> u32 {
         0

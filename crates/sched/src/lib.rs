@@ -5,6 +5,7 @@
 //! - [`CodelQueue`], drops or marks by delay (RFC 8289).
 //! - [`Drr`], deficit round robin between flows (Shreedhar and Varghese).
 //! - [`FqCodel`], deficit round robin between hashed flows, sparse ones first, CoDel in each (RFC 8290).
+//! - [`Cake`], the same with equal shares for hosts, and COBALT in each (Høiland-Jørgensen, Täht, Morton).
 //! - [`LasAck`], the TCP connection that has moved least so far first (Heusse, Urvoy-Keller, Duda).
 //! - [`Htb`], a tree of rates and ceilings, as in Linux.
 //! - [`Whtb`], the same in medium time, by what is known of the channels (Garroppo, Giordano, Lucetti, Valori).
@@ -22,6 +23,7 @@
 
 extern crate alloc;
 
+mod cake;
 mod cbq;
 mod codel;
 mod codel_queue;
@@ -40,6 +42,7 @@ mod tags;
 mod token_bucket;
 mod whtb;
 
+pub use cake::{Cake, CakeConfig};
 pub use cbq::{Cbq, CbqClass, CbqConfig};
 pub use codel::{Codel, CodelConfig, Verdict};
 pub use codel_queue::{CodelQueue, CodelQueueConfig};

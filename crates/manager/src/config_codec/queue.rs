@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_sched::{
-    CbqClass, CbqConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig,
-    Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
+    CakeConfig, CbqClass, CbqConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig,
+    DrrConfig, Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
 };
 use evenair_units::{BitRate, Bytes, Db};
 
@@ -87,6 +87,15 @@ fn put_discipline(out: &mut Vec<u8>, discipline: &Discipline) {
             out.put_u8(6);
             put_tree(out, tree);
             put_estimator(out, estimator);
+        }
+        Discipline::Cake(CakeConfig { codel: CodelConfig { target, interval }, queues, quantum, limit, seed }) => {
+            out.put_u8(8);
+            out.put_u64(target.as_nanos());
+            out.put_u64(interval.as_nanos());
+            out.put_u32(*queues);
+            out.put_u64(quantum.0);
+            put_limit(*limit, out);
+            out.put_u64(*seed);
         }
         Discipline::Cbq(CbqConfig { classes, default, leaf, gain }) => {
             out.put_u8(7);
@@ -179,6 +188,13 @@ fn read_discipline(reader: &mut Reader<'_>, depth: u8) -> Result<Discipline, Cod
             limit: read_limit(reader)?,
             seed: reader.u64()?,
         }),
+        8 => Discipline::Cake(CakeConfig {
+            codel: CodelConfig { target: read_span(reader)?, interval: read_span(reader)? },
+            queues: reader.u32()?,
+            quantum: Bytes(reader.u64()?),
+            limit: read_limit(reader)?,
+            seed: reader.u64()?,
+        }),
         4 => Discipline::LasAck(LasAckConfig {
             limit: read_limit(reader)?,
             overflow: if reader.bool()? { Overflow::TailDrop } else { Overflow::MostServed },
@@ -266,6 +282,7 @@ pub(super) mod tests {
             Discipline::Codel(codel, limit),
             Discipline::Drr(DrrConfig { quantum: Bytes(1514), limit }),
             Discipline::FqCodel(fq),
+            Discipline::Cake(CakeConfig { queues: 77, limit, seed: 5, ..CakeConfig::default() }),
             Discipline::LasAck(LasAckConfig { overflow: Overflow::TailDrop, ..las }),
             Discipline::LasAck(las),
             whtb(signal),

@@ -44,10 +44,11 @@ impl<P: Send + 'static> Manager<P> {
         let config = self.discipline.as_ref()?.config();
         let flow = self.flows.get_mut(id);
         if flow.held == 0 || flow.tags.is_none() {
-            let of_station = if config.by_station { Some(flow.station.number()) } else { None };
+            let station = flow.station.number();
             let leaf = config.leaf_of(self.stations.get(flow.station).class(), flow.direction);
             let connection = flow.serial;
-            flow.tags = Some(Tags { connection, flow: of_station.unwrap_or(connection), leaf });
+            flow.tags =
+                Some(Tags { connection, flow: if config.by_station { station } else { connection }, station, leaf });
         }
         flow.tags
     }

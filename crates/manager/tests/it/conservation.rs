@@ -9,7 +9,7 @@ use evenair_manager::{
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
 use evenair_sched::{
-    CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
+    CakeConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
 };
 use evenair_units::{BitRate, Bytes, Instant, Limit, Rng, Span, Streams};
 use proptest::prelude::*;
@@ -84,7 +84,7 @@ impl Session {
         let codel = CodelQueueConfig { codel: strict, mtu: Bytes(1500), ecn: self.rng.below(2) == 0 };
         let class = HtbClass::new(BitRate::from_kbps(500)).with_ceil(BitRate::from_kbps(900));
         let classes = vec![class.clone(), class.clone().under(0), class.under(0)];
-        let discipline = match self.rng.below(7) {
+        let discipline = match self.rng.below(8) {
             0 => Discipline::Fifo(limit),
             1 => Discipline::Codel(codel, limit),
             2 => Discipline::Drr(DrrConfig { quantum: Bytes(1500), limit }),
@@ -96,6 +96,7 @@ impl Session {
                 expire: Span::from_millis(50),
                 ..LasAckConfig::default()
             }),
+            6 => Discipline::Cake(CakeConfig { codel: strict, queues: 4, limit, ..CakeConfig::default() }),
             _ => {
                 let leaf = Box::new(Discipline::Fifo(limit));
                 Discipline::Htb(HtbConfig { classes, default: 2, leaf, hysteresis: false, tick: Span::ZERO })

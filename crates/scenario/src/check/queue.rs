@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use evenair_sched::{
-    ChannelTable, CodelConfig, CodelQueueConfig, Config, DeliveryConfig, DrrConfig, Estimator, FqCodelConfig,
-    HtbConfig, LasAckConfig, WhtbConfig,
+    CakeConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config, DeliveryConfig, DrrConfig, Estimator,
+    FqCodelConfig, HtbConfig, LasAckConfig, WhtbConfig,
 };
 use evenair_units::{BitRate, Bytes, Limit, Span};
 
@@ -59,7 +59,7 @@ pub(crate) struct Checked {
 
 /// The discipline, but for who belongs to which class.
 pub(crate) fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<Checked> {
-    use DisciplineWord::{Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Whtb};
+    use DisciplineWord::{Cake, Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Whtb};
     let discipline = raw.discipline.get(problems);
     for (place, disciplines) in keys(raw) {
         if discipline.is_some_and(|discipline| !disciplines.contains(&discipline)) {
@@ -102,6 +102,7 @@ pub(crate) fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) 
         Codel => Config::Codel(codel, limit),
         Drr => Config::Drr(DrrConfig { quantum, limit }),
         FqCodel => Config::FqCodel(FqCodelConfig { codel, flows: queues?.0, quantum, limit, seed: 0 }),
+        Cake => Config::Cake(CakeConfig { codel: law, queues: queues?.0, quantum, limit, seed: 0 }),
         LasAck => Config::LasAck(LasAckConfig {
             limit,
             overflow: overflow?,
@@ -225,19 +226,20 @@ const WITH_CHANNELS: &[DisciplineWord] = &[DisciplineWord::Whtb];
 
 /// The keys that are written and that not all disciplines have, and which do.
 fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [DisciplineWord])> {
-    use DisciplineWord::{Codel, Drr, FqCodel, LasAck};
+    use DisciplineWord::{Cake, Codel, Drr, FqCodel, LasAck};
     fn place<T>(written: &Option<Written<T>>) -> Option<Range<usize>> {
         written.as_ref().map(Written::span)
     }
-    let fair: &[DisciplineWord] = &[Drr, FqCodel];
-    let timed: &[DisciplineWord] = &[Codel, FqCodel];
+    let chosen: &[DisciplineWord] = &[Drr, FqCodel];
+    let fair: &[DisciplineWord] = &[Drr, FqCodel, Cake];
+    let timed: &[DisciplineWord] = &[Codel, FqCodel, Cake];
     let las: &[DisciplineWord] = &[LasAck];
     let QueueRaw { by, quantum, queues, target, interval, overflow, floor, expire, connections, .. } = raw;
     let class = raw.class.first().map(|class| class.name.span());
     [
-        (place(by), fair),
+        (place(by), chosen),
         (place(quantum), fair),
-        (place(queues), &[FqCodel]),
+        (place(queues), &[FqCodel, Cake]),
         (place(target), timed),
         (place(interval), timed),
         (place(overflow), las),

@@ -14,7 +14,7 @@ use crate::words::{Count, DisciplineWord, EstimatorWord, FlowOf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueRaw {
-    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "las-ack", "htb", "whtb" or "cbq".
+    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "htb", "whtb" or "cbq".
     pub discipline: Written<DisciplineWord>,
     /// Packets that the MAC below holds, beside the queue; not in the manager. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,16 +23,16 @@ pub struct QueueRaw {
     /// Default: "flow".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Written<FlowOf>>,
-    /// "drr", "fq-codel": what a flow may send in a round. Default: "1500 bytes".
+    /// "drr", "fq-codel", "cake": what a flow, or with CAKE a station, may send in a round. Default: "1500 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Written<Bytes>>,
-    /// "fq-codel": queues that flows are hashed to. Default: 1024.
+    /// "fq-codel", "cake": queues that flows are hashed to. Default: 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Written<Count>>,
-    /// "codel", "fq-codel": acceptable standing delay. Default: "5 ms".
+    /// "codel", "fq-codel", "cake": acceptable standing delay. Default: "5 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Written<Span>>,
-    /// "codel", "fq-codel": the longest usual round-trip time. Default: "100 ms".
+    /// "codel", "fq-codel", "cake": the longest usual round-trip time. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
     /// "las-ack": what goes when it is full: the last packet of the connection that is "most-served", or what arrives

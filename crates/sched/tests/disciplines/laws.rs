@@ -2,8 +2,8 @@
 //! hold, and who does not shape sends whenever there is something.
 
 use evenair_sched::{
-    CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, LasAck, LasAckConfig,
-    Overflow,
+    Cake, CakeConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, LasAck,
+    LasAckConfig, Overflow,
 };
 use evenair_units::{Bytes, Instant, Limit, Span};
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn obeys(discipline: impl Discipline<Pkt>, limit: Limit, steps: &[(u64, Step)]) 
         now += Span::from_micros(gap_us);
         match step {
             Step::Arrive { flow, size, takes_marks } => {
-                bench.arrive_as(now, Pkt { flow, size, takes_marks, ..Pkt::default() });
+                bench.arrive_as(now, Pkt { flow, host: flow % 2, size, takes_marks, ..Pkt::default() });
                 assert!(holds(limit, &bench.discipline), "{} packets held", bench.discipline.len());
             }
             Step::Serve => {
@@ -92,6 +92,12 @@ proptest! {
     fn fq_codel_obeys(steps in steps(), limit in limits(), flows in 1..8u32, quantum in 100..3000u64, seed in any::<u64>()) {
         let config = FqCodelConfig { flows, quantum: Bytes(quantum), limit, seed, ..FqCodelConfig::default() };
         obeys(FqCodel::new(config), limit, &steps);
+    }
+
+    #[test]
+    fn cake_obeys(steps in steps(), limit in limits(), queues in 1..12u32, quantum in 100..3000u64, seed in any::<u64>()) {
+        let config = CakeConfig { queues, quantum: Bytes(quantum), limit, seed, ..CakeConfig::default() };
+        obeys(Cake::new(config), limit, &steps);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The queue disciplines against laws that hold for all, and each against its own theory.
 
+mod cake;
 mod cbq;
 mod codel;
 mod drr;

@@ -8,6 +8,7 @@ use evenair_units::{Bytes, Instant, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pkt {
     pub flow: u64,
+    pub host: u64,
     /// Counts up in each flow.
     pub number: u64,
     pub size: u64,
@@ -22,6 +23,10 @@ impl Packet for Pkt {
 
     fn flow(&self) -> u64 {
         self.flow
+    }
+
+    fn host(&self) -> u64 {
+        self.host
     }
 
     fn class(&self) -> u32 {

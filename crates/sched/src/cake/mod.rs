@@ -1,0 +1,322 @@
+//! What CAKE does in one of its tins, without its shaper: equal shares for hosts, equal shares for the flows of a host,
+//! sparse flows first, COBALT in each flow's queue.
+//!
+//! - Flows find their queues in a set-associative table (`ways`): few share one, where FQ-CoDel's share by chance.
+//! - DRR++: a flow that is new goes before the others until it has used a quantum, and from then on it stands in the round
+//!   of the backlogged; one that runs empty stays known until its COBALT has come to rest (*decaying*), so that it cannot
+//!   escape by pausing.
+//! - A flow's quantum in a round is divided by the number of backlogged flows of its host, so that hosts get equal bytes
+//!   however many flows they open.
+//! - When all queues together are full, the head of the longest goes.
+//!
+//! Source: Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways",
+//! IEEE LANMAN 2018, and the behaviour of Linux' `sch_cake`. The host is the one at the near side of the bottleneck, a
+//! station (`dual-dsthost`, `dual-srchost`).
+//!
+//! Not here: the shaper and the tins by DSCP (who drives it decides how much is sent, and what passes it), the filter of
+//! ACKs (off by default there too), hosts at the far side.
+
+mod cobalt;
+mod ways;
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use evenair_units::{Bytes, Instant, Limit, Rng, Streams};
+
+use crate::codel::CodelConfig;
+use crate::line::{Line, exceeds};
+use crate::{Cause, Discipline, Dropped, Packet};
+
+use cobalt::Cobalt;
+use ways::Ways;
+
+/// Deficits are kept in this part of a byte, so that a quantum can be divided among many flows.
+const PARTS: i64 = 1 << 16;
+
+/// Parameters of CAKE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CakeConfig {
+    /// Of the control law in each queue; 5 and 100 ms.
+    pub codel: CodelConfig,
+    /// Queues, and places for hosts; 1024.
+    pub queues: u32,
+    /// What a host may send in a round; 1514 bytes.
+    pub quantum: Bytes,
+    /// Of all queues together; 4 MiB.
+    pub limit: Limit,
+    /// Decides who shares a queue, and which packets of an unresponsive flow are lost.
+    pub seed: u64,
+}
+
+impl Default for CakeConfig {
+    fn default() -> Self {
+        Self {
+            codel: CodelConfig::RFC,
+            queues: 1024,
+            quantum: Bytes(1514),
+            limit: Limit::Bytes(Bytes(4 << 20)),
+            seed: 0,
+        }
+    }
+}
+
+/// Where a flow stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nowhere: nothing is known of it.
+    #[default]
+    Absent,
+    /// Among the new ones, within its first quantum.
+    Sparse,
+    /// In the round, but with nothing to send when it got there.
+    Paused,
+    /// In the round: backlogged.
+    Bulk,
+    /// Empty, until its COBALT has come to rest.
+    Decaying,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    line: Line<P>,
+    cobalt: Cobalt,
+    deficit: i64,
+    stage: Stage,
+    /// It has an entry among those that decay, where it may be no more.
+    is_listed_decaying: bool,
+    host: u32,
+}
+
+/// A host with flows that are known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    flows: u32,
+    bulk: u32,
+}
+
+/// The list that a flow was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    New,
+    Old,
+    Decaying,
+}
+
+/// Queues of flows under CAKE.
+#[derive(Clone, Debug)]
+pub struct Cake<P> {
+    config: CakeConfig,
+    flows: Box<[Flow<P>]>,
+    hosts: Box<[Host]>,
+    flow_ways: Ways,
+    host_ways: Ways,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    decaying: VecDeque<u32>,
+    rng: Rng,
+    len: usize,
+    bytes: Bytes,
+    drops: VecDeque<Dropped<P>>,
+}
+
+impl<P: Packet> Cake<P> {
+    /// Empty queues.
+    ///
+    /// # Panics
+    /// If there are no queues, or a quantum of nothing.
+    pub fn new(config: CakeConfig) -> Self {
+        assert!(config.queues > 0 && config.quantum > Bytes::ZERO, "no queue would ever be served");
+        let streams = Streams::new(config.seed);
+        let table = |name| Ways::new(config.queues as usize, streams.stream(name).next_u64());
+        let flow = |_| Flow {
+            line: Line::default(),
+            cobalt: Cobalt::default(),
+            deficit: 0,
+            stage: Stage::Absent,
+            is_listed_decaying: false,
+            host: 0,
+        };
+        Self {
+            flows: (0..config.queues).map(flow).collect(),
+            hosts: (0..config.queues).map(|_| Host::default()).collect(),
+            flow_ways: table("flows"),
+            host_ways: table("hosts"),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            decaying: VecDeque::new(),
+            rng: streams.stream("loss"),
+            len: 0,
+            bytes: Bytes::ZERO,
+            drops: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// A flow's part of its host's quantum.
+    fn quantum(&self, place: u32) -> i64 {
+        let host = &self.hosts[self.flows[place as usize].host as usize];
+        (self.config.quantum.0 as i64 * PARTS / i64::from(host.bulk.max(1))).max(1)
+    }
+
+    /// Moves a flow to a stage, and keeps the host's counts.
+    fn set_stage(&mut self, place: u32, stage: Stage) {
+        let flow = &mut self.flows[place as usize];
+        let host = &mut self.hosts[flow.host as usize];
+        host.flows -= u32::from(flow.stage != Stage::Absent);
+        host.bulk -= u32::from(flow.stage == Stage::Bulk);
+        host.flows += u32::from(stage != Stage::Absent);
+        host.bulk += u32::from(stage == Stage::Bulk);
+        flow.stage = stage;
+    }
+
+    /// The queue of a packet's flow, which has a place in the round from now on.
+    fn wake(&mut self, packet: &P) -> u32 {
+        let flows = &self.flows;
+        let place = self.flow_ways.place(packet.flow(), |place| flows[place].stage != Stage::Absent) as u32;
+        match self.flows[place as usize].stage {
+            Stage::Absent | Stage::Decaying => {
+                self.set_stage(place, Stage::Absent);
+                let hosts = &self.hosts;
+                let host = self.host_ways.place(packet.host(), |place| hosts[place].flows > 0);
+                self.flows[place as usize].host = host as u32;
+                self.set_stage(place, Stage::Sparse);
+                self.flows[place as usize].deficit = self.quantum(place);
+                self.new.push_back(place);
+            }
+            Stage::Paused => self.set_stage(place, Stage::Bulk),
+            Stage::Sparse | Stage::Bulk => {}
+        }
+        place
+    }
+
+    /// Drops the head of the longest queue.
+    fn shed(&mut self, now: Instant) {
+        let backlogged = self.new.iter().chain(&self.old).copied();
+        let longest = backlogged.max_by_key(|&place| self.flows[place as usize].line.bytes());
+        let flow = &mut self.flows[longest.expect("more is held than is allowed") as usize];
+        let (_, packet) = flow.line.pop().expect("it is the longest");
+        flow.cobalt.note_overflow(now, &self.config.codel);
+        self.forget(packet, Cause::Overflow);
+    }
+
+    fn forget(&mut self, packet: P, cause: Cause) {
+        self.len -= 1;
+        self.bytes = self.bytes - packet.size();
+        self.drops.push_back(Dropped { packet, cause });
+    }
+
+    /// The flow to look at. `with_decaying`: first one that decays, which costs no turn.
+    fn next(&mut self, with_decaying: bool) -> Option<(List, u32)> {
+        while with_decaying && let Some(place) = self.decaying.pop_front() {
+            let flow = &mut self.flows[place as usize];
+            flow.is_listed_decaying = false;
+            if flow.stage == Stage::Decaying {
+                return Some((List::Decaying, place));
+            }
+        }
+        let place = |list: List| move |&place: &u32| (list, place);
+        self.new.front().map(place(List::New)).or_else(|| self.old.front().map(place(List::Old)))
+    }
+
+    fn unlist(&mut self, list: List) {
+        match list {
+            List::New => self.new.pop_front(),
+            List::Old => self.old.pop_front(),
+            List::Decaying => None,
+        };
+    }
+
+    /// A flow that has used its quantum gets the next, behind the others of the round.
+    fn rotate(&mut self, list: List, place: u32) {
+        let flow = &self.flows[place as usize];
+        match (flow.stage, flow.line.is_empty()) {
+            (Stage::Sparse, true) => self.set_stage(place, Stage::Paused),
+            (Stage::Sparse, false) => self.set_stage(place, Stage::Bulk),
+            _ => {}
+        }
+        let quantum = self.quantum(place);
+        self.flows[place as usize].deficit += quantum;
+        self.unlist(list);
+        self.old.push_back(place);
+    }
+
+    /// A flow that has nothing to send leaves the round.
+    fn rest(&mut self, now: Instant, list: List, place: u32) {
+        self.unlist(list);
+        let flow = &mut self.flows[place as usize];
+        flow.cobalt.note_empty(now, &self.config.codel);
+        if flow.cobalt.is_at_rest(now) {
+            return self.set_stage(place, Stage::Absent);
+        }
+        if !flow.is_listed_decaying {
+            flow.is_listed_decaying = true;
+            self.decaying.push_back(place);
+        }
+        self.set_stage(place, Stage::Decaying);
+    }
+
+    /// A flow's next packet that is to be sent; those before it are dropped.
+    fn take(&mut self, now: Instant, place: u32) -> Option<P> {
+        loop {
+            let flow = &mut self.flows[place as usize];
+            let (since, mut packet) = flow.line.pop()?;
+            let is_last = flow.line.is_empty();
+            let sojourn = now.saturating_since(since);
+            let drops = flow.cobalt.drops(now, sojourn, &self.config.codel, &mut self.rng, || packet.mark());
+            if is_last || !drops {
+                self.len -= 1;
+                self.bytes = self.bytes - packet.size();
+                return Some(packet);
+            }
+            self.forget(packet, Cause::Delay);
+        }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Cake<P> {
+    fn handle_packet(&mut self, now: Instant, packet: P) {
+        let place = self.wake(&packet);
+        self.len += 1;
+        self.bytes += packet.size();
+        self.flows[place as usize].line.push(now, packet);
+        while exceeds(self.config.limit, self.len, self.bytes) {
+            self.shed(now);
+        }
+    }
+
+    fn poll_packet(&mut self, now: Instant) -> Option<P> {
+        let mut with_decaying = true;
+        while self.len > 0 {
+            let (list, place) = self.next(with_decaying)?;
+            with_decaying = false;
+            if list != List::Decaying && self.flows[place as usize].deficit <= 0 {
+                self.rotate(list, place);
+            } else if let Some(packet) = self.take(now, place) {
+                self.flows[place as usize].deficit -= packet.size().0 as i64 * PARTS;
+                return Some(packet);
+            } else {
+                self.rest(now, list, place);
+            }
+        }
+        None
+    }
+
+    fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.drops.pop_front()
+    }
+
+    fn take_all(&mut self) -> Vec<P> {
+        (self.len, self.bytes) = (0, Bytes::ZERO);
+        self.flows.iter_mut().flat_map(|flow| flow.line.take_all()).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+}
