@@ -73,7 +73,8 @@ struct Node {
     codel: Codel,
     credit: Credit,
     last_held: Instant,
-    in_recent: bool,
+    /// Its place in the list of those that may be active.
+    recent_at: Option<usize>,
     in_urgent: bool,
 }
 
@@ -192,7 +193,7 @@ impl<P> Queues<P> {
             codel: Codel::default(),
             credit: Credit::FULL,
             last_held: Instant::ZERO,
-            in_recent: false,
+            recent_at: None,
             in_urgent: false,
         };
         self.nodes[id.index()] = Some(node);
@@ -206,9 +207,7 @@ impl<P> Queues<P> {
         if self.node(leaf).users > 0 {
             return;
         }
-        if self.node(leaf).in_recent {
-            self.recent.retain(|&recent| recent != leaf);
-        }
+        self.forget_recent(leaf);
         if self.node(leaf).in_urgent {
             self.urgent.retain(|&urgent| urgent != leaf);
             self.tidy_urgent();
@@ -233,10 +232,12 @@ impl<P> Queues<P> {
 
     /// Appends a packet to its connection's queue, whatever the limit says.
     pub(crate) fn push(&mut self, leaf: NodeId, held: Held<P>, now: Instant) {
+        let place = self.recent.len();
         let node = self.node(leaf);
         node.bytes += held.ip_len;
         node.last_held = now;
-        if !core::mem::replace(&mut node.in_recent, true) {
+        if node.recent_at.is_none() {
+            node.recent_at = Some(place);
             self.recent.push(leaf);
         }
         let was_empty = self.hsfq.queue(leaf).is_empty();
@@ -407,10 +408,33 @@ impl<P> Queues<P> {
     }
 
     /// Some time has passed: what was served until now counts for half as much.
-    pub(crate) fn age(&mut self) {
+    pub(crate) fn age(&mut self, now: Instant) {
+        self.forget_idle(now);
         for &leaf in &self.recent {
             let node = self.nodes[leaf.index()].as_mut().expect("queues that go are taken out");
             (node.served_bits, node.served_time) = (node.served_bits / 2, node.served_time / 2);
+        }
+    }
+
+    /// Takes those out of the list of what may be active that have not been lately.
+    fn forget_idle(&mut self, now: Instant) {
+        let (nodes, hsfq) = (&mut self.nodes, &self.hsfq);
+        let mut kept = 0;
+        self.recent.retain(|&leaf| {
+            let node = nodes[leaf.index()].as_mut().expect("queues that go are taken out");
+            let active = !hsfq.queue(leaf).is_empty() || now.saturating_since(node.last_held) < ACTIVE;
+            node.recent_at = active.then_some(kept);
+            kept += usize::from(active);
+            active
+        });
+    }
+
+    /// Takes one out, at no more cost where there are many.
+    fn forget_recent(&mut self, leaf: NodeId) {
+        let Some(at) = self.node(leaf).recent_at.take() else { return };
+        self.recent.swap_remove(at);
+        if let Some(&moved) = self.recent.get(at) {
+            self.node(moved).recent_at = Some(at);
         }
     }
 
@@ -421,21 +445,15 @@ impl<P> Queues<P> {
         let is_station = |level: &Level| matches!(level, Level::Station { .. });
         let depth = self.levels.iter().position(is_station).map_or(self.levels.len(), |index| index + 1);
         let of_one_station = self.levels.iter().any(|level| is_station(level) || *level == Level::Flow);
-        let (nodes, hsfq) = (&mut self.nodes, &self.hsfq);
+        self.forget_idle(now);
         let mut layer: BTreeMap<NodeId, BitRate> = BTreeMap::new();
-        self.recent.retain(|&leaf| {
-            let node = nodes[leaf.index()].as_mut().expect("queues that go are taken out");
-            let active = !hsfq.queue(leaf).is_empty() || now.saturating_since(node.last_held) < ACTIVE;
-            node.in_recent = active;
-            if active {
-                // A queue of one station has that station's C_i at once when its rate changes; others have what they
-                // serve.
-                let capacity = if of_one_station { stations.get(node.station).capacity } else { node.mixture };
-                let top = (depth..self.levels.len()).fold(leaf, |id, _| hsfq.parent(id).unwrap_or(id));
-                layer.insert(top, capacity);
-            }
-            active
-        });
+        for &leaf in &self.recent {
+            let node = self.nodes[leaf.index()].as_ref().expect("queues that go are taken out");
+            // A queue of one station has that station's C_i at once when its rate changes; others have what they serve.
+            let capacity = if of_one_station { stations.get(node.station).capacity } else { node.mixture };
+            let top = (depth..self.levels.len()).fold(leaf, |id, _| self.hsfq.parent(id).unwrap_or(id));
+            layer.insert(top, capacity);
+        }
         for _ in 0..depth + usize::from(self.origins.is_some()) {
             let mut above: BTreeMap<NodeId, Vec<(u64, BitRate)>> = BTreeMap::new();
             for (id, capacity) in layer {

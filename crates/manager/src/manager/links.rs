@@ -163,10 +163,10 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    pub(super) fn age_links(&mut self) {
+    pub(super) fn age_links(&mut self, now: Instant) {
         self.waits.end_interval();
         for link in self.wan.iter_mut().flat_map(|wan| &mut wan.links) {
-            link.queues.age();
+            link.queues.age(now);
             link.waits.end_interval();
         }
     }

@@ -27,9 +27,9 @@ impl<P: Send + 'static> Manager<P> {
         self.tell_rate(before);
         self.judge_stations(account.elapsed);
         self.expire_calls(now);
-        self.queues.age();
+        self.queues.age(now);
         self.discipline.iter_mut().for_each(Disciplined::age);
-        self.age_links();
+        self.age_links(now);
         self.count_receivers(now);
         let (queues, wan, stations) = (&mut self.queues, &mut self.wan, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, queues, wan.as_mut(), stations));
