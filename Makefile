@@ -23,6 +23,7 @@ demo: build ## See it work: ten stations without and then with the box, in two m
 	@scripts/as-root $(EVENAIR) demo
 
 accept: build ## Measure every promised figure, and print it beside its bound (long)
+	$(CARGO) test --release --locked -p evenair-manager --test flows
 	@scripts/as-root $(EVENAIR) accept
 	@$(EVENAIR) reproduce
 

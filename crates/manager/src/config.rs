@@ -40,6 +40,9 @@ pub struct Config {
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
+    /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for longest; where
+    /// that holds packets, those of the new one pass at once, and are counted.
+    pub flow_limit: u32,
     /// A queue discipline that decides whose turn it is for the WLAN, in place of the policy's tree; `None`: the tree.
     pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
@@ -225,6 +228,8 @@ pub enum ConfigError {
     QueueLimit,
     /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
     LanPart(u32),
+    /// A number of flows that is zero, or above [`Config::MAX_FLOWS`].
+    FlowLimit(u32),
     /// Calls.
     Voice(VoiceError),
     /// The control at the receiver.
@@ -266,6 +271,8 @@ impl Config {
     pub const MAX_RATE: BitRate = BitRate::from_mbps(1_000_000);
     /// The longest interval, slack or drain limit: a day.
     pub const MAX_SPAN: Span = Span::from_secs(86_400);
+    /// The most flows: two million, which are up to 4 GB.
+    pub const MAX_FLOWS: u32 = 1 << 21;
     /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a station's
     /// turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) };
@@ -285,6 +292,7 @@ impl Config {
             aqm: Some(Self::AQM),
             sparse_first: true,
             held_limit: None,
+            flow_limit: 1 << 17,
             queue: None,
             wan: None,
             voice: None,
@@ -332,6 +340,9 @@ impl Config {
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
             return Err(ConfigError::QueueLimit);
+        }
+        if !(1..=Self::MAX_FLOWS).contains(&self.flow_limit) {
+            return Err(ConfigError::FlowLimit(self.flow_limit));
         }
         Ok(())
     }
@@ -462,6 +473,7 @@ impl fmt::Display for ConfigError {
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
             Self::Discipline(what) => write!(f, "a queue discipline {what}"),
+            Self::FlowLimit(n) => write!(f, "{n} flows: it must be 1 to {}", Config::MAX_FLOWS),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
             Self::UplinkPart(p) => write!(f, "a part of the limit on uploads is {p} thousandths: it must be 1 to 999"),
             Self::Bucket => {
@@ -533,6 +545,8 @@ mod tests {
         assert_eq!(error(|c| c.controller = published(1, 2_000_000, 0, 900)), Some(ConfigError::HighRate(high)));
         assert_eq!(error(|c| c.queue_limit = Limit::Packets(0)), Some(ConfigError::QueueLimit));
         assert_eq!(error(|c| c.held_limit = Some(0)), Some(ConfigError::QueueLimit));
+        assert_eq!(error(|c| c.flow_limit = 0), Some(ConfigError::FlowLimit(0)));
+        assert_eq!(error(|c| c.flow_limit = u32::MAX), Some(ConfigError::FlowLimit(u32::MAX)));
         let wan = |change: fn(&mut WanConfig)| {
             let rate = BitRate::from_mbps(8);
             let (lan, aqm) = (Vec::new(), WanConfig::AQM);

@@ -23,8 +23,6 @@ use crate::tcp::Tcp;
 use crate::uplink::Released;
 use crate::voice::Talk;
 
-/// More connections than this are not tracked; their packets pass at once.
-const MAX_FLOWS: usize = 1 << 17;
 /// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
 const FLOW_IDLE: Span = Span::from_secs(120);
 /// At most this many are forgotten at once, so that no tick takes long.
@@ -246,8 +244,8 @@ impl Flows {
         Some(id)
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.by_key.len() >= MAX_FLOWS
+    pub(crate) fn is_full(&self, limit: u32) -> bool {
+        self.by_key.len() >= limit as usize
     }
 
     /// Adds a connection that is not there yet.

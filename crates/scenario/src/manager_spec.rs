@@ -14,6 +14,7 @@ use crate::config::{List, OrDefault, Permille, Problems, Written, words};
 use crate::manager_queue;
 use crate::raw::QueueRaw;
 use crate::uplink_limit::UplinkLimitSpec;
+use crate::words::Count;
 use crate::{ReceiverSpec, VoiceSpec};
 
 /// PHY profile of the BSS.
@@ -117,6 +118,10 @@ pub struct ManagerSpec {
     /// The limit on what comes from the WLAN. Default: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_limit: Option<UplinkLimitSpec>,
+    /// Flows that are remembered at once, 1 to 2 kB each; a new one takes the place of the one unused for longest. Default:
+    /// 131072.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Written<Count>>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -326,7 +331,7 @@ impl ManagerSpec {
 
     /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.
     pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
-        let Config { queue_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
+        let Config { queue_limit, flow_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
         // Each part is read whatever becomes of the others, so that all their problems are told.
         let controller = self.controller(problems);
         let policy = self.policy(problems);
@@ -339,6 +344,9 @@ impl ManagerSpec {
         );
         let aqm = self.aqm(problems);
         let sparse_first = self.sparse_first.get_or(true, problems);
+        let most = Config::MAX_FLOWS;
+        let flows = |n: &Count| (1..=most).contains(&n.0);
+        let flow_limit = self.flow_limit.get_or_if(Count(flow_limit), problems, flows, format!("1 to {most}"));
         let slack_limit = Span::from_millis(100);
         let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
         let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
@@ -399,6 +407,7 @@ impl ManagerSpec {
             },
             // Whoever has a memory for packets sets it by that.
             held_limit: None,
+            flow_limit: flow_limit?.0,
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
         };

@@ -40,6 +40,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     });
     out.put_u8(config.sparse_first.into());
     out.put_option(config.held_limit, Write::put_u32);
+    out.put_u32(config.flow_limit);
     out.put_option(config.queue.as_deref(), queue::put);
     out.put_option(config.wan.as_deref(), put_wan);
     out.put_option(config.voice.as_deref(), voice::put);
@@ -71,6 +72,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         aqm: reader.option(|r| Ok(CodelConfig { target: read_span(r)?, interval: read_span(r)? }))?,
         sparse_first: reader.bool()?,
         held_limit: reader.option(Reader::u32)?,
+        flow_limit: reader.u32()?,
         queue: reader.option(queue::read)?.map(Box::new),
         wan: reader.option(read_wan)?.map(Box::new),
         voice: reader.option(voice::read)?.map(Box::new),
@@ -298,6 +300,7 @@ mod tests {
             aqm: None,
             sparse_first: false,
             held_limit: Some(14_336),
+            flow_limit: 77_000,
             uplink_limit: Some(UplinkLimit::default()),
             voice: Some(Box::new(VoiceConfig {
                 calls: Some(12),

@@ -73,7 +73,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
-        if self.flows.is_full() {
+        if self.flows.is_full(self.config.flow_limit) {
             let evicted = self.flows.evict()?;
             forget(evicted, &mut self.queues, self.wan.as_mut(), &mut self.stations);
         }
