@@ -198,6 +198,9 @@ impl<F> Function<F> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Queued<F>, Head)> {
         let queued = self.queue.pop_front()?;
+        if self.queue.is_empty() {
+            self.queue.clear(); // what comes next has the same place in memory, and not one after the other
+        }
         self.bytes = self.bytes - queued.mpdu.msdu;
         Some((queued, core::mem::take(&mut self.head)))
     }

@@ -65,6 +65,8 @@ pub(crate) struct Way {
     pub(crate) first_port_down: u32,
     ip_header: u8,
     pub(crate) category: AccessCategory,
+    /// What is received is counted, and nothing else comes of it.
+    only_counts: bool,
 }
 
 #[derive(Debug)]
@@ -137,7 +139,8 @@ impl App {
 
     pub(crate) fn way(&self) -> Way {
         let &Self { station, first_port_up, first_port_down, ip_header, category, .. } = self;
-        Way { station, first_port_up, first_port_down, ip_header, category }
+        let only_counts = matches!(self.kind, Kind::Bulk { sized: None, .. });
+        Way { station, first_port_up, first_port_down, ip_header, category, only_counts }
     }
 
     /// The end that sends the data.
@@ -158,7 +161,7 @@ impl App {
     /// How the sender of a bulk transfer stands.
     pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
         let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
-        let sender = connections.standing(connections.find(connection)?);
+        let sender = connections.get(connections.find(connection)?);
         Some(TcpSample {
             cwnd_segments: sender.cwnd as f64 / f64::from(sender.payload),
             rtt: sender.srtt(),
@@ -273,6 +276,12 @@ impl World<'_> {
     /// Something happened at an endpoint.
     pub(crate) fn on_tcp_event(&mut self, connection: u32, side: Side, event: tcp::Event) {
         let number = self.connections.get(connection).app;
+        match event {
+            tcp::Event::Received(bytes) if self.ways[number as usize].only_counts => {
+                return self.meter.receive(number, bytes.0);
+            }
+            _ => {}
+        }
         match &self.apps[number as usize].kind {
             Kind::Flows(_) => self.on_flow_event(number, connection, side, event),
             Kind::OnOff(_) => self.on_file_event(number, connection, side, event),

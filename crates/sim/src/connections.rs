@@ -20,40 +20,20 @@ pub(crate) struct Pair {
     pub(crate) app: u32,
     /// Counts the connections of a run; its low part is the station's port.
     pub(crate) serial: u32,
-    pub(crate) open: bool,
     /// The station's and the server's.
     alarms: [Alarm; 2],
-    /// The end whose standing is kept.
-    sender: Side,
-    standing: Standing,
-}
-
-/// How the end that sends the data stands, since it was called last.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
-    /// Congestion window, in bytes.
+    /// When each of them is to be called, as it said last; [`Instant::MAX`] where it is not.
+    deadlines: [Instant; 2],
+    /// How the end that sends the data stands, since it was called last: congestion window, in bytes.
     pub(crate) cwnd: u64,
-    /// Payload of a full segment, in bytes.
-    pub(crate) payload: u32,
-    pub(crate) retransmissions: u32,
     /// Smoothed round-trip time; zero where there is none.
     srtt: Span,
-}
-
-impl Standing {
-    fn of(tcp: &Connection) -> Self {
-        Self {
-            cwnd: tcp.cwnd().0,
-            payload: tcp.segment_payload().0 as u32,
-            retransmissions: tcp.stats().retransmissions as u32,
-            srtt: tcp.srtt().unwrap_or(Span::ZERO),
-        }
-    }
-
-    /// Smoothed round-trip time.
-    pub(crate) fn srtt(&self) -> Option<Span> {
-        Some(self.srtt).filter(|&srtt| srtt > Span::ZERO)
-    }
+    pub(crate) retransmissions: u32,
+    /// Payload of a full segment, in bytes.
+    pub(crate) payload: u16,
+    /// The end whose standing is kept.
+    sender: Side,
+    pub(crate) open: bool,
 }
 
 /// A connection by its place and its serial number: the place may be another's by the time it is looked up.
@@ -81,8 +61,7 @@ impl Connections {
         self.opened += 1;
         let ends = [Connection::connect(Arc::clone(config)), Connection::listen(Arc::clone(config))];
         let ends = ends.map(|end| end.expect("settings were checked"));
-        let standing = Standing::of(&ends[sender as usize]);
-        let pair = Pair { app, serial: self.opened, open: true, alarms: [Alarm::OFF; 2], sender, standing };
+        let pair = Pair::new(app, self.opened, sender, &ends[sender as usize]);
         if let Some(place) = self.free.pop() {
             (self.pairs[place as usize], self.ends[place as usize]) = (pair, ends);
             return place;
@@ -94,11 +73,6 @@ impl Connections {
 
     pub(crate) fn get(&self, connection: u32) -> &Pair {
         &self.pairs[connection as usize]
-    }
-
-    /// How the end that sends the data stands.
-    pub(crate) fn standing(&self, connection: u32) -> &Standing {
-        &self.pairs[connection as usize].standing
     }
 
     pub(crate) fn tcp(&self, connection: u32, side: Side) -> &Connection {
@@ -130,10 +104,10 @@ impl Connections {
         let (pair, ends) = (&mut self.pairs[connection as usize], &self.ends[connection as usize]);
         let tcp = &ends[side as usize];
         if side == pair.sender {
-            pair.standing = Standing::of(tcp);
+            pair.note(tcp);
         }
-        let deadline = tcp.poll_deadline().map(|(at, _)| at);
-        agenda.arm(&mut pair.alarms[side as usize], deadline, Task::Tcp { connection, side });
+        pair.deadlines[side as usize] = tcp.poll_deadline().map_or(Instant::MAX, |(at, _)| at);
+        pair.arm(agenda, connection, side);
         if tcp.state() == State::Closed && ends.iter().all(|end| end.state() == State::Closed) {
             self.forget(connection);
         }
@@ -142,21 +116,16 @@ impl Connections {
     /// An endpoint's entry came up at `now`. Whether there was something due.
     pub(crate) fn ring(&mut self, agenda: &mut Agenda, now: Instant, connection: u32, side: Side) -> bool {
         let pair = &mut self.pairs[connection as usize];
-        let alarm = &mut pair.alarms[side as usize];
-        if !alarm.rings(now) || !pair.open {
+        if !pair.alarms[side as usize].rings(now) || !pair.open {
             return false;
         }
-        let tcp = &mut self.ends[connection as usize][side as usize];
-        match tcp.poll_deadline() {
-            Some((at, _)) if at <= now => {
-                tcp.handle_timeout(now);
-                true
-            }
-            later => {
-                agenda.arm(alarm, later.map(|(at, _)| at), Task::Tcp { connection, side });
-                false
-            }
+        let is_due = pair.deadlines[side as usize] <= now;
+        if is_due {
+            self.ends[connection as usize][side as usize].handle_timeout(now);
+        } else {
+            pair.arm(agenda, connection, side);
         }
+        is_due
     }
 
     /// The place may be used again. Entries of its alarms that are still to come find it closed, or nothing due.
@@ -169,6 +138,34 @@ impl Connections {
 }
 
 impl Pair {
+    fn new(app: u32, serial: u32, sender: Side, tcp: &Connection) -> Self {
+        let (alarms, deadlines) = ([Alarm::OFF; 2], [Instant::MAX; 2]);
+        let (cwnd, srtt, retransmissions, payload) = (0, Span::ZERO, 0, 0);
+        let mut pair =
+            Self { app, serial, alarms, deadlines, cwnd, srtt, retransmissions, payload, sender, open: true };
+        pair.note(tcp);
+        pair
+    }
+
+    /// The end that sends the data stands like this now.
+    fn note(&mut self, tcp: &Connection) {
+        self.cwnd = tcp.cwnd().0;
+        self.srtt = tcp.srtt().unwrap_or(Span::ZERO);
+        self.retransmissions = tcp.stats().retransmissions as u32;
+        self.payload = tcp.segment_payload().0 as u16; // what a SYN announces has sixteen bits
+    }
+
+    /// Sees to it that an end is called at its deadline.
+    fn arm(&mut self, agenda: &mut Agenda, connection: u32, side: Side) {
+        let deadline = Some(self.deadlines[side as usize]).filter(|&at| at < Instant::MAX);
+        agenda.arm(&mut self.alarms[side as usize], deadline, Task::Tcp { connection, side });
+    }
+
+    /// Smoothed round-trip time of the end that sends the data.
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        Some(self.srtt).filter(|&srtt| srtt > Span::ZERO)
+    }
+
     /// The station's port; the same one is used again only after 28 232 other connections.
     pub(crate) fn station_port(&self) -> u16 {
         station_port(self.serial)

@@ -3,7 +3,7 @@
 use evenair_scenario::results::FlowSeries;
 use evenair_units::Span;
 
-use crate::rows::{Rows, fill, put};
+use crate::rows::{Rows, Sorted, fill, put};
 
 /// What one application has moved in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +27,18 @@ pub(crate) struct SenderRow {
     pub(crate) retransmits: u32,
 }
 
-/// An application's part in the intervals.
+/// The applications' parts in the intervals.
 #[derive(Debug, Default)]
 pub(crate) struct FlowRows {
     counts: Rows<Count>,
     senders: Rows<SenderRow>,
+}
+
+/// The same when the run is over.
+#[derive(Debug)]
+pub(crate) struct SortedFlowRows {
+    counts: Sorted<Count>,
+    senders: Sorted<SenderRow>,
 }
 
 /// A rate over an interval.
@@ -41,18 +48,25 @@ pub(crate) fn mbps(bytes: u64, interval: Span) -> f64 {
 
 impl FlowRows {
     #[inline]
-    pub(crate) fn push(&mut self, at: (usize, usize), count: Count) {
-        self.counts.push(at, count);
+    pub(crate) fn push(&mut self, app: usize, interval: usize, count: Count) {
+        self.counts.push(app, interval, count);
     }
 
     #[inline]
-    pub(crate) fn push_sender(&mut self, at: (usize, usize), sender: SenderRow) {
-        self.senders.push(at, sender);
+    pub(crate) fn push_sender(&mut self, app: usize, interval: usize, sender: SenderRow) {
+        self.senders.push(app, interval, sender);
     }
 
-    /// Fills the series, which is as long as the run; what was never sent and never received has none.
-    pub(crate) fn finish(self, mut flow: FlowSeries, intervals: usize, interval: Span) -> FlowSeries {
-        for (number, count) in self.counts.iter() {
+    /// The run of so many applications is over.
+    pub(crate) fn sort(self, apps: usize) -> SortedFlowRows {
+        SortedFlowRows { counts: self.counts.sort(apps), senders: self.senders.sort(apps) }
+    }
+}
+
+impl SortedFlowRows {
+    /// Fills an application's series, which is as long as the run; what was never sent and never received has none.
+    pub(crate) fn finish(&self, app: usize, mut flow: FlowSeries, intervals: usize, interval: Span) -> FlowSeries {
+        for (number, count) in self.counts.of(app) {
             let at = (number, intervals);
             put(&mut flow.ip_mbps, at, mbps(count.ip_bytes, interval));
             put(&mut flow.goodput_mbps, at, mbps(count.received_bytes, interval));
@@ -61,7 +75,7 @@ impl FlowRows {
             put(&mut flow.sent_packets, at, count.sent_packets);
             put(&mut flow.received_packets, at, count.received_packets);
         }
-        for (number, sender) in self.senders.iter() {
+        for (number, sender) in self.senders.of(app) {
             let at = (number, intervals);
             put(&mut flow.cwnd_segments, at, Some(sender.cwnd_segments));
             let rtt = Some(sender.rtt).filter(|&rtt| rtt > Span::ZERO);

@@ -50,9 +50,7 @@ pub(crate) struct Meter {
     retransmits: Vec<u32>,
     places: Places,
     progress: Progress,
-    flows: Vec<FlowRows>,
-    /// Intervals of the run.
-    intervals: usize,
+    flows: FlowRows,
     /// All but the flows.
     series: Series,
 }
@@ -73,8 +71,7 @@ impl Meter {
                 lateness_p99_us: None,
                 invalid_because: Vec::new(),
             },
-            flows: apps.iter().map(|_| FlowRows::default()).collect(),
-            intervals,
+            flows: FlowRows::default(),
             interval,
             data: apps.iter().map(data_direction).collect(),
             counts: vec![Count::default(); apps.len()],
@@ -158,14 +155,14 @@ impl Meter {
 
     /// An interval has ended; how the senders of TCP stand that have a connection, by application.
     pub(crate) fn end_interval(&mut self, glance: &Glance, tcp: impl Iterator<Item = (usize, TcpSample)>) {
-        let at = (self.series.ap_queue_packets.len(), self.intervals);
+        let number = self.series.ap_queue_packets.len();
         let mut total = 0.0;
-        for ((count, progress), rows) in self.counts.iter_mut().zip(&mut self.progress.flows).zip(&mut self.flows) {
+        for (app, (count, progress)) in self.counts.iter_mut().zip(&mut self.progress.flows).enumerate() {
             let mut ip_mbps = 0.0;
             if *count != Count::default() {
                 let count = std::mem::take(count);
                 ip_mbps = mbps(count.ip_bytes, self.interval);
-                rows.push(at, count);
+                self.flows.push(app, number, count);
             }
             progress.ip_mbps = ip_mbps;
             total += ip_mbps;
@@ -175,7 +172,8 @@ impl Meter {
             // A new connection counts from zero again.
             let retransmits = total.checked_sub(self.retransmits[app]).unwrap_or(total);
             self.retransmits[app] = total;
-            self.flows[app].push_sender(at, SenderRow { cwnd_segments, rtt: rtt.unwrap_or(Span::ZERO), retransmits });
+            let row = SenderRow { cwnd_segments, rtt: rtt.unwrap_or(Span::ZERO), retransmits };
+            self.flows.push_sender(app, number, row);
         }
         self.series.ap_queue_packets.push(glance.queue_area as f64 / self.interval.as_nanos() as f64);
         self.series.service_rate_mbps.push(glance.service_rate_mbps);
@@ -185,9 +183,10 @@ impl Meter {
     pub(crate) fn finish(self, scenario: &Scenario) -> Series {
         let mut series = self.series;
         let intervals = series.ap_queue_packets.len();
-        let flows = scenario.apps.iter().zip(self.flows);
-        series.flows =
-            flows.map(|(app, rows)| rows.finish(FlowSeries::new(scenario, app), intervals, self.interval)).collect();
+        let rows = self.flows.sort(scenario.apps.len());
+        let flows = scenario.apps.iter().enumerate();
+        let finish = |(number, app)| rows.finish(number, FlowSeries::new(scenario, app), intervals, self.interval);
+        series.flows = flows.map(finish).collect();
         series.places = self.places.finish(scenario);
         series
     }

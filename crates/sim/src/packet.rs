@@ -17,8 +17,9 @@ use crate::tcp::Segment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketId(u32);
 
-/// A packet between a station and a server.
+/// A packet between a station and a server, two of them in as much memory as a processor fetches at once.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Packet {
     /// The application it belongs to, which knows both ends.
     pub(crate) app: u32,
@@ -96,11 +97,16 @@ impl Carries {
     }
 }
 
+/// A segment, where a piece of memory begins that a processor fetches at once: one without SACK is in that piece.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Kept(Segment);
+
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     /// At the same places, for packets that have any; up to the highest such place.
-    segments: Vec<Segment>,
+    segments: Vec<Kept>,
     free: Vec<u32>,
     created: u64,
     /// Code points of packets that a box has given another one than their application's, by place. There are few.
@@ -123,9 +129,9 @@ impl Pool {
         let id = self.add(packet);
         let place = id.0 as usize;
         if place >= self.segments.len() {
-            self.segments.resize(place + 1, *segment);
+            self.segments.resize(place + 1, Kept(*segment));
         }
-        self.segments[place] = *segment;
+        self.segments[place] = Kept(*segment);
         id
     }
 
@@ -144,7 +150,7 @@ impl Pool {
 
     /// The segment of a TCP packet; also of the packet that was taken last.
     pub(crate) fn segment(&self, id: PacketId) -> &Segment {
-        &self.segments[id.0 as usize]
+        &self.segments[id.0 as usize].0
     }
 
     /// The code point of a packet that a box has remarked.
@@ -159,7 +165,7 @@ impl Pool {
             self.remarked.insert(id.0, dscp);
         }
         if let (Some(window), Body::Tcp { .. }) = (edits.window, self.get(id).body) {
-            self.segments[id.0 as usize].window = window;
+            self.segments[id.0 as usize].0.window = window;
         }
     }
 

@@ -1,7 +1,9 @@
 //! Series as they are filled: zeros are entered when something else comes after them, or the run ends.
 //!
 //! What is reported of an interval is kept as one row until the run ends, and is made into series then: each of many
-//! senders and applications would otherwise have a dozen places in memory to be visited for every interval.
+//! senders and applications would otherwise have a dozen places in memory to be visited for every interval. The rows of
+//! all follow one another as they come, interval by interval, and are sorted by whose they are at the end of the run: so
+//! the end of an interval writes to one place, and not to as many as there are senders.
 
 use evenair_scenario::Scenario;
 use evenair_scenario::results::LossSeries;
@@ -11,29 +13,62 @@ pub(crate) fn intervals(scenario: &Scenario) -> usize {
     (scenario.duration / scenario.measure.interval) as usize
 }
 
-/// Rows of one sender or application: of those intervals in which something happened.
+/// Rows of many senders or applications, each of those intervals in which something happened to it.
 #[derive(Debug)]
-pub(crate) struct Rows<R>(Vec<(u32, R)>);
+pub(crate) struct Rows<R> {
+    /// The interval of each, and the row.
+    rows: Vec<(u32, R)>,
+    /// Whose it is: by itself, since sorting asks for nothing else.
+    owners: Vec<u32>,
+}
+
+/// Rows by whose they are.
+#[derive(Debug)]
+pub(crate) struct Sorted<R> {
+    rows: Vec<(u32, R)>,
+    /// Places of rows, those of each owner together and in the order of time.
+    order: Vec<u32>,
+    /// Where in `order` each owner's begin; and the end.
+    begins: Vec<u32>,
+}
 
 impl<R> Default for Rows<R> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self { rows: Vec::new(), owners: Vec::new() }
     }
 }
 
 impl<R> Rows<R> {
-    /// The row of interval `number` of `intervals`.
+    /// The row of `owner` in interval `number`, which is never less than that of an earlier row of the same owner.
     #[inline]
-    pub(crate) fn push(&mut self, (number, intervals): (usize, usize), row: R) {
-        if self.0.is_empty() {
-            self.0.reserve_exact(intervals - number);
-        }
-        self.0.push((number as u32, row));
+    pub(crate) fn push(&mut self, owner: usize, number: usize, row: R) {
+        self.rows.push((number as u32, row));
+        self.owners.push(owner as u32);
     }
 
-    /// The numbers of the intervals, and their rows.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &R)> {
-        self.0.iter().map(|(number, row)| (*number as usize, row))
+    /// All rows, of so many owners.
+    pub(crate) fn sort(self, owners: usize) -> Sorted<R> {
+        let mut begins = vec![0; owners + 1];
+        self.owners.iter().for_each(|&owner| begins[owner as usize + 1] += 1);
+        (0..owners).for_each(|owner| begins[owner + 1] += begins[owner]);
+        let (mut next, mut order) = (begins.clone(), vec![0; self.rows.len()]);
+        for (place, &owner) in (0..).zip(&self.owners) {
+            let free = &mut next[owner as usize];
+            order[*free as usize] = place;
+            *free += 1;
+        }
+        Sorted { rows: self.rows, order, begins }
+    }
+}
+
+impl<R> Sorted<R> {
+    /// The numbers of the intervals of an owner's rows, and the rows.
+    pub(crate) fn of(&self, owner: usize) -> impl Iterator<Item = (usize, &R)> {
+        let places = &self.order[self.begins[owner] as usize..self.begins[owner + 1] as usize];
+        places.iter().map(|&place| {
+            let (number, row) = &self.rows[place as usize];
+            (*number as usize, row)
+        })
     }
 }
 
@@ -73,5 +108,24 @@ pub(crate) fn put_loss(series: &mut Vec<LossSeries>, at: (usize, usize), reason:
 pub(crate) fn fill<T: Copy + Default>(series: &mut Vec<T>, intervals: usize) {
     if !series.is_empty() {
         series.resize(intervals, T::default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_owner_gets_its_own_rows_in_the_order_of_time() {
+        let mut rows = Rows::default();
+        for (owner, number, row) in [(2, 0, 'a'), (0, 0, 'b'), (2, 1, 'c'), (0, 3, 'd'), (2, 3, 'e')] {
+            rows.push(owner, number, row);
+        }
+        let sorted = rows.sort(4);
+        let of = |owner| sorted.of(owner).map(|(number, &row)| (number, row)).collect::<Vec<_>>();
+        assert_eq!(of(0), [(0, 'b'), (3, 'd')]);
+        assert_eq!(of(1), []);
+        assert_eq!(of(2), [(0, 'a'), (1, 'c'), (3, 'e')]);
+        assert_eq!(of(3), []);
     }
 }

@@ -29,12 +29,12 @@ pub(crate) struct Delivery {
     pub(crate) attempts: u32,
 }
 
-/// A sender's part in the intervals.
+/// The senders' parts in the intervals.
 #[derive(Debug)]
 pub(crate) struct NodeRows {
     rows: Rows<NodeRow>,
-    /// The name, and the losses, which are few.
-    series: NodeSeries,
+    /// Of each, the name, and the losses, which are few.
+    series: Vec<NodeSeries>,
 }
 
 /// A sender's part in an interval.
@@ -84,24 +84,39 @@ impl Record for Deliveries {
 }
 
 impl NodeRows {
-    pub(crate) fn new(node: String) -> Self {
-        Self { rows: Rows::default(), series: NodeSeries { node, ..NodeSeries::default() } }
+    pub(crate) fn new(nodes: impl Iterator<Item = String>) -> Self {
+        let series = |node| NodeSeries { node, ..NodeSeries::default() };
+        Self { rows: Rows::default(), series: nodes.map(series).collect() }
+    }
+
+    /// How many senders there are.
+    pub(crate) fn senders(&self) -> usize {
+        self.series.len()
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, at: (usize, usize), row: NodeRow) {
-        self.rows.push(at, row);
+    pub(crate) fn push(&mut self, node: usize, interval: usize, row: NodeRow) {
+        self.rows.push(node, interval, row);
     }
 
-    /// Frames were lost for a reason in an interval.
-    pub(crate) fn lose(&mut self, at: (usize, usize), reason: &str, frames: u64) {
-        put_loss(&mut self.series.lost_frames, at, reason, frames);
+    /// Frames were lost for a reason in an interval, of so many of the run.
+    pub(crate) fn lose(&mut self, node: usize, at: (usize, usize), reason: &str, frames: u64) {
+        put_loss(&mut self.series[node].lost_frames, at, reason, frames);
     }
 
     /// The series, as long as the run.
-    pub(crate) fn finish(self, intervals: usize) -> NodeSeries {
-        let mut series = self.series;
-        for (number, row) in self.rows.iter() {
+    pub(crate) fn finish(self, intervals: usize) -> Vec<NodeSeries> {
+        let rows = self.rows.sort(self.series.len());
+        let series = self.series.into_iter().enumerate();
+        series.map(|(node, series)| Self::finish_one(series, rows.of(node), intervals)).collect()
+    }
+
+    fn finish_one<'a>(
+        mut series: NodeSeries,
+        rows: impl Iterator<Item = (usize, &'a NodeRow)>,
+        intervals: usize,
+    ) -> NodeSeries {
+        for (number, row) in rows {
             let at = (number, intervals);
             put(&mut series.offered_frames, at, row.offered);
             put(&mut series.delivered_frames, at, row.delivered.into());

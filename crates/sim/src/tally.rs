@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     deliveries: Records<Deliveries>,
     /// How each stood at the end of the last interval.
     before: Vec<Before>,
-    rows: Vec<NodeRows>,
+    rows: NodeRows,
     access_point: usize,
     /// Time at each level of the access point's queue.
     levels: Vec<u64>,
@@ -67,8 +67,8 @@ struct Before {
 
 impl Tally {
     pub(crate) fn new(scenario: &Scenario, names: impl Iterator<Item = String>) -> Self {
-        let rows: Vec<_> = names.map(NodeRows::new).collect();
-        let senders = rows.len();
+        let rows = NodeRows::new(names);
+        let senders = rows.senders();
         Self {
             interval: scenario.measure.interval,
             access_point: senders - 1,
@@ -137,14 +137,13 @@ impl Tally {
         may_repeat: bool,
         counters: impl Fn(usize) -> Counters,
     ) -> bool {
-        let senders = self.nodes.iter_mut().zip(&mut self.before).zip(&mut self.rows);
-        for (sender, ((node, before), rows)) in senders.enumerate() {
+        for (sender, (node, before)) in self.nodes.iter_mut().zip(&mut self.before).enumerate() {
             // Who had nothing to send has sent nothing, and is not asked: with thousands of stations that is much.
             if !may_repeat && !node.had_frames(self.interval, now) {
                 continue;
             }
             if let Some(row) = node.end_interval(self.interval, now, &counters(sender), before) {
-                rows.push((self.intervals, self.whole), row);
+                self.rows.push(sender, self.intervals, row);
             }
         }
         self.end_medium(now, totals);
@@ -154,7 +153,7 @@ impl Tally {
 
     /// A sender lost frames in the interval that is about to end.
     pub(crate) fn lose(&mut self, node: usize, reason: &str, frames: u64) {
-        self.rows[node].lose((self.intervals, self.whole), reason, frames);
+        self.rows.lose(node, (self.intervals, self.whole), reason, frames);
     }
 
     fn end_medium(&mut self, now: Instant, totals: Totals) {
@@ -197,7 +196,7 @@ impl Tally {
     /// Puts the series into those of the run, and gives the stretches.
     pub(crate) fn finish(self, series: &mut Series) -> Vec<Stretch> {
         let intervals = self.intervals;
-        series.nodes = self.rows.into_iter().map(|rows| rows.finish(intervals)).collect();
+        series.nodes = self.rows.finish(intervals);
         series.nodes.rotate_right(1);
         series.medium = Some(self.medium);
         self.stretches

@@ -400,7 +400,9 @@ impl World<'_> {
             Body::Tcp { connection, serial, .. } => {
                 if self.connections.is(*connection, *serial) {
                     let tcp = self.connections.tcp_mut(*connection, side);
-                    tcp.handle_segment(self.now, self.pool.segment(id));
+                    let segment = self.pool.segment(id);
+                    tcp.touch(segment);
+                    tcp.handle_segment(self.now, segment);
                     if let Some(rtt) = tcp.take_rtt_sample() {
                         self.meter.round_trip(packet.app, side, rtt);
                     }

@@ -41,6 +41,9 @@ impl History {
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
+        if self.sent.is_empty() {
+            self.sent.clear(); // what comes next has the same place in memory, and not one after the other
+        }
         sample
     }
 

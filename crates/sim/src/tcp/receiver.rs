@@ -12,34 +12,37 @@ use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks};
 
 /// State of the receiving half. `next` is the only position acknowledged; everything below it arrived.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Receiver {
-    policy: AckPolicy,
-    /// Full segment of the other end, in bytes.
-    mss: u64,
-    buffer: u64,
-    auto_read: bool,
-    /// Largest window the header can express with the scale agreed upon.
-    max_window: u64,
     /// Next position expected (RCV.NXT).
     next: u64,
     /// Right edge offered so far. Never moves left (RFC 9293, section 3.8.6).
     edge: u64,
     /// In order, not yet read by the application.
     unread: u64,
-    /// Position of the FIN, once seen.
-    fin: Option<u64>,
-    held: RangeSet,
-    /// A position in each of the blocks that changed last, most recent first (RFC 2018, section 4).
-    recent: [Option<u64>; MAX_SACK_BLOCKS],
     ack: AckState,
-    /// Segments still to be acknowledged one by one.
-    quick: u32,
-    /// The latest data in order.
-    last_data: Option<Instant>,
+    held: RangeSet,
     /// This end's own retransmission timeout.
     rto: Span,
+    buffer: u64,
+    /// The latest data in order.
+    last_data: Option<Instant>,
+    policy: AckPolicy,
+    /// Largest window the header can express with the scale agreed upon.
+    max_window: u32,
+    /// Full segment of the other end, in bytes.
+    mss: u32,
+    /// Segments still to be acknowledged one by one.
+    quick: u32,
+    auto_read: bool,
     /// This end answers what it receives.
     interactive: bool,
+    /// A FIN was seen.
+    has_fin: bool,
+    /// Its position, then.
+    fin: u64,
+    /// A position in each of the blocks that changed last, most recent first (RFC 2018, section 4).
+    recent: [Option<u64>; MAX_SACK_BLOCKS],
 }
 
 /// The acknowledgment owed.
@@ -65,14 +68,15 @@ impl Receiver {
     pub(super) fn new(config: &Config, mss: u32, next: u64, shift: u8) -> Self {
         let mut receiver = Self {
             policy: config.ack,
-            mss: u64::from(mss),
+            mss,
             buffer: config.receive_buffer.0,
             auto_read: config.auto_read,
-            max_window: MAX_UNSCALED_WINDOW << shift,
+            max_window: (MAX_UNSCALED_WINDOW << shift) as u32, // a shift is 14 at most
             next,
             edge: next,
             unread: 0,
-            fin: None,
+            has_fin: false,
+            fin: 0,
             held: RangeSet::default(),
             recent: [None; MAX_SACK_BLOCKS],
             ack: AckState::None,
@@ -83,6 +87,12 @@ impl Receiver {
         };
         receiver.open_window();
         receiver
+    }
+
+    /// Something of each piece of memory that a segment needs.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.next ^ self.rto.as_nanos() ^ u64::from(self.quick)
     }
 
     /// This end's own retransmission timeout is `rto` now.
@@ -150,7 +160,7 @@ impl Receiver {
         self.open_window();
         // The other end may be waiting for it: as soon as the window was below a segment, or half of it opened.
         let was = before - self.next;
-        if self.edge > before && (was < self.mss || self.edge - before >= self.buffer / 2) {
+        if self.edge > before && (was < u64::from(self.mss) || self.edge - before >= self.buffer / 2) {
             self.ack_now();
         }
         taken
@@ -159,9 +169,9 @@ impl Receiver {
     /// Takes the positions of a segment with data or a FIN (RFC 9293, section 3.10.7.4; RFC 5681, section 4.2).
     pub(super) fn handle(&mut self, now: Instant, data: Range<u64>, flags: Flags) -> Arrival {
         let Flags { fin, psh, .. } = flags;
-        let is_last = psh || data.end - data.start < self.mss;
+        let is_last = psh || data.end - data.start < u64::from(self.mss);
         if fin && data.end <= self.edge {
-            self.fin = Some(data.end);
+            (self.has_fin, self.fin) = (true, data.end);
         }
         // A window's worth at most: a sender that probes or ignores the window gets an answer, no more.
         let (start, end) = (data.start.max(self.next), data.end.min(self.edge));
@@ -173,14 +183,14 @@ impl Receiver {
         } else if data.start <= self.next && end > self.next {
             self.next = end;
             self.take_in_order(now, is_last);
-        } else if !(fin && self.fin == Some(self.next)) {
+        } else if !(fin && self.is_at_fin()) {
             // Nothing new: an old segment again, or one beyond the window. Linux: the other end is in trouble.
             self.ack_now();
             self.quick = self.quick.max(self.policy.quick);
             self.interactive = false;
         }
         let in_order = self.next - before;
-        let finished = self.fin == Some(self.next);
+        let finished = self.is_at_fin();
         if finished {
             self.next += 1;
             self.edge = self.edge.max(self.next);
@@ -191,6 +201,11 @@ impl Receiver {
         }
         self.open_window();
         Arrival { in_order, finished }
+    }
+
+    /// All up to a FIN has arrived.
+    fn is_at_fin(&self) -> bool {
+        self.has_fin && self.fin == self.next
     }
 
     /// Data arrived at `next`, perhaps the last for now: joins what was held behind it, and decides when to acknowledge.
@@ -225,9 +240,9 @@ impl Receiver {
     /// Moves the right edge to what the buffer has room for, in steps worth a segment or half the buffer: no silly
     /// windows (RFC 1122, section 4.2.3.3).
     fn open_window(&mut self) {
-        let room = (self.buffer - self.unread.min(self.buffer)).min(self.max_window);
+        let room = (self.buffer - self.unread.min(self.buffer)).min(self.max_window.into());
         let edge = self.next + room;
-        if edge >= self.edge + self.mss.min(self.buffer / 2) {
+        if edge >= self.edge + u64::from(self.mss).min(self.buffer / 2) {
             self.edge = edge;
         }
     }

@@ -105,23 +105,24 @@ enum Phase {
 
 /// State of loss recovery.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Recovery {
+    /// Positions below were outstanding when the last recovery began (`recover`, `RecoveryPoint`).
+    recover: u64,
     kind: LossRecovery,
     limited_transmit: bool,
     phase: Phase,
-    /// Positions below were outstanding when the last recovery began (`recover`, `RecoveryPoint`).
-    recover: u64,
-    duplicates: u32,
-    /// FlightSize before limited transmit added to it.
-    flight_before_duplicates: u64,
     /// The first hole goes out whatever the window says.
     forced: bool,
+    duplicates: u32,
     /// The timer was restarted by a partial acknowledgment (NewReno, or with SACK the impatient one).
     partial_seen: bool,
     /// See [`Quirks::impatient_recovery`](super::config::Quirks::impatient_recovery).
     impatient: bool,
     /// The rescue retransmission of this recovery was used (RFC 6675, section 4, NextSeg, rule 4).
     rescued: bool,
+    /// FlightSize before limited transmit added to it.
+    flight_before_duplicates: u64,
     prr: Option<Prr>,
     /// The lowest outstanding position at the last timeout.
     timed_out_at: Option<u64>,
@@ -151,6 +152,12 @@ impl Recovery {
             timed_out_at: None,
             doubtful: None,
         }
+    }
+
+    /// Something of the piece of memory that every acknowledgment needs.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.recover
     }
 
     /// SACK blocks are looked at.

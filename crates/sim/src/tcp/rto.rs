@@ -12,22 +12,23 @@ const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
 /// Smoothed round-trip time and the timeout that follows from it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct RttEstimator {
+    /// Timeout without back-off.
+    base: Span,
+    /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
+    backoff: u32,
     config: RtoConfig,
     /// Smoothed round-trip time and its mean deviation, once there is a sample.
     smoothed: Option<(Span, Span)>,
     /// The smallest sample.
     min: Option<Span>,
-    /// Linux's deviations.
-    round: Option<Round>,
-    /// Timeout without back-off.
-    base: Span,
-    /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
-    backoff: u32,
     /// The latest sample.
     newest: Option<Span>,
     /// The same, until it is asked for.
     latest: Option<Span>,
+    /// Linux's deviations.
+    round: Option<Round>,
 }
 
 /// Deviations of a round trip.
@@ -53,6 +54,17 @@ impl RttEstimator {
             newest: None,
             latest: None,
         }
+    }
+
+    /// Something of each piece of memory that an acknowledgment needs.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        u64::from(self.newest.is_some()) ^ u64::from(self.round.is_some())
+    }
+
+    /// The timer ran out since the last sample.
+    pub(super) fn is_backed_off(&self) -> bool {
+        self.backoff > 0
     }
 
     /// Smoothed round-trip time.

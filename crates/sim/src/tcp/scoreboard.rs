@@ -24,18 +24,19 @@ pub(super) const DUP_THRESH: u32 = 3;
 
 /// Scoreboard of one sender.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Scoreboard {
-    sacked: RangeSet,
     /// Everything below that is not SACKed is lost. Never below `una`.
     lost_edge: u64,
     /// Everything below that is not SACKed was sent again in this recovery (HighRxt). Never below `una`.
     high_rxt: u64,
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
-    /// Sent again and not known to have arrived or to be lost, in the order of sending. RACK only.
-    again: VecDeque<Again>,
+    sacked: RangeSet,
     /// Sent again and lost again. RACK only.
     lost_again: RangeSet,
+    /// Sent again and not known to have arrived or to be lost, in the order of sending. RACK only.
+    again: VecDeque<Again>,
 }
 
 /// A segment sent again.
@@ -49,6 +50,12 @@ struct Again {
 }
 
 impl Scoreboard {
+    /// Something of each piece of memory that every acknowledgment needs.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.lost_edge ^ self.sacked.total() ^ self.lost_again.total()
+    }
+
     /// The highest SACKed position, exclusive.
     pub(super) fn high_sacked(&self) -> Option<u64> {
         self.sacked.end()

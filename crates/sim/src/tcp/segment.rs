@@ -15,8 +15,9 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 /// Size of the TCP header without options, in bytes (RFC 9293, section 3.1).
 const BASE_HEADER: u64 = 20;
 
-/// A TCP segment.
+/// A TCP segment. SACK blocks, which few have, are at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Segment {
     /// Position of the first byte (or of the SYN, or of the FIN where there is no byte).
     pub seq: u64,
@@ -73,10 +74,11 @@ pub struct Timestamps {
 
 /// Up to four SACK blocks. They lie above the segment's acknowledgment and are kept relative to it.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct SackBlocks {
+    count: u8,
     /// (distance of the block's first byte from the acknowledgment, length), in bytes.
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
-    count: u8,
 }
 
 impl SackBlocks {

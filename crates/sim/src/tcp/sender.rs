@@ -28,40 +28,41 @@ const ACK_DELAY: Span = Span::from_millis(200);
 /// Where an application ends that never ends.
 const ENDLESS: u64 = u64::MAX / 2;
 
-/// State of the sending half.
+/// State of the sending half. The order is that of [`super::Connection`]: what every acknowledgment needs first.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct Sender {
     una: u64,
     nxt: u64,
     limit: u64,
-    closing: bool,
-    mss: u32,
     send_buffer: u64,
-    idle_restart: bool,
-    /// Samples come from timestamps.
-    stamped: bool,
-    peer: PeerWindow,
-    window: Window,
-    board: Scoreboard,
-    recovery: Recovery,
-    pub(super) rtt: RttEstimator,
-    timer: Option<(Instant, Timer)>,
-    /// The congestion window, and nothing else, ended the last round of sending.
-    cwnd_limited: bool,
-    /// The segment being timed: the position after it, and when it was sent (RFC 6298, section 3).
-    timed: Option<(u64, Instant)>,
-    quirks: Quirks,
-    /// See [`Quirks::sample_every_ack`].
-    history: Option<History>,
     last_sent: Instant,
+    mss: u32,
     /// Timeouts in a row without progress.
     retries: u32,
     /// Probes of a closed window in a row.
     probes: u32,
+    closing: bool,
+    idle_restart: bool,
+    /// Samples come from timestamps.
+    stamped: bool,
+    /// The congestion window, and nothing else, ended the last round of sending.
+    cwnd_limited: bool,
     probe_due: bool,
-    tail: Tail,
+    quirks: Quirks,
+    peer: PeerWindow,
+    timer: Option<(Instant, Timer)>,
+    pub(super) rtt: RttEstimator,
+    /// The segment being timed: the position after it, and when it was sent (RFC 6298, section 3).
+    timed: Option<(u64, Instant)>,
     /// See [`Config::push_batches`].
     batch: Option<Batch>,
+    board: Scoreboard,
+    recovery: Recovery,
+    window: Window,
+    /// See [`Quirks::sample_every_ack`].
+    history: Option<History>,
+    tail: Tail,
 }
 
 /// The window the other end offers.
@@ -141,6 +142,18 @@ impl Sender {
         }
     }
 
+    /// Something of each piece of memory that a segment needs: one with data, to which there is nothing to be sent, or one
+    /// that acknowledges what was sent.
+    #[inline]
+    pub(super) fn touch(&self, is_data: bool) -> u64 {
+        let own = self.una ^ self.peer.size ^ u64::from(self.rtt.is_backed_off());
+        if is_data {
+            return own;
+        }
+        let recovery = self.recovery.touch() ^ self.window.cwnd() ^ u64::from(self.history.is_some());
+        own ^ self.rtt.touch() ^ u64::from(self.batch.is_some()) ^ self.board.touch() ^ recovery
+    }
+
     /// The application wrote `bytes` more.
     pub(super) fn write(&mut self, bytes: u64) {
         self.limit = self.limit.saturating_add(bytes).min(ENDLESS);
@@ -218,7 +231,9 @@ impl Sender {
         let (mut known, mut rtt) = (0, None);
         if acked > 0 {
             self.una = segment.ack;
-            self.tail.on_acked(self.una);
+            if self.recovery.is_rack() {
+                self.tail.on_acked(self.una);
+            }
             known = self.board.advance(self.una);
             rtt = self.sample(now, stamp_rtt);
             (self.retries, self.probes) = (0, 0);
@@ -239,7 +254,7 @@ impl Sender {
         let flight = self.flight();
         let outcome = self.recovery.on_ack(&ack, news, flight, &mut self.board, &mut self.window);
         stats.fast_recoveries += u64::from(outcome.entered_fast);
-        if self.tail.take_answer(una, !self.recovery.is_open(), now, stamp_rtt) {
+        if self.recovery.is_rack() && self.tail.take_answer(una, !self.recovery.is_open(), now, stamp_rtt) {
             self.recovery.on_tail_repaired(&mut self.window);
         }
         if self.quirks.forgets_back_off && acked > 0 && outcome.restart_timer {
@@ -422,7 +437,7 @@ impl Sender {
     /// A probe of the tail, if one is due: new data, or the last segment again (RFC 8985, section 7.3). It looks at no
     /// congestion window.
     fn tail_probe(&mut self, now: Instant, room: u32) -> Option<(Range<u64>, Sent)> {
-        if !self.tail.take_due() || self.una == self.nxt {
+        if !self.recovery.is_rack() || !self.tail.take_due() || self.una == self.nxt {
             return None;
         }
         let len = u64::from(room.min(self.mss));

@@ -40,6 +40,7 @@ pub(super) struct AckInfo {
 
 /// The congestion window and the algorithm that moves it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Window {
     cwnd: u64,
     ssthresh: u64,
