@@ -2,7 +2,7 @@
 //! times over.
 
 use evenair_units::{Bytes, Span};
-use evenair_wifi::{Phy, PhyRate};
+use evenair_wifi::{Phy, PhyRate, Preamble};
 
 /// How many kinds are kept; a power of two, so that the place is a mask.
 const PLACES: usize = 32;
@@ -11,6 +11,8 @@ const PLACES: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Airtimes {
     known: [Known; PLACES],
+    /// In front of each frame.
+    protection: Span,
 }
 
 /// A DATA frame that is answered.
@@ -23,16 +25,17 @@ struct Known {
 }
 
 impl Airtimes {
-    pub(crate) fn new(phy: &Phy) -> Self {
-        Self { known: [Known::of(phy, Bytes::ZERO, phy.lowest_basic()); PLACES] }
+    pub(crate) fn new(phy: &Phy, protection: Option<Preamble>) -> Self {
+        let protection = protection.map_or(Span::ZERO, |preamble| phy.protection(preamble));
+        Self { known: [Known::of(phy, Bytes::ZERO, phy.lowest_basic(), protection); PLACES], protection }
     }
 
-    /// Time on air of DATA with its header and FCS, and of SIFS and the ACK to it.
+    /// Time on air of DATA with its header and FCS and with what protects it, and of SIFS and the ACK to it.
     #[inline(always)]
     pub(crate) fn of(&mut self, phy: &Phy, psdu: Bytes, rate: PhyRate) -> (Span, Span) {
         let known = &mut self.known[(psdu.0 as usize ^ usize::from(rate.in_half_mbps())) % PLACES];
         if known.psdu != psdu || known.rate != rate {
-            *known = Known::of(phy, psdu, rate);
+            *known = Known::of(phy, psdu, rate, self.protection);
         }
         (known.data, known.answer)
     }
@@ -40,8 +43,8 @@ impl Airtimes {
 
 impl Known {
     #[cold]
-    fn of(phy: &Phy, psdu: Bytes, rate: PhyRate) -> Self {
-        Self { psdu, rate, data: phy.ppdu(psdu, rate), answer: phy.sifs() + phy.ack(rate) }
+    fn of(phy: &Phy, psdu: Bytes, rate: PhyRate, protection: Span) -> Self {
+        Self { psdu, rate, data: protection + phy.ppdu(psdu, rate), answer: phy.sifs() + phy.ack(rate) }
     }
 }
 
@@ -54,7 +57,7 @@ mod tests {
     #[test]
     fn what_is_known_is_what_the_phy_says() {
         let phy = Phy::default_for(Standard::Dot11g);
-        let mut airtimes = Airtimes::new(&phy);
+        let mut airtimes = Airtimes::new(&phy, None);
         // Twice, and more kinds than places.
         for size in (0..2).flat_map(|_| (0..200).map(|k| Bytes(64 + 7 * k))) {
             for &rate in phy.standard().rates() {

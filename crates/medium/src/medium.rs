@@ -97,7 +97,7 @@ impl<F> Medium<F> {
         let contention = Contention::new(config.phy.slot());
         let receivers = Receivers::new(config.reception);
         let rates = Rates::new(config.rate_control);
-        let (airtimes, known_rate) = (Airtimes::new(&config.phy), config.phy.lowest_basic());
+        let (airtimes, known_rate) = (Airtimes::new(&config.phy, config.protection), config.phy.lowest_basic());
         Self {
             config,
             streams: *streams,

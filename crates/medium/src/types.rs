@@ -4,7 +4,7 @@ use core::iter::Sum;
 use core::ops::Sub;
 
 use evenair_units::{Airtime, Bytes, Instant, Limit, Span};
-use evenair_wifi::{AccessCategory, EdcaSet, Phy, PhyRate};
+use evenair_wifi::{AccessCategory, EdcaSet, Phy, PhyRate, Preamble};
 
 use crate::{Antenna, IdleSenseConfig, RateControl, Reception};
 
@@ -36,6 +36,9 @@ pub struct MediumConfig {
     pub phy: Phy,
     /// An MSDU of more than this many bytes is sent after RTS and CTS; `None`: never.
     pub rts_threshold: Option<Bytes>,
+    /// With 802.11g: each frame comes after a CTS of 802.11b to the sender itself, with this preamble, for the sake of
+    /// stations that would not hear it else ([`Phy::protection`]). Not beside RTS, which would say the same.
+    pub protection: Option<Preamble>,
     /// Attempts that may end without CTS, or without ACK where no RTS was sent, before a frame is dropped. Usually 7.
     pub short_retry_limit: u32,
     /// Attempts that may end without ACK after RTS and CTS before a frame is dropped. Usually 4.
@@ -60,6 +63,7 @@ impl MediumConfig {
         Self {
             phy,
             rts_threshold: None,
+            protection: None,
             short_retry_limit: 7,
             long_retry_limit: 4,
             after_collision: AfterCollision::Eifs,

@@ -90,6 +90,7 @@ impl Radio {
     pub fn medium_config(&self) -> MediumConfig {
         MediumConfig {
             rts_threshold: self.rts_threshold,
+            protection: self.protection,
             short_retry_limit: self.short_retry_limit,
             long_retry_limit: self.long_retry_limit,
             after_collision: self.after_collision,

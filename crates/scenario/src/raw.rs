@@ -107,6 +107,9 @@ pub(crate) struct RadioRaw {
     pub basic_rates: Option<List<BitRate>>,
     /// IP packets larger than this are sent after RTS/CTS. Default: none are.
     pub rts_threshold: Option<Written<Bytes>>,
+    /// 802.11g beside stations of 802.11b: each frame comes after a CTS at 11 Mb/s, with this preamble, that its sender
+    /// addresses to itself. Not with RTS. Default: none does.
+    pub protection: Option<Written<Preamble>>,
     /// Attempts of a frame sent without RTS, and of an RTS. Default: 7.
     pub short_retry_limit: Option<Written<u32>>,
     /// Attempts of a frame sent after RTS/CTS. Default: 4.

@@ -8,7 +8,7 @@
 use evenair_manager::ClassId;
 use evenair_medium::{AfterCollision, BackOff, IdleSenseConfig, RateControl, Reception};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
-use evenair_wifi::{EdcaSet, Phy, PhyRate, Position};
+use evenair_wifi::{EdcaSet, Phy, PhyRate, Position, Preamble};
 use serde::{Deserialize, Serialize};
 
 use crate::voice::VoipSpec;
@@ -60,6 +60,8 @@ pub struct Radio {
     pub phy_spec: PhySpec,
     /// A packet (IP level) larger than this is preceded by RTS/CTS; never where absent.
     pub rts_threshold: Option<Bytes>,
+    /// Preamble of the CTS to itself that a sender puts in front of each frame (802.11g), where it does.
+    pub protection: Option<Preamble>,
     /// Attempts of a frame sent without RTS.
     pub short_retry_limit: u32,
     /// Attempts of a frame sent with RTS.

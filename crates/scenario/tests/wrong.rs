@@ -329,6 +329,7 @@ fn settings_of_the_command_line_are_judged_like_the_file() {
     assert_eq!(with("radio.basic_rates", "[\"2 Mb/s\"]").unwrap().radio.phy.lowest_basic().to_string(), "2");
 
     let error = |key, value| with(key, value).unwrap_err().to_string();
+    assert!(error("radio.protection", "short").contains("802.11b does not protect its frames"));
     assert_eq!(
         error("radio.ap_buffer", "50"),
         "--set radio.ap_buffer=50: 50 has no unit; allowed: \"100 packets\", \"150 kB\", or \"unlimited\""

@@ -9,8 +9,8 @@
 //! - [`power`]: path loss, noise, interference; [`errors`]: what of a signal of some strength is received. Integers in
 //!   and out, floats within.
 //!
-//! What is not here: a medium with stations on it (that is the `medium` crate), 802.11n and later, protection of
-//! 802.11g against 802.11b stations, fading and shadowing.
+//! What is not here: a medium with stations on it (that is the `medium` crate), 802.11n and later, fading and
+//! shadowing.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

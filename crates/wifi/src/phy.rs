@@ -249,6 +249,17 @@ impl Phy {
         self.ppdu(ACK_CTS, self.control_rate(data))
     }
 
+    /// What stands in front of an OFDM frame where stations of 802.11b are near, which would not hear it: a CTS frame that
+    /// the sender addresses to itself at 11 Mb/s, with this preamble, and SIFS (clause 10.26, CTS-to-self). The rate is the
+    /// highest that such stations have; a BSS may have it at a lower basic rate of theirs.
+    pub const fn protection(&self, preamble: Preamble) -> Span {
+        let header_us = match preamble {
+            Preamble::Long => LONG_PREAMBLE_US,
+            Preamble::Short => SHORT_PREAMBLE_US,
+        };
+        Span::from_micros(header_us + ACK_CTS.bits().div_ceil(11) + self.timing.sifs_us)
+    }
+
     /// From the first sign of RTS to the last of CTS, and the gap before DATA.
     pub fn reservation(&self, data: PhyRate) -> Span {
         self.rts(data) + self.sifs() + self.cts(data) + self.sifs()
@@ -339,6 +350,14 @@ mod tests {
         assert_eq!(phy.ppdu(Bytes(14), rate(Standard::Dot11b, 2_000)), us(96 + 56));
         assert_eq!(phy.ppdu(Bytes(14), rate(Standard::Dot11b, 1_000)), us(192 + 112));
         assert_eq!(phy.response_timeout(), us(10 + 20 + 96));
+    }
+
+    #[test]
+    fn protection_is_a_cts_of_80211b_and_a_gap() {
+        let phy = Phy::default_for(Standard::Dot11g);
+        // 14 bytes at 11 Mb/s: 10.2 us.
+        assert_eq!(phy.protection(Preamble::Short), us(96 + 11 + 10));
+        assert_eq!(phy.protection(Preamble::Long), us(192 + 11 + 10));
     }
 
     #[test]

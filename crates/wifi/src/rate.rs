@@ -12,7 +12,7 @@ pub enum Standard {
     Dot11b,
     /// OFDM at 5 GHz, 20 MHz (clause 17): 6 to 54 Mb/s.
     Dot11a,
-    /// OFDM at 2.4 GHz (clause 18, ERP) in a BSS without 802.11b stations: no protection, the short slot, OFDM only.
+    /// OFDM at 2.4 GHz (clause 18, ERP) in a BSS without 802.11b stations: the short slot, OFDM only.
     Dot11g,
 }
 

@@ -2,7 +2,7 @@
 
 use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
 use evenair_units::{Dbm, Limit};
-use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Standard, power};
+use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Preamble, Standard, power};
 
 use crate::Radio;
 use crate::config::{List, Metres, OrDefault, Problems, Written};
@@ -34,6 +34,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
     let carrier_sense = &raw.radio.carrier_sense;
     let carrier_sense = carrier_sense.get_or_if(power::CARRIER_SENSE, problems, sensed, "-150 dBm to 0 dBm");
     let (phy, rts_threshold) = phy?;
+    let protection = protection(&raw.radio, &phy, problems);
     let phy = windows(phy, &raw.radio, problems);
     let edca = super::edca::check(&raw.radio, &phy, problems);
     let (back_off, idle_sense) = super::access::check(raw, &phy, problems);
@@ -43,6 +44,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
         phy,
         phy_spec,
         rts_threshold,
+        protection,
         short_retry_limit: short?,
         long_retry_limit: long?,
         after_collision: after_collision?,
@@ -70,6 +72,7 @@ pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
         phy: Phy::default_for(Standard::Dot11b),
         phy_spec: raw.phy_spec(),
         rts_threshold: None,
+        protection: None,
         short_retry_limit: 7,
         long_retry_limit: quirks.long_retry_limit,
         after_collision: quirks.after_collision,
@@ -89,6 +92,18 @@ pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
         tx_power: power::USUAL_POWER,
         carrier_sense: power::CARRIER_SENSE,
     }
+}
+
+/// Only frames of 802.11g need it, and those after RTS have it.
+fn protection(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Preamble> {
+    let written = raw.protection.as_ref()?;
+    if phy.standard() != Standard::Dot11g {
+        let what = format!("{} does not protect its frames from stations of 802.11b", phy.standard());
+        problems.add(written.span(), what, "802.11g, or no such key");
+    } else if raw.rts_threshold.is_some() {
+        problems.add(written.span(), "frames are protected twice", "either this or rts_threshold");
+    }
+    written.get(problems)
 }
 
 fn windows(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {
