@@ -78,6 +78,12 @@ impl Losses {
         }
     }
 
+    /// Connections with a loss that nobody has repaired, as of the last judgement: a starved sender loses rarely, since it
+    /// tries rarely, and those who tell count only what is lost.
+    pub(crate) fn unrepaired(&self) -> u64 {
+        self.unrepaired.len() as u64
+    }
+
     /// Those since the last call.
     pub(crate) fn take(&mut self, now: Instant) -> Lost {
         self.unrepaired.retain(|_, &mut since| now.saturating_since(since) < UNREPAIRED);

@@ -16,6 +16,7 @@
 //!   the WLAN: ACKs of uploads are lost as well, and without downloads nobody is the better for less of them.
 //! - Downloads that are few lose rarely; that an interval passes without a loss does not mean that they have enough. While
 //!   they have less than their part, and the medium is used as before, the limit rises only when nothing was lost for long.
+//! - A loss that was told and is not repaired yet counts in each interval, as one that was inferred does.
 //! - It goes down by half of the way to the uploads' part, and up by a quarter of what is idle, as told by what crossed the WLAN
 //!   lately, where that is more than a step, which is right for one speed only. Above C*, which is a formula, it goes with
 //!   what comes.
@@ -219,7 +220,9 @@ impl Limiter {
             (LimitRule::Static, _) => self.limit = self.config.start(capacity),
             (_, Lost::Unknown) => {}
             (LimitRule::Published(steps), Lost::Packets(lost)) => self.step_as_published(now, steps, lost, capacity),
-            (LimitRule::Adaptive { steps, .. }, Lost::Packets(lost)) => self.step(now, steps, lost, capacity),
+            (LimitRule::Adaptive { steps, .. }, Lost::Packets(lost)) => {
+                self.step(now, steps, lost.max(self.losses.unrepaired()), capacity);
+            }
         }
         self.set_rates(now);
     }
