@@ -43,7 +43,7 @@ pub enum State {
 
 /// One end of a connection. Where there are thousands, each segment finds its connection far from the processor: so what
 /// every segment needs comes first here and in the parts, which all begin where a piece of memory begins that a processor
-/// fetches at once. [`Self::touch`] has these pieces fetched together.
+/// fetches at once. `touch` has these pieces fetched together.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
