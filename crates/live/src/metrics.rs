@@ -121,6 +121,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     calls(&mut page, status);
     receiver(&mut page, status);
     uplink_limit(&mut page, status);
+    classes(&mut page, status);
     stations(&mut page, status, interface);
     page.0
 }
@@ -215,6 +216,30 @@ fn receiver(page: &mut Page, status: &Status) {
     }
 }
 
+fn classes(page: &mut Page, status: &Status) {
+    if status.classes.is_empty() {
+        return;
+    }
+    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::ClassStatus) -> f64| {
+        page.family(name, kind, help);
+        for class in &status.classes {
+            let parent = class.parent.as_deref().unwrap_or_default();
+            page.sample(name, &[("class", &class.name), ("parent", parent)], value(class));
+        }
+    };
+    let help = "Medium time that is believed to have been used by the class and those in it.";
+    of_each("evenair_class_airtime_seconds_total", "counter", help, |class| class.airtime_s);
+    let help = "IP-level bytes released toward stations.";
+    of_each("evenair_class_transmit_bytes_total", "counter", help, |class| class.released_bytes as f64);
+    let help = "IP-level bytes that came from stations.";
+    of_each("evenair_class_receive_bytes_total", "counter", help, |class| class.from_wlan_bytes as f64);
+    let help = "Packets dropped.";
+    of_each("evenair_class_dropped_packets_total", "counter", help, |class| class.dropped as f64);
+    of_each("evenair_class_held_packets", "gauge", "Packets held.", |class| f64::from(class.held));
+    let help = "1 for a class that has had what its ceiling allows.";
+    of_each("evenair_class_at_ceiling", "gauge", help, |class| f64::from(u8::from(class.at_ceiling)));
+}
+
 fn stations(page: &mut Page, status: &Status, interface: &str) {
     page.family("wifi_stations", "gauge", "Stations that the box knows.");
     page.sample("wifi_stations", &[("ifname", interface)], status.stations.len());
@@ -255,7 +280,8 @@ mod tests {
 
     #[test]
     fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
-        let page = render(&status(), "eth1");
+        let staff = crate::control::ClassStatus { name: "staff".into(), held: 3, ..Default::default() };
+        let page = render(&Status { classes: vec![staff], ..status() }, "eth1");
         for line in page.lines() {
             assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || is_sample(line), "{line:?}");
         }
@@ -268,6 +294,7 @@ mod tests {
             "evenair_mode{mode=\"bypassed\"} 1",
             "wifi_stations{ifname=\"eth1\"} 1",
             "evenair_packets_total{what=\"received\"} 90",
+            "evenair_class_held_packets{class=\"staff\",parent=\"\"} 3",
             "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");

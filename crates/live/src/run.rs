@@ -211,6 +211,7 @@ impl Live {
                 Wish::Losses(access_point, total) => {
                     done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
                 }
+                Wish::Membership(observation) => done(self.engine.observe(now(), observation)),
                 Wish::Reconfigure(config) => done(self.reconfigure(*config)),
             };
             // Who has hung up needs no answer.

@@ -1,13 +1,16 @@
 //! What goes into a manager and what comes out of it, beside packets and configuration.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use evenair_packet::{Edits, FlowKey, MacAddr, Port};
+use evenair_packet::{Edits, FlowKey, MacAddr, Port, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::{ClassId, Codec, Config, ConfigError, DelayReport, Refusal, Told, ToldCounts, ToldReport, UplinkReport};
+use crate::{
+    ClassId, Codec, Config, ConfigError, DelayReport, Label, Refusal, Told, ToldCounts, ToldReport, UplinkReport,
+};
 
 /// What the operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,20 @@ pub enum Observation {
     /// What a source tells of a station now and then, right or wrong: it is weighed, and forgotten when it is no longer
     /// valid.
     Told(Told),
+    /// A station is in this network now.
+    StationNetwork {
+        /// Its MAC address.
+        mac: MacAddr,
+        /// The network's name; `None`: it is not known any more.
+        ssid: Option<Label>,
+    },
+    /// A station belongs to this group of the operator's: of its user, its kind, its payment.
+    StationGroup {
+        /// Its MAC address.
+        mac: MacAddr,
+        /// The group's name; `None`: to none.
+        group: Option<Label>,
+    },
     /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
     /// it may only have roamed.
     StationGone {
@@ -200,6 +217,8 @@ pub struct Report {
     pub stations: Vec<StationReport>,
     /// Flows, by key.
     pub flows: Vec<FlowReport>,
+    /// The operator's classes, by their numbers, and last what is in none of them; empty where there are none.
+    pub classes: Vec<ClassReport>,
     /// Queues that hold packets.
     pub queues: Vec<QueueReport>,
     /// What packets wait for, and how long: the WLAN, and each direction of the Internet link where there is one.
@@ -214,6 +233,29 @@ pub struct Report {
     pub told: ToldCounts,
     /// Totals since the manager began.
     pub counters: Counters,
+}
+
+/// A class, with all below it. Totals are of all time since there was a class of this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassReport {
+    /// What the operator calls it; "other" for what is in none.
+    pub name: String,
+    /// The class that it is in.
+    pub parent: Option<ClassId>,
+    /// Packets held, for the WLAN and for the Internet link.
+    pub held: u32,
+    /// IP-level bytes held.
+    pub held_bytes: Bytes,
+    /// It has had what its ceiling allows, and waits.
+    pub at_ceiling: bool,
+    /// IP-level bytes released toward the WLAN.
+    pub released: Bytes,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan: Bytes,
+    /// Medium time that is believed to have been used by what was released, and by what that caused.
+    pub airtime: Span,
+    /// Packets dropped.
+    pub dropped: u64,
 }
 
 /// A call.
@@ -313,7 +355,7 @@ pub struct FlowReport {
     /// Its addresses and ports.
     pub key: FlowKey,
     /// Its VLAN.
-    pub vlan: Option<u16>,
+    pub vlan: Option<Vlan>,
     /// Its station.
     pub station: MacAddr,
     /// Which way its data travel.

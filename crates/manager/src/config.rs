@@ -1,6 +1,7 @@
 //! What the operator wants of a manager: plain data, checked as a whole.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -9,7 +10,10 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
-use crate::{Direction, ReceiverConfig, ReceiverError, UplinkLimit, VoiceConfig, VoiceError};
+use crate::classes::check_rules;
+use crate::{
+    Application, ClassError, ClassTree, Direction, ReceiverConfig, ReceiverError, UplinkLimit, VoiceConfig, VoiceError,
+};
 
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,8 +111,10 @@ pub struct LeafRule {
 /// the nodes of the last level are the queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Levels in any order, each kind at most once, at least one.
+    /// Levels in any order, each kind at most once, at least one; a tree of classes is the first.
     pub levels: Vec<Level>,
+    /// What the operator calls the classes, by their numbers. Reports use it, and no decision does.
+    pub names: Vec<String>,
 }
 
 /// One level of the tree.
@@ -126,6 +132,16 @@ pub enum Level {
         /// Weight of each class.
         weights: Vec<(ClassId, u32)>,
         /// Weight of all stations that are in none of them, together.
+        other: u32,
+    },
+    /// A tree of classes, with rules, minimums and ceilings. Under it all shares are of medium time, unless those of
+    /// stations count in bits.
+    Tree(ClassTree),
+    /// Kinds of traffic, within whatever is above.
+    Application {
+        /// The kinds, at most [`ClassTree::MOST`].
+        applications: Vec<Application>,
+        /// Weight of what is of none of them.
         other: u32,
     },
     /// Stations, by MAC address.
@@ -202,6 +218,8 @@ pub enum ConfigError {
     ZeroWeight,
     /// A class has two weights.
     ClassTwice(ClassId),
+    /// The tree of classes, or the kinds of traffic.
+    Classes(ClassError),
     /// Two stations have one address.
     StationTwice(MacAddr),
     /// A station's address is a group address.
@@ -245,7 +263,7 @@ impl Default for Policy {
     /// Equal totals up and down, in each direction equal medium time for every station, equal flows in a station.
     fn default() -> Self {
         let levels = [Level::Direction { up: 1, down: 1 }, Level::Station { time_fair: true }, Level::Flow];
-        Self { levels: levels.into() }
+        Self::of(levels)
     }
 }
 
@@ -392,6 +410,16 @@ impl WanConfig {
 }
 
 impl Policy {
+    /// These levels, without names.
+    pub fn of(levels: impl Into<Vec<Level>>) -> Self {
+        Self { levels: levels.into(), names: Vec::new() }
+    }
+
+    /// All shares are of medium time.
+    pub(crate) fn is_by_time(&self) -> bool {
+        self.tree().is_some() && !self.levels.contains(&Level::Station { time_fair: false })
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         if self.levels.is_empty() {
             return Err(ConfigError::NoLevel);
@@ -402,6 +430,11 @@ impl Policy {
                 return Err(ConfigError::LevelTwice);
             }
             level.check()?;
+        }
+        let is_class = |level: &Level| matches!(level, Level::Class { .. });
+        let is_lower = |level: &Level| matches!(level, Level::Tree(_));
+        if self.levels[1..].iter().any(is_lower) || self.tree().is_some() && self.levels.iter().any(is_class) {
+            return Err(ConfigError::Classes(ClassError::Level));
         }
         Ok(())
     }
@@ -420,6 +453,20 @@ impl Level {
                     }
                 }
                 Ok(())
+            }
+            Self::Tree(tree) => {
+                nonzero(tree.other)?;
+                tree.classes.iter().try_for_each(|class| nonzero(class.weight))?;
+                tree.check().map_err(ConfigError::Classes)
+            }
+            Self::Application { applications, other } => {
+                nonzero(*other)?;
+                applications.iter().try_for_each(|application| nonzero(application.weight))?;
+                if applications.len() > ClassTree::MOST {
+                    return Err(ConfigError::Classes(ClassError::TooMany));
+                }
+                let rules = applications.iter().flat_map(|application| &application.rules);
+                check_rules(rules).map_err(ConfigError::Classes)
             }
             Self::Station { .. } | Self::Flow => Ok(()),
         }
@@ -462,6 +509,7 @@ impl fmt::Display for ConfigError {
             Self::LevelTwice => f.write_str("the policy names a kind of level twice"),
             Self::ZeroWeight => f.write_str("a weight is zero: weights are 1 or more"),
             Self::ClassTwice(class) => write!(f, "class {} has two weights", class.0),
+            Self::Classes(error) => error.fmt(f),
             Self::StationTwice(mac) => write!(f, "station {mac} is given twice"),
             Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
             Self::UnknownRate(rate) => write!(f, "{rate} Mb/s is not a rate of the PHY's standard"),
@@ -508,7 +556,7 @@ mod tests {
             let (interval, delta) = (Span::from_secs(interval), BitRate::from_mbps(delta));
             Controller::Published { interval, delta, tolerance_permille, start_permille }
         };
-        let levels = |levels: &[Level]| Policy { levels: levels.to_vec() };
+        let levels = |levels: &[Level]| Policy::of(levels);
         let class = |weights: &[(ClassId, u32)], other| Level::Class { weights: weights.to_vec(), other };
         let (one, ofdm) = (ClassId(1), Standard::Dot11a.rates()[0]);
 

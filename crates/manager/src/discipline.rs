@@ -14,7 +14,7 @@ use core::fmt;
 use evenair_sched::{Discipline, Dropped, Packet, Progress};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::queues::{Held, Service};
+use crate::queues::Held;
 use crate::{ClassId, Direction, Hop, QueueConfig, QueueReport};
 
 /// The discipline with what it holds.
@@ -142,9 +142,9 @@ impl<P: Send + 'static> Disciplined<P> {
         self.queue.poll_drop().map(|Dropped { packet, cause }| Dropped { packet: packet.held, cause })
     }
 
-    pub(crate) fn note_service(&mut self, service: Service, airtime: Span) {
-        self.served_bits += service.bits;
-        self.served_time += service.capacity.time_for_bits(service.bits);
+    pub(crate) fn note_service(&mut self, bits: u64, capacity: BitRate, airtime: Span) {
+        self.served_bits += bits;
+        self.served_time += capacity.time_for_bits(bits);
         self.last_airtime = airtime;
     }
 

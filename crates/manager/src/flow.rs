@@ -8,12 +8,13 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use evenair_packet::{FlowKey, Port, TcpFlags, TcpMeta};
+use evenair_packet::{FlowKey, PacketMeta, Port, TcpFlags, TcpMeta, Vlan};
 use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::Direction;
 use crate::answers::Answers;
+use crate::classes::Place;
 use crate::cost::{Load, Packets};
 use crate::datagrams::Uplink;
 use crate::discipline::Tags;
@@ -35,7 +36,7 @@ const TURN_FACTOR: u64 = 2;
 
 /// A connection's key: the same addresses may be in use in several VLANs, and a connection between two stations that a
 /// router on the wired side joins crosses the box twice, once for each of its ends (true: its low end) on the WLAN.
-pub(crate) type Key = (Option<u16>, FlowKey, bool);
+pub(crate) type Key = (Option<Vlan>, FlowKey, bool);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlowId(u32);
@@ -56,6 +57,12 @@ pub(crate) struct Flow {
     pub(crate) direction: Direction,
     /// The direction that its packets speak for.
     pub(crate) leaning: Direction,
+    /// Where it is in the operator's policy, by what was known of its station then.
+    pub(crate) place: Place,
+    pub(crate) placed_at: Option<u32>,
+    /// The code point that it is placed by, and the latest one of what travels the way of its data.
+    pub(crate) dscp: u8,
+    pub(crate) latest_dscp: u8,
     /// Of TCP.
     pub(crate) tcp: Tcp,
     pub(crate) answers: Answers,
@@ -124,6 +131,10 @@ impl Flow {
             station,
             direction: guess,
             leaning: guess,
+            place: Place::default(),
+            placed_at: None,
+            dscp: 0,
+            latest_dscp: 0,
             tcp: Tcp::default(),
             answers: Answers::default(),
             in_doubt: Released::default(),
@@ -168,6 +179,14 @@ impl Flow {
             Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
             stays => stays,
         };
+    }
+
+    /// Takes note of a packet's code point.
+    pub(crate) fn note_dscp(&mut self, meta: &PacketMeta) {
+        let way = if meta.ingress == Port::Wlan { Direction::Up } else { Direction::Down };
+        if let Some(ip) = meta.ip.as_ref().filter(|_| way == self.leaning || self.placed_at.is_none()) {
+            self.latest_dscp = ip.dscp;
+        }
     }
 
     /// Packets held, whatever they wait for.

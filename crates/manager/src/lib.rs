@@ -35,6 +35,7 @@ extern crate alloc;
 
 mod answers;
 mod api;
+mod classes;
 mod config;
 mod config_codec;
 mod cost;
@@ -59,9 +60,10 @@ mod voice;
 mod wan;
 
 pub use api::{
-    CallReport, Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode, Observation, Output,
-    QueueReport, Reason, ReceiverReport, Report, StationReport,
+    CallReport, ClassReport, Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode,
+    Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
+pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Rule, Takes};
 pub use config::{
     Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
 };

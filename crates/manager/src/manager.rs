@@ -1,6 +1,7 @@
 //! The manager: what happens to a packet, from in to out.
 
 mod calls;
+mod classes;
 mod links;
 mod path;
 mod receive;
@@ -17,6 +18,7 @@ use evenair_packet::{PacketMeta, Port};
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
+use crate::classes::totals::Totals;
 use crate::cost::Medium;
 use crate::discipline::Disciplined;
 use crate::flow::{Flow, FlowId, Flows};
@@ -50,6 +52,10 @@ pub struct Manager<P> {
     waits: Waits,
     calls: Calls,
     receiver: Receiver<P>,
+    /// What each class has had.
+    totals: Totals,
+    /// Code points decide where flows are in the policy.
+    reads_dscp: bool,
     /// The limit on uploads, where there is one.
     uplink: Option<Box<Limiter>>,
     server: Server,
@@ -74,12 +80,14 @@ impl<P: Send + 'static> Manager<P> {
             drain_until: Instant::MAX,
             stations,
             flows: Flows::default(),
-            queues: Queues::new(&config),
+            queues: Queues::new(&config, now),
             discipline: config.queue.as_deref().map(Disciplined::new),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             waits: Waits::default(),
             calls: Calls::default(),
             receiver: Receiver::new(now),
+            totals: Totals::new(&config.policy),
+            reads_dscp: config.policy.reads_dscp(),
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(now),
@@ -165,6 +173,9 @@ impl<P: Send + 'static> Manager<P> {
                 return;
             }
             Observation::Told(told) => return self.hear(now, &told),
+            Observation::StationNetwork { mac, .. } | Observation::StationGroup { mac, .. } => {
+                return self.tell_membership(now, mac, observation);
+            }
         };
         let has_rate = rate.is_none_or(|rate| self.config.phy.standard().rates().contains(&rate));
         let known = rate.is_none() || (!mac.is_multicast() && self.station(now, mac).is_some());
@@ -206,7 +217,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// When the next packet may be released.
     fn free_at(&self) -> Instant {
-        let shaped = self.discipline.as_ref().map_or(Instant::ZERO, Disciplined::ready_at);
+        let shaped = self.discipline.as_ref().map_or(self.queues.ready_at(), Disciplined::ready_at);
         shaped.max(self.paced_at())
     }
 
@@ -256,6 +267,7 @@ impl<P: Send + 'static> Manager<P> {
             throughput: self.rate.throughput(),
             stations: self.stations.report(now),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
+            classes: self.report_classes(),
             queues: Vec::new(),
             hops: self.report_hops(),
             calls: self.report_calls(),

@@ -17,11 +17,12 @@ use evenair_packet::codec::{self, CodecError, Reader, Write};
 use evenair_packet::{MacAddr, PacketMeta, Port};
 use evenair_units::{Instant, Span};
 
+use crate::classes::codec::{put_label, read_label};
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
 use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, Told};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x08";
+const MAGIC: [u8; 8] = *b"evenair\x09";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -35,6 +36,8 @@ const TAG_STATION_RATE: u8 = 6;
 const TAG_STATION_GONE: u8 = 7;
 const TAG_LOSSES: u8 = 8;
 const TAG_TOLD: u8 = 9;
+const TAG_NETWORK: u8 = 20;
+const TAG_GROUP: u8 = 21;
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
@@ -151,6 +154,16 @@ impl Recorder {
                 self.out.put(&access_point.0);
                 self.out.put_u64(*total);
             }
+            Observation::StationNetwork { mac, ssid } => {
+                self.input(now, TAG_NETWORK);
+                self.out.put(&mac.0);
+                self.out.put_option(*ssid, put_label);
+            }
+            Observation::StationGroup { mac, group } => {
+                self.input(now, TAG_GROUP);
+                self.out.put(&mac.0);
+                self.out.put_option(*group, put_label);
+            }
         }
     }
 
@@ -231,6 +244,14 @@ impl<'a> Player<'a> {
             TAG_LOSSES => {
                 let access_point = self.reader.mac()?;
                 Input::Observation(Observation::AccessPointLosses { access_point, total: self.reader.u64()? })
+            }
+            TAG_NETWORK => {
+                let (mac, ssid) = (self.reader.mac()?, self.reader.option(read_label)?);
+                Input::Observation(Observation::StationNetwork { mac, ssid })
+            }
+            TAG_GROUP => {
+                let (mac, group) = (self.reader.mac()?, self.reader.option(read_label)?);
+                Input::Observation(Observation::StationGroup { mac, group })
             }
             unknown => return Err(CodecError::Tag(unknown)),
         };

@@ -50,6 +50,8 @@ const WINDOW: Span = Span::from_millis(100);
 /// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in which
 /// it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look fast.
 const WINDOWS: (u64, u64) = (8, 2);
+/// The mean pace is that of about so long.
+const PACE_OVER: Span = Span::from_secs(2);
 /// No medium is so much faster than believed (1 Mb/s where it is 54), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 
@@ -87,6 +89,8 @@ pub(crate) struct Standing {
     /// Real time for each believed one, in `UNIT`.
     slowness: u64,
     window: Window,
+    /// What windows took lately, and the airtime believed of what was answered in them.
+    lately: (Span, Span),
 }
 
 /// A stretch of time in which the slowness is measured.
@@ -116,6 +120,7 @@ impl Standing {
             due_last: now,
             slowness: UNIT,
             window: Window { began: now, from: Span::ZERO, void: true },
+            lately: (Span::ZERO, Span::ZERO),
         }
     }
 
@@ -187,6 +192,15 @@ impl Standing {
     /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
     pub(crate) const fn speed(&self) -> (u64, u64) {
         (UNIT, self.slowness)
+    }
+
+    /// The mean time that the medium really took lately, in parts of what is believed: `(numerator, denominator)`. The
+    /// speed tells what may be released now, and leans to the fast side; this tells what something has taken.
+    pub(crate) fn pace(&self) -> (u64, u64) {
+        match self.lately {
+            (took, believed) if believed > Span::ZERO => (took.as_nanos(), believed.as_nanos()),
+            _ => (self.slowness, UNIT),
+        }
     }
 
     fn outstanding(&self) -> Span {
@@ -273,11 +287,19 @@ impl Standing {
         if !void && progress > Span::ZERO {
             let sample = took.mul_div(UNIT, progress.as_nanos()).as_nanos();
             let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
+            self.note_pace(took, progress);
             let windows = if sample > self.slowness { WINDOWS.0 } else { WINDOWS.1 };
             let mean = (self.slowness * (windows - 1) + sample) / windows;
             self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
         }
         self.window = Window { began: now, from: self.answered.released, void: false };
+    }
+
+    fn note_pace(&mut self, took: Span, progress: Span) {
+        if self.lately.0 >= PACE_OVER {
+            self.lately = (self.lately.0 / 2, self.lately.1 / 2);
+        }
+        self.lately = (self.lately.0 + took, self.lately.1 + progress);
     }
 }
 

@@ -16,7 +16,7 @@ use evenair_wifi::PhyRate;
 
 use crate::cost::Medium;
 use crate::told::{Hearsay, Shares, ToldCounts};
-use crate::{ClassId, Config, StationConfig, StationReport};
+use crate::{ClassId, Config, Label, StationConfig, StationReport};
 
 /// More stations than this are not learned: one contention domain has a few hundred at most, and a scan of made-up
 /// addresses must not fill the memory.
@@ -72,6 +72,10 @@ pub(crate) struct Station {
     /// IP-level bytes toward it, and from it.
     pub(crate) to_station: Bytes,
     pub(crate) from_station: Bytes,
+    /// The network that it is in, and its group, as far as somebody has told; how often that changed.
+    pub(crate) ssid: Option<Label>,
+    pub(crate) group: Option<Label>,
+    pub(crate) regrouped: u32,
     account: Account,
     last_seen: Instant,
 }
@@ -250,6 +254,9 @@ impl Stations {
             addresses: Vec::new(),
             to_station: Bytes::ZERO,
             from_station: Bytes::ZERO,
+            ssid: None,
+            group: None,
+            regrouped: 0,
             account: Account::default(),
             last_seen: now,
         };
@@ -275,6 +282,20 @@ impl Stations {
             (station.hearsay, station.told) = (None, None);
         }
         station.update(otherwise, medium).then_some(id)
+    }
+
+    /// Somebody has told the network that a station is in.
+    pub(crate) fn tell_network(&mut self, id: StationId, ssid: Option<Label>) {
+        let station = self.get_mut(id);
+        station.regrouped = station.regrouped.wrapping_add((station.ssid != ssid).into());
+        station.ssid = ssid;
+    }
+
+    /// Somebody has told the group of a station.
+    pub(crate) fn tell_group(&mut self, id: StationId, group: Option<Label>) {
+        let station = self.get_mut(id);
+        station.regrouped = station.regrouped.wrapping_add((station.group != group).into());
+        station.group = group;
     }
 
     /// Forgets learned stations that nothing refers to and that were not seen for long.

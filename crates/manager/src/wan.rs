@@ -79,7 +79,7 @@ impl WanConfig {
 impl<P> Wan<P> {
     pub(crate) fn new(config: &Config, wan: &WanConfig, now: Instant) -> Self {
         let link = |rate| Link {
-            queues: Queues::of_link(config, wan),
+            queues: Queues::of_link(config, wan, now),
             waits: Waits::default(),
             rate,
             slack: config.pacing_slack,
@@ -106,7 +106,7 @@ impl<P> Link<P> {
     /// Takes the packet that goes next, and the time that the link needs for it.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
         let rate = self.rate;
-        let held = self.queues.pop(now, |held| Service { bits: held.ip_len.bits(), capacity: rate })?;
+        let held = self.queues.pop(now, |held| Service::by_length(held.ip_len, rate))?;
         self.free_at = self.free_at.max(now.saturating_sub(self.slack)).saturating_add(self.time_for(held.ip_len));
         self.waits.note(now.saturating_since(held.since));
         Some(held)

@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_units::Bytes;
 
-use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
+use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 
 /// Bytes that no encoder wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ pub fn encode(meta: &PacketMeta, out: &mut Vec<u8>) {
     out.put_u64(meta.frame_len.0);
     out.put(&meta.src.0);
     out.put(&meta.dst.0);
-    out.put_option(meta.vlan, Write::put_u16);
+    out.put_option(meta.vlan, put_vlan);
     out.put_u16(meta.ether_type);
     out.put_option(meta.ip.as_ref(), encode_ip);
 }
@@ -168,7 +168,7 @@ pub fn decode(bytes: &[u8]) -> Result<(PacketMeta, usize), CodecError> {
         frame_len: reader.length()?,
         src: reader.mac()?,
         dst: reader.mac()?,
-        vlan: reader.option(Reader::u16)?,
+        vlan: reader.option(read_vlan)?,
         ether_type: reader.u16()?,
         ip: reader.option(decode_ip)?,
     };
@@ -249,6 +249,17 @@ fn decode_tcp(reader: &mut Reader<'_>) -> Result<TcpMeta, CodecError> {
         sack: reader.bool()?,
         timestamps: reader.option(|r| Ok(Timestamps { value: r.u32()?, echo: r.u32()? }))?,
     })
+}
+
+/// Appends a VLAN.
+pub fn put_vlan(out: &mut Vec<u8>, vlan: Vlan) {
+    out.put_u16(vlan.id);
+    out.put_option(vlan.inner, Write::put_u16);
+}
+
+/// Reads a VLAN off the front.
+pub fn read_vlan(reader: &mut Reader<'_>) -> Result<Vlan, CodecError> {
+    Ok(Vlan { id: reader.u16()?, inner: reader.option(Reader::u16)? })
 }
 
 /// Appends an IP address.

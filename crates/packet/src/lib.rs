@@ -22,6 +22,6 @@ mod subnet;
 pub use edits::Edits;
 pub use flow::FlowKey;
 pub use mac::{MacAddr, MacAddrError};
-pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
+pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 pub use parse::{dscp, parse};
 pub use subnet::{Subnet, SubnetError, is_link_local};

@@ -1,5 +1,6 @@
 //! The record of one packet.
 
+use core::fmt;
 use core::net::IpAddr;
 
 use evenair_units::Bytes;
@@ -26,12 +27,22 @@ pub struct PacketMeta {
     pub src: MacAddr,
     /// Destination MAC address.
     pub dst: MacAddr,
-    /// VLAN identifier of the outermost tag.
-    pub vlan: Option<u16>,
+    /// Its VLAN, where it has a tag that names one.
+    pub vlan: Option<Vlan>,
     /// EtherType behind all VLAN tags; a length where the frame is IEEE 802.3 with LLC.
     pub ether_type: u16,
     /// What the IP header says, where there is an intact one.
     pub ip: Option<IpMeta>,
+}
+
+/// A VLAN, by the tags of a frame (IEEE 802.1Q): the outermost one, and what is inside of it where there are two (802.1ad,
+/// "QinQ"). A tag with identifier zero carries a priority and names no VLAN (802.1Q, 9.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Vlan {
+    /// Identifier of the outermost tag that names one, 1 to 4095.
+    pub id: u16,
+    /// Identifier of the next tag inside it.
+    pub inner: Option<u16>,
 }
 
 /// What IP and the layer above it say.
@@ -116,6 +127,21 @@ pub struct Timestamps {
 /// TCP control bits, in the order of the header's octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TcpFlags(pub u8);
+
+impl From<u16> for Vlan {
+    /// A VLAN of one tag.
+    fn from(id: u16) -> Self {
+        Self { id, inner: None }
+    }
+}
+
+impl fmt::Display for Vlan {
+    /// As `100`, or from the outside in as `100.20`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id)?;
+        self.inner.map_or(Ok(()), |inner| write!(f, ".{inner}"))
+    }
+}
 
 impl Port {
     /// The side across the box.

@@ -9,7 +9,7 @@ use core::net::IpAddr;
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice, TcpOptionElement, TcpSlice, UdpHeaderSlice};
 use evenair_units::Bytes;
 
-use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
+use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -39,7 +39,7 @@ pub(crate) enum Version {
 
 /// What lies behind the MAC addresses.
 struct Link {
-    vlan: Option<u16>,
+    vlan: Option<Vlan>,
     ether_type: u16,
     /// Offset of what the EtherType announces; at most the frame's length.
     at: usize,
@@ -121,11 +121,20 @@ fn parse_link(frame: &[u8]) -> Link {
             break;
         }
         let (Some(tag), Some(inner)) = (u16_at(frame, link.at), u16_at(frame, link.at + 2)) else { break };
-        link.vlan = link.vlan.or(Some(tag & 0x0fff));
+        note_tag(&mut link.vlan, tag & 0x0fff);
         link.ether_type = inner;
         link.at += 4;
     }
     link
+}
+
+/// The next tag inward has this identifier.
+fn note_tag(vlan: &mut Option<Vlan>, id: u16) {
+    match vlan {
+        _ if id == 0 => {}
+        None => *vlan = Some(id.into()),
+        Some(vlan) => vlan.inner = vlan.inner.or(Some(id)),
+    }
 }
 
 fn parse_v4(body: &[u8]) -> Option<IpMeta> {

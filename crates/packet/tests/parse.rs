@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
 use evenair_packet::{
-    FlowKey, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, codec, parse,
+    FlowKey, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan, codec, parse,
 };
 use evenair_units::Bytes;
 use proptest::prelude::*;
@@ -98,11 +98,21 @@ fn ethernet_padding_is_not_payload() {
 fn vlan_and_double_tags() {
     let plain = parse(Port::Wire, &tcp_frame(b"x"));
     let one = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x8100, 0xa064)]));
-    assert_eq!((one.vlan, &one.ip), (Some(100), &plain.ip));
+    assert_eq!((one.vlan, &one.ip), (Some(100.into()), &plain.ip));
     let two = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x88a8, 7), (0x8100, 100)]));
-    assert_eq!((two.vlan, &two.ip, two.ip_len()), (Some(7), &plain.ip, plain.ip_len()));
+    assert_eq!((two.vlan, &two.ip, two.ip_len()), (Some(Vlan { id: 7, inner: Some(100) }), &plain.ip, plain.ip_len()));
     let endless = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x8100, 1); 9]));
-    assert_eq!((endless.vlan, endless.ip), (Some(1), None));
+    assert_eq!((endless.vlan, endless.ip), (Some(Vlan { id: 1, inner: Some(1) }), None));
+}
+
+#[test]
+fn a_priority_tag_names_no_vlan() {
+    let plain = parse(Port::Wire, &tcp_frame(b"x"));
+    let priority = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x8100, 0xe000)]));
+    assert_eq!((priority.vlan, &priority.ip), (None, &plain.ip));
+    let inside = parse(Port::Wire, &tagged(&tcp_frame(b"x"), &[(0x88a8, 0xe000), (0x8100, 0x2014)]));
+    assert_eq!(inside.vlan, Some(20.into()));
+    assert_eq!([Vlan::from(20), Vlan { id: 7, inner: Some(20) }].map(|vlan| vlan.to_string()), ["20", "7.20"]);
 }
 
 #[test]
@@ -208,13 +218,13 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
             transport,
         },
     );
-    let link = any::<(bool, u64, [u8; 6], [u8; 6], Option<u16>, u16)>();
+    let link = any::<(bool, u64, [u8; 6], [u8; 6], Option<(u16, Option<u16>)>, u16)>();
     (link, proptest::option::of(ip)).prop_map(|(l, ip)| PacketMeta {
         ingress: if l.0 { Port::Wlan } else { Port::Wire },
         frame_len: length(l.1),
         src: MacAddr(l.2),
         dst: MacAddr(l.3),
-        vlan: l.4,
+        vlan: l.4.map(|(id, inner)| Vlan { id, inner }),
         ether_type: l.5,
         ip,
     })

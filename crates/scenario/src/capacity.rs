@@ -3,6 +3,7 @@
 //! Equation (1) of Hegde et al., IEEE/ACM ToN 21(2), 2013, `C* = 1 / sum(phi_i / C_i)`, over TCP transfers that always
 //! have something to send. The shares phi are those of the manager's policy. Where the medium also carries datagrams,
 //! pages or calls, or the population changes inside the phase, there is no one C*, and none is given. Nor is there with
+//! rules that fill classes, minimums or ceilings, or with
 //! EDCA, Idle Sense or the asymmetric access point: the formula's gaps, single frames and mean back-off are those of DCF.
 
 use std::collections::BTreeMap;
@@ -46,6 +47,9 @@ impl Scenario {
             return None;
         }
         let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
+        if config.policy.levels.iter().any(|level| matches!(level, Level::Tree(_) | Level::Application { .. })) {
+            return None;
+        }
         let mut shares = Vec::new();
         divide(&config.policy.levels, transfers.iter().collect(), 1.0, &mut shares);
         Some(1.0 / shares.iter().map(|(share, capacity)| share / capacity).sum::<f64>())
@@ -154,6 +158,8 @@ fn child(level: &Level, transfer: &Transfer) -> (usize, f64) {
             let per_weight = if *time_fair { transfer.capacity_mbps } else { 1.0 };
             (transfer.station, f64::from(transfer.weight) * per_weight)
         }
+        // Rules, minimums and ceilings are in no formula.
+        Level::Tree(_) | Level::Application { .. } => (0, 1.0),
         Level::Flow => (transfer.app, 1.0),
     }
 }

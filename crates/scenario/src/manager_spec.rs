@@ -10,6 +10,7 @@ use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::class_spec::{self, ApplicationSpec, ClassSpec};
 use crate::config::{List, OrDefault, Permille, Problems, Written, words};
 use crate::manager_queue;
 use crate::raw::QueueRaw;
@@ -61,7 +62,8 @@ pub struct ManagerSpec {
     /// Published controller: the service rate it starts at, as a part of C*. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Written<Permille>>,
-    /// Levels of the tree of queues, root first: "direction", "class", "station", "flow", each at most once.
+    /// Levels of the tree of queues, root first: "direction", "class", "station", "application", "flow", each at most once;
+    /// where there are classes or applications, these are in it unless this says otherwise.
     /// Default: ["direction", "station", "flow"].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<List<LevelKind>>,
@@ -74,10 +76,14 @@ pub struct ManagerSpec {
     /// Level "station": what stations of equal weight get equally, medium time or bits. Default: "airtime".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station_fairness: Option<Written<Fairness>>,
-    /// Level "class": the classes that stations may name.
+    /// Level "class": the classes, which stations may name or rules fill. With parents, rules, minimums or ceilings they are a
+    /// tree above all other levels, in which shares are of medium time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<ClassSpec>,
-    /// Level "class": weight of all stations of no class, together. Default: 1.
+    /// Level "application": kinds of traffic within a station.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub application: Vec<ApplicationSpec>,
+    /// Levels "class" and "application": weight of all that is in none of them, together. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_weight: Option<Written<u32>>,
     /// What a packet costs the server: the medium time it causes, or its (virtual) bits as published.
@@ -171,16 +177,6 @@ pub struct InternetSpec {
     pub aqm_interval: Option<Written<Span>>,
 }
 
-/// A class of stations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ClassSpec {
-    /// What stations call it.
-    pub name: Written<String>,
-    /// Its share relative to other classes.
-    pub weight: Written<u32>,
-}
-
 /// The word for a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerKind {
@@ -203,6 +199,8 @@ pub enum LevelKind {
     Class,
     /// Stations.
     Station,
+    /// Kinds of traffic.
+    Application,
     /// Connections.
     Flow,
 }
@@ -247,6 +245,7 @@ words!(LevelKind {
     "direction" => Self::Direction,
     "class" => Self::Class,
     "station" => Self::Station,
+    "application" => Self::Application,
     "flow" => Self::Flow,
 });
 words!(Fairness { "airtime" => Self::Airtime, "bits" => Self::Bits });
@@ -519,17 +518,19 @@ impl ManagerSpec {
         let down = self.down_weight.get_or_if(1, problems, is_weight, WEIGHTS);
         let other = self.other_weight.get_or_if(1, problems, is_weight, WEIGHTS);
         let fairness = self.station_fairness.get_or(Fairness::Airtime, problems);
-        let classes = self.classes(problems);
         let kinds = self.level_kinds(problems);
+        let classes = other.and_then(|other| self.class_level(other, problems));
+        let applications = other.and_then(|other| class_spec::applications(&self.application, other, problems));
 
-        let (up, down, other, fairness, classes) = (up?, down?, other?, fairness?, classes?);
+        let (up, down, fairness, classes, applications) = (up?, down?, fairness?, classes?, applications?);
         let level = |kind| match kind {
             LevelKind::Direction => Level::Direction { up, down },
-            LevelKind::Class => Level::Class { weights: classes.clone(), other },
+            LevelKind::Class => classes.clone(),
+            LevelKind::Application => applications.clone(),
             LevelKind::Station => Level::Station { time_fair: fairness == Fairness::Airtime },
             LevelKind::Flow => Level::Flow,
         };
-        Some(Policy { levels: kinds?.into_iter().map(level).collect() })
+        Some(Policy { levels: kinds?.into_iter().map(level).collect(), names: self.class_names() })
     }
 
     fn level_kinds(&self, problems: &mut Problems) -> Option<Vec<LevelKind>> {
@@ -544,8 +545,28 @@ impl ManagerSpec {
                 }
                 kinds
             }
-            None => vec![LevelKind::Direction, LevelKind::Station, LevelKind::Flow],
+            None => {
+                let class = Some(LevelKind::Class).filter(|_| !self.class.is_empty() && self.queue.is_none());
+                let application = Some(LevelKind::Application).filter(|_| !self.application.is_empty());
+                let levels = [LevelKind::Direction, LevelKind::Station].into_iter();
+                class.into_iter().chain(levels).chain(application).chain([LevelKind::Flow]).collect()
+            }
         };
+        let is_late = kinds.iter().skip(1).any(|kind| *kind == LevelKind::Class) && self.has_tree();
+        if let Some(levels) = self.levels.as_ref().filter(|_| is_late) {
+            let what = "classes with parents, rules, minimums or ceilings are above all else";
+            problems.add(levels.span(), what, "\"class\" as the first of the levels");
+            return None;
+        }
+        let unused = |_: &&ApplicationSpec| !kinds.contains(&LevelKind::Application);
+        if let Some(application) = self.application.first().filter(unused) {
+            let what = "there are applications, but levels has no \"application\"";
+            problems.add(
+                application.name.span(),
+                what,
+                "levels = [\"station\", \"application\", \"flow\"], for instance",
+            );
+        }
         let unused = |_: &&ClassSpec| !kinds.contains(&LevelKind::Class) && self.queue.is_none();
         if let Some(class) = self.class.first().filter(unused) {
             let what = "there are classes, but levels has no \"class\"";
@@ -558,6 +579,19 @@ impl ManagerSpec {
     pub fn class_names(&self) -> Vec<String> {
         let mut problems = Problems::default();
         self.class.iter().map(|class| class.name.get(&mut problems).unwrap_or_default()).collect()
+    }
+
+    /// The classes are a tree.
+    fn has_tree(&self) -> bool {
+        self.class.iter().any(ClassSpec::is_of_a_tree)
+    }
+
+    fn class_level(&self, other: u32, problems: &mut Problems) -> Option<Level> {
+        let weights = self.classes(problems)?;
+        match self.has_tree() {
+            true => class_spec::tree(&self.class, other, problems),
+            false => Some(Level::Class { weights, other }),
+        }
     }
 
     fn classes(&self, problems: &mut Problems) -> Option<Vec<(ClassId, u32)>> {
@@ -573,7 +607,7 @@ impl ManagerSpec {
                 problems.add(class.name.span(), "too many classes", "256 at most");
                 return None;
             };
-            weights.push((ClassId(id), class.weight.get_if(problems, is_weight, WEIGHTS)?));
+            weights.push((ClassId(id), class.weight.get_or_if(1, problems, is_weight, WEIGHTS)?));
         }
         Some(weights)
     }
@@ -736,7 +770,9 @@ mod tests {
 
         let error = |text| check(text).unwrap_err().to_string();
         let class = "[[class]]\nname = \"gold\"\nweight = 4\n";
-        assert!(error(class).contains("levels has no \"class\""));
+        let unused = format!("levels = [\"flow\"]\n{class}");
+        assert!(error(&unused).contains("levels has no \"class\""));
+        let Level::Class { .. } = check(class).unwrap().policy.levels[0] else { panic!("the first of the levels") };
         let twice = format!("levels = [\"class\"]\n{class}{class}");
         assert!(error(&twice).contains("box.toml:6:8: class.gold.name: a class named \"gold\" is there already"));
     }

@@ -5,7 +5,8 @@
 //! `tags`). Work conserving. The order inside a queue is never changed. Each operation takes O(depth * log n).
 //!
 //! A length is whatever the server's time is measured in; it is asked for when the item is served.
-//! There is no limit and no dropping here: the owner may take heads and tails away.
+//! There is no limit and no dropping here: the owner may take heads and tails away. Nor are there rates: the owner may
+//! pause a node, and serve one out of turn.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -117,6 +118,42 @@ impl<T> Hsfq<T> {
         self.len -= 1;
         self.tags.serve_ahead(leaf, length(&head), more);
         Some(head)
+    }
+
+    /// The queue whose turn it is among those below `node`; `None` where nothing there may be served.
+    pub fn peek_below(&self, node: NodeId) -> Option<NodeId> {
+        (self.tags.is_ready(node) && !self.tags.is_paused(node)).then(|| self.tags.next_below(node))
+    }
+
+    /// Takes the head whose turn it is among those below `node` into service, though it need not be the turn of `node`.
+    /// What it takes is charged as in its turn, but no farther than keeps `node` and those above it `most` ahead: who is
+    /// served so for long does not wait for as long when that ends.
+    pub fn dequeue_below(&mut self, node: NodeId, most: u64, length: impl FnOnce(&T) -> u64) -> Option<(NodeId, T)> {
+        let leaf = self.peek_below(node)?;
+        let queue = &mut self.queues[leaf.index()];
+        let head = queue.pop_front().expect("a queue whose turn it is holds something");
+        let more = !queue.is_empty();
+        self.len -= 1;
+        self.tags.serve_below((node, most), leaf, length(&head), more);
+        Some((leaf, head))
+    }
+
+    /// Serves nothing below a node until [`Self::resume`]; those beside it get its turns.
+    ///
+    /// # Panics
+    /// If it is the root.
+    pub fn pause(&mut self, node: NodeId) {
+        self.tags.pause(node);
+    }
+
+    /// Serves a node that was paused again, from now on: the turns that it missed are gone.
+    pub fn resume(&mut self, node: NodeId) {
+        self.tags.resume(node);
+    }
+
+    /// It, or a node above it, is paused.
+    pub fn is_paused(&self, node: NodeId) -> bool {
+        self.tags.is_paused(node)
     }
 
     /// Charges a node, and none above it, for a length that it was not served for: its next turn comes later by that.

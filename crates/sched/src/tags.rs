@@ -48,7 +48,11 @@ struct Node {
     start: Tag,
     finish: Tag,
     turn: u64,
+    /// It has something that may be served.
     backlogged: bool,
+    /// Nothing below it may be served now; and there is something (its start tag is kept).
+    paused: bool,
+    waits: bool,
     /// Of this node as a server.
     virtual_time: Tag,
     largest_finish: Tag,
@@ -75,6 +79,8 @@ impl Node {
             finish: 0,
             turn: 0,
             backlogged: false,
+            paused: false,
+            waits: false,
             virtual_time: 0,
             largest_finish: 0,
             ready: BTreeSet::new(),
@@ -104,7 +110,7 @@ impl Tags {
     pub(crate) fn remove(&mut self, id: NodeId) {
         let node = self.node(id);
         assert!(
-            id != NodeId::ROOT && node.children == 0 && !node.backlogged,
+            id != NodeId::ROOT && node.children == 0 && !node.backlogged && !node.waits,
             "only an idle node without children goes"
         );
         let parent = node.parent;
@@ -136,18 +142,28 @@ impl Tags {
     /// A leaf that was empty has something to serve.
     pub(crate) fn activate(&mut self, leaf: NodeId) {
         let mut id = leaf;
-        while id != NodeId::ROOT && !self.node(id).backlogged {
+        while id != NodeId::ROOT && !self.node(id).backlogged && !self.node(id).waits {
             let parent = self.node(id).parent;
             let start = self.node(id).finish.max(self.node(parent).virtual_time);
+            if self.node(id).paused {
+                let node = self.node_mut(id);
+                (node.start, node.waits) = (start, true);
+                return;
+            }
             self.make_ready(id, start);
             id = parent;
         }
     }
 
-    /// A leaf lost all it had, unserved.
+    /// A leaf lost all it had, unserved; or of a node, nothing below may be served any more.
     pub(crate) fn deactivate(&mut self, leaf: NodeId) {
         let mut id = leaf;
         while id != NodeId::ROOT && self.node(id).ready.is_empty() {
+            if !self.node(id).backlogged {
+                // A paused node has nothing more to wait for.
+                self.node_mut(id).waits = false;
+                return;
+            }
             self.make_unready(id);
             id = self.node(id).parent;
             self.end_busy_period(id);
@@ -163,48 +179,95 @@ impl Tags {
         Some(id)
     }
 
+    /// The leaf to be served next of those below a node that has something to serve.
+    pub(crate) fn next_below(&self, node: NodeId) -> NodeId {
+        let mut id = node;
+        while let Some(&(_, _, child)) = self.node(id).ready.first() {
+            id = child;
+        }
+        id
+    }
+
     /// Begins the service of `length` from `leaf`, which [`Self::next`] named; `more`: it has still something after.
     pub(crate) fn serve(&mut self, leaf: NodeId, length: u64, more: bool) {
+        self.begin(leaf, length, more, None);
+    }
+
+    /// Begins the service of `length` from `leaf` though it is not its turn. It and all above it pay by later turns; the
+    /// virtual times stay, since nobody else's turn has come.
+    pub(crate) fn serve_ahead(&mut self, leaf: NodeId, length: u64, more: bool) {
+        self.begin(leaf, length, more, Some((leaf, u64::MAX)));
+    }
+
+    /// Begins the service of `length` from `leaf`, whose turn it is among all below `node`, though it is not the turn of
+    /// `node` itself. That pays by later turns for no more than keeps it `most` ahead of them.
+    pub(crate) fn serve_below(&mut self, (node, most): (NodeId, u64), leaf: NodeId, length: u64, more: bool) {
+        self.begin(leaf, length, more, Some((node, most)));
+    }
+
+    /// `ahead`: from which node on it is not in turn, and by how much a node may get ahead so.
+    fn begin(&mut self, leaf: NodeId, length: u64, more: bool, ahead: Option<(NodeId, u64)>) {
         self.end_service();
         self.in_service = Some(self.node(leaf).parent);
-        let (mut id, mut more) = (leaf, more);
+        let (mut id, mut more, mut most) = (leaf, more, None);
         while id != NodeId::ROOT {
+            most = most.or(ahead.filter(|(first, _)| *first == id).map(|(_, most)| most));
             self.make_unready(id);
-            let node = self.node_mut(id);
-            let (parent, start) = (node.parent, node.start);
-            let finish = start + normalised(length, node.weight);
-            node.finish = finish;
+            let Node { parent, start, weight, .. } = *self.node(id);
+            let mut finish = start + normalised(length, weight);
+            if let Some(most) = most {
+                let farthest = self.node(parent).virtual_time.saturating_add(normalised(most, weight));
+                finish = finish.min(farthest.max(start));
+            }
+            self.node_mut(id).finish = finish;
             if more {
                 // F >= V, so that the next head's start tag is F.
                 self.make_ready(id, finish);
             }
             let server = self.node_mut(parent);
-            server.virtual_time = start;
+            if most.is_none() {
+                server.virtual_time = start;
+            }
             server.largest_finish = server.largest_finish.max(finish);
             more = !server.ready.is_empty();
             id = parent;
         }
     }
 
-    /// Begins the service of `length` from `leaf` though it is not its turn. It and all above it pay by later turns; the
-    /// virtual times stay, since nobody else's turn has come.
-    pub(crate) fn serve_ahead(&mut self, leaf: NodeId, length: u64, more: bool) {
-        self.end_service();
-        self.in_service = Some(self.node(leaf).parent);
-        let (mut id, mut more) = (leaf, more);
-        while id != NodeId::ROOT {
+    /// Nothing below a node is served until it is resumed; its siblings share what it leaves.
+    pub(crate) fn pause(&mut self, id: NodeId) {
+        assert!(id != NodeId::ROOT, "the root is the server itself");
+        self.node_mut(id).paused = true;
+        if self.node(id).backlogged {
             self.make_unready(id);
-            let node = self.node_mut(id);
-            let (parent, finish) = (node.parent, node.start + normalised(length, node.weight));
-            node.finish = finish;
-            if more {
-                self.make_ready(id, finish);
-            }
-            let server = self.node_mut(parent);
-            server.largest_finish = server.largest_finish.max(finish);
-            more = !server.ready.is_empty();
-            id = parent;
+            self.node_mut(id).waits = true;
+            let parent = self.node(id).parent;
+            self.end_busy_period(parent);
+            self.deactivate(parent);
         }
+    }
+
+    /// A node that was paused takes its turns again, from now on: what it missed is gone.
+    pub(crate) fn resume(&mut self, id: NodeId) {
+        let node = self.node_mut(id);
+        node.paused = false;
+        if core::mem::take(&mut node.waits) {
+            let (parent, start) = (node.parent, node.start);
+            let start = start.max(self.node(parent).virtual_time);
+            self.make_ready(id, start);
+            self.activate(parent);
+        }
+    }
+
+    /// It, or something above it, is paused.
+    pub(crate) fn is_paused(&self, id: NodeId) -> bool {
+        let mut up = core::iter::successors(Some(id), |&id| self.parent(id));
+        up.any(|id| self.node(id).paused)
+    }
+
+    /// It has something that may be served, as far as it alone is asked.
+    pub(crate) fn is_ready(&self, id: NodeId) -> bool {
+        self.node(id).backlogged
     }
 
     /// Charges a node, and none above it, for `length` that it was not served for.
@@ -219,6 +282,8 @@ impl Tags {
             let start = self.node(id).start + cost;
             self.make_unready(id);
             self.make_ready(id, start);
+        } else if self.node(id).waits {
+            self.node_mut(id).start += cost;
         } else {
             self.node_mut(id).finish = begins + cost;
             let server = self.node_mut(parent);
@@ -229,7 +294,7 @@ impl Tags {
     /// By how much length a node is ahead of its turn.
     pub(crate) fn lead(&self, id: NodeId) -> u64 {
         let node = self.node(id);
-        let tag = if node.backlogged { node.start } else { node.finish };
+        let tag = if node.backlogged || node.waits { node.start } else { node.finish };
         let ahead = tag.saturating_sub(self.node(node.parent).virtual_time);
         let length = (ahead >> (FRACTION_BITS / 2)).saturating_mul(u128::from(node.weight)) >> (FRACTION_BITS / 2);
         u64::try_from(length).unwrap_or(u64::MAX)

@@ -153,6 +153,57 @@ fn a_charge_costs_turns_of_the_node_and_of_none_above() {
     assert!(serve_all(&mut hsfq, 20).iter().any(|item| item.0 == 3));
 }
 
+#[test]
+fn what_is_paused_waits_and_the_others_share_its_turns() {
+    let mut hsfq = Hsfq::new();
+    let (x, y) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
+    let leaves = [hsfq.add(x, 3), hsfq.add(x, 1), hsfq.add(y, 1)];
+    for (queue, leaf) in leaves.into_iter().enumerate() {
+        backlog(&mut hsfq, leaf, queue, 400, 1000);
+    }
+    hsfq.pause(leaves[0]);
+    let served = serve_all(&mut hsfq, 100);
+    assert_eq!([0, 1, 2].map(|queue| work(&served, queue) / 1000), [0, 50, 50]);
+    hsfq.pause(x);
+    assert!(hsfq.is_paused(leaves[1]) && hsfq.peek_below(x).is_none());
+    let served = serve_all(&mut hsfq, 100);
+    assert_eq!(work(&served, 2), 100_000);
+    hsfq.resume(leaves[0]);
+    assert!(hsfq.is_paused(leaves[0]));
+    hsfq.resume(x);
+    // From now on, and not for the turns that were missed.
+    let served = serve_all(&mut hsfq, 80);
+    let [a, b, c] = [0, 1, 2].map(|queue| work(&served, queue) / 1000);
+    assert!(a + b == 40 && c == 40 && (29..=31).contains(&a), "{a} {b} {c}");
+    // With all of it paused nothing is served, though much is held; what goes and comes meanwhile is in order after.
+    hsfq.pause(x);
+    hsfq.pause(y);
+    assert!(hsfq.dequeue(|item| item.2).is_none() && hsfq.peek().is_none() && hsfq.len() > 700);
+    while hsfq.drop_head(leaves[2]).is_some() {}
+    backlog(&mut hsfq, leaves[2], 2, 5, 1000);
+    hsfq.resume(y);
+    assert_eq!(serve_all(&mut hsfq, 100).len(), 5);
+    hsfq.resume(x);
+    assert_eq!(serve_all(&mut hsfq, usize::MAX).len(), 370 + 340);
+}
+
+#[test]
+fn what_is_served_below_a_node_keeps_its_shares_and_pays_for_a_while_at_most() {
+    let mut hsfq = Hsfq::new();
+    let (x, y) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
+    let leaves = [hsfq.add(x, 3), hsfq.add(x, 1), hsfq.add(y, 1)];
+    for (queue, leaf) in leaves.into_iter().enumerate() {
+        backlog(&mut hsfq, leaf, queue, 2000, 100);
+    }
+    let served: Vec<_> =
+        (0..800).filter_map(|_| hsfq.dequeue_below(x, 1000, |item| item.2)).map(|(_, item)| item).collect();
+    assert_eq!([0, 1, 2].map(|queue| work(&served, queue)), [60_000, 20_000, 0]);
+    assert!(hsfq.lead(x) <= 1000, "{}", hsfq.lead(x));
+    // It is ahead by ten items, and not by eight hundred.
+    let served = serve_all(&mut hsfq, 210);
+    assert!((1000..=1200).contains(&(work(&served, 2) - work(&served, 0) - work(&served, 1))));
+}
+
 /// Largest spread of `W_i/phi_i - W_j/phi_j` within stretches during which both queues are backlogged, against the
 /// bound of theorem 1. Everything is multiplied by both weights to stay in integers.
 struct FairnessWatch {
@@ -277,5 +328,53 @@ proptest! {
             }
             prop_assert_eq!(hsfq.len(), model.values().map(VecDeque::len).sum::<usize>());
         }
+    }
+
+    /// Nodes are paused and resumed, and served out of turn: nothing paused is served, whatever is not is, and all that is
+    /// held comes out, once, in order.
+    #[test]
+    fn pauses_lose_nothing_and_hold_nothing_else_back(seed: u64) {
+        let mut rng = Streams::new(seed).stream("pauses");
+        let mut hsfq: Hsfq<Item> = Hsfq::new();
+        let inner = [hsfq.add(NodeId::ROOT, 3), hsfq.add(NodeId::ROOT, 1)];
+        let leaves = [hsfq.add(inner[0], 1), hsfq.add(inner[0], 5), hsfq.add(inner[1], 1)];
+        let nodes = [inner[0], inner[1], leaves[0], leaves[1], leaves[2]];
+        let mut model: [VecDeque<Item>; 3] = Default::default();
+        for step in 0..3000u64 {
+            let queue = rng.below(3) as usize;
+            let got = match rng.below(8) {
+                0..=2 => {
+                    hsfq.enqueue(leaves[queue], (queue, step, 1 + rng.below(500)));
+                    model[queue].push_back(*hsfq.queue(leaves[queue]).back().unwrap());
+                    continue;
+                }
+                3 => {
+                    hsfq.pause(nodes[rng.below(5) as usize]);
+                    continue;
+                }
+                4 => {
+                    hsfq.resume(nodes[rng.below(5) as usize]);
+                    continue;
+                }
+                5 if rng.below(4) == 0 => hsfq.drop_head(leaves[queue]).map(|item| (leaves[queue], item)),
+                5 => hsfq.dequeue_below(nodes[rng.below(5) as usize], 700, |item| item.2),
+                _ => {
+                    let free = (0..3).any(|queue| !model[queue].is_empty() && !hsfq.is_paused(leaves[queue]));
+                    let got = hsfq.dequeue(|item| item.2);
+                    prop_assert_eq!(got.is_some(), free);
+                    prop_assert!(got.is_none_or(|(leaf, _)| !hsfq.is_paused(leaf)));
+                    got
+                }
+            };
+            if let Some((leaf, item)) = got {
+                prop_assert_eq!(leaf, leaves[item.0]);
+                prop_assert_eq!(Some(item), model[item.0].pop_front());
+            }
+        }
+        nodes.into_iter().for_each(|node| hsfq.resume(node));
+        while let Some((_, item)) = hsfq.dequeue(|item| item.2) {
+            prop_assert_eq!(Some(item), model[item.0].pop_front());
+        }
+        prop_assert!(hsfq.is_empty() && model.iter().all(VecDeque::is_empty));
     }
 }

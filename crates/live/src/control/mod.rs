@@ -24,8 +24,8 @@ pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 #[cfg(test)]
 pub(crate) use status::tests_support;
 pub use status::{
-    FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, StationStatus, Status,
-    UplinkStatus,
+    ClassStatus, FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus,
+    StationStatus, Status, UplinkStatus,
 };
 pub(crate) use status::{Snapshot, mode_word, refusal_word};
 
@@ -54,6 +54,22 @@ pub enum Request {
         access_point: String,
         /// The total since whenever.
         total: u64,
+    },
+    /// A station is in this network now, for classes that ask for it.
+    Network {
+        /// Its MAC address.
+        mac: String,
+        /// The network's name; none: it is not known any more.
+        #[serde(default)]
+        ssid: Option<String>,
+    },
+    /// A station belongs to this group of the operator's, for classes that ask for it.
+    Group {
+        /// Its MAC address.
+        mac: String,
+        /// The group's name; none: to none.
+        #[serde(default)]
+        group: Option<String>,
     },
     /// Read the configuration file again and take its manager settings, radio and stations. A file that is wrong, or that
     /// changes anything else, is refused and changes nothing.
@@ -92,6 +108,8 @@ mod tests {
         assert!(parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate":5.5}"#).is_err());
         let losses = parse(r#"{"command":"losses","access_point":"02:00:00:00:00:09","total":12}"#).expect("right");
         assert_eq!(losses, Request::Losses { access_point: "02:00:00:00:00:09".into(), total: 12 });
+        let group = parse(r#"{"command":"group","mac":"02:00:00:00:00:01","group":"staff"}"#).expect("right");
+        assert_eq!(group, Request::Group { mac: "02:00:00:00:00:01".into(), group: Some("staff".into()) });
         assert!(parse(r#"{"command":"explode"}"#).is_err());
         assert_eq!(serde_json::to_string(&Request::Bypass).expect("serialises"), r#"{"command":"bypass"}"#);
     }

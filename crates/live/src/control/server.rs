@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use evenair_manager::Config;
+use evenair_manager::{Config, Label, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::Waker;
 use evenair_units::BitRate;
@@ -44,6 +44,8 @@ pub(crate) enum Wish {
     Observe(MacAddr, Option<BitRate>),
     /// What an access point has lost in all.
     Losses(MacAddr, u64),
+    /// Where a station belongs.
+    Membership(Observation),
     Reconfigure(Box<Config>),
     Shutdown,
 }
@@ -213,6 +215,14 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             Wish::Observe(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
         }
         Request::Losses { access_point, total } => Wish::Losses(mac_address("access_point", &access_point)?, total),
+        Request::Network { mac, ssid } => {
+            let (mac, ssid) = (mac_address("mac", &mac)?, ssid.map(|ssid| label("ssid", &ssid)).transpose()?);
+            Wish::Membership(Observation::StationNetwork { mac, ssid })
+        }
+        Request::Group { mac, group } => {
+            let (mac, group) = (mac_address("mac", &mac)?, group.map(|group| label("group", &group)).transpose()?);
+            Wish::Membership(Observation::StationGroup { mac, group })
+        }
         Request::Reconfigure { file } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
             let new = BoxConfig::load(&path).map_err(|error| error.to_string())?;
@@ -237,6 +247,10 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
 
 fn mac_address(key: &str, text: &str) -> Result<MacAddr, String> {
     text.parse().map_err(|_| format!("{key}: {text:?} is not a MAC address such as \"02:00:00:00:00:01\""))
+}
+
+fn label(key: &str, text: &str) -> Result<Label, String> {
+    text.parse().map_err(|error| format!("{key}: {text:?} is no name: {error}"))
 }
 
 /// PHY rates are multiples of 100 kb/s.
@@ -319,6 +333,10 @@ mod tests {
         let losses = |mac: &str| check(Request::Losses { access_point: mac.into(), total: 7 }, &config);
         assert!(matches!(losses("02:00:00:00:00:01"), Ok(Wish::Losses(_, 7))));
         assert!(losses("02:00").err().expect("refused").contains("access_point: \"02:00\" is not a MAC address"));
+        let group =
+            |group: &str| check(Request::Group { mac: "02:00:00:00:00:01".into(), group: Some(group.into()) }, &config);
+        assert!(matches!(group("staff"), Ok(Wish::Membership(Observation::StationGroup { group: Some(_), .. }))));
+        assert!(group("").err().expect("refused").contains("1 to 32 bytes"));
         assert!(observe("02:00", None).err().expect("refused").contains("\"02:00\" is not a MAC address"));
         for wrong in [1e300, -1.0, f64::NAN, f64::INFINITY, 10_001.0] {
             let error = observe("02:00:00:00:00:01", Some(wrong)).err().expect("refused");

@@ -1,7 +1,7 @@
 //! What a box tells of itself.
 
 use evenair_manager::{
-    CallReport, Counters, FlowReport, Mode, ReceiverReport, Refusal, Report, StationReport, UplinkReport,
+    CallReport, ClassReport, Counters, FlowReport, Mode, ReceiverReport, Refusal, Report, StationReport, UplinkReport,
 };
 use evenair_packet::FlowKey;
 use evenair_scenario::results::HopResult;
@@ -47,11 +47,37 @@ pub struct Status {
     /// The limit on uploads, where there is one.
     #[serde(default)]
     pub uplink_limit: Option<UplinkStatus>,
+    /// The operator's classes, and last what is in none of them; empty where there are none.
+    #[serde(default)]
+    pub classes: Vec<ClassStatus>,
     /// Stations.
     pub stations: Vec<StationStatus>,
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
     /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
+}
+
+/// A class, with all below it. Totals are of all time since there was a class of this name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassStatus {
+    /// Its name; "other" for what is in none.
+    pub name: String,
+    /// The name of the class that it is a part of.
+    pub parent: Option<String>,
+    /// Packets held.
+    pub held: u32,
+    /// IP-level bytes held.
+    pub held_bytes: u64,
+    /// It has had what its ceiling allows, and waits.
+    pub at_ceiling: bool,
+    /// IP-level bytes released toward the WLAN.
+    pub released_bytes: u64,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan_bytes: u64,
+    /// Medium time that is believed to have been used by what was released, and by what that caused, in seconds.
+    pub airtime_s: f64,
+    /// Packets dropped.
+    pub dropped: u64,
 }
 
 /// A call.
@@ -285,8 +311,11 @@ pub struct FlowStatus {
     pub low: String,
     /// The other end.
     pub high: String,
-    /// VLAN.
+    /// VLAN, by the outermost tag.
     pub vlan: Option<u16>,
+    /// The VLAN inside it, where there are two tags.
+    #[serde(default)]
+    pub inner_vlan: Option<u16>,
     /// The station's MAC address.
     pub station: String,
     /// "up" (from the station) or "down".
@@ -368,7 +397,7 @@ impl Snapshot {
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let Report { mode, service_rate, capacity, stations, flows, hops, calls, receiver, uplink, .. } =
+        let Report { mode, service_rate, capacity, stations, flows, hops, calls, receiver, uplink, classes, .. } =
             snapshot.report;
         Self {
             mode: mode_word(mode).into(),
@@ -387,6 +416,7 @@ impl From<Snapshot> for Status {
             hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
             calls: calls.iter().map(call).collect(),
             receiver: receiver.as_ref().map(receiver_status),
+            classes: classes.iter().map(|report| class(report, &classes)).collect(),
             stations: stations.iter().map(station).collect(),
             flows: flows.iter().map(flow).collect(),
         }
@@ -434,6 +464,21 @@ fn receiver_status(report: &ReceiverReport) -> ReceiverStatus {
     }
 }
 
+fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
+    let parent = report.parent.and_then(|parent| all.get(usize::from(parent.0)));
+    ClassStatus {
+        name: report.name.clone(),
+        parent: parent.map(|parent| parent.name.clone()),
+        held: report.held,
+        held_bytes: report.held_bytes.0,
+        at_ceiling: report.at_ceiling,
+        released_bytes: report.released.0,
+        from_wlan_bytes: report.from_wlan.0,
+        airtime_s: report.airtime.as_secs_f64(),
+        dropped: report.dropped,
+    }
+}
+
 fn station(report: &StationReport) -> StationStatus {
     StationStatus {
         mac: report.mac.to_string(),
@@ -455,7 +500,8 @@ fn flow(report: &FlowReport) -> FlowStatus {
     FlowStatus {
         low: end(FlowKey::low(&report.key)),
         high: end(FlowKey::high(&report.key)),
-        vlan: report.vlan,
+        vlan: report.vlan.map(|vlan| vlan.id),
+        inner_vlan: report.vlan.and_then(|vlan| vlan.inner),
         station: report.station.to_string(),
         direction: match report.direction {
             evenair_manager::Direction::Up => "up".into(),

@@ -14,6 +14,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
+use crate::classes::codec::{put_application, put_name, put_tree, read_application, read_name, read_tree};
 use crate::receiver::{put_receiver, read_receiver};
 use crate::uplink::{put_uplink_limit, read_uplink_limit};
 use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, WanConfig};
@@ -21,8 +22,8 @@ use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, W
 pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     put_phy(&config.phy, out);
     out.put_option(config.rts_threshold, |out, bytes| out.put_u64(bytes.0));
-    out.put_u32(config.policy.levels.len() as u32);
-    config.policy.levels.iter().for_each(|level| put_level(level, out));
+    put_list(out, &config.policy.levels, |out, level| put_level(level, out));
+    put_list(out, &config.policy.names, put_name);
     out.put_u8((config.charge == Charge::Bits).into());
     put_controller(config.controller, out);
     out.put_u32(config.stations.len() as u32);
@@ -56,7 +57,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
     Ok(Config {
         phy: read_phy(reader)?,
         rts_threshold: reader.option(|r| r.u64().map(Bytes))?,
-        policy: Policy { levels: read_list(reader, read_level)? },
+        policy: Policy { levels: read_list(reader, read_level)?, names: read_list(reader, read_name)? },
         charge: if reader.bool()? { Charge::Bits } else { Charge::Airtime },
         controller: read_controller(reader)?,
         stations: read_list(reader, |r| {
@@ -86,11 +87,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
 fn put_wan(out: &mut Vec<u8>, wan: &WanConfig) {
     out.put_u64(wan.down.as_bps());
     out.put_u64(wan.up.as_bps());
-    out.put_u32(wan.lan.len() as u32);
-    for subnet in &wan.lan {
-        codec::put_address(out, subnet.address());
-        out.put_u8(subnet.prefix());
-    }
+    put_list(out, &wan.lan, put_subnet);
     out.put_u32(wan.lan_permille);
     out.put_u64(wan.aqm.target.as_nanos());
     out.put_u64(wan.aqm.interval.as_nanos());
@@ -100,10 +97,7 @@ fn read_wan(reader: &mut Reader<'_>) -> Result<WanConfig, CodecError> {
     Ok(WanConfig {
         down: BitRate::from_bps(reader.u64()?),
         up: BitRate::from_bps(reader.u64()?),
-        lan: read_list(reader, |r| {
-            let (address, prefix) = (codec::read_address(r)?, r.u8()?);
-            Subnet::new(address, prefix).ok_or(CodecError::Tag(prefix))
-        })?,
+        lan: read_list(reader, read_subnet)?,
         lan_permille: reader.u32()?,
         aqm: CodelConfig { target: read_span(reader)?, interval: read_span(reader)? },
     })
@@ -181,6 +175,15 @@ fn put_level(level: &Level, out: &mut Vec<u8>) {
             }
             out.put_u32(*other);
         }
+        Level::Tree(tree) => {
+            out.put_u8(4);
+            put_tree(out, tree);
+        }
+        Level::Application { applications, other } => {
+            out.put_u8(5);
+            put_list(out, applications, put_application);
+            out.put_u32(*other);
+        }
         Level::Station { time_fair } => {
             out.put_u8(2);
             out.put_u8((*time_fair).into());
@@ -195,6 +198,8 @@ fn read_level(reader: &mut Reader<'_>) -> Result<Level, CodecError> {
         1 => Level::Class { weights: read_list(reader, |r| Ok((ClassId(r.u8()?), r.u32()?)))?, other: reader.u32()? },
         2 => Level::Station { time_fair: reader.bool()? },
         3 => Level::Flow,
+        4 => Level::Tree(read_tree(reader)?),
+        5 => Level::Application { applications: read_list(reader, read_application)?, other: reader.u32()? },
         tag => return Err(CodecError::Tag(tag)),
     })
 }
@@ -258,8 +263,24 @@ fn read_limit(reader: &mut Reader<'_>) -> Result<Limit, CodecError> {
     })
 }
 
+pub(crate) fn put_subnet(out: &mut Vec<u8>, subnet: &Subnet) {
+    codec::put_address(out, subnet.address());
+    out.put_u8(subnet.prefix());
+}
+
+pub(crate) fn read_subnet(reader: &mut Reader<'_>) -> Result<Subnet, CodecError> {
+    let (address, prefix) = (codec::read_address(reader)?, reader.u8()?);
+    Subnet::new(address, prefix).ok_or(CodecError::Tag(prefix))
+}
+
+/// A count, then as many items.
+pub(crate) fn put_list<T>(out: &mut Vec<u8>, items: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
+    out.put_u32(items.len() as u32);
+    items.iter().for_each(|item| put(out, item));
+}
+
 /// A count, then as many items. Grows as items are read, so that a wrong count cannot ask for memory.
-fn read_list<T>(
+pub(crate) fn read_list<T>(
     reader: &mut Reader<'_>,
     mut read: impl FnMut(&mut Reader<'_>) -> Result<T, CodecError>,
 ) -> Result<Vec<T>, CodecError> {
@@ -284,15 +305,12 @@ mod tests {
         let station = |n, rate, class| StationConfig { mac: MacAddr([2, 0, 0, 0, 0, n]), rate, weight: 5, class };
         Config {
             rts_threshold: Some(Bytes(1000)),
-            policy: Policy {
-                levels: [
-                    Level::Class { weights: [(ClassId(1), 4), (ClassId(2), 1)].into(), other: 3 },
-                    Level::Direction { up: 2, down: 7 },
-                    Level::Station { time_fair: false },
-                    Level::Flow,
-                ]
-                .into(),
-            },
+            policy: Policy::of([
+                Level::Class { weights: [(ClassId(1), 4), (ClassId(2), 1)].into(), other: 3 },
+                Level::Direction { up: 2, down: 7 },
+                Level::Station { time_fair: false },
+                Level::Flow,
+            ]),
             charge: Charge::Bits,
             controller: Controller::Fixed(BitRate::from_kbps(4_890)),
             stations: [station(1, rates[0], None), station(2, rates[3], Some(ClassId(2)))].into(),
@@ -331,7 +349,13 @@ mod tests {
             (None, Some(DelayLaw::Target(Span::from_millis(100)))),
         ];
         let with = laws.map(|(window, delay)| Config { receiver: receiver(window, delay), ..example() });
-        for config in plain.into_iter().chain(with).chain(queue::tests::examples().into_iter().map(queued)) {
+        let (tree, applications) = crate::classes::codec::tests::examples();
+        let levels = [Level::Tree(tree), Level::Application { applications, other: 4 }, Level::Flow];
+        let policy = Policy { levels: levels.into(), names: ["staff", "caf\u{e9}", ""].map(Into::into).into() };
+        let classes = Config { policy, ..example() };
+        for config in
+            [classes].into_iter().chain(plain).chain(with).chain(queue::tests::examples().into_iter().map(queued))
+        {
             let mut bytes = Vec::new();
             encode_config(&config, &mut bytes);
             assert_eq!(decode_config(&mut Reader::new(&bytes)), Ok(config));

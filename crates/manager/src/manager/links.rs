@@ -72,6 +72,9 @@ impl<P: Send + 'static> Manager<P> {
     /// Lets go what the link is free for.
     pub(super) fn serve_links(&mut self, now: Instant) {
         for direction in [DOWN, UP] {
+            if let Some(wan) = &mut self.wan {
+                wan.links[direction].queues.refresh(now);
+            }
             while self.mode != Mode::Bypassed && self.is_link_ready(direction, now) {
                 let congested = self.tell_senders_on_link(now, direction);
                 let Some(mut held) = self.pop_from_link(now, direction) else { break };

@@ -7,6 +7,7 @@ use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
 use crate::cost::{Load, Packets};
+use crate::discipline::Disciplined;
 use crate::flow::{Flow, FlowId};
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
@@ -58,7 +59,9 @@ impl<P: Send + 'static> Manager<P> {
             self.counters.untracked += 1;
             return None;
         };
-        self.flows.get_mut(id).note_packet(meta.ingress, tcp, ip.total_len);
+        let flow = self.flows.get_mut(id);
+        flow.note_packet(meta.ingress, tcp, ip.total_len);
+        flow.note_dscp(meta);
         self.settle(now, id, station);
         self.note_voice(now, id, meta);
         Some((id, tcp))
@@ -82,17 +85,20 @@ impl<P: Send + 'static> Manager<P> {
         Some(self.flows.insert(flow, now))
     }
 
-    /// Moves a connection, with all it holds, to the queue of its present station and direction. All of it, because its
-    /// packets must not pass each other.
+    /// Moves a connection, with all it holds, to the queue of its present station, direction and class. All of it, because
+    /// its packets must not pass each other.
     fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
         let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
-        if (flow.station, flow.direction) == (station, direction) {
+        let moved = (flow.station, flow.direction) != (station, direction);
+        if moved {
+            self.stations.get_mut(flow.station).flows -= 1;
+            self.stations.get_mut(station).flows += 1;
+            (flow.station, flow.direction) = (station, direction);
+        }
+        if !self.place(id, moved) && !moved {
             return;
         }
-        self.stations.get_mut(flow.station).flows -= 1;
-        self.stations.get_mut(station).flows += 1;
-        (flow.station, flow.direction) = (station, direction);
         self.settle_on_links(now, id);
         let Some(old) = self.flows.get_mut(id).leaf.take() else { return };
         let held = self.queues.take(old, id);
@@ -117,6 +123,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn toward_wire(&mut self, now: Instant, arrived: Arrived<P>, tcp: &TcpMeta) {
         let flow = self.flows.get_mut(arrived.flow);
         flow.from_wlan += arrived.ip_len;
+        self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let new = tcp.payload.0 > 0 && flow.tcp.is_new(tcp);
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
@@ -144,6 +151,7 @@ impl<P: Send + 'static> Manager<P> {
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let flow = self.flows.get_mut(arrived.flow);
         flow.from_wlan += arrived.ip_len;
+        self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
         let station = self.stations.get_mut(flow.station);
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
@@ -262,6 +270,7 @@ impl<P: Send + 'static> Manager<P> {
 impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
+        self.queues.refresh(now);
         self.serve_line(now);
         self.serve_links(now);
         self.standing.reckon(now);
@@ -277,7 +286,7 @@ impl<P: Send + 'static> Manager<P> {
             held.marked |= congested;
             self.send(now, held, Port::Wlan);
         }
-        let shaped = self.discipline.as_ref().is_some_and(|discipline| discipline.ready_at() > now);
+        let shaped = self.discipline.as_ref().map_or(self.queues.ready_at(), Disciplined::ready_at) > now;
         if shaped || self.held_for_wlan() == 0 {
             self.standing.starve();
         }
@@ -293,6 +302,7 @@ impl<P: Send + 'static> Manager<P> {
             self.counters.queued += 1;
             self.send(now, held, Port::Wlan);
         }
+        self.queues.lift_ceilings();
         while let Some((held, load)) = self.pop(now) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &load, rate);
@@ -305,14 +315,18 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn pop(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
-        let (flows, stations) = (&mut self.flows, &self.stations);
+        let (flows, stations, medium) = (&mut self.flows, &self.stations, &self.medium);
+        let (numerator, denominator) = self.standing.pace();
         let mut load = Load::default();
         let held = self.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
             flow.held -= 1;
             flow.released += held.ip_len;
             load = flow.note_release(held.tcp.as_ref(), held.ip_len);
-            Service { bits: load.bits(), capacity: stations.get(flow.station).capacity }
+            let station = stations.get(flow.station);
+            let time = medium.airtime(&load, station.rate);
+            let real = time.mul_div(numerator, denominator);
+            Service { bits: load.bits(), capacity: station.capacity, time, real }
         })?;
         Some((held, load))
     }
@@ -356,6 +370,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
     fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
+        self.note_class_release(held.flow, held.ip_len, self.medium.airtime(load, rate));
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
@@ -378,7 +393,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
             // At the price of what was released.
             let bits = u128::from(load.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
-            self.queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX));
+            self.queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
         }
     }
 
@@ -393,6 +408,7 @@ impl<P: Send + 'static> Manager<P> {
 
     pub(super) fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
         self.flows.get_mut(flow).dropped += 1;
+        self.total_of(flow).dropped += 1;
         match reason {
             DropReason::QueueFull => self.counters.dropped_queue_full += 1,
             DropReason::AckSuperseded => self.counters.dropped_ack_superseded += 1,

@@ -89,6 +89,8 @@ impl<P: Send + 'static> Manager<P> {
         self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
         self.stations.reconfigure(&config, &self.medium, now);
         self.server.set_slack(config.pacing_slack);
+        self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
+        self.reads_dscp = config.policy.reads_dscp();
         self.rebuild_queues(&config, now);
         self.rebuild_discipline(&config, now);
         self.rebuild_links(&config, now);
@@ -107,15 +109,19 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {
-        let fresh = Queues::new(config);
+        let fresh = Queues::new(config, now);
         let mut old = core::mem::replace(&mut self.queues, fresh);
         for id in self.flows.ids() {
             let flow = self.flows.get_mut(id);
             flow.leaf = None;
+            let station = self.stations.get(flow.station);
+            flow.placed_at = Some(station.regrouped);
+            flow.place = config.policy.place(flow, station);
             flow.beyond = config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&flow.key.1, flow.key.2));
         }
         let capacity = self.rate.capacity();
-        while let Some(held) = old.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {
+        old.lift_ceilings();
+        while let Some(held) = old.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
             let leaf = self.leaf(held.flow);
             self.queues.push(leaf, held, now);
         }

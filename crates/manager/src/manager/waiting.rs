@@ -73,7 +73,7 @@ impl<P: Send + 'static> Manager<P> {
         let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let station = self.stations.get(flow.station);
         let airtime = self.medium.packet_airtime(held.ip_len, station.rate);
-        discipline.note_service(Service { bits: load.bits(), capacity: station.capacity }, airtime);
+        discipline.note_service(load.bits(), station.capacity, airtime);
         Some((held, load))
     }
 
@@ -114,7 +114,8 @@ impl<P: Send + 'static> Manager<P> {
         let mut held = self.drain_discipline(now);
         if config.queue.is_some() {
             let capacity = self.rate.capacity();
-            while let Some(packet) = self.queues.pop(now, |held| Service { bits: held.ip_len.bits(), capacity }) {
+            self.queues.lift_ceilings();
+            while let Some(packet) = self.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
                 self.flows.get_mut(packet.flow).held -= 1;
                 held.push(packet);
             }

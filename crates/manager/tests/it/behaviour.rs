@@ -4,7 +4,7 @@ use evenair_manager::{
     Command, Config, Controller, Direction, DropReason, Event, Level, Manager, Mode, Observation, Output, Policy,
     Reason,
 };
-use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags, Transport};
+use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags, Transport, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{Standard, mixed_capacity};
 
@@ -254,11 +254,12 @@ fn other_traffic_delays_tcp_by_what_it_takes_of_the_medium() {
 #[test]
 fn the_same_addresses_in_two_vlans_are_two_connections() {
     let mut manager = inserted(|_| {});
-    for (number, vlan) in [None, Some(1), Some(2), Some(1)].into_iter().enumerate() {
+    let [one, two] = [1, 2].map(|id| Some(Vlan::from(id)));
+    for (number, vlan) in [None, one, two, one].into_iter().enumerate() {
         manager.handle_packet(START, number as u64, &PacketMeta { vlan, ..data(0, 1) });
     }
     let flows = manager.report(START).flows;
-    assert_eq!(flows.iter().map(|flow| flow.vlan).collect::<Vec<_>>(), [None, Some(1), Some(2)]);
+    assert_eq!(flows.iter().map(|flow| flow.vlan).collect::<Vec<_>>(), [None, one, two]);
 }
 
 #[test]
@@ -420,7 +421,7 @@ fn wrong_observations_and_configurations_are_refused() {
         assert_eq!(drain(&mut manager), [Output::Event(Event::ObservationRefused(observation))]);
     }
     let before = manager.report(START);
-    let wrong = Config { policy: Policy { levels: vec![] }, ..config(&[]) };
+    let wrong = Config { policy: Policy::of([]), ..config(&[]) };
     let error = wrong.check().unwrap_err();
     manager.handle_command(START, Command::Reconfigure(wrong.into()));
     assert_eq!(drain(&mut manager), [Output::Event(Event::ConfigRefused(error))]);
@@ -481,7 +482,7 @@ fn reconfiguring_keeps_what_is_held_and_its_order() {
     let levels = vec![Level::Station { time_fair: false }];
     let controller = Controller::Fixed(BitRate::from_mbps(4));
     let config =
-        Config { policy: Policy { levels }, controller, queue_limit: Limit::Packets(1), ..config(&[rate(11_000); 2]) };
+        Config { policy: Policy::of(levels), controller, queue_limit: Limit::Packets(1), ..config(&[rate(11_000); 2]) };
     manager.handle_command(START, Command::Reconfigure(config.into()));
     assert_eq!(manager.counters().held, held);
     assert_eq!(manager.report(START).queues.len(), 1);
@@ -543,7 +544,7 @@ fn a_hundred_thousand_connections_are_tracked_and_the_table_is_bounded() {
 
 #[test]
 fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
-    let directions = Policy { levels: vec![Level::Direction { up: 1, down: 1 }] };
+    let directions = Policy::of([Level::Direction { up: 1, down: 1 }]);
     let rates = [rate(11_000), rate(1_000)];
     let mut manager = Manager::new(Config { policy: directions, ..config(&rates) }, START);
     manager.handle_command(START, Command::Insert);

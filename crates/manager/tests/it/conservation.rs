@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    BucketConfig, Charge, ClassId, CodelConfig, Command, Config, Controller, Counters, DelayLaw, Direction, DropReason,
-    LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy, QueueConfig, ReceiverConfig, Steps, Told,
-    UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config, Controller,
+    Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy,
+    QueueConfig, ReceiverConfig, Rule, Steps, Takes, Told, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
-use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport};
+use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
 use evenair_sched::{
     CakeConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
 };
@@ -48,6 +48,9 @@ impl Session {
             levels.swap(i, self.rng.below(i as u64 + 1) as usize);
         }
         levels.truncate(1 + self.rng.below(4) as usize);
+        if self.rng.below(2) == 0 {
+            self.classes(&mut levels);
+        }
         if !levels.iter().any(|level| matches!(level, Level::Station { .. } | Level::Flow)) {
             levels.push(Level::Flow);
         }
@@ -58,7 +61,7 @@ impl Session {
         let controllers = [Controller::default(), Controller::PUBLISHED, fixed, Controller::None];
         let rates: Vec<_> = (0..4).map(|_| rate(RATES[self.rng.below(4) as usize])).collect();
         let mut config = Config {
-            policy: Policy { levels },
+            policy: Policy::of(levels),
             charge: if self.rng.below(2) == 0 { Charge::Airtime } else { Charge::Bits },
             controller: controllers[self.rng.below(4) as usize],
             queue_limit: limits[self.rng.below(4) as usize],
@@ -75,6 +78,45 @@ impl Session {
         config.stations[1].class = Some(ClassId(1));
         config.stations[2].class = Some(ClassId(7));
         config
+    }
+
+    /// A tree of classes with rules, minimums and ceilings, and kinds of traffic below it.
+    fn classes(&mut self, levels: &mut Vec<Level>) {
+        levels.retain(|level| !matches!(level, Level::Class { .. }));
+        let rule = |rule: Rule| Takes::Rules(vec![rule]);
+        let label = |text: &str| text.parse().unwrap();
+        let takes = [
+            rule(Rule { vlans: vec![1.into()], ..Rule::default() }),
+            rule(Rule { ports: vec![(441, 443)], protocols: vec![17], ..Rule::default() }),
+            rule(Rule { direction: Some(Direction::Up), ..Rule::default() }),
+            rule(Rule { dscps: vec![46], ..Rule::default() }),
+            rule(Rule { groups: vec![label("staff")], ssids: vec![label("x")], ..Rule::default() }),
+            rule(Rule { macs: vec![mac(3)], addresses: vec!["10.0.0.0/30".parse().unwrap()], ..Rule::default() }),
+            Takes::Named,
+            Takes::Rest,
+        ];
+        let amounts = [None, Some(Amount::Part(100)), Some(Amount::Rate(BitRate::from_kbps(400)))];
+        let mut classes: Vec<Class> = Vec::new();
+        for at in 0..1 + self.rng.below(6) {
+            let parent = if at > 0 && self.rng.below(2) == 0 { Some(ClassId(self.rng.below(at) as u8)) } else { None };
+            let ceilings = [None, None, Some(Amount::Part(300)), Some(Amount::Rate(BitRate::from_kbps(900)))];
+            let mut takes = takes[self.rng.below(8) as usize].clone();
+            if classes.iter().any(|class| class.parent == parent && class.takes == Takes::Rest) {
+                takes = Takes::Named;
+            }
+            classes.push(Class {
+                parent,
+                weight: 1 + self.rng.below(20) as u32,
+                minimum: amounts[self.rng.below(3) as usize],
+                ceiling: ceilings[self.rng.below(4) as usize],
+                takes,
+            });
+        }
+        if self.rng.below(2) == 0 {
+            let rules = vec![Rule { protocols: vec![6], ..Rule::default() }];
+            levels.push(Level::Application { applications: vec![Application { weight: 3, rules }], other: 1 });
+        }
+        levels.insert(0, Level::Tree(ClassTree { classes, other: 2 }));
     }
 
     /// A discipline in the place of the policy's tree, with little room.
@@ -193,7 +235,10 @@ impl Session {
 
     fn observation(&mut self) -> Observation {
         let mac = mac(self.rng.below(8) as usize);
-        match self.rng.below(6) {
+        let label = [None, Some("staff".parse().unwrap()), Some("x".parse().unwrap())][self.rng.below(3) as usize];
+        match self.rng.below(8) {
+            6 => Observation::StationNetwork { mac, ssid: label },
+            7 => Observation::StationGroup { mac, group: label },
             0 => Observation::StationGone { mac },
             3 | 4 => Observation::Told(self.told(mac)),
             1 => Observation::AccessPointLosses { access_point: mac, total: self.rng.below(100) },
@@ -241,7 +286,8 @@ impl Session {
                 let ip = meta.ip.as_mut().unwrap();
                 (ip.protocol, ip.transport) = (17, Transport::Udp { src_port, dst_port });
             }
-            5 => meta.vlan = Some(self.rng.below(3) as u16),
+            5 => meta.vlan = Some((1 + self.rng.below(2) as u16).into()),
+            14 => meta.ip.as_mut().unwrap().dscp = 46,
             // The connection's station has another address now.
             6 => (meta.src, meta.dst) = (mac(7), mac(7)),
             _ => {}
@@ -264,7 +310,7 @@ pub fn apply(manager: &mut Manager<u64>, now: Instant, step: &Step) {
 struct Ledger {
     inside: BTreeMap<u64, PacketMeta>,
     /// Number of the packet of each flow and direction that was released last.
-    latest: BTreeMap<(Port, Option<u16>, FlowKey), u64>,
+    latest: BTreeMap<(Port, Option<Vlan>, FlowKey), u64>,
     released: u64,
     marked: u64,
     lowered: u64,

@@ -3,6 +3,7 @@
 mod air;
 mod behaviour;
 mod calls;
+mod classes;
 mod closed_loop;
 mod conservation;
 mod disciplines;

@@ -2,6 +2,7 @@
 
 mod adwiser;
 mod calls;
+mod classes;
 mod datagrams;
 mod hidden;
 mod internet;

@@ -115,6 +115,18 @@ fn print_status(status: &Status) {
     println!("{}, carried by the {}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
     println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
     println!("{}", account(status));
+    for class in &status.classes {
+        println!(
+            "  class {:<16} {:>8.1} s airtime, {} kB to, {} kB from the WLAN, {} held, {} dropped{}",
+            class.parent.as_ref().map_or_else(|| class.name.clone(), |parent| format!("{parent} > {}", class.name)),
+            class.airtime_s,
+            class.released_bytes / 1000,
+            class.from_wlan_bytes / 1000,
+            class.held,
+            class.dropped,
+            if class.at_ceiling { ", at its ceiling" } else { "" }
+        );
+    }
     let mut flows: Vec<_> = status.flows.iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.released_bytes + flow.from_wlan_bytes));
     for flow in flows.iter().take(MOST_FLOWS) {

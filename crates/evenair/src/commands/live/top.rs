@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::control::{Client, FlowStatus, StationStatus, Status};
+use evenair_live::control::{ClassStatus, Client, FlowStatus, StationStatus, Status};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -35,7 +35,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     if (0.1..=60.0).contains(&number) { Ok(number) } else { Err(format!("{number} s is not 0.1 to 60 s")) }
 }
 
-/// What a station did between two looks.
+/// What a station did between two looks, or a class, all of which go first.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct StationRow {
     mac: String,
@@ -49,6 +49,7 @@ struct StationRow {
     held: u64,
     dropped: u64,
     over_share: bool,
+    is_class: bool,
 }
 
 /// The columns by which rows can be in order, and the key of each.
@@ -88,13 +89,40 @@ impl Looks {
     fn look(&mut self) -> Result<(Status, Vec<StationRow>)> {
         let status = self.client.status()?;
         let now = Instant::now();
-        let rows = match &self.before {
-            Some((then, before)) => rows(before, &status, now.duration_since(*then).as_secs_f64()),
-            None => rows(&status, &status, 1.0),
+        let (before, seconds) = match &self.before {
+            Some((then, before)) => (before, now.duration_since(*then).as_secs_f64()),
+            None => (&status, 1.0),
         };
+        let mut rows = rows(before, &status, seconds);
+        rows.extend(class_rows(before, &status, seconds));
         self.before = Some((now, status.clone()));
         Ok((status, rows))
     }
+}
+
+/// What classes did between two looks, as rows of their own.
+fn class_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
+    let earlier = |class: &ClassStatus| {
+        let same = |other: &&ClassStatus| other.name == class.name;
+        before.classes.iter().find(same)
+    };
+    let row = |class: &ClassStatus| {
+        let before = earlier(class);
+        let mbps = |now: u64, before: Option<u64>| since(now, before) as f64 * 8.0 / 1e6 / seconds;
+        let airtime_before = before.map(|class| class.airtime_s).filter(|&before| before <= class.airtime_s);
+        StationRow {
+            mac: class.parent.as_ref().map_or_else(|| class.name.clone(), |_| format!("  {}", class.name)),
+            address: if class.at_ceiling { "at its ceiling".into() } else { String::new() },
+            airtime: (class.airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
+            down_mbps: mbps(class.released_bytes, before.map(|class| class.released_bytes)),
+            up_mbps: mbps(class.from_wlan_bytes, before.map(|class| class.from_wlan_bytes)),
+            held: class.held.into(),
+            dropped: since(class.dropped, before.map(|class| class.dropped)),
+            is_class: true,
+            ..StationRow::default()
+        }
+    };
+    now.classes.iter().map(row).collect()
 }
 
 fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
@@ -104,7 +132,7 @@ fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
         .iter()
         .map(|station| (station.mac.as_str(), row(station, earlier.get(station.mac.as_str()).copied(), seconds)))
         .collect();
-    let key = |flow: &FlowStatus| (flow.vlan, flow.low.clone(), flow.high.clone());
+    let key = |flow: &FlowStatus| (flow.vlan, flow.inner_vlan, flow.low.clone(), flow.high.clone());
     let dropped_before: BTreeMap<_, _> = before.flows.iter().map(|flow| (key(flow), flow.dropped)).collect();
     for flow in &now.flows {
         let Some(row) = rows.get_mut(flow.station.as_str()) else { continue };
@@ -137,6 +165,8 @@ fn since(now: u64, before: Option<u64>) -> u64 {
 
 fn put_in_order(rows: &mut [StationRow], order: Order) {
     rows.sort_by(|a, b| match order {
+        // In the operator's order.
+        _ if a.is_class || b.is_class => b.is_class.cmp(&a.is_class),
         Order::Air => b.airtime.total_cmp(&a.airtime),
         Order::Down => b.down_mbps.total_cmp(&a.down_mbps),
         Order::Up => b.up_mbps.total_cmp(&a.up_mbps),
@@ -169,11 +199,11 @@ fn cells(row: &StationRow) -> [String; 9] {
     [
         format!("{}{mark}", row.mac),
         row.address.clone(),
-        format!("{}", row.rate_mbps),
+        if row.is_class { String::new() } else { format!("{}", row.rate_mbps) },
         format!("{:.1}", row.airtime),
         format!("{:.2}", row.down_mbps),
         format!("{:.2}", row.up_mbps),
-        row.flows.to_string(),
+        if row.is_class { String::new() } else { row.flows.to_string() },
         row.held.to_string(),
         row.dropped.to_string(),
     ]
@@ -279,6 +309,26 @@ mod tests {
         assert_eq!(rows[1].flows, 0, "a station without connections is shown, too");
         put_in_order(&mut rows, Order::Mac);
         assert_eq!(rows[1].mac, "02:00:00:00:00:02");
+    }
+
+    #[test]
+    fn classes_come_first_in_their_own_order() {
+        let class =
+            |name: &str, airtime_s, held| ClassStatus { name: name.into(), airtime_s, held, ..ClassStatus::default() };
+        let with = |seconds| Status {
+            classes: vec![
+                class("staff", 1.0, 5),
+                ClassStatus { parent: Some("staff".into()), ..class("phones", 1.0 + seconds, 2) },
+            ],
+            ..status(0, 0)
+        };
+        let mut rows = rows(&with(0.0), &with(0.5), 1.0);
+        rows.extend(class_rows(&with(0.0), &with(0.5), 1.0));
+        for order in [Order::Air, Order::Held, Order::Mac] {
+            put_in_order(&mut rows, order);
+            assert_eq!((rows[0].mac.as_str(), rows[1].mac.as_str(), rows.len()), ("staff", "  phones", 4));
+        }
+        assert_eq!((rows[0].airtime, rows[1].airtime, rows[1].held), (0.0, 50.0, 2));
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! What each class has had, in all.
+
+use alloc::vec::Vec;
+
+use evenair_units::{Bytes, Span};
+
+use crate::{ClassId, Policy};
+
+/// Of one class, without its children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Total {
+    /// IP-level bytes released toward the WLAN, and that came from it.
+    pub(crate) released: Bytes,
+    pub(crate) from_wlan: Bytes,
+    /// Medium time believed of what was released and of what that causes.
+    pub(crate) airtime: Span,
+    pub(crate) dropped: u64,
+}
+
+/// Of all, what is in none included.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    none: Total,
+    classes: Vec<Total>,
+}
+
+impl Total {
+    fn add(&mut self, other: Self) {
+        self.released += other.released;
+        self.from_wlan += other.from_wlan;
+        self.airtime += other.airtime;
+        self.dropped += other.dropped;
+    }
+}
+
+impl Totals {
+    pub(crate) fn new(policy: &Policy) -> Self {
+        Self { none: Total::default(), classes: policy.parents().map(|_| Total::default()).collect() }
+    }
+
+    /// Of a flow's class.
+    pub(crate) fn of(&mut self, class: Option<ClassId>) -> &mut Total {
+        let found = class.and_then(|class| self.classes.get_mut(usize::from(class.0)));
+        found.unwrap_or(&mut self.none)
+    }
+
+    /// Under another policy, a class that has the name of one before goes on counting; what had another is with none.
+    pub(crate) fn moved(self, from: &Policy, to: &Policy) -> Self {
+        let mut moved = Self::new(to);
+        moved.none = self.none;
+        for (at, total) in self.classes.into_iter().enumerate() {
+            let name = from.names.get(at);
+            let now = name.and_then(|name| to.names.iter().position(|other| other == name));
+            moved.of(now.map(super::number)).add(total);
+        }
+        moved
+    }
+
+    /// Of each class with all below it, and of what is in none.
+    pub(crate) fn report(&self, policy: &Policy) -> (Vec<Total>, Total) {
+        let parents: Vec<_> = policy.parents().collect();
+        let mut sums: Vec<Total> = self.classes.iter().map(|_| Total::default()).collect();
+        for (at, total) in self.classes.iter().enumerate() {
+            let mut up = Some(at);
+            while let Some(class) = up {
+                sums[class].add(*total);
+                up = parents[class].map(|parent| usize::from(parent.0));
+            }
+        }
+        (sums, self.none)
+    }
+}

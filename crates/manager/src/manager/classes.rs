@@ -1,0 +1,90 @@
+//! Where flows are in the operator's policy, and what each class has had.
+
+use alloc::vec::Vec;
+
+use evenair_packet::MacAddr;
+use evenair_units::{Bytes, Instant, Span};
+
+use super::Manager;
+use crate::classes::totals::Total;
+use crate::flow::FlowId;
+use crate::{ClassId, ClassReport, Event, Observation};
+
+impl<P: Send + 'static> Manager<P> {
+    /// Somebody tells the network or the group of a station. Its flows move with their next packets.
+    pub(super) fn tell_membership(&mut self, now: Instant, mac: MacAddr, observation: Observation) {
+        let station = if mac.is_multicast() { None } else { self.station(now, mac) };
+        let Some(id) = station else { return self.tell(Event::ObservationRefused(observation)) };
+        match observation {
+            Observation::StationNetwork { ssid, .. } => self.stations.tell_network(id, ssid),
+            Observation::StationGroup { group, .. } => self.stations.tell_group(id, group),
+            _ => {}
+        }
+    }
+
+    /// Looks for a flow's place in the policy where there is a reason to; true: it has another one now.
+    pub(super) fn place(&mut self, id: FlowId, moved: bool) -> bool {
+        let flow = self.flows.get_mut(id);
+        let station = self.stations.get(flow.station);
+        let told = flow.placed_at != Some(station.regrouped);
+        let marked = self.reads_dscp && flow.dscp != flow.latest_dscp && flow.held_anywhere() == 0;
+        if !(moved || told || marked) {
+            return false;
+        }
+        if flow.held_anywhere() == 0 {
+            flow.dscp = flow.latest_dscp;
+        }
+        flow.placed_at = Some(station.regrouped);
+        let place = self.config.policy.place(flow, station);
+        core::mem::replace(&mut flow.place, place) != place
+    }
+
+    /// What a flow's class has had.
+    pub(super) fn total_of(&mut self, id: FlowId) -> &mut Total {
+        self.totals.of(self.flows.get(id).place.class)
+    }
+
+    pub(super) fn note_class_release(&mut self, id: FlowId, ip_len: Bytes, airtime: Span) {
+        let total = self.total_of(id);
+        total.released += ip_len;
+        total.airtime += airtime;
+    }
+
+    pub(super) fn report_classes(&self) -> Vec<ClassReport> {
+        let policy = &self.config.policy;
+        let (totals, none) = self.totals.report(policy);
+        if totals.is_empty() {
+            return Vec::new();
+        }
+        let report = |(at, (total, parent)): (usize, (&Total, Option<ClassId>))| {
+            let class = u8::try_from(at).map(ClassId).ok();
+            let name = policy.names.get(at).cloned().unwrap_or_else(|| alloc::format!("{at}"));
+            self.report_class(total, (name, parent), class)
+        };
+        let classes = totals.iter().zip(policy.parents()).enumerate().map(report);
+        let rest = self.report_class(&none, ("other".into(), None), None);
+        classes.chain(core::iter::once(rest)).collect()
+    }
+
+    fn report_class(
+        &self,
+        total: &Total,
+        (name, parent): (alloc::string::String, Option<ClassId>),
+        class: Option<ClassId>,
+    ) -> ClassReport {
+        let links = self.wan.iter().flat_map(|wan| &wan.links).map(|link| link.queues.held_in(class));
+        let held = core::iter::once(self.queues.held_in(class)).chain(links);
+        let (packets, bytes) = held.fold((0, Bytes::ZERO), |sum, held| (sum.0 + held.0, sum.1 + held.1));
+        ClassReport {
+            name,
+            parent,
+            held: packets,
+            held_bytes: bytes,
+            at_ceiling: class.is_some_and(|class| self.queues.is_at_ceiling(class)),
+            released: total.released,
+            from_wlan: total.from_wlan,
+            airtime: total.airtime,
+            dropped: total.dropped,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Where a flow's queue is in the tree: nodes appear when the first flow needs them, and go with the last one.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId};
+use evenair_units::{BitRate, Bytes, Instant, Span};
+
+use super::{Node, Queues, Share};
+use crate::classes::nodes::ClassNodes;
+use crate::flow::{Flow, FlowId};
+use crate::sparse::Credit;
+use crate::station::{Station, StationId};
+use crate::{ClassId, Config, Direction, Level, WanConfig};
+
+impl<P> Queues<P> {
+    pub(crate) fn new(config: &Config, now: Instant) -> Self {
+        let origins = config.wan.as_ref().map(|wan| [wan.lan_permille.into(), (1000 - wan.lan_permille).into()]);
+        let classes = config.policy.tree().map(|tree| ClassNodes::new(tree, now));
+        let by_time = config.policy.is_by_time();
+        Self { origins, classes, by_time, ..Self::with(config, levels(config), config.aqm) }
+    }
+
+    /// The queues before one direction of the Internet link: no level of directions, since all go the same way, and no
+    /// weights by rates, since the link has one. Ceilings are the WLAN's.
+    pub(crate) fn of_link(config: &Config, wan: &WanConfig, now: Instant) -> Self {
+        let of_link = |level: Level| match level {
+            Level::Direction { .. } => None,
+            Level::Station { .. } => Some(Level::Station { time_fair: false }),
+            other => Some(other),
+        };
+        let mut levels: Vec<Level> = levels(config).into_iter().filter_map(of_link).collect();
+        if levels.is_empty() {
+            levels.push(Level::Flow);
+        }
+        let tree = config.policy.tree().map(ClassNodes::without_ceilings);
+        let classes = tree.map(|tree| ClassNodes::new(&tree, now));
+        Self { classes, ..Self::with(config, levels, config.aqm.map(|_| wan.aqm)) }
+    }
+
+    fn with(config: &Config, levels: Vec<Level>, aqm: Option<CodelConfig>) -> Self {
+        Self {
+            origins: None,
+            classes: None,
+            lifted: false,
+            by_time: false,
+            sparse_first: config.sparse_first && levels.contains(&Level::Flow),
+            urgent: VecDeque::new(),
+            levels,
+            limit: config.queue_limit,
+            aqm,
+            held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
+            hsfq: Hsfq::new(),
+            bytes: Bytes::ZERO,
+            nodes: Vec::new(),
+            children: BTreeMap::new(),
+            recent: Vec::new(),
+        }
+    }
+
+    /// The queue for a connection, made if need be. To be paired with [`Self::detach`].
+    pub(crate) fn attach(&mut self, id: FlowId, flow: &Flow, station: &Station) -> NodeId {
+        let of_station = (flow.station, station.capacity);
+        let mut at = self.class_node(flow.place.class, of_station);
+        if let Some(weights) = self.origins {
+            let share = (Share::Origin(flow.beyond), weights[usize::from(flow.beyond)]);
+            at = self.child(at, share, of_station);
+        }
+        for i in 0..self.levels.len() {
+            let share = share_of(&self.levels[i], self.by_time, id, flow, station);
+            at = self.child(at, share, of_station);
+        }
+        let node = self.node(at);
+        node.users += 1;
+        node.class = flow.place.class;
+        at
+    }
+
+    /// The node of a class, or of what is in none of its children.
+    fn class_node(&mut self, class: Option<ClassId>, station: (StationId, BitRate)) -> NodeId {
+        let Some(classes) = &self.classes else { return NodeId::ROOT };
+        let tree = &classes.tree;
+        let mut path: Vec<(ClassId, u32)> = tree.path(class).map(|class| (class, tree.get(class).weight)).collect();
+        path.reverse();
+        let (others, other) = (class.is_none() || tree.has_children(class), tree.other);
+        let mut at = NodeId::ROOT;
+        for (class, weight) in path {
+            at = self.child(at, (Share::Class(Some(class)), weight.into()), station);
+            let pause = self.classes.as_mut().is_some_and(|classes| classes.set_node(class, Some(at)));
+            if pause && !self.hsfq.is_paused(at) {
+                self.hsfq.pause(at);
+            }
+        }
+        if others {
+            at = self.child(at, (Share::Class(None), other.into()), station);
+        }
+        at
+    }
+
+    fn child(&mut self, parent: NodeId, (share, weight): (Share, u64), station: (StationId, BitRate)) -> NodeId {
+        match self.children.get(&(share, parent)) {
+            Some(&child) => child,
+            None => self.add(parent, share, weight, station),
+        }
+    }
+
+    fn add(&mut self, parent: NodeId, share: Share, weight: u64, (station, capacity): (StationId, BitRate)) -> NodeId {
+        let id = self.hsfq.add(parent, weight);
+        if self.nodes.len() <= id.index() {
+            self.nodes.resize(id.index() + 1, None);
+        }
+        let node = Node {
+            share,
+            station,
+            served_bits: 0,
+            served_time: Span::ZERO,
+            mixture: capacity,
+            users: 0,
+            class: None,
+            bytes: Bytes::ZERO,
+            codel: Codel::default(),
+            credit: Credit::FULL,
+            last_held: Instant::ZERO,
+            recent_at: None,
+            in_urgent: false,
+        };
+        self.nodes[id.index()] = Some(node);
+        self.children.insert((share, parent), id);
+        id
+    }
+
+    /// A connection does not use its queue any more, and holds nothing in it.
+    pub(crate) fn detach(&mut self, leaf: NodeId) {
+        self.node(leaf).users -= 1;
+        if self.node(leaf).users > 0 {
+            return;
+        }
+        self.forget_recent(leaf);
+        if self.node(leaf).in_urgent {
+            self.urgent.retain(|&urgent| urgent != leaf);
+            self.tidy_urgent();
+        }
+        let mut id = leaf;
+        while let Some(parent) = self.hsfq.parent(id).filter(|_| !self.hsfq.has_children(id)) {
+            self.hsfq.remove(id);
+            let node = self.nodes[id.index()].take().expect("a node of the tree is known here");
+            self.children.remove(&(node.share, parent));
+            if let (Share::Class(Some(class)), Some(classes)) = (node.share, &mut self.classes) {
+                classes.set_node(class, None);
+            }
+            id = parent;
+        }
+    }
+
+    /// The station's rate or weight has changed.
+    pub(crate) fn update_station(&mut self, id: StationId, station: &Station) {
+        let Some(level) = self.levels.iter().find(|level| matches!(level, Level::Station { .. })) else { return };
+        let weight = station_weight(level, self.by_time, station);
+        let first = (Share::Station(id), NodeId::ROOT);
+        for (_, &node) in self.children.range(first..).take_while(|((share, _), _)| *share == first.0) {
+            self.hsfq.set_weight(node, weight);
+        }
+    }
+}
+
+/// The policy's levels below its classes. Where standing queues are told apart, each connection has a queue of its own, whose wait is its
+/// own doing and no other's.
+fn levels(config: &Config) -> Vec<Level> {
+    let levels = config.policy.levels.iter().filter(|level| !matches!(level, Level::Tree(_)));
+    let mut levels: Vec<Level> = levels.cloned().collect();
+    if config.aqm.is_some() && !levels.contains(&Level::Flow) {
+        levels.push(Level::Flow);
+    }
+    levels
+}
+
+fn share_of(level: &Level, by_time: bool, id: FlowId, flow: &Flow, station: &Station) -> (Share, u64) {
+    match level {
+        Level::Direction { up, down } => {
+            let weight = if flow.direction == Direction::Up { up } else { down };
+            (Share::Direction(flow.direction), u64::from(*weight))
+        }
+        Level::Class { weights, other } => {
+            let found = weights.iter().find(|(class, _)| Some(*class) == station.class());
+            (Share::Class(found.map(|(class, _)| *class)), u64::from(found.map_or(*other, |(_, weight)| *weight)))
+        }
+        Level::Station { .. } => (Share::Station(flow.station), station_weight(level, by_time, station)),
+        Level::Application { applications, other } => {
+            let found = flow.place.application.and_then(|number| applications.get(usize::from(number.0)));
+            (Share::Application(flow.place.application), u64::from(found.map_or(*other, |found| found.weight)))
+        }
+        Level::Flow => (Share::Flow(id), 1),
+        Level::Tree(_) => unreachable!("classes are above all levels"),
+    }
+}
+
+/// Where shares count in bits, those of medium time are weighted by C_i. It counts in kb/s: fine enough, and the product with any weight keeps within 64 bits.
+fn station_weight(level: &Level, by_time: bool, station: &Station) -> u64 {
+    match level {
+        Level::Station { time_fair: true } if !by_time => station.weight() * (station.capacity.as_bps() / 1_000).max(1),
+        _ => station.weight(),
+    }
+}
