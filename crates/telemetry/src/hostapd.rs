@@ -1,0 +1,97 @@
+//! hostapd's control socket.
+//!
+//! A Unix datagram socket for each of its interfaces, by default in /var/run/hostapd. `STA-FIRST` and `STA-NEXT` with the
+//! address of the one before list the stations, one answer each: the address in the first line, then `key=value`. Rates
+//! are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by words on how they come about (hostapd,
+//! `ctrl_iface_ap.c`).
+//!
+//! What is not here: events, which hostapd sends to whoever attaches.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+
+/// hostapd answers with no more than 4096 bytes.
+const LONGEST_ANSWER: usize = 8192;
+
+/// A control socket.
+#[derive(Debug)]
+pub struct Hostapd {
+    path: PathBuf,
+    timeout: Duration,
+}
+
+impl Hostapd {
+    /// That of an interface, such as /var/run/hostapd/wlan0.
+    pub fn new(path: &Path, timeout: Duration) -> Self {
+        Self { path: path.to_owned(), timeout }
+    }
+
+    /// hostapd answers to an address, so that the asking end needs one too. An abstract one leaves no file behind.
+    fn connect(&self) -> std::io::Result<UnixDatagram> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("evenair-hostapd-{}-{number}", std::process::id());
+        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        socket.connect(&self.path)?;
+        socket.set_read_timeout(Some(self.timeout))?;
+        socket.set_write_timeout(Some(self.timeout))?;
+        Ok(socket)
+    }
+}
+
+impl Source for Hostapd {
+    fn name(&self) -> String {
+        format!("hostapd {}", self.path.display())
+    }
+
+    fn poll(&mut self) -> Result<Reading, TelemetryError> {
+        let socket = self.connect().map_err(TelemetryError::io(format!("connect to {}", self.path.display())))?;
+        let mut answer = vec![0; LONGEST_ANSWER];
+        let mut ask = |question: &str| {
+            let exchange = socket.send(question.as_bytes()).and_then(|_| socket.recv(&mut answer));
+            let len = exchange.map_err(TelemetryError::io(format!("ask {question}")))?;
+            Ok(String::from_utf8_lossy(&answer[..len]).into_owned())
+        };
+        let mut reading = Reading { from: "STA-FIRST".into(), ..Reading::default() };
+        let mut text: String = ask("STA-FIRST")?;
+        while let Some(station) = station(&text)? {
+            let next = format!("STA-NEXT {}", station.mac);
+            let again = reading.stations.iter().any(|known: &StationReading| known.mac == station.mac);
+            if again || reading.stations.len() >= MOST_STATIONS {
+                return Err(TelemetryError::nonsense(format!("{} comes twice in its list", station.mac)));
+            }
+            reading.stations.push(station);
+            text = ask(&next)?;
+        }
+        Ok(reading)
+    }
+}
+
+/// Reads an answer; `None`: there is no station, or no more.
+pub(crate) fn station(text: &str) -> Result<Option<StationReading>, TelemetryError> {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().trim();
+    if first.is_empty() || first == "FAIL" {
+        return Ok(None);
+    }
+    let Some(address) = mac(first) else {
+        let start: String = first.chars().take(40).collect();
+        return Err(TelemetryError::nonsense(format!("{start:?} where an address was expected")));
+    };
+    let mut station = StationReading::new(address);
+    for (key, value) in lines.filter_map(|line| line.split_once('=')) {
+        let number = || value.split_whitespace().next()?.parse::<i64>().ok();
+        match key {
+            "signal" => station.signal_dbm = number(),
+            "rx_rate_info" => station.receive_kbps = number().and_then(|rate| rate.checked_mul(100)),
+            "tx_rate_info" => station.transmit_kbps = number().and_then(|rate| rate.checked_mul(100)),
+            _ => {}
+        }
+    }
+    Ok(Some(station))
+}

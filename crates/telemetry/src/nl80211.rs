@@ -1,0 +1,144 @@
+//! The kernel's own list of stations, where the access point is on this machine: `iw dev INTERFACE station dump`.
+//!
+//! The program `iw` speaks nl80211 for us. Its output is meant for people, and has been the same for long: a line
+//! `Station ADDRESS (on INTERFACE)`, then `key: value` lines, indented.
+//!
+//! What is not here: the airtime counters, which only some drivers keep.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+
+/// A station takes about a kilobyte of output.
+const LONGEST_OUTPUT: u64 = 4 << 20;
+
+/// An interface in access point mode.
+#[derive(Debug)]
+pub struct StationDump {
+    interface: String,
+    timeout: Duration,
+}
+
+impl StationDump {
+    /// That of this name.
+    pub fn new(interface: &str, timeout: Duration) -> Self {
+        Self { interface: interface.into(), timeout }
+    }
+}
+
+impl Source for StationDump {
+    fn name(&self) -> String {
+        format!("nl80211 {}", self.interface)
+    }
+
+    fn poll(&mut self) -> Result<Reading, TelemetryError> {
+        let mut command = Command::new("iw");
+        command.args(["dev", &self.interface, "station", "dump"]);
+        let output = run(&mut command, self.timeout)?;
+        Ok(Reading { from: "station dump".into(), stations: parse(&output), ..Reading::default() })
+    }
+}
+
+/// The output of a program that may take so long.
+fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(TelemetryError::io("start iw (is it installed?)"))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (sender, done) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        let (mut output, mut errors) = (String::new(), String::new());
+        if let (Some(stdout), Some(stderr)) = (stdout, stderr) {
+            let _ = stdout.take(LONGEST_OUTPUT).read_to_string(&mut output);
+            let _ = stderr.take(1_000).read_to_string(&mut errors);
+        }
+        let _ = sender.send((output, errors));
+    });
+    let outcome = done.recv_timeout(timeout);
+    if outcome.is_err() {
+        // Closes the pipes that the reader waits for.
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(TelemetryError::io("wait for iw"))?;
+    let _ = reader.join();
+    match outcome {
+        Err(_) => Err(TelemetryError::Silent(timeout)),
+        Ok((output, _)) if status.success() => Ok(output),
+        Ok((_, errors)) => Err(TelemetryError::Refused(format!("iw: {}", errors.trim()))),
+    }
+}
+
+pub(crate) fn parse(output: &str) -> Vec<StationReading> {
+    let mut stations: Vec<StationReading> = Vec::new();
+    for line in output.lines() {
+        if let Some(rest) = line.strip_prefix("Station ") {
+            let address = rest.split_whitespace().next().and_then(mac);
+            if stations.len() >= MOST_STATIONS {
+                break;
+            }
+            // Without an address what follows is nobody's.
+            let Some(address) = address else { break };
+            stations.push(StationReading::new(address));
+            continue;
+        }
+        let (Some(station), Some((key, value))) = (stations.last_mut(), line.trim().split_once(':')) else { continue };
+        let word = value.split_whitespace().next().unwrap_or_default();
+        match key {
+            "signal" => station.signal_dbm = word.parse().ok(),
+            "tx bitrate" => station.transmit_kbps = kbps(word),
+            "rx bitrate" => station.receive_kbps = kbps(word),
+            _ => {}
+        }
+    }
+    stations
+}
+
+/// Megabits with a decimal point, as kilobits.
+fn kbps(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let tenths: i64 = fraction.get(..1)?.parse().ok()?;
+    whole.parse::<i64>().ok()?.checked_mul(1_000)?.checked_add(tenths * 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+Station 02:00:00:00:01:00 (on wlan0)
+\tinactive time:\t304 ms
+\trx bytes:\t18816
+\ttx retries:\t12
+\ttx failed:\t1
+\tsignal:  \t-61 [-64, -63] dBm
+\tsignal avg:\t-60 dBm
+\ttx bitrate:\t54.0 MBit/s
+\trx bitrate:\t6.5 MBit/s MCS 0
+\tauthorized:\tyes
+Station 02:00:00:00:02:00 (on wlan0)
+\tsignal:  \t-30 dBm
+\ttx bitrate:\t866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2
+";
+
+    #[test]
+    fn the_output_of_iw_is_read() {
+        let [first, second] = &parse(OUTPUT)[..] else { panic!("two stations") };
+        assert_eq!((first.transmit_kbps, first.receive_kbps, first.signal_dbm), (Some(54_000), Some(6_500), Some(-61)));
+        assert_eq!((second.transmit_kbps, second.receive_kbps), (Some(866_700), None));
+        assert!(parse("").is_empty());
+        assert!(parse("Station x (on wlan0)\n\tsignal: -30 dBm\n").is_empty());
+    }
+
+    #[test]
+    fn a_program_that_hangs_or_fails_is_told_of() {
+        let timeout = Duration::from_millis(300);
+        let slow = run(Command::new("sleep").arg("30"), timeout);
+        assert!(matches!(slow, Err(TelemetryError::Silent(_))), "{slow:?}");
+        let failed = run(Command::new("sh").args(["-c", "echo no such device >&2; exit 237"]), timeout);
+        assert!(failed.expect_err("failed").to_string().contains("no such device"));
+        assert!(run(&mut Command::new("/nonexistent/iw"), timeout).is_err());
+    }
+}

@@ -1,0 +1,212 @@
+//! Asks sources at their intervals, each in a thread of its own.
+//!
+//! One that does not answer is asked more and more rarely, and again at its interval once it does. Whatever goes wrong
+//! stays here: it is told once in the log, then now and then while it lasts, and in the health of the source.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use crate::source::{Reading, Source, TelemetryError};
+
+/// No source is asked more rarely than this, unless its interval is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+/// What goes wrong in the same way is told again after so long.
+const TELL_AGAIN: Duration = Duration::from_secs(600);
+
+/// A source and how often it is asked.
+pub struct Scheduled {
+    /// The source.
+    pub source: Box<dyn Source>,
+    /// Time between two questions.
+    pub interval: Duration,
+}
+
+/// How a source does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Its name.
+    pub name: String,
+    /// Which of its tables or interfaces answered last.
+    pub from: String,
+    /// Stations that it told of last.
+    pub stations: usize,
+    /// How often it was asked.
+    pub polls: u64,
+    /// How often it did not answer as it should.
+    pub failures: u64,
+    /// What is wrong; `None`: the last answer was right.
+    pub error: Option<String>,
+    /// When it last answered as it should.
+    pub answered: Option<Instant>,
+}
+
+/// Threads that ask. They end when this is dropped; one that waits for an answer ends when that has come, or is overdue.
+pub struct Pollers {
+    health: Vec<Arc<Mutex<Health>>>,
+    stop: Vec<mpsc::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pollers {
+    /// Starts to ask. `deliver` gets each answer with the number of its source in the list, from 0, and the moment at which
+    /// it was asked; `false`: nobody wants any more.
+    pub fn start(
+        sources: Vec<Scheduled>,
+        deliver: impl Fn(u16, Instant, &Reading) -> bool + Clone + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let mut this = Self { health: Vec::new(), stop: Vec::new(), threads: Vec::new() };
+        for (number, scheduled) in (0..=u16::MAX).zip(sources) {
+            let health = Arc::new(Mutex::new(Health { name: scheduled.source.name(), ..Health::default() }));
+            let (stop, stopped) = mpsc::channel();
+            let (deliver, shared) = (deliver.clone(), Arc::clone(&health));
+            let work = move || ask_until(scheduled, &stopped, &shared, |asked, reading| deliver(number, asked, reading));
+            this.threads.push(thread::Builder::new().name(format!("telemetry-{number}")).spawn(work)?);
+            this.health.push(health);
+            this.stop.push(stop);
+        }
+        Ok(this)
+    }
+
+    /// How each source does, in their order.
+    pub fn health(&self) -> Vec<Health> {
+        let copy = |health: &Arc<Mutex<Health>>| health.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.health.iter().map(copy).collect()
+    }
+
+    /// The same, for another thread.
+    pub fn watch(&self) -> impl Fn() -> Vec<Health> + Send + 'static {
+        let health = self.health.clone();
+        move || health.iter().map(|health| health.lock().unwrap_or_else(PoisonError::into_inner).clone()).collect()
+    }
+}
+
+impl Drop for Pollers {
+    fn drop(&mut self) {
+        self.stop.clear();
+        // One that waits for an answer would delay the end of the program: it is left behind, and harms nobody.
+        self.threads.drain(..).filter(JoinHandle::is_finished).for_each(|thread| _ = thread.join());
+    }
+}
+
+/// Asks a source once, whatever it does.
+///
+/// # Errors
+/// As [`Source::poll`]; or the driver has a fault, which is told like an answer without sense.
+pub fn poll_once(source: &mut dyn Source) -> Result<Reading, TelemetryError> {
+    // What an access point answers is other people's: a fault in reading it must not take anything else along.
+    catch_unwind(AssertUnwindSafe(|| source.poll())).unwrap_or_else(|panic| {
+        let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(TelemetryError::Nonsense(format!("the driver failed on it: {}", why.unwrap_or("no reason"))))
+    })
+}
+
+fn ask_until(
+    mut scheduled: Scheduled,
+    stopped: &mpsc::Receiver<()>,
+    health: &Mutex<Health>,
+    deliver: impl Fn(Instant, &Reading) -> bool,
+) {
+    let name = scheduled.source.name();
+    let mut failures = 0;
+    let mut told: Option<(String, Instant)> = None;
+    loop {
+        let asked = Instant::now();
+        let outcome = poll_once(&mut *scheduled.source);
+        note(&mut health.lock().unwrap_or_else(PoisonError::into_inner), asked, &outcome);
+        match outcome {
+            Ok(reading) => {
+                if told.take().is_some() {
+                    info!("telemetry: {name} answers again");
+                }
+                failures = 0;
+                if !deliver(asked, &reading) {
+                    return;
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                let error = error.to_string();
+                if told.as_ref().is_none_or(|(before, at)| *before != error || at.elapsed() >= TELL_AGAIN) {
+                    warn!("telemetry: {name}: {error}; stations are judged by what crosses alone until it answers");
+                    told = Some((error, Instant::now()));
+                }
+            }
+        }
+        let wait = pause(scheduled.interval, failures).saturating_sub(asked.elapsed());
+        if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+fn note(health: &mut Health, asked: Instant, outcome: &Result<Reading, TelemetryError>) {
+    health.polls += 1;
+    match outcome {
+        Ok(reading) => {
+            (health.stations, health.answered, health.error) = (reading.stations.len(), Some(asked), None);
+            health.from.clone_from(&reading.from);
+        }
+        Err(error) => {
+            health.failures += 1;
+            health.error = Some(error.to_string());
+        }
+    }
+}
+
+/// Time between two questions after so many failures in a row.
+fn pause(interval: Duration, failures: u32) -> Duration {
+    let longer = interval.saturating_mul(1 << failures.saturating_sub(1).min(10));
+    longer.min(LONGEST_PAUSE.max(interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Scripted(Vec<fn() -> Result<Reading, TelemetryError>>);
+
+    impl Source for Scripted {
+        fn name(&self) -> String {
+            "scripted".into()
+        }
+
+        fn poll(&mut self) -> Result<Reading, TelemetryError> {
+            if self.0.is_empty() { Ok(Reading::default()) } else { self.0.remove(0)() }
+        }
+    }
+
+    #[test]
+    fn pauses_grow_with_failures_and_end() {
+        let interval = Duration::from_secs(5);
+        let seconds: Vec<_> = (0..9).map(|failures| pause(interval, failures).as_secs()).collect();
+        assert_eq!(seconds, [5, 5, 10, 20, 40, 80, 120, 120, 120]);
+        assert_eq!(pause(Duration::from_secs(300), 9).as_secs(), 300);
+        assert_eq!(pause(interval, u32::MAX).as_secs(), 120);
+    }
+
+    #[test]
+    fn failures_and_faults_are_told_and_asking_goes_on() {
+        let source = Scripted(vec![
+            || Err(TelemetryError::Silent(Duration::from_secs(1))),
+            || panic!("index out of bounds"),
+            || Ok(Reading { from: "a table".into(), ..Reading::default() }),
+        ]);
+        let (sender, delivered) = mpsc::channel();
+        let scheduled = Scheduled { source: Box::new(source), interval: Duration::from_millis(5) };
+        let deliver = move |number, _, reading: &Reading| sender.send((number, reading.from.clone())).is_ok();
+        let pollers = Pollers::start(vec![scheduled], deliver).expect("threads");
+        assert_eq!(delivered.recv_timeout(Duration::from_secs(10)), Ok((0, "a table".into())));
+        let [health] = &pollers.health()[..] else { panic!("one source") };
+        assert_eq!((health.failures, health.error.as_deref()), (2, None));
+        assert!(health.answered.is_some() && health.polls >= 3);
+        drop(pollers);
+        // The thread ends, and with it the last sender.
+        while delivered.recv_timeout(Duration::from_secs(10)).is_ok() {}
+        assert_eq!(delivered.recv_timeout(Duration::from_secs(1)), Err(RecvTimeoutError::Disconnected));
+    }
+}

@@ -1,0 +1,261 @@
+//! Questions over SNMP, bounded: in time, in rows, and against agents that lead in circles.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use snmp2::v3::{Auth, AuthProtocol, Cipher, KeyExtension, Security};
+use snmp2::{Oid, SyncSession, Value};
+
+use crate::source::{MOST_STATIONS, TelemetryError};
+
+/// Rows that an agent is asked for at once: an answer of so many fits into one Ethernet frame.
+const AT_ONCE: u32 = 20;
+/// Questions that go unanswered are asked again so often: the network may lose one.
+const TRIES: u32 = 2;
+
+/// How an agent is asked.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Version {
+    /// SNMP v2c, with this community.
+    V2c {
+        /// The community.
+        community: String,
+    },
+    /// SNMP v3 with the user-based security model (RFC 3414).
+    V3 {
+        /// The user.
+        user: String,
+        /// How messages are signed, and with which password.
+        authentication: Option<(Hash, String)>,
+        /// How messages are encrypted, and with which password.
+        privacy: Option<(Encryption, String)>,
+    },
+}
+
+/// A hash for signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Hash {
+    Md5,
+    Sha1,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+/// A cipher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Encryption {
+    Des,
+    Aes128,
+    Aes192,
+    Aes256,
+}
+
+impl fmt::Debug for Version {
+    /// Without the secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V2c { .. } => f.write_str("v2c"),
+            Self::V3 { user, .. } => write!(f, "v3 as {user}"),
+        }
+    }
+}
+
+/// A value as it is understood here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    Number(i64),
+    Octets(Vec<u8>),
+    Address([u8; 4]),
+    Name(Vec<u64>),
+    Other,
+}
+
+/// An open conversation with an agent.
+pub(super) struct Session {
+    inner: Box<SyncSession>,
+    timeout: Duration,
+    /// When the present poll must have ended.
+    deadline: Instant,
+}
+
+impl Session {
+    pub(super) fn open(address: &str, version: &Version, timeout: Duration) -> Result<Self, TelemetryError> {
+        let target = resolve(address)?;
+        let fail = TelemetryError::io(format!("open a socket to {address}"));
+        let number = first_number();
+        let inner = match version {
+            Version::V2c { community } => {
+                SyncSession::new_v2c(target, community.as_bytes(), Some(timeout), number).map_err(fail)?
+            }
+            Version::V3 { .. } => {
+                let security = security(version).expect("of version 3");
+                SyncSession::new_v3(target, Some(timeout), number, security).map_err(fail)?
+            }
+        };
+        let mut this = Self { inner: Box::new(inner), timeout, deadline: Instant::now() };
+        if matches!(version, Version::V3 { .. }) {
+            // Learns who the agent is and what time it has.
+            this.retry(|session| session.init())?;
+        }
+        Ok(this)
+    }
+
+    /// A poll begins, which may take so long.
+    pub(super) fn begin(&mut self, span: Duration) {
+        self.deadline = Instant::now() + span;
+    }
+
+    /// One object; `None` where the agent has none of this name.
+    pub(super) fn get(&mut self, name: &[u64]) -> Result<Option<Object>, TelemetryError> {
+        let name = oid(name)?;
+        let mut found = None;
+        self.retry(|session| {
+            let answer = session.get(&name)?;
+            found = answer.varbinds.clone().next().and_then(|(_, value)| object(&value));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// All objects below a name, each with what follows the name in its own, in order.
+    pub(super) fn walk(&mut self, root: &[u64]) -> Result<Vec<(Vec<u64>, Object)>, TelemetryError> {
+        let mut found: Vec<(Vec<u64>, Object)> = Vec::new();
+        let mut last = root.to_vec();
+        loop {
+            let (rows, error) = self.bulk(&last)?;
+            if error != 0 {
+                return Err(TelemetryError::Refused(format!("error {error} of RFC 3416")));
+            }
+            if rows.is_empty() {
+                return Ok(found);
+            }
+            for (name, value) in rows {
+                let (Some(index), Some(value)) = (name.strip_prefix(root), value) else { return Ok(found) };
+                if name <= last {
+                    return Err(TelemetryError::nonsense("it leads in circles"));
+                }
+                if found.len() >= MOST_STATIONS {
+                    return Err(TelemetryError::nonsense(format!("more than {MOST_STATIONS} rows")));
+                }
+                found.push((index.to_vec(), value));
+                last = name;
+            }
+        }
+    }
+
+    /// Whether there is anything below a name.
+    pub(super) fn has(&mut self, root: &[u64]) -> Result<bool, TelemetryError> {
+        let (rows, _) = self.bulk(root)?;
+        Ok(rows.first().is_some_and(|(name, value)| name.starts_with(root) && value.is_some()))
+    }
+
+    /// The objects behind a name, and the error that the agent tells.
+    #[allow(clippy::type_complexity)]
+    fn bulk(&mut self, after: &[u64]) -> Result<(Vec<(Vec<u64>, Option<Object>)>, u32), TelemetryError> {
+        let after = oid(after)?;
+        let mut rows = (Vec::new(), 0);
+        self.retry(|session| {
+            let answer = session.getbulk(&[&after], 0, AT_ONCE)?;
+            let read = answer.varbinds.clone().take(AT_ONCE as usize);
+            rows = (read.filter_map(|(name, value)| Some((numbers(&name)?, object(&value)))).collect(), answer.error_status);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Asks, again where need be. An agent of version 3 whose clock has moved says so, and is asked again too.
+    fn retry(
+        &mut self,
+        mut ask: impl FnMut(&mut SyncSession) -> Result<(), snmp2::Error>,
+    ) -> Result<(), TelemetryError> {
+        let mut outcome = Err(snmp2::Error::Receive);
+        for attempt in 0..TRIES + 2 {
+            if attempt > 0 && Instant::now() >= self.deadline + self.timeout {
+                break;
+            }
+            outcome = ask(&mut self.inner);
+            match &outcome {
+                Err(snmp2::Error::AuthUpdated | snmp2::Error::RequestIdMismatch) => {}
+                Err(snmp2::Error::Receive) if attempt + 1 < TRIES => {}
+                _ => break,
+            }
+        }
+        outcome.map_err(|error| match error {
+            snmp2::Error::Receive | snmp2::Error::Send => TelemetryError::Silent(self.timeout),
+            snmp2::Error::AuthFailure(why) => TelemetryError::Refused(format!("{why}: user or passwords")),
+            snmp2::Error::CommunityMismatch => TelemetryError::Refused("another community".into()),
+            other => TelemetryError::nonsense(other),
+        })
+    }
+}
+
+/// Numbers of requests that another program's answers do not meet.
+fn first_number() -> i32 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    clock.map_or(1, |since| (since.subsec_nanos() ^ std::process::id()) as i32 & 0x3fff_ffff)
+}
+
+fn resolve(address: &str) -> Result<SocketAddr, TelemetryError> {
+    let mut found = address.to_socket_addrs().map_err(TelemetryError::io(format!("look up {address}")))?;
+    let none = || io::Error::new(io::ErrorKind::NotFound, "no address");
+    found.next().ok_or_else(|| TelemetryError::io(format!("look up {address}"))(none()))
+}
+
+fn security(version: &Version) -> Option<Security> {
+    let Version::V3 { user, authentication, privacy } = version else { return None };
+    let password = authentication.as_ref().map_or("", |(_, password)| password.as_str());
+    let mut security = Security::new(user.as_bytes(), password.as_bytes());
+    if let Some((hash, _)) = authentication {
+        security = security.with_auth_protocol(match hash {
+            Hash::Md5 => AuthProtocol::Md5,
+            Hash::Sha1 => AuthProtocol::Sha1,
+            Hash::Sha224 => AuthProtocol::Sha224,
+            Hash::Sha256 => AuthProtocol::Sha256,
+            Hash::Sha384 => AuthProtocol::Sha384,
+            Hash::Sha512 => AuthProtocol::Sha512,
+        });
+    }
+    Some(match (authentication, privacy) {
+        (None, _) => security.with_auth(Auth::NoAuthNoPriv),
+        (Some(_), None) => security.with_auth(Auth::AuthNoPriv),
+        (Some(_), Some((cipher, password))) => {
+            let cipher = match cipher {
+                Encryption::Des => Cipher::Des,
+                Encryption::Aes128 => Cipher::Aes128,
+                Encryption::Aes192 => Cipher::Aes192,
+                Encryption::Aes256 => Cipher::Aes256,
+            };
+            let auth = Auth::AuthPriv { cipher, privacy_password: password.as_bytes().to_vec() };
+            // Where the key is shorter than the cipher's: as net-snmp does it.
+            security.with_auth(auth).with_key_extension_method(KeyExtension::Blumenthal)
+        }
+    })
+}
+
+fn oid(numbers: &[u64]) -> Result<Oid<'static>, TelemetryError> {
+    Oid::from(numbers).map_err(|_| TelemetryError::nonsense("a name that is none"))
+}
+
+fn numbers(oid: &Oid<'_>) -> Option<Vec<u64>> {
+    Some(oid.iter()?.collect())
+}
+
+/// `None`: there is no object.
+fn object(value: &Value<'_>) -> Option<Object> {
+    Some(match value {
+        Value::EndOfMibView | Value::NoSuchObject | Value::NoSuchInstance => return None,
+        Value::Integer(number) => Object::Number(*number),
+        Value::Counter32(number) | Value::Unsigned32(number) | Value::Timeticks(number) => Object::Number((*number).into()),
+        Value::Counter64(number) => Object::Number(i64::try_from(*number).unwrap_or(i64::MAX)),
+        Value::OctetString(octets) => Object::Octets(octets.to_vec()),
+        Value::IpAddress(octets) => Object::Address(*octets),
+        Value::ObjectIdentifier(name) => Object::Name(numbers(name)?),
+        _ => Object::Other,
+    })
+}

@@ -1,0 +1,142 @@
+//! What drivers have in common.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use evenair_packet::MacAddr;
+
+/// Somebody who can be asked for stations.
+pub trait Source: Send {
+    /// What it is, as logs and the status name it: its kind and where it is.
+    fn name(&self) -> String;
+
+    /// Asks once. Takes no longer than twice its time-out for each question, and no more than [`MOST_STATIONS`] answers.
+    ///
+    /// # Errors
+    /// It does not answer, refuses, or answers what cannot be understood.
+    fn poll(&mut self) -> Result<Reading, TelemetryError>;
+}
+
+/// More stations than this are not read of one source: a controller of a large site has some thousands.
+pub const MOST_STATIONS: usize = 4096;
+
+/// What a source says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Which of its tables or interfaces answered, in words.
+    pub from: String,
+    /// Its stations.
+    pub stations: Vec<StationReading>,
+    /// Its radios, where it tells what they lose.
+    pub access_points: Vec<AccessPointReading>,
+}
+
+/// What a source says of one station. Numbers are as they were told, in the units named here, sensible or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StationReading {
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// PHY rate toward it, in kb/s.
+    pub transmit_kbps: Option<i64>,
+    /// PHY rate from it, in kb/s.
+    pub receive_kbps: Option<i64>,
+    /// How strongly it is received, in dBm.
+    pub signal_dbm: Option<i64>,
+    /// Its IP address.
+    pub address: Option<IpAddr>,
+    /// The BSSID of its access point.
+    pub access_point: Option<MacAddr>,
+    /// The name of its network.
+    pub ssid: Option<String>,
+}
+
+impl StationReading {
+    /// Of this station nothing else is known.
+    pub const fn new(mac: MacAddr) -> Self {
+        Self {
+            mac,
+            transmit_kbps: None,
+            receive_kbps: None,
+            signal_dbm: None,
+            address: None,
+            access_point: None,
+            ssid: None,
+        }
+    }
+}
+
+/// What a source says of a radio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessPointReading {
+    /// A MAC address that names it.
+    pub mac: MacAddr,
+    /// Packets that it has lost on the way to its stations, since whenever: discarded because its queue was full, or given
+    /// up after too many retries.
+    pub lost: u64,
+}
+
+/// Why a source told nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// It could not be reached, or did not answer in time.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// It did not answer in time.
+    #[error("no answer within {0:?}: is the address right, and may this machine ask it?")]
+    Silent(Duration),
+    /// It does not take the name, the community or the password.
+    #[error("it refuses: {0}")]
+    Refused(String),
+    /// It answered something else than what was asked for.
+    #[error("it answered what cannot be understood: {0}")]
+    Nonsense(String),
+    /// It answers, but has nothing of what is looked for.
+    #[error("{0}")]
+    Nothing(String),
+}
+
+impl TelemetryError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    pub(crate) fn nonsense(what: impl ToString) -> Self {
+        Self::Nonsense(what.to_string())
+    }
+}
+
+/// A MAC address in any of the ways in which programs write one: with colons, with hyphens, with dots, or bare.
+pub(crate) fn mac(text: &str) -> Option<MacAddr> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b':' | b'-' | b'.')).collect();
+    if digits.len() != 12 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut octets = [0; 6];
+    for (octet, pair) in octets.iter_mut().zip(digits.chunks(2)) {
+        *octet = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(MacAddr(octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_programs_write_them() {
+        let expected = Some(MacAddr([0x02, 0xab, 0, 0, 0x0c, 0x01]));
+        for text in ["02:ab:00:00:0c:01", "02-AB-00-00-0C-01", "02ab.0000.0c01", "02AB00000C01"] {
+            assert_eq!(mac(text), expected, "{text}");
+        }
+        for text in ["", "02:ab:00:00:0c", "02:ab:00:00:0c:0g", "02:ab:00:00:0c:01:02", "zz"] {
+            assert_eq!(mac(text), None, "{text}");
+        }
+    }
+}

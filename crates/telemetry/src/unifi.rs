@@ -1,0 +1,134 @@
+//! The local API of a UniFi controller.
+//!
+//! It is not documented by its maker; what is here is what its own pages use: a login that gives a cookie, then
+//! `stat/sta` of a site, which lists stations with `tx_rate` and `rx_rate` in kb/s as the access point sees them, and
+//! `signal` in dBm. On consoles with UniFi OS the login and the paths are others; which it is, the login tells.
+//!
+//! What is not here: accounts with a second factor, which a program cannot use. Make it a local one that may only look.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::http::{Http, Tls};
+use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+
+/// A controller.
+#[derive(Debug)]
+pub struct Unifi {
+    url: String,
+    site: String,
+    user: String,
+    password: String,
+    http: Http,
+    session: Option<Session>,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    cookie: String,
+    /// What precedes the paths of the network application.
+    prefix: &'static str,
+}
+
+impl Unifi {
+    /// The one at this URL (scheme, host and port), with a site and a local account.
+    ///
+    /// # Errors
+    /// The certificate to be trusted is none.
+    pub fn new(
+        url: &str,
+        site: &str,
+        (user, password): (&str, &str),
+        tls: &Tls,
+        timeout: Duration,
+    ) -> Result<Self, TelemetryError> {
+        Ok(Self {
+            url: url.trim_end_matches('/').into(),
+            site: site.into(),
+            user: user.into(),
+            password: password.into(),
+            http: Http::new(tls, timeout)?,
+            session: None,
+        })
+    }
+
+    fn log_in(&self) -> Result<Session, TelemetryError> {
+        let account = json!({ "username": self.user, "password": self.password });
+        for (path, prefix) in [("/api/auth/login", "/proxy/network"), ("/api/login", "")] {
+            let answer = self.http.post(&format!("{}{path}", self.url), &account)?;
+            match answer.status {
+                200 if !answer.cookies.is_empty() => {
+                    return Ok(Session { cookie: answer.cookies.join("; "), prefix });
+                }
+                200 => return Err(TelemetryError::nonsense("a login without a cookie")),
+                404 | 405 | 301 | 302 => {}
+                400 | 401 | 403 => {
+                    return Err(TelemetryError::Refused(format!("user or password (status {})", answer.status)));
+                }
+                429 => return Err(TelemetryError::Refused("too many logins; it will take them again later".into())),
+                status => return Err(TelemetryError::nonsense(format!("status {status} to a login"))),
+            }
+        }
+        Err(TelemetryError::nonsense("no login there: is this a UniFi controller?"))
+    }
+
+    /// `None`: the session is over.
+    fn stations(&self, session: &Session) -> Result<Option<Value>, TelemetryError> {
+        let url = format!("{}{}/api/s/{}/stat/sta", self.url, session.prefix, self.site);
+        let answer = self.http.get(&url, &[("Cookie".into(), session.cookie.clone())])?;
+        match answer.status {
+            401 | 403 => Ok(None),
+            200 => answer.json().map(Some),
+            status => {
+                let why = answer.json().ok().and_then(|body| Some(body["meta"]["msg"].as_str()?.to_owned()));
+                Err(TelemetryError::Refused(format!("{}: status {status} {}", self.site, why.unwrap_or_default())))
+            }
+        }
+    }
+}
+
+impl Source for Unifi {
+    fn name(&self) -> String {
+        format!("unifi {}", self.url)
+    }
+
+    fn poll(&mut self) -> Result<Reading, TelemetryError> {
+        for _ in 0..2 {
+            let session = match self.session.take() {
+                Some(session) => session,
+                None => self.log_in()?,
+            };
+            if let Some(answer) = self.stations(&session)? {
+                self.session = Some(session);
+                return Ok(Reading { from: format!("site {}", self.site), stations: read(&answer)?, ..Reading::default() });
+            }
+        }
+        Err(TelemetryError::Refused("the account may not see the stations of this site".into()))
+    }
+}
+
+/// Reads an answer to `stat/sta`. Wired clients are in it too.
+pub(crate) fn read(answer: &Value) -> Result<Vec<StationReading>, TelemetryError> {
+    let data = answer["data"].as_array().ok_or_else(|| TelemetryError::nonsense("stat/sta without data"))?;
+    let wireless = data.iter().filter(|entry| entry["is_wired"].as_bool() != Some(true));
+    let reading = |entry: &Value| {
+        let text = |key: &str| entry[key].as_str();
+        Some(StationReading {
+            transmit_kbps: number(&entry["tx_rate"]),
+            receive_kbps: number(&entry["rx_rate"]),
+            signal_dbm: number(&entry["signal"]),
+            address: text("ip").and_then(|ip| ip.parse().ok()),
+            access_point: text("ap_mac").and_then(mac),
+            ssid: text("essid").map(str::to_owned),
+            ..StationReading::new(mac(text("mac")?)?)
+        })
+    };
+    Ok(wireless.filter_map(reading).take(MOST_STATIONS).collect())
+}
+
+/// A whole number, also where it is written with a fraction.
+pub(crate) fn number(value: &Value) -> Option<i64> {
+    // Casting saturates, and makes zero of what is no number.
+    value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))
+}

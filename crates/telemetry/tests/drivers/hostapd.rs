@@ -1,0 +1,79 @@
+//! A server that speaks as hostapd does on its control socket.
+
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use evenair_packet::MacAddr;
+use evenair_telemetry::hostapd::Hostapd;
+use evenair_telemetry::{Source, TelemetryError};
+
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// As hostapd 2.10 answers for a station at 54 and 6 Mb/s.
+fn answer(mac: &str, signal: i32, (tx, rx): (u32, u32)) -> String {
+    format!(
+        "{mac}\nflags=[AUTH][ASSOC][AUTHORIZED][WMM]\naid=1\ncapability=0x431\nlisten_interval=1\nsupported_rates=82 84 8b 96\n\
+         timeout_next=NULLFUNC POLL\nrx_packets=68\ntx_packets=60\nrx_bytes=7000\ntx_bytes=8000\ninactive_msec=12\n\
+         signal={signal}\nrx_rate_info={rx}\ntx_rate_info={tx} mcs 7 shortGI\nconnected_time=33\n"
+    )
+}
+
+/// Serves until told `quit`.
+fn serve(path: &Path, answers: impl Fn(&str) -> Vec<u8> + Send + 'static) {
+    let socket = UnixDatagram::bind(path).expect("a socket");
+    thread::spawn(move || {
+        let mut question = [0; 256];
+        while let Ok((len, from)) = socket.recv_from(&mut question) {
+            let text = String::from_utf8_lossy(&question[..len]).into_owned();
+            let _ = socket.send_to_addr(&answers(&text), &from);
+        }
+    });
+}
+
+#[test]
+fn its_stations_are_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wlan0");
+    serve(&path, |question| {
+        match question {
+            "STA-FIRST" => answer("02:00:00:00:00:0a", -61, (540, 60)),
+            "STA-NEXT 02:00:00:00:00:0a" => answer("02:00:00:00:00:0b", -80, (60, 10)),
+            "STA-NEXT 02:00:00:00:00:0b" => String::new(),
+            other => panic!("{other}"),
+        }
+        .into_bytes()
+    });
+    let mut hostapd = Hostapd::new(&path, TIMEOUT);
+    for _ in 0..2 {
+        let reading = hostapd.poll().expect("answers");
+        let told: Vec<_> = reading.stations.iter().map(|s| (s.mac, s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
+        let station = |last, tx, rx, dbm| (MacAddr([2, 0, 0, 0, 0, last]), Some(tx), Some(rx), Some(dbm));
+        assert_eq!(told, [station(10, 54_000, 6_000, -61), station(11, 6_000, 1_000, -80)]);
+    }
+}
+
+#[test]
+fn whatever_else_answers_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("none");
+    assert!(matches!(Hostapd::new(&path, TIMEOUT).poll(), Err(TelemetryError::Io { .. })));
+    let empty = folder.path().join("empty");
+    serve(&empty, |_| b"FAIL\n".to_vec());
+    assert!(Hostapd::new(&empty, TIMEOUT).poll().expect("no station is no error").stations.is_empty());
+    for (name, text) in [("unknown", "UNKNOWN COMMAND\n"), ("circle", "02:00:00:00:00:0a\nsignal=-1\n"), ("noise", "\u{1}\u{2}")] {
+        let path = folder.path().join(name);
+        serve(&path, move |_| text.as_bytes().to_vec());
+        let outcome = Hostapd::new(&path, TIMEOUT).poll();
+        assert!(matches!(outcome, Err(TelemetryError::Nonsense(_))), "{name}: {outcome:?}");
+    }
+    let absurd = folder.path().join("absurd");
+    serve(&absurd, |question| match question {
+        "STA-FIRST" => b"02:00:00:00:00:0a\nsignal=none\nrx_rate_info=9223372036854775807\ntx_rate_info=-1\n".to_vec(),
+        _ => Vec::new(),
+    });
+    let reading = Hostapd::new(&absurd, TIMEOUT).poll().expect("answers");
+    let [station] = &reading.stations[..] else { panic!("one station") };
+    assert_eq!((station.signal_dbm, station.receive_kbps, station.transmit_kbps), (None, None, Some(-100)));
+}

@@ -1,0 +1,6 @@
+//! The drivers beside real agents and servers: net-snmp, HTTP, a Unix socket.
+
+mod agent;
+mod hostapd;
+mod snmp;
+mod web;

@@ -1,0 +1,207 @@
+//! A real HTTP server that answers as a UniFi controller and as OpenWrt do.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_packet::MacAddr;
+use evenair_telemetry::ubus::Ubus;
+use evenair_telemetry::unifi::Unifi;
+use evenair_telemetry::{Source, TelemetryError, Tls};
+use tiny_http::{Header, Request, Response};
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+struct Reply {
+    status: u16,
+    cookie: Option<&'static str>,
+    body: String,
+}
+
+fn reply(status: u16, body: impl Into<String>) -> Reply {
+    Reply { status, cookie: None, body: body.into() }
+}
+
+/// Serves on loopback until the process ends; `answer` gets method, path, cookie and body.
+fn serve(answer: impl Fn(&str, &str, &str, &str) -> Reply + Send + 'static) -> String {
+    let server = tiny_http::Server::http("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", server.server_addr());
+    thread::spawn(move || {
+        for mut request in server.incoming_requests() {
+            let mut body = String::new();
+            let _ = request.as_reader().read_to_string(&mut body);
+            let reply = answer(request.method().as_str(), request.url(), &cookie(&request), &body);
+            let mut response = Response::from_string(reply.body).with_status_code(reply.status);
+            if let Some(cookie) = reply.cookie {
+                response.add_header(Header::from_bytes("Set-Cookie", cookie).expect("a header"));
+            }
+            let _ = request.respond(response);
+        }
+    });
+    url
+}
+
+fn cookie(request: &Request) -> String {
+    let header = request.headers().iter().find(|header| header.field.equiv("Cookie"));
+    header.map(|header| header.value.to_string()).unwrap_or_default()
+}
+
+const STATIONS: &str = r#"{"meta":{"rc":"ok"},"data":[
+    {"mac":"02:00:00:00:00:0a","is_wired":false,"ap_mac":"02:01:02:03:04:05","essid":"home","ip":"10.0.0.1",
+     "signal":-61,"rssi":34,"tx_rate":54000,"rx_rate":6000,"tx_retries":12},
+    {"mac":"02:00:00:00:00:0c","is_wired":true,"ip":"10.0.0.3"},
+    {"mac":"02:00:00:00:00:0b","tx_rate":866700.0,"rx_rate":-5,"signal":null},
+    {"mac":"not one","tx_rate":1}, 7, null]}"#;
+
+fn unifi(url: &str, password: &str) -> Unifi {
+    Unifi::new(url, "default", ("reader", password), &Tls::Public, TIMEOUT).expect("no certificate needed")
+}
+
+fn check_unifi(reading: &evenair_telemetry::Reading) {
+    let [first, second] = &reading.stations[..] else { panic!("two stations: {reading:?}") };
+    assert_eq!((first.mac, first.access_point), (MacAddr([2, 0, 0, 0, 0, 10]), Some(MacAddr([2, 1, 2, 3, 4, 5]))));
+    assert_eq!((first.transmit_kbps, first.receive_kbps, first.signal_dbm), (Some(54_000), Some(6_000), Some(-61)));
+    assert_eq!((first.ssid.as_deref(), first.address), (Some("home"), "10.0.0.1".parse().ok()));
+    assert_eq!((second.transmit_kbps, second.receive_kbps, second.signal_dbm), (Some(866_700), Some(-5), None));
+}
+
+#[test]
+fn a_unifi_controller_is_logged_in_to_and_read() {
+    for (login, prefix) in [("/api/login", ""), ("/api/auth/login", "/proxy/network")] {
+        let logins = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&logins);
+        let url = serve(move |method, path, cookie, body| match (method, path) {
+            ("POST", path) if path == login && body.contains("\"password\":\"right\"") => {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Reply { cookie: Some("session=s1; Path=/; HttpOnly"), ..reply(200, "{}") }
+            }
+            ("POST", path) if path == login => reply(401, r#"{"meta":{"rc":"error"}}"#),
+            ("GET", path) if path == format!("{prefix}/api/s/default/stat/sta") && cookie == "session=s1" => {
+                reply(200, STATIONS)
+            }
+            ("GET", path) if path.ends_with("/stat/sta") => reply(401, "{}"),
+            _ => reply(404, ""),
+        });
+        let mut source = unifi(&url, "right");
+        for _ in 0..3 {
+            check_unifi(&source.poll().unwrap_or_else(|error| panic!("{login}: {error}")));
+        }
+        assert_eq!(logins.load(Ordering::Relaxed), 1, "the session is kept");
+        let wrong = unifi(&url, "wrong").poll();
+        assert!(matches!(wrong, Err(TelemetryError::Refused(_))), "{wrong:?}");
+        assert!(!wrong.expect_err("refused").to_string().contains("wrong"), "no secrets in logs");
+    }
+}
+
+#[test]
+fn a_session_that_is_over_is_begun_again() {
+    let valid = Arc::new(AtomicUsize::new(0));
+    let url = serve(move |method, path, _, _| match (method, path) {
+        ("POST", "/api/auth/login") => {
+            valid.store(2, Ordering::Relaxed);
+            Reply { cookie: Some("TOKEN=t"), ..reply(200, "{}") }
+        }
+        ("GET", _) if valid.load(Ordering::Relaxed) > 0 => {
+            valid.fetch_sub(1, Ordering::Relaxed);
+            reply(200, STATIONS)
+        }
+        _ => reply(401, "{}"),
+    });
+    let mut source = unifi(&url, "right");
+    for _ in 0..5 {
+        check_unifi(&source.poll().expect("answers"));
+    }
+}
+
+fn ubus(url: &str, password: &str) -> Ubus {
+    Ubus::new(url, ("reader", password), &Tls::Public, TIMEOUT).expect("no certificate needed")
+}
+
+/// As uhttpd's ubus answers; `may`: the account may list clients.
+fn openwrt(may: bool) -> String {
+    let asked = Arc::new(Mutex::new(0_u32));
+    serve(move |method, path, _, body| {
+        if (method, path) != ("POST", "/ubus") {
+            return reply(404, "");
+        }
+        let result = |result: &str| reply(200, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
+        if body.contains("\"login\"") {
+            return if body.contains("\"right\"") { result(r#"[0,{"ubus_rpc_session":"abc"}]"#) } else { result("[6]") };
+        }
+        if !body.contains("\"abc\"") {
+            return reply(200, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Access denied"}}"#);
+        }
+        *asked.lock().expect("no panic") += 1;
+        if body.contains("\"list\"") {
+            return result(r#"{"hostapd.wlan0":{"get_clients":{}},"hostapd.wlan1":{"get_clients":{}}}"#);
+        }
+        match may {
+            false => result("[6]"),
+            true if body.contains("hostapd.wlan0") => result(
+                r#"[0,{"freq":2412,"clients":{"02:00:00:00:00:0a":{"auth":true,"signal":-61,"rate":{"rx":6000,"tx":54000},
+                   "airtime":{"rx":0,"tx":0}}, "junk":{"signal":-1}}}]"#,
+            ),
+            true => result(r#"[0,{"freq":5180,"clients":{"02:00:00:00:00:0b":{"signal":"strong","rate":{"tx":0}}}}]"#),
+        }
+    })
+}
+
+#[test]
+fn openwrt_tells_the_clients_of_each_interface() {
+    let url = openwrt(true);
+    let mut source = ubus(&url, "right");
+    for _ in 0..2 {
+        let reading = source.poll().expect("answers");
+        assert_eq!(reading.from, "hostapd.wlan0, hostapd.wlan1");
+        let told: Vec<_> = reading.stations.iter().map(|s| (s.mac.0[5], s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
+        assert_eq!(told, [(10, Some(54_000), Some(6_000), Some(-61)), (11, Some(0), None, None)]);
+    }
+    assert!(matches!(ubus(&url, "wrong").poll(), Err(TelemetryError::Refused(_))));
+    let error = ubus(&openwrt(false), "right").poll().expect_err("refused").to_string();
+    assert!(error.contains("acl.d"), "{error}");
+}
+
+#[test]
+fn whatever_a_server_does_it_is_an_error_and_ends_in_time() {
+    let short = Duration::from_millis(400);
+    let polls = |url: &str| {
+        let mut unifi = Unifi::new(url, "default", ("a", "b"), &Tls::Public, short).expect("valid");
+        let mut ubus = Ubus::new(url, ("a", "b"), &Tls::Public, short).expect("valid");
+        let began = Instant::now();
+        assert!(unifi.poll().is_err() && ubus.poll().is_err());
+        assert!(began.elapsed() < short * 8, "{:?}", began.elapsed());
+    };
+    for body in ["", "{", "[]", "null", "{\"result\":[0]}", "{\"data\":7}", "<html>", "\u{fffd}"] {
+        for status in [200, 204, 302, 401, 404, 429, 500] {
+            polls(&serve(move |_, _, _, _| Reply { status, cookie: Some("a=b"), body: body.into() }));
+        }
+    }
+    // One that never ends, one that says nothing, one that hangs up.
+    for kind in 0..3 {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                thread::spawn(move || {
+                    let mut stream = stream;
+                    let _ = stream.read(&mut [0; 4_096]);
+                    match kind {
+                        0 => {
+                            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 100000000\r\n\r\n");
+                            while stream.write_all(&[b'x'; 65_536]).is_ok() {}
+                        }
+                        1 => thread::sleep(Duration::from_secs(5)),
+                        _ => {}
+                    }
+                });
+            }
+        });
+        polls(&url);
+    }
+    polls("http://127.0.0.1:1");
+    polls("https://127.0.0.1:1");
+    assert!(Unifi::new("https://a", "default", ("a", "b"), &Tls::Pinned("no PEM".into()), short).is_err());
+}
