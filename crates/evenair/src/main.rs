@@ -54,6 +54,8 @@ enum Command {
     Reload(commands::live::ReloadArgs),
     /// Say what would go wrong with a box on this machine, and how to mend it
     Doctor(commands::live::DoctorArgs),
+    /// Ask access points for their stations once, and print what they tell
+    Telemetry(commands::live::TelemetryArgs),
     /// Run a recording through the manager again and compare its decisions
     Replay {
         /// The recording
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Command::Top(args) => commands::live::top(&args),
         Command::Reload(args) => commands::live::reload(&args),
         Command::Doctor(args) => commands::live::doctor(&args),
+        Command::Telemetry(args) => commands::live::telemetry(&args),
         Command::Replay { file } => commands::live::replay(&file),
         Command::Accept(args) => accept::accept(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

@@ -18,7 +18,8 @@
 //! weight = 2
 //! ```
 //!
-//! Beside these there are `[record]`, `[metrics]` and `[manager]`, whose keys are those of a scenario's manager. A file with
+//! Beside these there are `[record]`, `[metrics]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
+//! keys are those of a scenario's manager. A file with
 //! anything wrong in it is refused whole, each problem with its line.
 
 use std::fs;
@@ -33,6 +34,8 @@ use evenair_units::BitRate;
 use evenair_wifi::{PhyRate, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::telemetry::{SourceConfig, TelemetrySpec};
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +52,9 @@ pub struct BoxFile {
     /// What is told to a monitoring system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsSpec>,
+    /// Access points and controllers that are asked for stations and rates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telemetry: Vec<TelemetrySpec>,
     /// The access points' radio.
     pub radio: PhySpec,
     /// Settings of the manager.
@@ -146,6 +152,8 @@ pub struct BoxConfig {
     pub record: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Who is asked for stations and rates.
+    pub telemetry: Vec<SourceConfig>,
     /// The manager's configuration, stations included.
     pub manager: Config,
 }
@@ -190,6 +198,7 @@ impl BoxConfig {
             control: None,
             record: None,
             metrics: None,
+            telemetry: Vec::new(),
             manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
         }
     }
@@ -215,6 +224,7 @@ impl BoxFile {
         let pool_frames = ports.pool_packets.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
+        let telemetry: Vec<_> = self.telemetry.iter().map(|source| source.check(problems)).collect();
         let record = self.record.as_ref().map(|record| record.file.get(problems));
         if wlan.is_some() && wlan == wire {
             problems.add(ports.wire.span(), "wlan and wire are the same interface", "two interfaces");
@@ -230,6 +240,7 @@ impl BoxFile {
             control: present(control)?.map(Into::into),
             record: present(record)?.map(Into::into),
             metrics: present(metrics)?,
+            telemetry: telemetry.into_iter().collect::<Option<_>>()?,
             manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
         })
     }

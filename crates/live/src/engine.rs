@@ -296,6 +296,8 @@ impl Engine {
             hold: HoldStatus { lapses: self.switch.lapses() },
             pacing: self.pacing.status(),
             recording: self.recording.as_ref().map(Recording::status),
+            telemetry: Vec::new(),
+            now,
         })
     }
 }

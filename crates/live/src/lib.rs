@@ -18,6 +18,7 @@ mod run;
 mod service;
 pub mod setup;
 mod switch;
+pub mod telemetry;
 
 pub use config::{BoxConfig, BoxFile};
 pub use recording::{Replay, replay};

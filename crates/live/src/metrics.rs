@@ -16,7 +16,7 @@ use anyhow::{Result, anyhow};
 use tiny_http::{Header, Method, Response};
 use tracing::debug;
 
-use crate::control::{Answer, Desk, Status, Wish};
+use crate::control::{Answer, Desk, SourceStatus, StationToldStatus, Status, Wish};
 
 /// What the format asks for.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -122,6 +122,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     receiver(&mut page, status);
     uplink_limit(&mut page, status);
     classes(&mut page, status);
+    telemetry(&mut page, status);
     stations(&mut page, status, interface);
     page.0
 }
@@ -249,8 +250,12 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
             page.sample(name, &[("ifname", interface), ("mac", &station.mac)], value(station));
         }
     };
-    let help = "PHY rate that the box assumes of the station.";
-    of_each("wifi_station_transmit_kilobits_per_second", "gauge", help, |station| station.rate_mbps * 1e3);
+    let help = "PHY rate toward the station: what its access point tells, or else what the box assumes.";
+    of_each("wifi_station_transmit_kilobits_per_second", "gauge", help, |station| {
+        station.told.as_ref().and_then(|told| told.transmit_mbps).unwrap_or(station.rate_mbps) * 1e3
+    });
+    let help = "PHY rate by which the station is charged.";
+    of_each("evenair_station_rate_kilobits_per_second", "gauge", help, |station| station.rate_mbps * 1e3);
     let help = "Medium time that is believed to have been used to and from the station.";
     of_each("evenair_station_airtime_seconds_total", "counter", help, |station| station.airtime_s);
     let help = "IP-level bytes released toward the station.";
@@ -259,6 +264,67 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
     of_each("evenair_station_receive_bytes_total", "counter", help, |station| station.from_station_bytes as f64);
     let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
     of_each("evenair_station_over_share", "gauge", help, |station| f64::from(u8::from(station.over_share)));
+    told_stations(page, status, interface);
+}
+
+/// What is told of stations, of those that something is told of.
+fn told_stations(page: &mut Page, status: &Status, interface: &str) {
+    let mut of_told = |name: &str, help: &str, value: fn(&StationToldStatus) -> Option<f64>| {
+        page.family(name, "gauge", help);
+        for station in &status.stations {
+            let Some(told) = &station.told else { continue };
+            if let Some(value) = value(told) {
+                let labels = [("ifname", interface), ("mac", &station.mac), ("source", &told.source)];
+                page.sample(name, &labels, value);
+            }
+        }
+    };
+    let help = "How strongly its access point receives the station.";
+    of_told("wifi_station_signal_dbm", help, |told| told.signal_dbm.map(f64::from));
+    let help = "PHY rate from the station, as its access point tells it.";
+    of_told("wifi_station_receive_kilobits_per_second", help, |told| told.receive_mbps.map(|mbps| mbps * 1e3));
+    let help = "Time since what is told of the station was measured.";
+    of_told("evenair_station_told_age_seconds", help, |told| Some(told.age_s));
+    let help = "1 for a station of which a rate is told that what crosses contradicts.";
+    of_told("evenair_station_told_set_aside", help, |told| Some(f64::from(u8::from(told.set_aside))));
+}
+
+fn telemetry(page: &mut Page, status: &Status) {
+    if status.telemetry.is_empty() {
+        return;
+    }
+    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&SourceStatus) -> Option<f64>| {
+        page.family(name, kind, help);
+        for source in &status.telemetry {
+            if let Some(value) = value(source) {
+                page.sample(name, &[("source", &source.name)], value);
+            }
+        }
+    };
+    let help = "1 for a source of telemetry whose last answer was right.";
+    of_each("evenair_telemetry_up", "gauge", help, |source| {
+        Some(f64::from(u8::from(source.error.is_none() && source.age_s.is_some())))
+    });
+    let help = "Time since a source of telemetry last answered.";
+    of_each("evenair_telemetry_age_seconds", "gauge", help, |source| source.age_s);
+    let help = "Stations that a source of telemetry told of last.";
+    of_each("evenair_telemetry_stations", "gauge", help, |source| Some(source.stations as f64));
+    let help = "How often a source of telemetry was asked.";
+    of_each("evenair_telemetry_polls_total", "counter", help, |source| Some(source.polls as f64));
+    let help = "How often a source of telemetry did not answer as it should.";
+    of_each("evenair_telemetry_failures_total", "counter", help, |source| Some(source.failures as f64));
+    let help = "What sources told of stations, by what became of it.";
+    page.family("evenair_telemetry_told_total", "counter", help);
+    let told = &status.told;
+    for (outcome, count) in [
+        ("taken", told.taken),
+        ("absurd", told.absurd),
+        ("untimely", told.untimely),
+        ("unknown", told.unknown),
+        ("contradicted", told.contradicted),
+    ] {
+        page.sample("evenair_telemetry_told_total", &[("outcome", outcome)], count);
+    }
 }
 
 #[cfg(test)]
@@ -281,7 +347,16 @@ mod tests {
     #[test]
     fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
         let staff = crate::control::ClassStatus { name: "staff".into(), held: 3, ..Default::default() };
-        let page = render(&Status { classes: vec![staff], ..status() }, "eth1");
+        let told = StationToldStatus {
+            source: "snmp ap".into(),
+            receive_mbps: Some(6.0),
+            signal_dbm: Some(-61),
+            ..StationToldStatus::default()
+        };
+        let source = SourceStatus { name: "snmp ap".into(), age_s: Some(2.0), ..SourceStatus::default() };
+        let mut status = Status { telemetry: vec![source], classes: vec![staff], ..status() };
+        status.stations[0].told = Some(told);
+        let page = render(&status, "eth1");
         for line in page.lines() {
             assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || is_sample(line), "{line:?}");
         }
@@ -295,6 +370,9 @@ mod tests {
             "wifi_stations{ifname=\"eth1\"} 1",
             "evenair_packets_total{what=\"received\"} 90",
             "evenair_class_held_packets{class=\"staff\",parent=\"\"} 3",
+            "evenair_telemetry_up{source=\"snmp ap\"} 1",
+            "wifi_station_signal_dbm{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} -61",
+            "wifi_station_receive_kilobits_per_second{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} 6000",
             "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");

@@ -16,11 +16,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, Server, Status, Wish, mode_word};
+use crate::control::{Answer, Asked, Desk, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::service::ServiceManager;
 use crate::switch::Carrier;
+use crate::telemetry::{SourceConfig, Telemetry};
 
 const RINGS: u64 = 0;
 const COMMANDS: u64 = 1;
@@ -55,8 +56,10 @@ pub fn run(config: BoxConfig) -> Result<Status> {
         Some(path) => Some(Server::start(path, &config, desk.clone())?),
         None => None,
     };
+    let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
     let metrics = config.metrics.map(|address| Metrics::start(address, config.wlan.clone(), desk)).transpose()?;
-    let mut live = Live { engine, config, inbox, waker, signals, waiting: Vec::new(), ending: None, last: None };
+    let (waiting, ending, last) = (Vec::new(), None, None);
+    let mut live = Live { engine, config, telemetry, inbox, waker, signals, waiting, ending, last };
     let end = live.work();
     // The answers to those who wait are written before the process may end.
     drop(live);
@@ -72,6 +75,7 @@ fn now() -> Instant {
 struct Live {
     engine: Engine,
     config: BoxConfig,
+    telemetry: Telemetry,
     inbox: mpsc::Receiver<Asked>,
     waker: Arc<Waker>,
     signals: UnixStream,
@@ -164,9 +168,9 @@ impl Live {
 
     fn finish(&mut self) -> Result<Status> {
         self.engine.finish_recording();
-        let snapshot = self.engine.snapshot(now())?;
+        let snapshot = self.snapshot()?;
         if let Some(reply) = self.last.take() {
-            let copy = self.engine.snapshot(now())?;
+            let copy = self.snapshot()?;
             let _ = reply.send(Answer::Status(Box::new(copy)));
         }
         let status = Status::from(snapshot);
@@ -206,13 +210,17 @@ impl Live {
                     self.end();
                     continue;
                 }
-                Wish::Status => Answer::Status(Box::new(self.engine.snapshot(now())?)),
+                Wish::Status => Answer::Status(Box::new(self.snapshot()?)),
                 Wish::Observe(mac, rate) => done(self.observe(mac, rate)),
                 Wish::Losses(access_point, total) => {
                     done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
                 }
                 Wish::Membership(observation) => done(self.engine.observe(now(), observation)),
-                Wish::Reconfigure(config) => done(self.reconfigure(*config)),
+                Wish::Told(told) => {
+                    told.into_iter().for_each(|told| _ = self.engine.observe(now(), Observation::Told(told)));
+                    Answer::Done
+                }
+                Wish::Reconfigure(config, telemetry) => done(self.reconfigure(*config, telemetry)),
             };
             // Who has hung up needs no answer.
             let _ = reply.send(answer);
@@ -230,9 +238,14 @@ impl Live {
         self.engine.observe(now(), Observation::StationRate { mac, rate })
     }
 
-    fn reconfigure(&mut self, config: Config) -> Result<(), String> {
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        Ok(Snapshot { telemetry: self.telemetry.health(), ..self.engine.snapshot(now())? })
+    }
+
+    fn reconfigure(&mut self, config: Config, telemetry: Vec<SourceConfig>) -> Result<(), String> {
         self.engine.command(now(), Command::Reconfigure(config.clone().into()))?;
         self.config.manager = config;
+        self.telemetry.change(telemetry);
         info!("a new configuration is in force");
         Ok(())
     }

@@ -39,7 +39,8 @@ impl Http {
             Tls::Any => config.disable_verification(true),
             Tls::Pinned(pem) => {
                 let certificate = Certificate::from_pem(pem.as_bytes());
-                let certificate = certificate.map_err(|error| TelemetryError::nonsense(format!("certificate: {error}")))?;
+                let certificate =
+                    certificate.map_err(|error| TelemetryError::nonsense(format!("certificate: {error}")))?;
                 config.root_certs(RootCerts::from(vec![certificate]))
             }
         };

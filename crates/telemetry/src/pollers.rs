@@ -64,7 +64,8 @@ impl Pollers {
             let health = Arc::new(Mutex::new(Health { name: scheduled.source.name(), ..Health::default() }));
             let (stop, stopped) = mpsc::channel();
             let (deliver, shared) = (deliver.clone(), Arc::clone(&health));
-            let work = move || ask_until(scheduled, &stopped, &shared, |asked, reading| deliver(number, asked, reading));
+            let work =
+                move || ask_until(scheduled, &stopped, &shared, |asked, reading| deliver(number, asked, reading));
             this.threads.push(thread::Builder::new().name(format!("telemetry-{number}")).spawn(work)?);
             this.health.push(health);
             this.stop.push(stop);

@@ -42,7 +42,12 @@ impl Ubus {
     ///
     /// # Errors
     /// The certificate to be trusted is none.
-    pub fn new(url: &str, (user, password): (&str, &str), tls: &Tls, timeout: Duration) -> Result<Self, TelemetryError> {
+    pub fn new(
+        url: &str,
+        (user, password): (&str, &str),
+        tls: &Tls,
+        timeout: Duration,
+    ) -> Result<Self, TelemetryError> {
         let url = format!("{}/ubus", url.trim_end_matches('/').trim_end_matches("/ubus"));
         let http = Http::new(tls, timeout)?;
         Ok(Self { url, user: user.into(), password: password.into(), http, session: None })

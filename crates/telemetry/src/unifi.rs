@@ -101,7 +101,11 @@ impl Source for Unifi {
             };
             if let Some(answer) = self.stations(&session)? {
                 self.session = Some(session);
-                return Ok(Reading { from: format!("site {}", self.site), stations: read(&answer)?, ..Reading::default() });
+                return Ok(Reading {
+                    from: format!("site {}", self.site),
+                    stations: read(&answer)?,
+                    ..Reading::default()
+                });
             }
         }
         Err(TelemetryError::Refused("the account may not see the stations of this site".into()))

@@ -14,6 +14,7 @@
 mod client;
 mod server;
 mod status;
+mod telemetry;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ pub use status::{
     StationStatus, Status, UplinkStatus,
 };
 pub(crate) use status::{Snapshot, mode_word, refusal_word};
+pub use telemetry::{SourceStatus, StationToldStatus, ToldStatus};
 
 /// What a box can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

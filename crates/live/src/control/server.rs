@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use evenair_manager::{Config, Label, Observation};
+use evenair_manager::{Config, Label, Observation, Told};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::Waker;
 use evenair_units::BitRate;
@@ -19,6 +19,7 @@ use tracing::debug;
 
 use super::{Request, Response, Snapshot};
 use crate::config::BoxConfig;
+use crate::telemetry::SourceConfig;
 
 /// Longest line a client may send, in bytes.
 const MAX_LINE: u64 = 64 * 1024;
@@ -46,7 +47,9 @@ pub(crate) enum Wish {
     Losses(MacAddr, u64),
     /// Where a station belongs.
     Membership(Observation),
-    Reconfigure(Box<Config>),
+    /// What a source of telemetry says.
+    Told(Vec<Told>),
+    Reconfigure(Box<Config>, Vec<SourceConfig>),
     Shutdown,
 }
 
@@ -240,7 +243,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
             }
-            Wish::Reconfigure(Box::new(new.manager))
+            Wish::Reconfigure(Box::new(new.manager), new.telemetry)
         }
     })
 }
@@ -298,7 +301,7 @@ mod tests {
     #[test]
     fn a_reconfiguration_is_checked_before_the_loop_hears_of_it() {
         assert!(
-            matches!(reconfigure(FILE), Ok(Wish::Reconfigure(config)) if config.phy.standard() == Standard::Dot11g)
+            matches!(reconfigure(FILE), Ok(Wish::Reconfigure(config, _)) if config.phy.standard() == Standard::Dot11g)
         );
         let error = reconfigure(&FILE.replace("802.11g", "802.11z")).err().expect("refused");
         assert!(error.contains(":5:12: radio.standard"), "{error}");

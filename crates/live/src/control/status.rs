@@ -5,8 +5,11 @@ use evenair_manager::{
 };
 use evenair_packet::FlowKey;
 use evenair_scenario::results::HopResult;
-use evenair_units::{BitRate, Span};
+use evenair_telemetry::Health;
+use evenair_units::{BitRate, Instant, Span};
 use serde::{Deserialize, Serialize};
+
+use super::telemetry::{self, SourceStatus, StationToldStatus, ToldStatus};
 
 /// The state of a box. Counts are of packets since the box started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +53,12 @@ pub struct Status {
     /// The operator's classes, and last what is in none of them; empty where there are none.
     #[serde(default)]
     pub classes: Vec<ClassStatus>,
+    /// Access points and controllers that are asked for stations and rates.
+    #[serde(default)]
+    pub telemetry: Vec<SourceStatus>,
+    /// What became of what they told.
+    #[serde(default)]
+    pub told: ToldStatus,
     /// Stations.
     pub stations: Vec<StationStatus>,
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
@@ -302,6 +311,9 @@ pub struct StationStatus {
     pub from_station_bytes: u64,
     /// It takes more than its share of the medium, and cannot be held back.
     pub over_share: bool,
+    /// What is told of it, where something is valid.
+    #[serde(default)]
+    pub told: Option<StationToldStatus>,
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
@@ -349,6 +361,8 @@ pub(crate) struct Snapshot {
     pub(crate) hold: HoldStatus,
     pub(crate) pacing: PacingStatus,
     pub(crate) recording: Option<RecordingStatus>,
+    pub(crate) telemetry: Vec<Health>,
+    pub(crate) now: Instant,
 }
 
 impl Snapshot {
@@ -397,8 +411,10 @@ impl Snapshot {
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let Report { mode, service_rate, capacity, stations, flows, hops, calls, receiver, uplink, classes, .. } =
-            snapshot.report;
+        let telemetry = snapshot.telemetry;
+        let Report {
+            mode, service_rate, capacity, stations, flows, hops, calls, receiver, uplink, classes, told, ..
+        } = snapshot.report;
         Self {
             mode: mode_word(mode).into(),
             carrier: snapshot.carrier.into(),
@@ -417,7 +433,9 @@ impl From<Snapshot> for Status {
             calls: calls.iter().map(call).collect(),
             receiver: receiver.as_ref().map(receiver_status),
             classes: classes.iter().map(|report| class(report, &classes)).collect(),
-            stations: stations.iter().map(station).collect(),
+            telemetry: telemetry.iter().map(telemetry::source).collect(),
+            told: told.into(),
+            stations: stations.iter().map(|report| station(report, snapshot.now, &telemetry)).collect(),
             flows: flows.iter().map(flow).collect(),
         }
     }
@@ -479,7 +497,7 @@ fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
     }
 }
 
-fn station(report: &StationReport) -> StationStatus {
+fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationStatus {
     StationStatus {
         mac: report.mac.to_string(),
         rate_mbps: report.rate.bit_rate().as_mbps_f64(),
@@ -492,6 +510,7 @@ fn station(report: &StationReport) -> StationStatus {
         to_station_bytes: report.to_station.0,
         from_station_bytes: report.from_station.0,
         over_share: report.over_share,
+        told: report.told.map(|told| telemetry::station(&told, now, sources)),
     }
 }
 
@@ -520,7 +539,6 @@ fn flow(report: &FlowReport) -> FlowStatus {
 pub(crate) mod tests_support {
     use evenair_manager::{Config, Manager, StationConfig};
     use evenair_packet::MacAddr;
-    use evenair_units::Instant;
     use evenair_wifi::{Phy, Standard};
 
     use super::*;
@@ -547,6 +565,8 @@ pub(crate) mod tests_support {
             hold: HoldStatus::default(),
             pacing: PacingStatus::default(),
             recording: None,
+            telemetry: Vec::new(),
+            now: Instant::ZERO,
         }
     }
 

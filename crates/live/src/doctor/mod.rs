@@ -1,11 +1,12 @@
 //! What would go wrong, or goes wrong, with a box on this machine, and how to mend it.
 //!
 //! [`examine`] only reads. It looks at what the kernel says of the interfaces, at its settings, and at what `tc`, `ip` and
-//! `bridge` of iproute2 tell of other programs on the path. What cannot be found out is said, not guessed.
+//! `bridge` of iproute2 tell of other programs on the path, and asks whom the box is to ask for stations. What cannot be found out is said, not guessed.
 
 mod host;
 mod path;
 mod ports;
+mod telemetry;
 
 use std::fmt;
 use std::path::Path;
@@ -87,6 +88,7 @@ pub fn examine(file: &Path) -> Vec<Finding> {
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(path::examine(config));
+    findings.extend(config.telemetry.iter().map(telemetry::examine));
     if let Some(socket) = &config.control {
         let running = match Client::connect(socket).and_then(|mut client| client.status()) {
             Ok(status) => format!("one answers at {}: {}, up {:.0} s", socket.display(), status.mode, status.uptime_s),

@@ -3,6 +3,7 @@
 mod control;
 mod lab;
 mod switching;
+mod telemetry;
 mod traffic;
 
 /// The box itself, when this program is started by the lab.

@@ -163,7 +163,10 @@ impl Session {
         self.retry(|session| {
             let answer = session.getbulk(&[&after], 0, AT_ONCE)?;
             let read = answer.varbinds.clone().take(AT_ONCE as usize);
-            rows = (read.filter_map(|(name, value)| Some((numbers(&name)?, object(&value)))).collect(), answer.error_status);
+            rows = (
+                read.filter_map(|(name, value)| Some((numbers(&name)?, object(&value)))).collect(),
+                answer.error_status,
+            );
             Ok(())
         })?;
         Ok(rows)
@@ -251,7 +254,9 @@ fn object(value: &Value<'_>) -> Option<Object> {
     Some(match value {
         Value::EndOfMibView | Value::NoSuchObject | Value::NoSuchInstance => return None,
         Value::Integer(number) => Object::Number(*number),
-        Value::Counter32(number) | Value::Unsigned32(number) | Value::Timeticks(number) => Object::Number((*number).into()),
+        Value::Counter32(number) | Value::Unsigned32(number) | Value::Timeticks(number) => {
+            Object::Number((*number).into())
+        }
         Value::Counter64(number) => Object::Number(i64::try_from(*number).unwrap_or(i64::MAX)),
         Value::OctetString(octets) => Object::Octets(octets.to_vec()),
         Value::IpAddress(octets) => Object::Address(*octets),

@@ -45,7 +45,8 @@ pub struct Net {
 
 /// An agent that says that it is `enterprise` and has these objects; `None`, with the reason on the screen: it cannot be had.
 pub fn start(enterprise: &str, objects: &[(String, &str, String)]) -> Option<Net> {
-    let Some(program) = ["/usr/sbin/snmpd", "/sbin/snmpd"].into_iter().find(|path| fs::exists(path).unwrap_or(false)) else {
+    let Some(program) = ["/usr/sbin/snmpd", "/sbin/snmpd"].into_iter().find(|path| fs::exists(path).unwrap_or(false))
+    else {
         println!("skipped: snmpd is not installed");
         return None;
     };

@@ -48,7 +48,8 @@ fn its_stations_are_listed() {
     let mut hostapd = Hostapd::new(&path, TIMEOUT);
     for _ in 0..2 {
         let reading = hostapd.poll().expect("answers");
-        let told: Vec<_> = reading.stations.iter().map(|s| (s.mac, s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
+        let told: Vec<_> =
+            reading.stations.iter().map(|s| (s.mac, s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
         let station = |last, tx, rx, dbm| (MacAddr([2, 0, 0, 0, 0, last]), Some(tx), Some(rx), Some(dbm));
         assert_eq!(told, [station(10, 54_000, 6_000, -61), station(11, 6_000, 1_000, -80)]);
     }
@@ -62,7 +63,9 @@ fn whatever_else_answers_is_an_error() {
     let empty = folder.path().join("empty");
     serve(&empty, |_| b"FAIL\n".to_vec());
     assert!(Hostapd::new(&empty, TIMEOUT).poll().expect("no station is no error").stations.is_empty());
-    for (name, text) in [("unknown", "UNKNOWN COMMAND\n"), ("circle", "02:00:00:00:00:0a\nsignal=-1\n"), ("noise", "\u{1}\u{2}")] {
+    for (name, text) in
+        [("unknown", "UNKNOWN COMMAND\n"), ("circle", "02:00:00:00:00:0a\nsignal=-1\n"), ("noise", "\u{1}\u{2}")]
+    {
         let path = folder.path().join(name);
         serve(&path, move |_| text.as_bytes().to_vec());
         let outcome = Hostapd::new(&path, TIMEOUT).poll();

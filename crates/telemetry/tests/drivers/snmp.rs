@@ -37,7 +37,14 @@ fn cisco() -> Objects {
                 object(row("3.1.1.1", mac), "octet", rates),
                 object(row("3.1.1.3", mac), "integer", signal),
                 object(row("2.1.1.2", mac), "octet", octets(BSSID)),
-                object(row("2.1.1.16", mac), "octet", ip.split('.').map(|n| format!("{:02x}", n.parse::<u8>().expect("a number"))).collect::<Vec<_>>().join(" ")),
+                object(
+                    row("2.1.1.16", mac),
+                    "octet",
+                    ip.split('.')
+                        .map(|n| format!("{:02x}", n.parse::<u8>().expect("a number")))
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                ),
             ]
         })
         .collect()
@@ -242,5 +249,8 @@ fn silence_and_noise_are_errors_and_end_in_time() {
         assert!(outcome.is_err());
     }
     assert!(Agent::new("no such host.invalid:161", community(), None, timeout).poll().is_err());
-    assert!(!format!("{:?}", Agent::new(&address, community(), None, timeout)).contains("readers"), "no secrets in logs");
+    assert!(
+        !format!("{:?}", Agent::new(&address, community(), None, timeout)).contains("readers"),
+        "no secrets in logs"
+    );
 }

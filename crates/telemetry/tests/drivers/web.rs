@@ -129,7 +129,11 @@ fn openwrt(may: bool) -> String {
         }
         let result = |result: &str| reply(200, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
         if body.contains("\"login\"") {
-            return if body.contains("\"right\"") { result(r#"[0,{"ubus_rpc_session":"abc"}]"#) } else { result("[6]") };
+            return if body.contains("\"right\"") {
+                result(r#"[0,{"ubus_rpc_session":"abc"}]"#)
+            } else {
+                result("[6]")
+            };
         }
         if !body.contains("\"abc\"") {
             return reply(200, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Access denied"}}"#);
@@ -156,7 +160,8 @@ fn openwrt_tells_the_clients_of_each_interface() {
     for _ in 0..2 {
         let reading = source.poll().expect("answers");
         assert_eq!(reading.from, "hostapd.wlan0, hostapd.wlan1");
-        let told: Vec<_> = reading.stations.iter().map(|s| (s.mac.0[5], s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
+        let told: Vec<_> =
+            reading.stations.iter().map(|s| (s.mac.0[5], s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
         assert_eq!(told, [(10, Some(54_000), Some(6_000), Some(-61)), (11, Some(0), None, None)]);
     }
     assert!(matches!(ubus(&url, "wrong").poll(), Err(TelemetryError::Refused(_))));
@@ -190,7 +195,8 @@ fn whatever_a_server_does_it_is_an_error_and_ends_in_time() {
                     let _ = stream.read(&mut [0; 4_096]);
                     match kind {
                         0 => {
-                            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 100000000\r\n\r\n");
+                            let _ = stream
+                                .write_all(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 100000000\r\n\r\n");
                             while stream.write_all(&[b'x'; 65_536]).is_ok() {}
                         }
                         1 => thread::sleep(Duration::from_secs(5)),

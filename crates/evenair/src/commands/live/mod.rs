@@ -2,6 +2,7 @@
 
 mod doctor;
 mod init;
+mod telemetry;
 mod top;
 
 use std::io::IsTerminal;
@@ -16,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 
 pub use doctor::{DoctorArgs, doctor};
 pub use init::{InitArgs, init};
+pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
 
 /// Where the box's configuration is, and where it listens, unless said otherwise.
@@ -126,6 +128,11 @@ fn print_status(status: &Status) {
             class.dropped,
             if class.at_ceiling { ", at its ceiling" } else { "" }
         );
+    }
+    for source in &status.telemetry {
+        let age = source.age_s.map_or("never answered".into(), |age| format!("answered {age:.0} s ago"));
+        let error = source.error.as_ref().map_or_else(String::new, |error| format!("; now: {error}"));
+        println!("telemetry: {} ({}): {} stations, {age}{error}", source.name, source.from, source.stations);
     }
     let mut flows: Vec<_> = status.flows.iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.released_bytes + flow.from_wlan_bytes));

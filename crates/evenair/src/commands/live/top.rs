@@ -41,6 +41,7 @@ struct StationRow {
     mac: String,
     address: String,
     rate_mbps: f64,
+    signal_dbm: Option<i8>,
     /// Percent of the time.
     airtime: f64,
     down_mbps: f64,
@@ -150,6 +151,7 @@ fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> Sta
         mac: now.mac.clone(),
         address: now.addresses.first().cloned().unwrap_or_default(),
         rate_mbps: now.rate_mbps,
+        signal_dbm: now.told.as_ref().and_then(|told| told.signal_dbm),
         airtime: (now.airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
         down_mbps: mbps(now.to_station_bytes, before.map(|station| station.to_station_bytes)),
         up_mbps: mbps(now.from_station_bytes, before.map(|station| station.from_station_bytes)),
@@ -191,15 +193,16 @@ fn heading(status: &Status) -> String {
     )
 }
 
-const COLUMNS: [&str; 9] =
-    ["station", "address", "PHY Mb/s", "airtime %", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
+const COLUMNS: [&str; 10] =
+    ["station", "address", "PHY Mb/s", "dBm", "airtime %", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
 
-fn cells(row: &StationRow) -> [String; 9] {
+fn cells(row: &StationRow) -> [String; 10] {
     let mark = if row.over_share { " !" } else { "" };
     [
         format!("{}{mark}", row.mac),
         row.address.clone(),
         if row.is_class { String::new() } else { format!("{}", row.rate_mbps) },
+        row.signal_dbm.map_or_else(|| if row.is_class { "" } else { "-" }.into(), |dbm| dbm.to_string()),
         format!("{:.1}", row.airtime),
         format!("{:.2}", row.down_mbps),
         format!("{:.2}", row.up_mbps),
@@ -224,7 +227,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line_of([mac, address, rest @ ..]: [String; 9]) -> String {
+fn line_of([mac, address, rest @ ..]: [String; 10]) -> String {
     rest.iter().fold(format!("{mac:<20}{address:<18}"), |line, cell| line + &format!(" {cell:>10}"))
 }
 
@@ -261,7 +264,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
         Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
     let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
     frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
-    let widths = [20, 18, 9, 10, 10, 10, 7, 7, 9].map(Constraint::Length);
+    let widths = [20, 18, 9, 5, 10, 10, 10, 7, 7, 9].map(Constraint::Length);
     let header = Row::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(stations.iter().map(|row| Row::new(cells(row))), widths).header(header), middle);
     let keys = ORDERS.iter().map(|&(key, o)| {

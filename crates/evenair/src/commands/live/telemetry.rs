@@ -1,0 +1,197 @@
+//! `evenair telemetry`: what access points tell of their stations, asked once.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use evenair_live::BoxConfig;
+use evenair_live::telemetry::{Reading, SourceConfig, StationReading, TelemetrySpec, ask};
+use evenair_scenario::config::{Problems, Written};
+use serde_json::{Value, json};
+
+/// What `evenair telemetry` is told.
+#[derive(Args)]
+pub struct TelemetryArgs {
+    /// The box's configuration file, whose sources are asked
+    #[arg(default_value = super::CONFIG, value_name = "FILE")]
+    config: PathBuf,
+    /// Ask this instead: "snmp", "unifi", "ubus", "hostapd" or "nl80211"
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// snmp: name or address of the agent
+    #[arg(long, requires = "kind")]
+    address: Option<String>,
+    /// snmp: "2c" or "3"
+    #[arg(long, requires = "kind")]
+    version: Option<String>,
+    /// snmp: whose table it has
+    #[arg(long, requires = "kind")]
+    vendor: Option<String>,
+    /// The account's name
+    #[arg(long, requires = "kind")]
+    user: Option<String>,
+    /// snmp, version 3: how messages are signed
+    #[arg(long, requires = "kind", value_name = "HASH")]
+    authentication: Option<String>,
+    /// snmp, version 3: how messages are encrypted
+    #[arg(long, requires = "kind", value_name = "CIPHER")]
+    privacy: Option<String>,
+    /// A file with community or passwords
+    #[arg(long, requires = "kind", value_name = "FILE")]
+    secrets: Option<String>,
+    /// unifi, ubus: where it is
+    #[arg(long, requires = "kind")]
+    url: Option<String>,
+    /// unifi: the site
+    #[arg(long, requires = "kind")]
+    site: Option<String>,
+    /// unifi, ubus: take any certificate
+    #[arg(long, requires = "kind")]
+    no_verify: bool,
+    /// hostapd: its control socket
+    #[arg(long, requires = "kind", value_name = "PATH")]
+    socket: Option<String>,
+    /// nl80211: the interface
+    #[arg(long, requires = "kind")]
+    interface: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what each source says. The exit status tells whether all of them answered.
+pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
+    let sources = match &args.kind {
+        Some(kind) => vec![one(kind, args)?],
+        None => BoxConfig::load(&args.config)?.telemetry,
+    };
+    if sources.is_empty() {
+        bail!("{} names nobody to ask: add a [[telemetry]], or try one with --kind", args.config.display());
+    }
+    let mut failed = false;
+    let mut answers = Vec::new();
+    for source in &sources {
+        let answer = ask(source);
+        failed |= answer.is_err();
+        if args.json {
+            answers.push(match &answer {
+                Ok(reading) => as_json(source, reading),
+                Err(error) => json!({ "source": source.name(), "error": error.to_string() }),
+            });
+            continue;
+        }
+        match &answer {
+            Ok(reading) => print!("{}", table(source, reading)),
+            Err(error) => println!("{}: {error}", source.name()),
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&answers)?);
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The source that the options describe.
+fn one(kind: &str, args: &TelemetryArgs) -> Result<SourceConfig> {
+    let written = |text: &Option<String>| text.clone().map(Written::new);
+    let spec = TelemetrySpec {
+        kind: Written::new(kind.to_owned()),
+        interval: None,
+        address: written(&args.address),
+        version: written(&args.version),
+        vendor: written(&args.vendor),
+        user: written(&args.user),
+        authentication: written(&args.authentication),
+        privacy: written(&args.privacy),
+        secrets: written(&args.secrets),
+        url: written(&args.url),
+        site: written(&args.site),
+        verify: args.no_verify.then(|| Written::new(false)),
+        certificate: None,
+        socket: written(&args.socket),
+        interface: written(&args.interface),
+    };
+    let mut problems = Problems::default();
+    if let Some(source) = spec.check(&mut problems) {
+        return Ok(source);
+    }
+    let problems = problems.into_sorted();
+    let lines: Vec<_> =
+        problems.iter().map(|problem| format!("{}; right: {}", problem.what, problem.allowed)).collect();
+    bail!("{}", lines.join("\n"))
+}
+
+fn table(source: &SourceConfig, reading: &Reading) -> String {
+    let mut text = format!("{} ({}): {} stations\n", source.name(), reading.from, reading.stations.len());
+    if !reading.stations.is_empty() {
+        text += &format!(
+            "  {:<18} {:>9} {:>9} {:>7}  {:<18} {:<18} {}\n",
+            "station", "to Mb/s", "from Mb/s", "dBm", "access point", "address", "network"
+        );
+    }
+    for station in &reading.stations {
+        text += &row(station);
+    }
+    for radio in &reading.access_points {
+        text += &format!("  radio {}: {} packets lost so far\n", radio.mac, radio.lost);
+    }
+    text
+}
+
+fn row(station: &StationReading) -> String {
+    let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+    let mbps = |kbps: Option<i64>| text(kbps.map(|kbps| format!("{:.1}", kbps as f64 / 1e3)));
+    format!(
+        "  {:<18} {:>9} {:>9} {:>7}  {:<18} {:<18} {}\n",
+        station.mac.to_string(),
+        mbps(station.transmit_kbps),
+        mbps(station.receive_kbps),
+        text(station.signal_dbm.map(|dbm| dbm.to_string())),
+        text(station.access_point.map(|mac| mac.to_string())),
+        text(station.address.map(|ip| ip.to_string())),
+        text(station.ssid.clone()),
+    )
+}
+
+fn as_json(source: &SourceConfig, reading: &Reading) -> Value {
+    let station = |station: &StationReading| {
+        json!({
+            "mac": station.mac.to_string(),
+            "transmit_kbps": station.transmit_kbps,
+            "receive_kbps": station.receive_kbps,
+            "signal_dbm": station.signal_dbm,
+            "access_point": station.access_point.map(|mac| mac.to_string()),
+            "address": station.address.map(|ip| ip.to_string()),
+            "ssid": station.ssid,
+        })
+    };
+    let stations: Vec<_> = reading.stations.iter().map(station).collect();
+    let radios: Vec<_> =
+        reading.access_points.iter().map(|radio| json!({ "mac": radio.mac.to_string(), "lost": radio.lost })).collect();
+    json!({ "source": source.name(), "from": reading.from, "stations": stations, "radios": radios })
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_live::telemetry::SourceKind;
+
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_line_for_each_station() {
+        let kind = SourceKind::Nl80211 { interface: "wlan0".into() };
+        let source = SourceConfig { kind, interval: evenair_units::Span::from_secs(5) };
+        let station = StationReading {
+            transmit_kbps: Some(6_500),
+            signal_dbm: Some(-61),
+            ..StationReading::new("02:00:00:00:00:01".parse().expect("an address"))
+        };
+        let reading = Reading { from: "station dump".into(), stations: vec![station], ..Reading::default() };
+        let text = table(&source, &reading);
+        assert_eq!(text.lines().count(), 3, "{text}");
+        let last = text.lines().last().expect("a line");
+        assert!(last.contains("02:00:00:00:00:01") && last.contains("6.5") && last.contains("-61"), "{last}");
+        assert_eq!(as_json(&source, &reading)["stations"][0]["transmit_kbps"], 6_500);
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether those who are to be asked for stations answer.
+
+use evenair_telemetry::{Reading, TelemetryError};
+
+use super::Finding;
+use crate::telemetry::{SourceConfig, ask};
+
+pub(super) fn examine(source: &SourceConfig) -> Finding {
+    judge(&source.name(), ask(source))
+}
+
+/// The box works without any of them, so that nothing here is wrong as such.
+fn judge(name: &str, answer: Result<Reading, TelemetryError>) -> Finding {
+    const SUBJECT: &str = "telemetry";
+    let reading = match answer {
+        Ok(reading) => reading,
+        Err(error) => {
+            let mend = match error {
+                TelemetryError::Refused(_) => {
+                    "correct the account or its secrets; they are told apart by the access point"
+                }
+                TelemetryError::Nonsense(_) => "see that the address is that of an access point, and of this kind",
+                _ => "see that it is on, that its address is right and that no firewall is between",
+            };
+            return Finding::warning(SUBJECT, format!("{name}: {error}"), mend);
+        }
+    };
+    let stations = reading.stations.len();
+    let rates =
+        reading.stations.iter().filter(|s| s.transmit_kbps.or(s.receive_kbps).is_some_and(|kbps| kbps > 0)).count();
+    let found = format!("{name} answers ({}): {stations} stations, rates of {rates}", reading.from);
+    if stations > 0 && rates == 0 {
+        return Finding::warning(SUBJECT, found, "nothing: it tells no rates, and the box goes by what crosses");
+    }
+    Finding::fine(SUBJECT, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use evenair_packet::MacAddr;
+    use evenair_telemetry::StationReading;
+
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn what_a_source_says_is_judged() {
+        let station = |kbps| StationReading { transmit_kbps: kbps, ..StationReading::new(MacAddr([2; 6])) };
+        let answer = |kbps| Ok(Reading { stations: vec![station(kbps)], ..Reading::default() });
+        assert_eq!(judge("a", answer(Some(54_000))).verdict, Verdict::Fine);
+        assert_eq!(judge("a", answer(Some(0))).verdict, Verdict::Warning);
+        assert_eq!(judge("a", Ok(Reading::default())).verdict, Verdict::Fine, "nobody may be there");
+        let silent = judge("snmp ap", Err(TelemetryError::Silent(Duration::from_secs(2))));
+        assert!(silent.found.contains("snmp ap: no answer") && silent.mend.is_some(), "{silent:?}");
+    }
+}

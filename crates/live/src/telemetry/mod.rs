@@ -1,0 +1,107 @@
+//! Access points and controllers that the box asks for stations and rates, beside the packets.
+//!
+//! Each source is asked by a thread of its own; what it says goes to the loop in small portions, so that a controller with a
+//! thousand stations delays no packet. Whether to believe it is the manager's business. Without any source, or with all of
+//! them silent or wrong, the box goes by what crosses.
+
+mod spec;
+
+use std::time::{Duration, Instant as Clock};
+
+use evenair_manager::Told;
+use evenair_sys::rt;
+use evenair_telemetry::{Health, Pollers, Scheduled, poll_once};
+use evenair_units::{Instant, Span};
+use tracing::warn;
+
+use crate::control::{Desk, Wish};
+
+pub use evenair_telemetry::{AccessPointReading, Reading, StationReading, TelemetryError};
+pub use spec::{SourceConfig, SourceKind, TelemetrySpec};
+
+/// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
+const PORTION: usize = 32;
+/// What a source says is valid for so many of its intervals: one answer may be lost, and the next may be late.
+const VALID_INTERVALS: u64 = 3;
+
+/// Asks a source once.
+///
+/// # Errors
+/// It does not answer, refuses, or answers what cannot be understood.
+pub fn ask(source: &SourceConfig) -> Result<Reading, TelemetryError> {
+    poll_once(&mut *source.open()?)
+}
+
+/// The sources that are asked.
+pub(crate) struct Telemetry {
+    sources: Vec<SourceConfig>,
+    pollers: Option<Pollers>,
+    desk: Desk,
+}
+
+impl Telemetry {
+    /// Begins to ask. What cannot be asked is told in the log: the box runs without.
+    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk) -> Self {
+        let mut this = Self { sources: Vec::new(), pollers: None, desk };
+        this.change(sources);
+        this
+    }
+
+    /// Asks these from now on, and no others.
+    pub(crate) fn change(&mut self, sources: Vec<SourceConfig>) {
+        if self.sources == sources {
+            return;
+        }
+        self.pollers = None;
+        let open = |source: &SourceConfig| match source.open() {
+            Ok(opened) => Some((source.clone(), opened)),
+            Err(error) => {
+                warn!("telemetry: {} cannot be asked: {error}", source.name());
+                None
+            }
+        };
+        let (configs, opened): (Vec<_>, Vec<_>) = sources.iter().filter_map(open).unzip();
+        let interval = |config: &SourceConfig| Duration::from_nanos(config.interval.as_nanos());
+        let scheduled =
+            configs.iter().zip(opened).map(|(config, source)| Scheduled { source, interval: interval(config) });
+        let scheduled: Vec<_> = scheduled.collect();
+        let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
+        let desk = self.desk.clone();
+        let deliver = move |number: u16, asked: Clock, reading: &Reading| {
+            hand_over(&desk, number, asked, validity[usize::from(number)], reading)
+        };
+        self.sources = sources;
+        if scheduled.is_empty() {
+            return;
+        }
+        match Pollers::start(scheduled, deliver) {
+            Ok(pollers) => self.pollers = Some(pollers),
+            Err(error) => warn!("telemetry: nobody is asked: {error}"),
+        }
+    }
+
+    /// How each source does.
+    pub(crate) fn health(&self) -> Vec<Health> {
+        self.pollers.as_ref().map(Pollers::health).unwrap_or_default()
+    }
+}
+
+/// Hands an answer to the loop; false: it has ended.
+fn hand_over(desk: &Desk, source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> bool {
+    // Measured when it was asked, or some time before. Both clocks are the machine's monotonic one.
+    let ago = Span::from_nanos(u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let measured = Instant::from_nanos(rt::monotonic_ns()).saturating_sub(ago);
+    let told = reading.stations.iter().map(|station| Told {
+        mac: station.mac,
+        source,
+        measured,
+        valid_for,
+        transmit_kbps: station.transmit_kbps,
+        receive_kbps: station.receive_kbps,
+        signal_dbm: station.signal_dbm,
+    });
+    let told: Vec<Told> = told.collect();
+    let portions = told.chunks(PORTION).map(|portion| Wish::Told(portion.to_vec()));
+    let losses = reading.access_points.iter().map(|radio| Wish::Losses(radio.mac, radio.lost));
+    portions.chain(losses).all(|wish| desk.ask(wish).is_ok())
+}

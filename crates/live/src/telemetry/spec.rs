@@ -1,0 +1,412 @@
+//! Sources of telemetry as they are written in the box's configuration.
+//!
+//! ```toml
+//! [[telemetry]]
+//! kind = "snmp"
+//! address = "192.168.1.2"
+//! secrets = "/etc/evenair/secrets/ap1.toml"     # community = "..."
+//! ```
+//!
+//! Which keys there are depends on the kind ([`KEYS`]). Passwords and communities stand in a file of their own, which
+//! others need not be able to read: TOML with `community`, or `password`, or `authentication` and `privacy`.
+
+use std::fmt;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use evenair_scenario::config::{Problems, Written};
+use evenair_telemetry::hostapd::Hostapd;
+use evenair_telemetry::nl80211::StationDump;
+use evenair_telemetry::snmp::{Agent, Encryption, Hash, Version, tables::TABLES};
+use evenair_telemetry::ubus::Ubus;
+use evenair_telemetry::unifi::Unifi;
+use evenair_telemetry::{Source, TelemetryError, Tls};
+use evenair_units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The keys of each kind, beside `kind` and `interval`; those that it must have come first, up to the bar.
+const KEYS: [(&str, &str); 5] = [
+    ("snmp", "address | version vendor user authentication privacy secrets"),
+    ("unifi", "url user secrets | site verify certificate"),
+    ("ubus", "url user secrets | verify certificate"),
+    ("hostapd", "socket |"),
+    ("nl80211", "interface |"),
+];
+const HASHES: [(&str, Hash); 6] = [
+    ("md5", Hash::Md5),
+    ("sha1", Hash::Sha1),
+    ("sha224", Hash::Sha224),
+    ("sha256", Hash::Sha256),
+    ("sha384", Hash::Sha384),
+    ("sha512", Hash::Sha512),
+];
+const CIPHERS: [(&str, Encryption); 4] = [
+    ("des", Encryption::Des),
+    ("aes128", Encryption::Aes128),
+    ("aes192", Encryption::Aes192),
+    ("aes256", Encryption::Aes256),
+];
+/// Time between two questions unless the file says otherwise: rates that are older are of little use, and an access point
+/// has other things to do.
+const INTERVAL: Span = Span::from_secs(5);
+/// Passwords of SNMP v3 have at least so many characters (RFC 3414, 11.2).
+const SHORTEST_PASSWORD: usize = 8;
+/// No file of secrets is longer.
+const LONGEST_SECRETS: u64 = 64 * 1024;
+
+/// Somebody who is asked for stations, as it is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TelemetrySpec {
+    /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine).
+    pub kind: Written<String>,
+    /// Time between two questions, 1 s to 10 min. Default: 5 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Written<Span>>,
+    /// snmp: name or address of the agent, with `:port` if it is not 161.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Written<String>>,
+    /// snmp: "2c" or "3". Default: "2c".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Written<String>>,
+    /// snmp: whose table of stations it has: "cisco", "cisco-wlc", "aruba", "mikrotik", "aerohive"; "auto" finds out.
+    /// Default: "auto".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<Written<String>>,
+    /// The account's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<Written<String>>,
+    /// snmp, version 3: how messages are signed: "md5", "sha1", "sha224", "sha256", "sha384" or "sha512".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Written<String>>,
+    /// snmp, version 3: how messages are encrypted: "des", "aes128", "aes192" or "aes256".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<Written<String>>,
+    /// A file with the passwords: `community`, `password`, or `authentication` and `privacy`. Default: no passwords, and the
+    /// community "public".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Written<String>>,
+    /// unifi, ubus: where it is: `https://192.168.1.3:8443`, for instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<Written<String>>,
+    /// unifi: the site, by its name in URLs. Default: "default".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Written<String>>,
+    /// unifi, ubus: check the server's certificate. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Written<bool>>,
+    /// unifi, ubus: a file with the certificate that it has signed itself, in PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Written<String>>,
+    /// hostapd: its control socket, such as /var/run/hostapd/wlan0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<Written<String>>,
+    /// nl80211: the interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<Written<String>>,
+}
+
+/// A checked source.
+#[derive(Clone, PartialEq)]
+pub struct SourceConfig {
+    /// Who is asked.
+    pub kind: SourceKind,
+    /// How often.
+    pub interval: Span,
+}
+
+impl fmt::Debug for SourceConfig {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} every {}", self.name(), self.interval)
+    }
+}
+
+/// Who is asked.
+#[derive(Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum SourceKind {
+    Snmp { address: String, version: Version, vendor: Option<String> },
+    Unifi { url: String, site: String, user: String, password: String, tls: Tls },
+    Ubus { url: String, user: String, password: String, tls: Tls },
+    Hostapd { socket: PathBuf },
+    Nl80211 { interface: String },
+}
+
+/// What a file of secrets may hold.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Secrets {
+    community: Option<String>,
+    password: Option<String>,
+    authentication: Option<String>,
+    privacy: Option<String>,
+}
+
+impl SourceConfig {
+    /// The one that can be asked.
+    ///
+    /// # Errors
+    /// A certificate that is none.
+    pub fn open(&self) -> Result<Box<dyn Source>, TelemetryError> {
+        let timeout = self.timeout();
+        Ok(match &self.kind {
+            SourceKind::Snmp { address, version, vendor } => {
+                let table = vendor.as_deref().and_then(Agent::table);
+                Box::new(Agent::new(address, version.clone(), table, timeout))
+            }
+            SourceKind::Unifi { url, site, user, password, tls } => {
+                Box::new(Unifi::new(url, site, (user, password), tls, timeout)?)
+            }
+            SourceKind::Ubus { url, user, password, tls } => Box::new(Ubus::new(url, (user, password), tls, timeout)?),
+            SourceKind::Hostapd { socket } => Box::new(Hostapd::new(socket, timeout)),
+            SourceKind::Nl80211 { interface } => Box::new(StationDump::new(interface, timeout)),
+        })
+    }
+
+    /// What it is, in words.
+    pub fn name(&self) -> String {
+        match &self.kind {
+            SourceKind::Snmp { address, .. } => format!("snmp {address}"),
+            SourceKind::Unifi { url, .. } => format!("unifi {url}"),
+            SourceKind::Ubus { url, .. } => format!("ubus {url}"),
+            SourceKind::Hostapd { socket } => format!("hostapd {}", socket.display()),
+            SourceKind::Nl80211 { interface } => format!("nl80211 {interface}"),
+        }
+    }
+
+    /// How long an answer may take: well below the interval, and no longer than a slow controller's.
+    fn timeout(&self) -> Duration {
+        Duration::from_nanos((self.interval / 2).min(Span::from_secs(3)).as_nanos())
+    }
+}
+
+impl TelemetrySpec {
+    /// The checked form, or `None` and what is wrong.
+    pub fn check(&self, problems: &mut Problems) -> Option<SourceConfig> {
+        let before = problems.count();
+        let known = || KEYS.map(|(kind, _)| format!("\"{kind}\"")).join(", ");
+        let kind = self.kind.get_if(problems, |kind| KEYS.iter().any(|(known, _)| known == kind), known())?;
+        let seconds = |interval: &Span| (Span::from_secs(1)..=Span::from_secs(600)).contains(interval);
+        let interval = match &self.interval {
+            None => Some(INTERVAL),
+            Some(interval) => interval.get_if(problems, seconds, "1 s to 10 min"),
+        };
+        self.check_keys(&kind, problems);
+        let secrets = self.secrets(problems);
+        let kind = match kind.as_str() {
+            "snmp" => self.snmp(secrets.as_ref(), problems),
+            "unifi" | "ubus" => self.web(&kind, secrets.as_ref(), problems),
+            "hostapd" => {
+                self.socket.as_ref().map(|socket| Some(SourceKind::Hostapd { socket: socket.get(problems)?.into() }))?
+            }
+            _ => self
+                .interface
+                .as_ref()
+                .map(|interface| Some(SourceKind::Nl80211 { interface: interface.get(problems)? }))?,
+        };
+        Some(SourceConfig { kind: kind?, interval: interval? }).filter(|_| problems.count() == before)
+    }
+
+    /// Keys of other kinds, and those that are missing.
+    fn check_keys(&self, kind: &str, problems: &mut Problems) {
+        let (_, keys) = KEYS.iter().find(|(known, _)| *known == kind).expect("a known kind");
+        let (needed, others) = keys.split_once('|').expect("a bar");
+        for (key, span) in self.given() {
+            if let Some(span) = span
+                && !keys.split_whitespace().any(|known| known == key)
+            {
+                let own = format!("of it: {}", [needed.trim(), others.trim()].join(" ").trim().replace(' ', ", "));
+                problems.add(span, format!("{key} is no key of kind = \"{kind}\""), own);
+            }
+        }
+        for key in needed.split_whitespace() {
+            if self.given().iter().any(|(given, span)| *given == key && span.is_none()) {
+                problems.add(self.kind.span(), format!("kind = \"{kind}\" without {key}"), format!("{key} = \"...\""));
+            }
+        }
+    }
+
+    /// Where each key stands.
+    fn given(&self) -> [(&'static str, Option<Range<usize>>); 13] {
+        let text = |value: &Option<Written<String>>| value.as_ref().map(Written::span);
+        [
+            ("address", text(&self.address)),
+            ("version", text(&self.version)),
+            ("vendor", text(&self.vendor)),
+            ("user", text(&self.user)),
+            ("authentication", text(&self.authentication)),
+            ("privacy", text(&self.privacy)),
+            ("secrets", text(&self.secrets)),
+            ("url", text(&self.url)),
+            ("site", text(&self.site)),
+            ("certificate", text(&self.certificate)),
+            ("verify", self.verify.as_ref().map(Written::span)),
+            ("socket", text(&self.socket)),
+            ("interface", text(&self.interface)),
+        ]
+    }
+
+    fn secrets(&self, problems: &mut Problems) -> Option<Secrets> {
+        let Some(written) = &self.secrets else { return Some(Secrets::default()) };
+        let path: PathBuf = written.get(problems)?.into();
+        match read_secrets(&path) {
+            Ok(secrets) => Some(secrets),
+            Err(why) => {
+                let right = "a TOML file with community, password, authentication or privacy, each with text in quotes";
+                problems.add(written.span(), format!("{}: {why}", path.display()), right);
+                None
+            }
+        }
+    }
+
+    fn snmp(&self, secrets: Option<&Secrets>, problems: &mut Problems) -> Option<SourceKind> {
+        let address =
+            self.address.as_ref()?.get_if(problems, |text| !text.trim().is_empty(), "a name or an address")?;
+        let address = with_port(&address, 161);
+        let vendor = match &self.vendor {
+            None => None,
+            Some(vendor) => {
+                let names = TABLES.iter().map(|table| table.name);
+                let known: Vec<_> = ["auto"].into_iter().chain(names).collect();
+                let allowed = known.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+                let vendor = vendor.get_if(problems, |text| known.contains(&text.as_str()), allowed)?;
+                Some(vendor).filter(|vendor| vendor != "auto")
+            }
+        };
+        let version = match &self.version {
+            None => "2c".to_owned(),
+            Some(version) => version.get_if(problems, |v| ["2c", "3"].contains(&v.as_str()), "\"2c\" or \"3\"")?,
+        };
+        let version =
+            if version == "3" { self.version_3(secrets?, problems)? } else { self.version_2c(secrets?, problems)? };
+        Some(SourceKind::Snmp { address, version, vendor })
+    }
+
+    fn version_2c(&self, secrets: &Secrets, problems: &mut Problems) -> Option<Version> {
+        for (key, value) in [("user", &self.user), ("authentication", &self.authentication), ("privacy", &self.privacy)]
+        {
+            if let Some(value) = value {
+                problems.add(value.span(), format!("{key} without version 3"), "version = \"3\"");
+            }
+        }
+        Some(Version::V2c { community: secrets.community.clone().unwrap_or_else(|| "public".into()) })
+    }
+
+    fn version_3(&self, secrets: &Secrets, problems: &mut Problems) -> Option<Version> {
+        let Some(user) = &self.user else {
+            problems.add(self.kind.span(), "version 3 without user", "user = \"...\"");
+            return None;
+        };
+        let user = user.get(problems)?;
+        let authentication =
+            with_password(&self.authentication, "authentication", &secrets.authentication, &HASHES, problems)?;
+        let privacy = with_password(&self.privacy, "privacy", &secrets.privacy, &CIPHERS, problems)?;
+        if let (None, Some(written)) = (&authentication, &self.privacy) {
+            problems.add(written.span(), "privacy without authentication", "authentication = \"sha256\", for instance");
+        }
+        Some(Version::V3 { user, authentication, privacy })
+    }
+
+    fn web(&self, kind: &str, secrets: Option<&Secrets>, problems: &mut Problems) -> Option<SourceKind> {
+        let is_url = |text: &String| text.starts_with("https://") || text.starts_with("http://");
+        let url = self.url.as_ref()?.get_if(problems, is_url, "https://HOST:PORT");
+        let user = self.user.as_ref()?.get(problems);
+        let tls = self.tls(problems);
+        let Some(password) = secrets?.password.clone() else {
+            let written = self.secrets.as_ref()?;
+            problems.add(written.span(), format!("{written} has no password"), "password = \"...\" in it");
+            return None;
+        };
+        let (url, user, tls) = (url?, user?, tls?);
+        if kind == "ubus" {
+            return Some(SourceKind::Ubus { url, user, password, tls });
+        }
+        let is_name =
+            |text: &String| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        let site = match &self.site {
+            None => "default".into(),
+            Some(site) => site.get_if(problems, is_name, "a site's name in URLs: letters and digits")?,
+        };
+        Some(SourceKind::Unifi { url, site, user, password, tls })
+    }
+
+    fn tls(&self, problems: &mut Problems) -> Option<Tls> {
+        let verify = self.verify.as_ref().map_or(Some(true), |verify| verify.get(problems))?;
+        match &self.certificate {
+            Some(written) if !verify => {
+                problems.add(written.span(), "a certificate that is not checked", "verify = true, or no certificate");
+                None
+            }
+            Some(written) => {
+                let path = written.get(problems)?;
+                match fs::read_to_string(&path) {
+                    Ok(pem) if pem.contains("-----BEGIN CERTIFICATE-----") => Some(Tls::Pinned(pem)),
+                    Ok(_) => {
+                        problems.add(written.span(), format!("{path} is no certificate"), "a certificate in PEM");
+                        None
+                    }
+                    Err(error) => {
+                        problems.add(written.span(), format!("{path}: {error}"), "a certificate in PEM");
+                        None
+                    }
+                }
+            }
+            None => Some(if verify { Tls::Public } else { Tls::Any }),
+        }
+    }
+}
+
+/// The method of a name with its password, where there is one.
+#[allow(clippy::option_option)]
+fn with_password<T: Copy>(
+    written: &Option<Written<String>>,
+    key: &str,
+    password: &Option<String>,
+    methods: &[(&str, T)],
+    problems: &mut Problems,
+) -> Option<Option<(T, String)>> {
+    let Some(written) = written else { return Some(None) };
+    let allowed = methods.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let name = written.get_if(problems, |text| methods.iter().any(|(name, _)| name == text), allowed)?;
+    let (_, method) = methods.iter().find(|(known, _)| *known == name)?;
+    match password {
+        Some(password) if password.len() >= SHORTEST_PASSWORD => Some(Some((*method, password.clone()))),
+        _ => {
+            let right = format!("{key} = \"...\" with {SHORTEST_PASSWORD} characters or more in the file of secrets");
+            problems.add(written.span(), format!("{key} without a password, or with one that is too short"), right);
+            None
+        }
+    }
+}
+
+/// `host`, `host:port`, `address` or `[address]:port`, with a port.
+fn with_port(text: &str, port: u16) -> String {
+    let colons = text.matches(':').count();
+    match colons {
+        0 => format!("{text}:{port}"),
+        1 => text.into(),
+        _ if text.starts_with('[') && text.contains("]:") => text.into(),
+        _ if text.starts_with('[') => format!("{text}:{port}"),
+        _ => format!("[{text}]:{port}"),
+    }
+}
+
+fn read_secrets(path: &Path) -> Result<Secrets, String> {
+    let len = fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if len > LONGEST_SECRETS {
+        return Err("too long for a file of secrets".into());
+    }
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    // The library's message would show the line, and what is on it.
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
+        format!("line {} is not as it should be", line.max(1))
+    })
+}
+
+#[cfg(test)]
+mod tests;
