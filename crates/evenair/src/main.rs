@@ -55,6 +55,7 @@ enum Command {
     /// Say what would go wrong with a box on this machine, and how to mend it
     Doctor(commands::live::DoctorArgs),
     /// Ask access points for their stations once, and print what they tell
+    #[command(disable_version_flag = true)]
     Telemetry(commands::live::TelemetryArgs),
     /// Run a recording through the manager again and compare its decisions
     Replay {
