@@ -11,7 +11,7 @@ pub trait Source: Send {
     /// What it is, as logs and the status name it: its kind and where it is.
     fn name(&self) -> String;
 
-    /// Asks once. Takes no longer than twice its time-out for each question, and no more than [`MOST_STATIONS`] answers.
+    /// Asks once. Takes no longer than twice its time-out for each question, and tells of 4096 stations at most.
     ///
     /// # Errors
     /// It does not answer, refuses, or answers what cannot be understood.
