@@ -72,8 +72,11 @@ impl Source for Hostapd {
     }
 }
 
-/// Reads an answer; `None`: there is no station, or no more.
-pub(crate) fn station(text: &str) -> Result<Option<StationReading>, TelemetryError> {
+/// Reads an answer to `STA-FIRST` or `STA-NEXT`; `None`: there is no station, or no more.
+///
+/// # Errors
+/// It does not begin with an address.
+pub fn station(text: &str) -> Result<Option<StationReading>, TelemetryError> {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().trim();
     if first.is_empty() || first == "FAIL" {

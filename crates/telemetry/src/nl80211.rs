@@ -71,7 +71,8 @@ fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryErro
     }
 }
 
-pub(crate) fn parse(output: &str) -> Vec<StationReading> {
+/// Reads the output of `iw dev INTERFACE station dump`.
+pub fn parse(output: &str) -> Vec<StationReading> {
     let mut stations: Vec<StationReading> = Vec::new();
     for line in output.lines() {
         if let Some(rest) = line.strip_prefix("Station ") {

@@ -127,7 +127,7 @@ impl Source for Ubus {
 }
 
 /// Reads what `get_clients` answers.
-pub(crate) fn stations(clients: &Value) -> impl Iterator<Item = StationReading> + '_ {
+pub fn stations(clients: &Value) -> impl Iterator<Item = StationReading> + '_ {
     clients["clients"].as_object().into_iter().flatten().filter_map(|(address, client)| {
         Some(StationReading {
             transmit_kbps: number(&client["rate"]["tx"]),

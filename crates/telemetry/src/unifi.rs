@@ -112,8 +112,11 @@ impl Source for Unifi {
     }
 }
 
-/// Reads an answer to `stat/sta`. Wired clients are in it too.
-pub(crate) fn read(answer: &Value) -> Result<Vec<StationReading>, TelemetryError> {
+/// Reads an answer to `stat/sta`. Wired clients are in it too, and left out.
+///
+/// # Errors
+/// It has no list `data`.
+pub fn read(answer: &Value) -> Result<Vec<StationReading>, TelemetryError> {
     let data = answer["data"].as_array().ok_or_else(|| TelemetryError::nonsense("stat/sta without data"))?;
     let wireless = data.iter().filter(|entry| entry["is_wired"].as_bool() != Some(true));
     let reading = |entry: &Value| {

@@ -1,6 +1,8 @@
 //! The drivers beside real agents and servers: net-snmp, HTTP, a Unix socket.
 
 mod agent;
+mod changed;
 mod hostapd;
 mod snmp;
+mod tls;
 mod web;

@@ -1,0 +1,45 @@
+//! Answers with some bytes changed: they are read or refused, and nobody falls over them.
+
+use evenair_telemetry::{hostapd, nl80211, ubus, unifi};
+use proptest::prelude::*;
+
+const ANSWERS: [&str; 4] = [
+    "02:00:00:00:00:0a\nflags=[AUTH]\nsignal=-61\nrx_rate_info=60\ntx_rate_info=540 mcs 7 shortGI\n",
+    "Station 02:00:00:00:00:0a (on wlan0)\n\tsignal:\t-61 [-64, -63] dBm\n\ttx bitrate:\t54.0 MBit/s\n",
+    r#"{"data":[{"mac":"02:00:00:00:00:0a","is_wired":false,"signal":-61,"tx_rate":54000,"rx_rate":6000.5,"ip":"10.0.0.1"}]}"#,
+    r#"{"clients":{"02:00:00:00:00:0a":{"signal":-61,"rate":{"rx":6000,"tx":54000}}}}"#,
+];
+
+/// Everybody reads it. How many stations they find.
+fn read(text: &str) -> usize {
+    let json = serde_json::from_str(text).ok();
+    usize::from(matches!(hostapd::station(text), Ok(Some(_))))
+        + nl80211::parse(text).len()
+        + json.as_ref().and_then(|json| unifi::read(json).ok()).map_or(0, |stations| stations.len())
+        + json.as_ref().map_or(0, |json| ubus::stations(json).count())
+}
+
+#[test]
+fn whole_answers_are_read() {
+    ANSWERS.iter().for_each(|answer| assert_eq!(read(answer), 1, "{answer}"));
+}
+
+proptest! {
+    #[test]
+    fn changed_answers_are_read_or_refused(
+        which in 0..ANSWERS.len(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..8),
+    ) {
+        let mut bytes = ANSWERS[which].as_bytes().to_vec();
+        for (at, byte, kind) in changes {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, b"9-.:\"[]{}=\n "[usize::from(byte) % 12]),
+                2 if bytes.len() > 1 => drop(bytes.remove(at)),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        prop_assert!(read(&String::from_utf8_lossy(&bytes)) <= 2);
+    }
+}

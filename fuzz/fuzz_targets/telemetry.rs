@@ -1,0 +1,14 @@
+//! What access points and controllers answer: text of hostapd and of iw, JSON of UniFi and of ubus.
+#![no_main]
+
+use evenair_telemetry::{hostapd, nl80211, ubus, unifi};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let _ = hostapd::station(text);
+    nl80211::parse(text);
+    if let Ok(json) = serde_json::from_str(text) {
+        let _ = unifi::read(&json);
+        ubus::stations(&json).count();
+    }
+});
