@@ -44,6 +44,8 @@ enum Command {
     Run(commands::live::RunArgs),
     /// Make a running box manage the traffic
     Insert(commands::live::ControlArgs),
+    /// Make a running box look at the traffic and shape nothing: the bridge carries it
+    Observe(commands::live::ControlArgs),
     /// Make a running box drain and let everything pass
     Bypass(commands::live::ControlArgs),
     /// Show what a running box does
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Init(args) => commands::live::init(&args),
         Command::Run(args) => commands::live::run(&args),
         Command::Insert(args) => commands::live::insert(&args),
+        Command::Observe(args) => commands::live::observe(&args),
         Command::Bypass(args) => commands::live::bypass(&args),
         Command::Status(args) => commands::live::status(&args),
         Command::Top(args) => commands::live::top(&args),

@@ -77,9 +77,13 @@ pub struct PortsSpec {
     /// nothing passes without the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<Written<String>>,
-    /// Start inserted, not bypassed. Default: false.
+    /// Start inserted, not bypassed: the same as the mode "insert". Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inserted: Option<Written<bool>>,
+    /// What the box does from its start on: "insert", "observe" (look at what the bridge carries, shape nothing) or "bypass".
+    /// Default: "bypass".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Written<String>>,
     /// Packets that each receive ring has room for. Default: 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_packets: Option<Written<u32>>,
@@ -142,6 +146,8 @@ pub struct BoxConfig {
     pub bridge: Option<String>,
     /// Start inserted, not bypassed.
     pub inserted: bool,
+    /// Start to look at what the bridge carries.
+    pub observing: bool,
     /// Packets that each receive ring has room for.
     pub ring_frames: u32,
     /// Packets that the box has memory for.
@@ -193,6 +199,7 @@ impl BoxConfig {
             wire: wire.into(),
             bridge: None,
             inserted: false,
+            observing: false,
             ring_frames: Self::RING_FRAMES,
             pool_frames: Self::POOL_FRAMES,
             control: None,
@@ -210,6 +217,36 @@ const fn held_limit(pool_frames: u32) -> u32 {
     pool_frames / 8 * 7
 }
 
+/// What a box does from its start on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Bypass,
+    Insert,
+    Observe,
+}
+
+impl PortsSpec {
+    fn start(&self, problems: &mut Problems) -> Option<Start> {
+        let inserted = self.inserted.get_or(false, problems)?;
+        let Some(written) = &self.mode else { return Some(if inserted { Start::Insert } else { Start::Bypass }) };
+        let start = match written.get(problems)?.as_str() {
+            "bypass" => Start::Bypass,
+            "insert" => Start::Insert,
+            "observe" => Start::Observe,
+            _ => {
+                let right = "\"bypass\", \"insert\" or \"observe\"";
+                problems.add(written.span(), format!("there is no mode {written}"), right);
+                return None;
+            }
+        };
+        if inserted && start != Start::Insert {
+            problems.add(written.span(), format!("inserted = true, and mode = {written}"), "one of the two");
+            return None;
+        }
+        Some(start)
+    }
+}
+
 impl BoxFile {
     /// The checked form, or `None` and what is wrong.
     pub fn check(&self, problems: &mut Problems) -> Option<BoxConfig> {
@@ -217,7 +254,7 @@ impl BoxFile {
         let ports = &self.ports;
         let (wlan, wire) = (interface(&ports.wlan, problems), interface(&ports.wire, problems));
         let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
-        let inserted = ports.inserted.get_or(false, problems);
+        let start = ports.start(problems);
         let sizes = |size: &u32| (64..=1 << 20).contains(size);
         let range = "64 to 1048576 packets";
         let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
@@ -234,7 +271,8 @@ impl BoxFile {
             wlan: wlan?,
             wire: wire?,
             bridge: present(bridge)?,
-            inserted: inserted?,
+            inserted: start? == Start::Insert,
+            observing: start? == Start::Observe,
             ring_frames: ring_frames?,
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),

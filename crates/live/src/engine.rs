@@ -28,8 +28,14 @@ const MOST_FLOWS: usize = 1000;
 const BETWEEN_COUNTS: u64 = 4096;
 /// Packets that processors may be handling at once, between the ring and the gate: one each.
 const AT_PROCESSORS: u64 = 64;
+/// A copy of a packet is no longer on its way into a ring than this.
+const COPIES_UNDERWAY: std::time::Duration = std::time::Duration::from_millis(5);
 /// How soon a frame is offered to the kernel again after it was refused for want of room.
 const SEND_AGAIN: Span = Span::from_micros(200);
+
+/// Deadlines of the manager are met at most so often. A timer for each packet would cost more than the packet where tens
+/// of thousands are released per second; a WLAN's releases are further apart, and are not held up.
+const DEADLINES_APART: Span = Span::from_micros(100);
 
 /// The packet path.
 pub struct Engine {
@@ -43,9 +49,27 @@ pub struct Engine {
     switch: Switch,
     pacing: Pacing,
     recording: Option<Recording>,
+    /// Whether packets are to be looked at while the bridge carries them, and what came of it.
+    watch: Watch,
     /// Why the manager refused what it was last told.
     refused: Option<String>,
+    /// When a deadline of the manager was last met.
+    met: Instant,
     started: Instant,
+}
+
+/// Looking at packets that the bridge carries.
+#[derive(Debug, Default)]
+struct Watch {
+    /// It is to be done, once the bridge carries the traffic.
+    wanted: bool,
+    on: bool,
+    /// What the rings, of the WLAN side and the wired one, had given when it began.
+    base: [u64; 2],
+    /// Copies of earlier times that each has given.
+    copied: [u64; 2],
+    /// Copies that the manager has let go.
+    done: u64,
 }
 
 /// What a round found.
@@ -87,7 +111,9 @@ impl Engine {
             switch: Switch::new(hold),
             pacing: Pacing::default(),
             recording,
+            watch: Watch::default(),
             refused: None,
+            met: Instant::ZERO,
             started: now,
         };
         engine.wlan.start()?;
@@ -110,12 +136,28 @@ impl Engine {
         self.switch.carrier()
     }
 
+    /// Looks at packets while the bridge carries them, from when it does.
+    pub fn observe_traffic(&mut self, now: Instant) {
+        // Cannot be refused.
+        let _ = self.command(now, Command::Bypass);
+        self.watch.wanted = true;
+        self.begin_watch();
+    }
+
+    /// Whether packets are looked at while the bridge carries them.
+    pub fn is_observing(&self) -> bool {
+        self.watch.on
+    }
+
     /// Starts or stops to manage, or changes how.
     ///
     /// # Errors
     /// Why the manager refused.
     pub fn command(&mut self, now: Instant, command: Command) -> Result<(), String> {
         let insert = command == Command::Insert;
+        if insert || command == Command::Bypass {
+            self.end_watch(now);
+        }
         if let Some(recording) = &mut self.recording {
             recording.command(now, &command);
         }
@@ -147,6 +189,26 @@ impl Engine {
     /// # Errors
     /// A refused system call.
     pub fn round(&mut self, now: Instant) -> Result<Round> {
+        let round = self.take_in(now);
+        if let Some((deadline, _)) = self.manager.poll_deadline()
+            && let Some(late) = now.checked_since(deadline)
+        {
+            self.pacing.add(late);
+            if let Some(recording) = &mut self.recording {
+                recording.timeout(now);
+            }
+            self.manager.handle_timeout(now);
+            self.met = now;
+        }
+        self.carry_out(now);
+        self.wlan.flush(&mut self.pool);
+        self.wire.flush(&mut self.pool);
+        self.hand_over(now)?;
+        Ok(round)
+    }
+
+    /// Takes a batch out of each ring.
+    fn take_in(&mut self, now: Instant) -> Round {
         let mut round = Round { taken: 0, full: false };
         for port in [&mut self.wlan, &mut self.wire] {
             let (manager, recording) = (&mut self.manager, &mut self.recording);
@@ -159,20 +221,49 @@ impl Engine {
             round.taken += taken;
             round.full |= taken == BATCH;
         }
-        if let Some((deadline, _)) = self.manager.poll_deadline()
-            && let Some(late) = now.checked_since(deadline)
-        {
-            self.pacing.add(late);
-            if let Some(recording) = &mut self.recording {
-                recording.timeout(now);
-            }
-            self.manager.handle_timeout(now);
+        round
+    }
+
+    /// Looks at no more packets. Those of which copies are still on their way are waited for, so that none is taken for
+    /// one that the box is to send; the bridge carries the traffic meanwhile.
+    fn end_watch(&mut self, now: Instant) {
+        self.watch.wanted = false;
+        if !self.watch.on {
+            return;
         }
-        self.carry_out(now);
-        self.wlan.flush(&mut self.pool);
-        self.wire.flush(&mut self.pool);
-        self.hand_over(now)?;
-        Ok(round)
+        self.switch.hold().watch(false);
+        std::thread::sleep(COPIES_UNDERWAY);
+        while self.take_in(now).taken > 0 {
+            self.carry_out(now);
+        }
+        self.watch.copied = self.copied();
+        self.watch.on = false;
+    }
+
+    /// Begins to look, if that is wanted and the bridge carries the traffic.
+    fn begin_watch(&mut self) {
+        if !self.watch.wanted || self.watch.on || self.carrier() != Carrier::Bridge {
+            return;
+        }
+        self.watch.on = true;
+        self.watch.base = self.given();
+        self.switch.hold().watch(true);
+        info!("observing: the bridge carries the traffic, and nothing is shaped");
+    }
+
+    /// What each ring has given so far.
+    fn given(&mut self) -> [u64; 2] {
+        let given = |port: &mut Port| port.ring_counters().map_or(0, |counters| counters.consumed + counters.dropped);
+        [given(&mut self.wlan), given(&mut self.wire)]
+    }
+
+    /// Copies among it.
+    fn copied(&mut self) -> [u64; 2] {
+        if !self.watch.on {
+            return self.watch.copied;
+        }
+        let (given, Watch { base, copied, .. }) = (self.given(), &self.watch);
+        [copied[0] + given[0] - base[0], copied[1] + given[1] - base[1]]
     }
 
     /// Carries out what the manager has decided.
@@ -182,6 +273,10 @@ impl Engine {
                 recording.decision(now, &output);
             }
             match output {
+                Output::Release { packet, .. } if self.watch.on => {
+                    self.watch.done += 1;
+                    self.pool.free(packet);
+                }
                 Output::Release { packet, port, edits } => {
                     edits.apply(self.pool.get_mut(&packet));
                     match port {
@@ -234,13 +329,18 @@ impl Engine {
         let mut settled = empty && matches!(self.carrier(), Carrier::Releasing { .. });
         if settled {
             // Each is told for itself: a port does not wait for the other's packets.
-            for (port, id) in [&mut self.wlan, &mut self.wire].into_iter().zip(self.held) {
-                settled &= self.switch.hold().settle(id, port.ring_counters()?);
+            let ports = [&mut self.wlan, &mut self.wire].into_iter().zip(self.held).zip(self.watch.copied);
+            for ((port, id), copied) in ports {
+                // A ring gives all the copies before it gives what was taken after them.
+                let counters = port.ring_counters()?;
+                let gone = counters.consumed + counters.dropped - copied;
+                settled &= self.switch.hold().settle(id, gone);
             }
         }
         if self.switch.step(now, settled) {
             info!("the bridge carries the traffic");
         }
+        self.begin_watch();
         Ok(())
     }
 
@@ -248,7 +348,7 @@ impl Engine {
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let sending = self.wlan.queued() + self.wire.queued() > 0;
         let again = sending.then(|| now + SEND_AGAIN);
-        let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline);
+        let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline.max(self.met + DEADLINES_APART));
         [manager, again, self.switch.deadline(now)].into_iter().flatten().min()
     }
 
@@ -274,8 +374,12 @@ impl Engine {
     /// A refused system call.
     pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
         let (a, b) = (self.wlan.counters(), self.wire.counters());
+        let copied = self.copied().iter().sum();
         Ok(Snapshot {
             report: self.manager.report_recent(now, MOST_FLOWS),
+            observing: self.watch.on,
+            kinds: self.wlan.kinds() + self.wire.kinds(),
+            copied: (copied, self.watch.done),
             carrier: match self.carrier() {
                 Carrier::Bridge => "bridge",
                 Carrier::Box => "box",

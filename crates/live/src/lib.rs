@@ -9,6 +9,7 @@ pub mod control;
 pub mod doctor;
 mod engine;
 mod iproute;
+mod kinds;
 mod metrics;
 mod pacing;
 mod pool;

@@ -108,7 +108,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     let mut page = Page::default();
     page.single("evenair_uptime_seconds", "gauge", "Time since the box started.", status.uptime_s);
     page.family("evenair_mode", "gauge", "1 for the mode that the box is in.");
-    for mode in ["bypassed", "inserted", "draining"] {
+    for mode in ["bypassed", "observing", "inserted", "draining"] {
         page.sample("evenair_mode", &[("mode", mode)], u8::from(status.mode == mode));
     }
     let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
@@ -157,6 +157,12 @@ fn packets(page: &mut Page, status: &Status) {
     ] {
         page.sample("evenair_dropped_packets_total", &[("reason", reason)], count);
     }
+    page.family("evenair_kinds_total", "counter", "Packets received, by kind; some are of more than one.");
+    for (kind, count) in status.kinds.named() {
+        page.sample("evenair_kinds_total", &[("kind", kind)], count);
+    }
+    let help = "Copies of packets that the bridge carried, taken while observing.";
+    page.single("evenair_observed_packets_total", "counter", help, packets.copied);
     page.single("evenair_pool_frames", "gauge", "Frames of the packet memory in use.", status.pool.used);
     let help = "How often the hold on the path ran out because the box was late.";
     page.single("evenair_hold_lapses_total", "counter", help, status.hold.lapses);
@@ -243,7 +249,7 @@ fn classes(page: &mut Page, status: &Status) {
 
 fn stations(page: &mut Page, status: &Status, interface: &str) {
     page.family("wifi_stations", "gauge", "Stations that the box knows.");
-    page.sample("wifi_stations", &[("ifname", interface)], status.stations.len());
+    page.sample("wifi_stations", &[("ifname", interface)], status.stations_known);
     let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::StationStatus) -> f64| {
         page.family(name, kind, help);
         for station in &status.stations {
@@ -258,6 +264,8 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
     of_each("evenair_station_rate_kilobits_per_second", "gauge", help, |station| station.rate_mbps * 1e3);
     let help = "Medium time that is believed to have been used to and from the station.";
     of_each("evenair_station_airtime_seconds_total", "counter", help, |station| station.airtime_s);
+    let help = "Of that medium time, the part for what the station sent.";
+    of_each("evenair_station_airtime_up_seconds_total", "counter", help, |station| station.airtime_up_s);
     let help = "IP-level bytes released toward the station.";
     of_each("evenair_station_transmit_bytes_total", "counter", help, |station| station.to_station_bytes as f64);
     let help = "IP-level bytes that came from the station.";

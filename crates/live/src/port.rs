@@ -8,6 +8,7 @@ use evenair_sys::iface::{self, Interface};
 use evenair_sys::ring::{Ring, RingCounters, SEND_BATCH, Sender};
 use tracing::{info, warn};
 
+use crate::kinds::Kinds;
 use crate::pool::{FrameId, Pool, Put};
 
 /// Bytes that the kernel may hold for a port before it refuses more.
@@ -21,6 +22,7 @@ pub struct Port {
     sender: Sender,
     queue: VecDeque<FrameId>,
     counters: PortCounters,
+    kinds: Kinds,
     _merging: NoMerging,
 }
 
@@ -143,7 +145,7 @@ impl Port {
         let sender = Sender::open(interface, SEND_BUFFER)?;
         let merging = NoMerging::of(&interface.name);
         let (queue, counters) = (VecDeque::new(), PortCounters::default());
-        Ok(Self { side, ring, sender, queue, counters, _merging: merging })
+        Ok(Self { side, ring, sender, queue, counters, kinds: Kinds::default(), _merging: merging })
     }
 
     /// Starts to receive.
@@ -186,6 +188,7 @@ impl Port {
                 Put::Stored(id) => {
                     drop(frame);
                     let meta = evenair_packet::parse(self.side, pool.get(&id));
+                    self.kinds.note(&meta);
                     take(id, &meta);
                 }
                 Put::Full => self.counters.pool_full += 1,
@@ -231,6 +234,11 @@ impl Port {
     /// What happened here.
     pub fn counters(&self) -> PortCounters {
         self.counters
+    }
+
+    /// What kinds of packets came in here.
+    pub fn kinds(&self) -> Kinds {
+        self.kinds
     }
 
     /// What the ring was offered.

@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, Server, Snapshot, Status, Wish, mode_word};
+use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::service::ServiceManager;
@@ -97,6 +97,9 @@ impl Live {
         epoll.add(&self.signals, SIGNALS)?;
         let [wlan, wire] = self.engine.ports();
         info!("between {} (WLAN) and {} (wired side)", wlan.name(), wire.name());
+        if self.config.observing {
+            self.engine.observe_traffic(now());
+        }
         if self.config.inserted {
             self.engine.command(now(), Command::Insert).map_err(anyhow::Error::msg)?;
         }
@@ -104,7 +107,8 @@ impl Live {
         let mut full = false;
         loop {
             let time = now();
-            service.tend(time, mode_word(self.engine.mode()));
+            let mode = if self.engine.is_observing() { OBSERVING } else { mode_word(self.engine.mode()) };
+            service.tend(time, mode);
             let next = self.engine.deadline(time).into_iter().chain(service.deadline()).min();
             let timeout = match next {
                 _ if full => Some(Duration::ZERO),
@@ -205,6 +209,12 @@ impl Live {
                     self.waiting.push(reply);
                     continue;
                 }
+                Wish::Watch => {
+                    self.engine.observe_traffic(now());
+                    self.waiting.push(reply);
+                    continue;
+                }
+                Wish::Nothing => Answer::Done,
                 Wish::Shutdown => {
                     self.last = Some(reply);
                     self.end();

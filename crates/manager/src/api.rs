@@ -215,6 +215,8 @@ pub struct Report {
     pub throughput: BitRate,
     /// Stations, by MAC address.
     pub stations: Vec<StationReport>,
+    /// Stations that are known, be they in the list or not.
+    pub stations_known: usize,
     /// Flows, by key.
     pub flows: Vec<FlowReport>,
     /// The operator's classes, by their numbers, and last what is in none of them; empty where there are none.
@@ -334,6 +336,8 @@ pub struct StationReport {
     pub learned: bool,
     /// Medium time that is believed to have been used to and from it since it was learned.
     pub airtime: Span,
+    /// Of it, what it sent itself: the part of its uplink.
+    pub airtime_up: Span,
     /// IP addresses that it was seen to use, the last one first; eight at most.
     pub addresses: Vec<IpAddr>,
     /// Its MAC address is one that it has made up (IEEE 802c): it may come back with another one.
@@ -367,6 +371,16 @@ pub struct FlowReport {
     pub released: Bytes,
     /// IP-level bytes that came from the WLAN.
     pub from_wlan: Bytes,
+    /// Round trip over the WLAN alone, from a segment's release to its ACK: smoothed.
+    pub wlan_rtt: Option<Span>,
+    /// The shortest one.
+    pub wlan_rtt_least: Option<Span>,
+    /// Medium time that its releases were charged for, or would be where nothing is held.
+    pub charged: Span,
+    /// TCP segments of DATA that came from the wire again.
+    pub resent_down: u64,
+    /// The same, from the WLAN.
+    pub resent_up: u64,
     /// Packets held.
     pub backlog_packets: u32,
     /// Packets dropped.

@@ -23,6 +23,7 @@ use crate::station::StationId;
 use crate::tcp::Tcp;
 use crate::uplink::Released;
 use crate::voice::Talk;
+use crate::watched::Watched;
 
 /// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
 const FLOW_IDLE: Span = Span::from_secs(120);
@@ -83,6 +84,8 @@ pub(crate) struct Flow {
     pub(crate) talk: Option<Box<Talk>>,
     /// Its windows, and its ACKs that are held.
     pub(crate) receiver: FlowReceiver,
+    /// What is seen of it.
+    pub(crate) watched: Watched,
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     pub(crate) dropped: u64,
@@ -146,6 +149,7 @@ impl Flow {
             links: [OnLink::default(); 2],
             talk: None,
             receiver: FlowReceiver::default(),
+            watched: Watched::default(),
             released: Bytes::ZERO,
             from_wlan: Bytes::ZERO,
             dropped: 0,

@@ -58,6 +58,7 @@ mod traffic;
 mod uplink;
 mod voice;
 mod wan;
+mod watched;
 
 pub use api::{
     CallReport, ClassReport, Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode,

@@ -34,6 +34,9 @@ use crate::voice::Calls;
 use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
+/// Stations in a report that is to be quick.
+const MOST_STATIONS: usize = 4096;
+
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
 #[derive(Debug)]
 pub struct Manager<P> {
@@ -253,19 +256,22 @@ impl<P: Send + 'static> Manager<P> {
         Report {
             flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
             queues: self.report_queues(),
+            stations: self.stations.report(now, usize::MAX),
             ..self.report_recent(now, 0)
         }
     }
 
-    /// The state now, but for the queues, and with at most `flows` connections: those that were used last, the last one
-    /// first. The time it takes does not grow with their number.
+    /// The state now, but for the queues, with at most `flows` connections: those that were used last, the last one
+    /// first; and with at most 4096 stations, those with the most medium time. The time it takes does not grow with the
+    /// number of connections.
     pub fn report_recent(&self, now: Instant, flows: usize) -> Report {
         Report {
             mode: self.mode,
             service_rate: self.rate.rate(),
             capacity: self.rate.capacity(),
             throughput: self.rate.throughput(),
-            stations: self.stations.report(now),
+            stations: self.stations.report(now, MOST_STATIONS),
+            stations_known: self.stations.len(),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
             classes: self.report_classes(),
             queues: Vec::new(),
@@ -292,6 +298,11 @@ impl<P: Send + 'static> Manager<P> {
             d_milli: flow.ratio_milli(),
             released: flow.released,
             from_wlan: flow.from_wlan,
+            wlan_rtt: flow.watched.trip(),
+            wlan_rtt_least: flow.watched.shortest_trip(),
+            charged: flow.watched.charged,
+            resent_down: flow.watched.again[0],
+            resent_up: flow.watched.again[1],
             backlog_packets: flow.held_anywhere(),
             dropped: flow.dropped,
         }

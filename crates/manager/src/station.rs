@@ -6,8 +6,9 @@
 mod told;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::net::IpAddr;
 
 use evenair_packet::MacAddr;
@@ -18,11 +19,11 @@ use crate::cost::Medium;
 use crate::told::{Hearsay, Shares, ToldCounts};
 use crate::{ClassId, Config, Label, StationConfig, StationReport};
 
-/// More stations than this are not learned: one contention domain has a few hundred at most, and a scan of made-up
-/// addresses must not fill the memory.
-const MAX_STATIONS: usize = 4096;
+/// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
+/// addresses must not fill the memory (this many take some 20 MB).
+const MAX_STATIONS: usize = 1 << 16;
 /// No more are learned by being told of: whoever tells of stations that are not there keeps no others out.
-const MAX_STATIONS_BY_WORD: usize = MAX_STATIONS / 2;
+const MAX_STATIONS_BY_WORD: usize = 2048;
 /// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC 8981).
 /// Whoever uses more is a router, or makes them up.
 const MAX_ADDRESSES: usize = 8;
@@ -67,6 +68,8 @@ pub(crate) struct Station {
     pub(crate) flows: u32,
     /// What is believed to have crossed the WLAN to and from it, in medium time.
     pub(crate) airtime: Span,
+    /// Of it, what it sent.
+    airtime_up: Span,
     /// Addresses that it uses, the last one first.
     addresses: Vec<IpAddr>,
     /// IP-level bytes toward it, and from it.
@@ -101,8 +104,10 @@ pub(crate) struct Stations {
     typical: Option<PhyRate>,
     shares: Shares,
     counts: ToldCounts,
-    by_mac: BTreeMap<MacAddr, StationId>,
+    by_mac: BTreeMap<u64, StationId>,
     slots: Vec<Option<Station>>,
+    /// Slots that nobody is in, the first one first.
+    vacant: BinaryHeap<Reverse<u32>>,
 }
 
 impl Station {
@@ -137,6 +142,9 @@ impl Station {
     pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span) {
         *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
         self.airtime += airtime;
+        if !toward {
+            self.airtime_up += airtime;
+        }
         self.account.used += airtime;
         self.told_used += airtime;
     }
@@ -182,6 +190,12 @@ impl Station {
     }
 }
 
+/// An address as a number, in the same order: quicker to compare than its bytes.
+const fn number(mac: MacAddr) -> u64 {
+    let [a, b, c, d, e, f] = mac.0;
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+}
+
 impl Stations {
     pub(crate) fn new(config: &Config, medium: &Medium, now: Instant) -> Self {
         let mut this = Self {
@@ -191,6 +205,7 @@ impl Stations {
             counts: ToldCounts::default(),
             by_mac: BTreeMap::new(),
             slots: Vec::new(),
+            vacant: BinaryHeap::new(),
         };
         this.reconfigure(config, medium, now);
         this
@@ -212,7 +227,7 @@ impl Stations {
         let otherwise = self.otherwise();
         self.slots.iter_mut().flatten().for_each(|station| _ = station.update(otherwise, medium));
         for configured in &config.stations {
-            let id = self.by_mac.get(&configured.mac).copied();
+            let id = self.by_mac.get(&number(configured.mac)).copied();
             let id = id.unwrap_or_else(|| self.insert(configured.mac, medium, now));
             let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");
             station.configured = Some(configured.clone());
@@ -230,7 +245,7 @@ impl Stations {
 
     /// The station with this address, learned if need be. `None` if there are too many. True: it is new.
     pub(crate) fn seen(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
-        if let Some(&id) = self.by_mac.get(&mac) {
+        if let Some(&id) = self.by_mac.get(&number(mac)) {
             self.get_mut(id).last_seen = now;
             return Some((id, false));
         }
@@ -251,6 +266,7 @@ impl Stations {
             capacity,
             flows: 0,
             airtime: Span::ZERO,
+            airtime_up: Span::ZERO,
             addresses: Vec::new(),
             to_station: Bytes::ZERO,
             from_station: Bytes::ZERO,
@@ -260,21 +276,24 @@ impl Stations {
             account: Account::default(),
             last_seen: now,
         };
-        let vacant = self.slots.iter().position(Option::is_none);
-        let index = vacant.unwrap_or(self.slots.len());
-        if vacant.is_none() {
-            self.slots.push(None);
-        }
-        self.slots[index] = Some(station);
-        let id = StationId(u32::try_from(index).expect("fewer than 2^32 stations"));
-        self.by_mac.insert(mac, id);
+        let id = match self.vacant.pop() {
+            Some(Reverse(index)) => {
+                self.slots[index as usize] = Some(station);
+                StationId(index)
+            }
+            None => {
+                self.slots.push(Some(station));
+                StationId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 stations"))
+            }
+        };
+        self.by_mac.insert(number(mac), id);
         id
     }
 
     /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
     /// one now.
     pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, medium: &Medium) -> Option<StationId> {
-        let &id = self.by_mac.get(&mac)?;
+        let &id = self.by_mac.get(&number(mac))?;
         let otherwise = self.otherwise();
         let station = self.get_mut(id);
         station.observed = rate;
@@ -300,13 +319,14 @@ impl Stations {
 
     /// Forgets learned stations that nothing refers to and that were not seen for long.
     pub(crate) fn expire(&mut self, now: Instant) {
-        for slot in &mut self.slots {
+        for (index, slot) in (0u32..).zip(&mut self.slots) {
             let idle = slot.take_if(|station| {
                 let unused = station.configured.is_none() && station.flows == 0 && station.hearsay.is_none();
                 unused && now.saturating_since(station.last_seen) >= STATION_IDLE
             });
             if let Some(station) = idle {
-                self.by_mac.remove(&station.mac);
+                self.by_mac.remove(&number(station.mac));
+                self.vacant.push(Reverse(index));
             }
         }
     }
@@ -328,7 +348,13 @@ impl Stations {
         self.by_mac.values().map(|&id| self.get(id))
     }
 
-    pub(crate) fn report(&self, now: Instant) -> Vec<StationReport> {
+    /// Stations that are known.
+    pub(crate) fn len(&self) -> usize {
+        self.by_mac.len()
+    }
+
+    /// By MAC address; where there are more than `most`, those with the most medium time.
+    pub(crate) fn report(&self, now: Instant, most: usize) -> Vec<StationReport> {
         let report = |station: &Station| StationReport {
             mac: station.mac,
             rate: station.rate,
@@ -336,6 +362,7 @@ impl Stations {
             weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
             learned: station.configured.is_none(),
             airtime: station.airtime,
+            airtime_up: station.airtime_up,
             addresses: station.addresses.clone(),
             random_mac: station.mac.is_local(),
             to_station: station.to_station,
@@ -343,6 +370,12 @@ impl Stations {
             over_share: station.account.is_over,
             told: station.hearsay.as_ref().and_then(|hearsay| hearsay.report(now)),
         };
-        self.iter().map(report).collect()
+        let mut stations: Vec<&Station> = self.iter().collect();
+        if stations.len() > most {
+            stations.select_nth_unstable_by_key(most, |station| Reverse((station.airtime, station.mac)));
+            stations.truncate(most);
+            stations.sort_unstable_by_key(|station| station.mac);
+        }
+        stations.into_iter().map(report).collect()
     }
 }

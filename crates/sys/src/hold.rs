@@ -16,6 +16,9 @@
 //! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter goes on
 //!   taking until everything that was taken has been sent ([`Hold::settle`]), and that is checked for each packet.
 //!
+//! Where the hold is not in force, the rings may be given copies of what the bridge forwards ([`Hold::watch`]): to be looked
+//! at and not to be sent.
+//!
 //! The machine itself stays reachable: what is addressed to the bridge goes to the kernel, and of group-addressed
 //! packets the bridge gets a copy that it does not forward.
 //!
@@ -30,16 +33,17 @@ use crate::bpf::{Assembler, Helper, Link, Map, Program, ProgramKind, Reg, Shared
 use crate::clsact;
 use crate::error::OsError;
 use crate::iface::Interface;
-use crate::ring::{Ring, RingCounters};
+use crate::ring::Ring;
 
 /// Most ports of one hold.
 pub const MAX_PORTS: usize = 8;
 
-// The words of the shared map. Written by the process: UNTIL, RELEASING, OWN_ADDRESS and each port's SENT.
+// The words of the shared map. Written by the process: UNTIL, RELEASING, OWN_ADDRESS, WATCHING and each port's SENT.
 // Written by the gate: each port's TAKEN.
 const UNTIL: usize = 0;
 const RELEASING: usize = 1;
 const OWN_ADDRESS: usize = 2;
+const WATCHING: usize = 3;
 const fn taken_word(port: usize) -> usize {
     4 + 2 * port
 }
@@ -154,10 +158,9 @@ impl Hold {
         self.words.word(RELEASING).store(1, Ordering::Release);
     }
 
-    /// While releasing: says that all that `ring` has given out so far (these `counters`) has been sent or dropped.
-    /// Returns whether that is all it took, so that the port's packets go to the bridge.
-    pub fn settle(&self, port: PortId, counters: RingCounters) -> bool {
-        let gone = counters.consumed + counters.dropped;
+    /// While releasing: says that so many packets that the port's ring took (copies do not count) have been sent or
+    /// dropped. Returns whether that is all it took, so that the port's packets go to the bridge.
+    pub fn settle(&self, port: PortId, gone: u64) -> bool {
         self.words.word(sent_word(port.0)).store(gone, Ordering::Release);
         self.words.word(taken_word(port.0)).load(Ordering::Acquire) == gone
     }
@@ -167,27 +170,37 @@ impl Hold {
         self.words.word(UNTIL).store(0, Ordering::Release);
     }
 
+    /// From now on the rings get copies of what comes in while the hold is not in force, or do not. A copy may still come
+    /// some milliseconds after the end of it; it must not be taken for a packet that the ring took.
+    pub fn watch(&self, on: bool) {
+        self.words.word(WATCHING).store(on.into(), Ordering::Release);
+    }
+
     /// How many packets of the port the ring took instead of the bridge.
     pub fn taken(&self, port: PortId) -> u64 {
         self.words.word(taken_word(port.0)).load(Ordering::Acquire)
     }
 
-    /// `take = now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`
+    /// `take = now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; what is not taken and not for
+    /// the machine itself may be copied.
     fn filter(&self, decision: &Map, port: PortId) -> Vec<u64> {
         use Reg::*;
         let mut asm = Assembler::new();
         asm.copy(R6, R1).set(R8, 0);
         lookup(&mut asm, decision, "refuse");
         asm.copy(R7, R0).map_value(R9, &self.shared);
+        load_packet_bytes(&mut asm, 6, "own");
+        asm.load(R1, R10, SCRATCH).load(R2, R9, offset(OWN_ADDRESS)).if_equal(R1, R2, "own");
         asm.call(Helper::KtimeNs).load(R1, R9, offset(UNTIL)).if_at_least(R0, R1, "decided");
-        load_packet_bytes(&mut asm, 6, "decided");
-        asm.load(R1, R10, SCRATCH).load(R2, R9, offset(OWN_ADDRESS)).if_equal(R1, R2, "decided");
         asm.load(R1, R9, offset(RELEASING)).if_value(R1, 0, "take");
         asm.load(R1, R9, offset(taken_word(port.0))).load(R2, R9, offset(sent_word(port.0)));
         asm.if_equal(R1, R2, "decided");
         asm.label("take").set(R8, 1);
+        asm.label("decided").store(R7, 0, R8).unless_value(R8, 0, "ring");
+        asm.load(R8, R9, offset(WATCHING));
         // The socket may have this many bytes: 0, or 2^32 - 1.
-        asm.label("decided").store(R7, 0, R8).copy(R0, R8).negate(R0).exit();
+        asm.label("ring").copy(R0, R8).negate(R0).exit();
+        asm.label("own").store_value(R7, 0, 0);
         asm.label("refuse").set(R0, 0).exit();
         asm.finish()
     }

@@ -57,16 +57,39 @@ pub fn remove_timer_slack() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
-/// Prefers the calling thread over ordinary ones: nice value -15, of -20 to 19 (setpriority(2); in Linux the value is a
-/// thread's own).
+/// Prefers the calling thread over ordinary ones: nice value -15, of -20 to 19, and the shortest slice, 0.1 ms: since Linux
+/// 6.12 a thread that asks for short turns gets them sooner when it wakes up (sched_setattr(2); before, the kernel takes no
+/// notice of it).
 ///
 /// # Errors
-/// `EACCES` without `CAP_SYS_NICE`.
+/// `EPERM` without `CAP_SYS_NICE`.
 pub fn prefer_this_thread() -> Result<(), OsError> {
-    // SAFETY: takes no pointer; 0 is the calling thread.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) } {
+    /// `struct sched_attr` in its first version.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice: -15,
+        priority: 0,
+        runtime: 100_000,
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: the kernel reads the structure, whose size is in it; 0 is the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
         0 => Ok(()),
-        _ => Err(OsError::last("setpriority (needs CAP_SYS_NICE)")),
+        _ => Err(OsError::last("sched_setattr (needs CAP_SYS_NICE)")),
     }
 }
 

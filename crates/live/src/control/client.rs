@@ -80,6 +80,14 @@ impl Client {
         self.ask(&Request::Bypass).map(drop)
     }
 
+    /// Looks at what the bridge carries; returns when the queues have drained and the bridge carries the traffic.
+    ///
+    /// # Errors
+    /// As [`Self::bypass`].
+    pub fn watch(&mut self) -> Result<(), ClientError> {
+        self.ask(&Request::Watch).map(drop)
+    }
+
     /// The box's state.
     ///
     /// # Errors
@@ -117,7 +125,15 @@ impl Client {
     /// # Errors
     /// As [`Self::ask`]; what is wrong with the file. The box then goes on as before.
     pub fn reconfigure(&mut self, file: Option<&Path>) -> Result<(), ClientError> {
-        self.ask(&Request::Reconfigure { file: file.map(Path::to_owned) }).map(drop)
+        self.ask(&Request::Reconfigure { file: file.map(Path::to_owned), check: false }).map(drop)
+    }
+
+    /// Asks the box whether it would take its configuration file, or another one. It goes on as before.
+    ///
+    /// # Errors
+    /// As [`Self::reconfigure`].
+    pub fn check_configuration(&mut self, file: Option<&Path>) -> Result<(), ClientError> {
+        self.ask(&Request::Reconfigure { file: file.map(Path::to_owned), check: true }).map(drop)
     }
 
     /// Bypasses and ends the box; returns its final state.

@@ -28,7 +28,7 @@ pub use status::{
     ClassStatus, FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus,
     StationStatus, Status, UplinkStatus,
 };
-pub(crate) use status::{Snapshot, mode_word, refusal_word};
+pub(crate) use status::{OBSERVING, Snapshot, mode_word, refusal_word};
 pub use telemetry::{SourceStatus, StationToldStatus, ToldStatus};
 
 /// What a box can be asked.
@@ -39,6 +39,9 @@ pub enum Request {
     Insert,
     /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic.
     Bypass,
+    /// Look at what the bridge carries, and shape nothing. Answered when the queues have drained, the bridge carries the
+    /// traffic and the box looks on.
+    Watch,
     /// Tell everything, but of the TCP connections only the 1000 that were used last.
     Status,
     /// Learn of a station's PHY rate.
@@ -79,6 +82,9 @@ pub enum Request {
         /// Another file than the one the box was started with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<PathBuf>,
+        /// Only say whether the file would be taken.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        check: bool,
     },
     /// Bypass, then end. Answered with the final status.
     Shutdown,

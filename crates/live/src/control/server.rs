@@ -40,6 +40,7 @@ pub(crate) struct Asked {
 pub(crate) enum Wish {
     Insert,
     Bypass,
+    Watch,
     Status,
     /// A station's PHY rate; none: it has left.
     Observe(MacAddr, Option<BitRate>),
@@ -50,6 +51,8 @@ pub(crate) enum Wish {
     /// What a source of telemetry says.
     Told(Vec<Told>),
     Reconfigure(Box<Config>, Vec<SourceConfig>),
+    /// All is well.
+    Nothing,
     Shutdown,
 }
 
@@ -212,6 +215,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
     Ok(match request {
         Request::Insert => Wish::Insert,
         Request::Bypass => Wish::Bypass,
+        Request::Watch => Wish::Watch,
         Request::Status => Wish::Status,
         Request::Shutdown => Wish::Shutdown,
         Request::Observe { mac, rate_mbps } => {
@@ -226,7 +230,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             let (mac, group) = (mac_address("mac", &mac)?, group.map(|group| label("group", &group)).transpose()?);
             Wish::Membership(Observation::StationGroup { mac, group })
         }
-        Request::Reconfigure { file } => {
+        Request::Reconfigure { file, check } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
             let new = BoxConfig::load(&path).map_err(|error| error.to_string())?;
             let changed = [
@@ -234,6 +238,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("ports.wire", new.wire != config.wire),
                 ("ports.bridge", new.bridge != config.bridge),
                 ("ports.inserted", new.inserted != config.inserted),
+                ("ports.mode", new.observing != config.observing),
                 ("ports.ring_packets", new.ring_frames != config.ring_frames),
                 ("ports.pool_packets", new.pool_frames != config.pool_frames),
                 ("control.socket", new.control != config.control),
@@ -243,7 +248,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
             }
-            Wish::Reconfigure(Box::new(new.manager), new.telemetry)
+            if check { Wish::Nothing } else { Wish::Reconfigure(Box::new(new.manager), new.telemetry) }
         }
     })
 }
@@ -277,7 +282,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(&file, text).expect("writable");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        check(Request::Reconfigure { file: Some(file.path().to_owned()) }, &config)
+        check(Request::Reconfigure { file: Some(file.path().to_owned()), check: false }, &config)
     }
 
     fn start(path: &Path) -> Result<Server> {

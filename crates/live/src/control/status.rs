@@ -10,11 +10,12 @@ use evenair_units::{BitRate, Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::telemetry::{self, SourceStatus, StationToldStatus, ToldStatus};
+use crate::kinds::Kinds;
 
 /// The state of a box. Counts are of packets since the box started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// "bypassed", "inserted" or "draining".
+    /// "bypassed", "observing", "inserted" or "draining".
     pub mode: String,
     /// Who carries the traffic: "bridge", "box", or "releasing" between the two.
     pub carrier: String,
@@ -26,6 +27,9 @@ pub struct Status {
     pub capacity_mbps: f64,
     /// What became of every packet.
     pub packets: PacketStatus,
+    /// Packets received, by kind.
+    #[serde(default)]
+    pub kinds: Kinds,
     /// The side of the access points.
     pub wlan: PortStatus,
     /// The wired side.
@@ -59,8 +63,11 @@ pub struct Status {
     /// What became of what they told.
     #[serde(default)]
     pub told: ToldStatus,
-    /// Stations.
+    /// Stations: of very many the 4096 with the most medium time.
     pub stations: Vec<StationStatus>,
+    /// Stations that are known, be they in the list or not.
+    #[serde(default)]
+    pub stations_known: usize,
     /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
     /// to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
@@ -155,6 +162,12 @@ impl From<UplinkReport> for UplinkStatus {
 pub struct PacketStatus {
     /// Taken: `ring_full + too_long + pool_full + received`, when the ring is empty.
     pub taken: u64,
+    /// Copies of packets that the bridge carried, taken while observing. They count in the sum above as the taken do.
+    #[serde(default)]
+    pub copied: u64,
+    /// Copies that the manager has let go; they end there.
+    #[serde(default)]
+    pub copies_done: u64,
     /// Lost: the receive ring was full.
     pub ring_full: u64,
     /// Lost: longer than the interface allows (super-packets), or broken.
@@ -164,7 +177,7 @@ pub struct PacketStatus {
     /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead +
     /// dropped_standing_queue + dropped_uplink_limit + held`.
     pub received: u64,
-    /// Released by the manager: `sent + send_refused + sending`.
+    /// Released by the manager: `sent + send_refused + sending + copies_done`.
     pub released: u64,
     /// Dropped by the manager: the queue was full.
     pub dropped_queue_full: u64,
@@ -301,6 +314,9 @@ pub struct StationStatus {
     pub learned: bool,
     /// Seconds of medium time that are believed to have been used to and from it.
     pub airtime_s: f64,
+    /// Of it, what it sent itself.
+    #[serde(default)]
+    pub airtime_up_s: f64,
     /// IP addresses that it was seen to use, the last one first; eight at most.
     pub addresses: Vec<String>,
     /// Its MAC address is a made-up one.
@@ -338,6 +354,21 @@ pub struct FlowStatus {
     pub released_bytes: u64,
     /// IP-level bytes that came from the WLAN.
     pub from_wlan_bytes: u64,
+    /// Round trip over the WLAN alone, smoothed, in milliseconds, where it was seen.
+    #[serde(default)]
+    pub wlan_rtt_ms: Option<f64>,
+    /// The shortest one.
+    #[serde(default)]
+    pub wlan_rtt_least_ms: Option<f64>,
+    /// Seconds of medium time that its releases were charged for, or would have been where nothing was held.
+    #[serde(default)]
+    pub charged_s: f64,
+    /// TCP segments of data that came again: from the wire.
+    #[serde(default)]
+    pub resent_down: u64,
+    /// The same, from the WLAN.
+    #[serde(default)]
+    pub resent_up: u64,
     /// Packets held.
     pub backlog_packets: u32,
     /// Packets dropped.
@@ -347,6 +378,11 @@ pub struct FlowStatus {
 /// The loop's raw numbers, from which [`Status`] is made on another thread.
 pub(crate) struct Snapshot {
     pub(crate) report: Report,
+    /// Packets are looked at that the bridge carries.
+    pub(crate) observing: bool,
+    pub(crate) kinds: Kinds,
+    /// Copies of such packets: taken, let go.
+    pub(crate) copied: (u64, u64),
     pub(crate) carrier: &'static str,
     pub(crate) uptime_s: f64,
     pub(crate) wlan: PortStatus,
@@ -377,6 +413,8 @@ impl Snapshot {
         let admitted = ring_full + too_long + pool_full + received;
         PacketStatus {
             taken,
+            copied: self.copied.0,
+            copies_done: self.copied.1,
             ring_full,
             too_long,
             pool_full,
@@ -399,10 +437,10 @@ impl Snapshot {
             sent,
             send_refused,
             sending: self.sending,
-            conserved: taken <= admitted + self.underway.0
-                && admitted <= taken + self.underway.1
+            conserved: taken + self.copied.0 <= admitted + self.underway.0
+                && admitted <= taken + self.copied.0 + self.underway.1
                 && received == released + counters.dropped() + held
-                && released == sent + send_refused + self.sending
+                && released == sent + send_refused + self.sending + self.copied.1
                 && self.pool.used as u64 == held + self.sending,
         }
     }
@@ -413,15 +451,28 @@ impl From<Snapshot> for Status {
         let packets = snapshot.packets();
         let telemetry = snapshot.telemetry;
         let Report {
-            mode, service_rate, capacity, stations, flows, hops, calls, receiver, uplink, classes, told, ..
+            mode,
+            service_rate,
+            capacity,
+            stations,
+            stations_known,
+            flows,
+            hops,
+            calls,
+            receiver,
+            uplink,
+            classes,
+            told,
+            ..
         } = snapshot.report;
         Self {
-            mode: mode_word(mode).into(),
+            mode: if snapshot.observing { OBSERVING } else { mode_word(mode) }.into(),
             carrier: snapshot.carrier.into(),
             uptime_s: snapshot.uptime_s,
             service_rate_mbps: BitRate::as_mbps_f64(service_rate),
             capacity_mbps: BitRate::as_mbps_f64(capacity),
             packets,
+            kinds: snapshot.kinds,
             wlan: snapshot.wlan,
             wire: snapshot.wire,
             pool: snapshot.pool,
@@ -436,10 +487,14 @@ impl From<Snapshot> for Status {
             telemetry: telemetry.iter().map(telemetry::source).collect(),
             told: told.into(),
             stations: stations.iter().map(|report| station(report, snapshot.now, &telemetry)).collect(),
+            stations_known,
             flows: flows.iter().map(flow).collect(),
         }
     }
 }
+
+/// The word for watching what the bridge carries.
+pub(crate) const OBSERVING: &str = "observing";
 
 /// The word for a mode.
 pub(crate) fn mode_word(mode: Mode) -> &'static str {
@@ -505,6 +560,7 @@ fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationS
         weight: report.weight,
         learned: report.learned,
         airtime_s: report.airtime.as_secs_f64(),
+        airtime_up_s: report.airtime_up.as_secs_f64(),
         addresses: report.addresses.iter().map(ToString::to_string).collect(),
         random_mac: report.random_mac,
         to_station_bytes: report.to_station.0,
@@ -512,6 +568,10 @@ fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationS
         over_share: report.over_share,
         told: report.told.map(|told| telemetry::station(&told, now, sources)),
     }
+}
+
+fn milliseconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e6
 }
 
 fn flow(report: &FlowReport) -> FlowStatus {
@@ -529,6 +589,11 @@ fn flow(report: &FlowReport) -> FlowStatus {
         d: f64::from(report.d_milli) / 1000.0,
         released_bytes: report.released.0,
         from_wlan_bytes: report.from_wlan.0,
+        wlan_rtt_ms: report.wlan_rtt.map(milliseconds),
+        wlan_rtt_least_ms: report.wlan_rtt_least.map(milliseconds),
+        charged_s: report.charged.as_secs_f64(),
+        resent_down: report.resent_down,
+        resent_up: report.resent_up,
         backlog_packets: report.backlog_packets,
         dropped: report.dropped,
     }
@@ -554,6 +619,9 @@ pub(crate) mod tests_support {
         let port = |taken, sent| PortStatus { taken, sent, ring_full: 3, ..PortStatus::default() };
         Snapshot {
             report,
+            observing: false,
+            kinds: Kinds::default(),
+            copied: (0, 0),
             carrier: "bridge",
             uptime_s: 1.0,
             wlan: port(60, 50),
@@ -585,6 +653,16 @@ mod tests {
 
     fn conserved(taken: u64, underway: (u64, u64)) -> bool {
         snapshot_of(taken, underway).packets().conserved
+    }
+
+    #[test]
+    fn copies_count_as_what_they_were_copied_from() {
+        let mut snapshot = snapshot_of(70, (0, 0));
+        snapshot.copied = (30, 30);
+        assert!(!snapshot.packets().conserved, "what was let go as a copy was not sent");
+        snapshot.wlan.sent -= 30;
+        assert!(snapshot.packets().conserved);
+        assert_eq!(super::Status::from(snapshot).mode, "bypassed");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod control;
 mod lab;
+mod observing;
 mod switching;
 mod telemetry;
 mod traffic;

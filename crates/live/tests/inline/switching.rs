@@ -12,7 +12,7 @@ use evenair_sys::process;
 const HOLD: Duration = Duration::from_millis(50);
 
 /// Streams in both directions while `act` runs.
-fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] {
+pub fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] {
     let stop = AtomicBool::new(false);
     let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
     thread::scope(|scope| {
@@ -34,7 +34,7 @@ fn most_gap(direction: &Arrivals) -> Duration {
 
 /// Nothing lost or doubled; and nothing reordered, unless the machine was so busy that the hold ran out `lapses` times:
 /// what the box then had was overtaken on the bridge.
-fn assert_untouched(arrivals: &Arrivals, lapses: u64) {
+pub fn assert_untouched(arrivals: &Arrivals, lapses: u64) {
     let Arrivals { sent, received, lost, doubled, reordered, .. } = arrivals;
     assert_eq!((lost, doubled), (&0, &0), "of {sent} sent, {received} received");
     if lapses == 0 {

@@ -29,6 +29,15 @@ const V4: [u8; 30] =
     [8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0x66, 0x5f, 10, 9, 0, 1, 10, 9, 0, 77, 0, 9, 0, 9, 0, 26, 0, 0];
 const V6: [u8; 10] = [0x86, 0xdd, 0x60, 0, 0, 0, 0, 6, 59, 64];
 
+/// An IPv6 header from one made-up address to another, and what follows it.
+fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x86, 0xdd, 0x60, 0, 0, 0, 0, payload.len() as u8, next, 64];
+    bytes.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    bytes.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 77]);
+    bytes.extend(payload);
+    bytes
+}
+
 /// Frames of every kind, that a bridge forwards too.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     vec![
@@ -44,6 +53,10 @@ fn kinds() -> Vec<(&'static str, Vec<u8>)> {
         ("provider tag and VLAN", frame(SINK, &[0x88, 0xa8, 0, 9, 0x81, 0x00, 0, 5, 0x88, 0xb5], 68)),
         ("IEEE 802.3 with LLC", frame(SINK, &[0, 46, 0x42, 0x42, 3], 60)),
         ("IPv4 multicast", frame([0x01, 0, 0x5e, 0, 0, 1], &V4, 60)),
+        ("IPv6, hop-by-hop options", frame(SINK, &v6(0, &[17, 0, 5, 2, 0, 0, 1, 0, 0, 9, 0, 9, 0, 8, 0, 0]), 70)),
+        ("neighbour solicitation", frame([0x33, 0x33, 0xff, 0, 0, 1], &v6(58, &[135, 0, 0, 0, 0, 0, 0, 0]), 62)),
+        ("IPv4 UDP in a VLAN", frame(SINK, &[&[0x81, 0, 0, 5][..], &V4].concat(), 64)),
+        ("IPv4 UDP in two VLANs", frame(SINK, &[&[0x88, 0xa8, 0, 9, 0x81, 0, 0, 5][..], &V4].concat(), 68)),
     ]
 }
 
@@ -77,6 +90,13 @@ fn pass(lab: &Lab, frames: &[(&'static str, Vec<u8>)]) -> Vec<Vec<u8>> {
 fn odd_kinds() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("802.1X", frame(PAE_GROUP, &[0x88, 0x8e, 2, 1], 60)),
+        ("LLDP", frame([0x01, 0x80, 0xc2, 0, 0, 0x0e], &[0x88, 0xcc, 2, 7], 60)),
+        ("spanning tree", frame([0x01, 0x80, 0xc2, 0, 0, 0], &[0, 38, 0x42, 0x42, 3], 60)),
+        // Where a firewall looks at what a bridge forwards, it puts fragments together.
+        ("IPv4, first fragment", frame(SINK, &[&V4[..8], &[0x20, 0], &V4[10..]].concat(), 60)),
+        ("IPv4, later fragment", frame(SINK, &[&V4[..8], &[0x00, 0x10], &V4[10..]].concat(), 60)),
+        ("IPv4, ESP", frame(SINK, &[&V4[..11], &[50], &V4[12..]].concat(), 60)),
+        ("IPv6, fragment", frame(SINK, &v6(44, &[17, 0, 0, 1, 0, 0, 0, 7, 0, 9, 0, 9, 0, 8, 0, 0]), 70)),
         ("IPv4, header cut short", frame(SINK, &V4[..8], 22)),
         ("IPv4, wrong checksum", frame(SINK, &[&V4[..12], &[1, 2], &V4[14..]].concat(), 60)),
         ("IPv6, cut short", frame(SINK, &V6, 30)),
@@ -101,9 +121,18 @@ fn frames_of_every_kind_cross_unchanged() {
             assert_eq!(arrived.pop_front().as_ref(), Some(sent), "{what}, inserted: {inserted}");
         }
     }
-    let packets = client.shutdown().expect("ends").packets;
+    let status = client.shutdown().expect("ends");
     let crossed = (kinds().len() + odd_kinds().len()) as u64;
-    assert_eq!((packets.received, packets.sent), (crossed, crossed));
+    assert_eq!((status.packets.received, status.packets.sent), (crossed, crossed));
+    let kinds = status.kinds;
+    assert_eq!(
+        kinds.named()[..7].iter().map(|(_, count)| count).sum::<u64>(),
+        crossed,
+        "each is of one kind: {kinds:?}"
+    );
+    assert_eq!((kinds.arp, kinds.eapol, kinds.link_group), (1, 1, 2), "{kinds:?}");
+    assert_eq!((kinds.fragment, kinds.tagged, kinds.group), (3, 6, 6), "{kinds:?}");
+    assert_eq!((kinds.broken_ip, kinds.opaque), (2, 2), "{kinds:?}");
 }
 
 /// Transfers `len` bytes from a client in one namespace to a server in another, and how fast that was, in Mb/s.

@@ -125,6 +125,7 @@ impl<P: Send + 'static> Manager<P> {
         flow.from_wlan += arrived.ip_len;
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let new = tcp.payload.0 > 0 && flow.tcp.is_new(tcp);
+        flow.watched.again[1] += u64::from(tcp.payload.0 > 0 && !new);
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
         let flow = self.flows.get_mut(arrived.flow);
@@ -377,11 +378,15 @@ impl<P: Send + 'static> Manager<P> {
         station.note_packet(true, held.ip_len, self.medium.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
             // As much as has come for the packet before is expected to come for this one.
-            self.standing.release(now, self.medium.airtime(load, rate), false);
+            let airtime = self.medium.airtime(load, rate);
+            flow.watched.charged += airtime;
+            self.standing.release(now, airtime, false);
             return;
         };
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
-        let mark = self.standing.release(now, self.medium.airtime(&load.outstanding(), rate), asks);
+        let airtime = self.medium.airtime(&load.outstanding(), rate);
+        flow.watched.charged += airtime;
+        let mark = self.standing.release(now, airtime, asks);
         flow.answers.note_release(tcp, mark);
     }
 

@@ -24,9 +24,14 @@ impl<P: Send + 'static> Manager<P> {
 
     /// A packet of TCP has come from the WLAN: what it tells of the access point.
     pub(super) fn time_answer(&mut self, now: Instant, arrived: &Arrived<P>, tcp: &TcpMeta) {
-        let Some(config) = self.receiver_config().filter(|_| tcp.flags.contains(TcpFlags::ACK)) else { return };
+        if !tcp.flags.contains(TcpFlags::ACK) {
+            return;
+        }
+        let config = self.receiver_config();
         let flow = self.flows.get_mut(arrived.flow);
         let Some(took) = flow.receiver.timed.note_ack(now, tcp.ack) else { return };
+        flow.watched.note_trip(took);
+        let Some(config) = config else { return };
         const FULL_SIZE: Bytes = Bytes(1500);
         let rate = self.stations.get(flow.station).rate;
         let own = self.medium.packet_airtime(FULL_SIZE, rate) + self.medium.packet_airtime(arrived.ip_len, rate);
@@ -85,18 +90,20 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Sends a packet of a flow, with its window lowered if the control says so.
     pub(super) fn send(&mut self, now: Instant, held: Held<P>, port: Port) {
-        let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(now, &held, port, tcp));
+        if let Some(tcp) = held.tcp.as_ref().filter(|tcp| port == Port::Wlan && tcp.payload > Bytes::ZERO) {
+            let flow = self.flows.get_mut(held.flow);
+            let is_new = flow.receiver.timed.note_release(now, tcp.seq_end());
+            flow.watched.again[0] += u64::from(!is_new);
+        }
+        let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(&held, port, tcp));
         self.counters.windows_lowered += u64::from(window.is_some());
         let dscp = if port == Port::Wlan { self.code_point(held.flow) } else { None };
         self.output(held.packet, port, Edits { congestion: held.marked, window, dscp });
     }
 
-    fn lower_window(&mut self, now: Instant, held: &Held<P>, port: Port, tcp: &TcpMeta) -> Option<u16> {
+    fn lower_window(&mut self, held: &Held<P>, port: Port, tcp: &TcpMeta) -> Option<u16> {
         let config = self.receiver_config()?;
         let flow = &mut self.flows.get_mut(held.flow).receiver;
-        if port == Port::Wlan && tcp.payload > Bytes::ZERO {
-            flow.timed.note_release(now, tcp.seq_end());
-        }
         let law = config.window.filter(|_| port == Port::Wire || config.uploads)?;
         let receiver = &mut self.receiver;
         let window = flow.windows.lower(port.opposite(), tcp, receiver.session, |segment| receiver.most(law, segment));

@@ -42,8 +42,8 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
-    /// DATA up to `end` are released toward the WLAN.
-    pub(crate) fn note_release(&mut self, now: Instant, end: u32) {
+    /// DATA up to `end` are released toward the WLAN. Whether they are new.
+    pub(crate) fn note_release(&mut self, now: Instant, end: u32) -> bool {
         let is_new = self.furthest.is_none_or(|furthest| after(end, furthest));
         if is_new {
             self.furthest = Some(end);
@@ -54,6 +54,7 @@ impl Timed {
         } else {
             self.segment = None;
         }
+        is_new
     }
 
     /// The station acknowledges all before `ack`: how long the timed segment took.

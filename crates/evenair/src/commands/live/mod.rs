@@ -32,6 +32,9 @@ pub struct RunArgs {
     /// The box's configuration file
     #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
+    /// Only say whether the configuration is right, and what is in it
+    #[arg(long)]
+    check: bool,
 }
 
 /// Which box is meant.
@@ -51,6 +54,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let config = BoxConfig::load(&args.config)?;
+    if args.check {
+        println!("{}", in_short(&args.config, &config));
+        return Ok(ExitCode::SUCCESS);
+    }
     let last = evenair_live::run(config)?;
     println!("{}", account(&last));
     Ok(ExitCode::SUCCESS)
@@ -60,6 +67,32 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
 pub fn insert(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.insert()?;
     println!("inserted: the box manages the traffic");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a configuration says, in a few words.
+fn in_short(file: &Path, config: &BoxConfig) -> String {
+    let start = match (config.inserted, config.observing) {
+        (true, _) => "inserted",
+        (_, true) => "observing",
+        _ => "bypassed",
+    };
+    let bridge =
+        config.bridge.as_deref().map_or_else(|| "without a bridge".into(), |bridge| format!("bridge {bridge}"));
+    format!(
+        "{} is right: access points behind {}, the network behind {}, {bridge}; {}; {} stations named; starts {start}",
+        file.display(),
+        config.wlan,
+        config.wire,
+        config.manager.phy.standard(),
+        config.manager.stations.len()
+    )
+}
+
+/// Makes a box look on.
+pub fn observe(args: &ControlArgs) -> Result<ExitCode> {
+    Client::connect(&args.socket)?.watch()?;
+    println!("observing: the bridge carries the traffic, and the box looks on");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,13 +112,22 @@ pub struct ReloadArgs {
     /// Another file than the one that the box was started with
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Only say whether the box would take it; it goes on as before
+    #[arg(long)]
+    check: bool,
 }
 
 /// Makes a box read its configuration again. What is held stays held; a file with anything wrong changes nothing.
 pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
     // The box may run in another directory.
     let file = args.config.as_ref().map(std::path::absolute).transpose()?;
-    Client::connect(&args.socket)?.reconfigure(file.as_deref())?;
+    let mut client = Client::connect(&args.socket)?;
+    if args.check {
+        client.check_configuration(file.as_deref())?;
+        println!("the box would take it");
+        return Ok(ExitCode::SUCCESS);
+    }
+    client.reconfigure(file.as_deref())?;
     println!("reloaded: the new configuration is in force");
     Ok(ExitCode::SUCCESS)
 }
@@ -138,7 +180,7 @@ fn print_status(status: &Status) {
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.released_bytes + flow.from_wlan_bytes));
     for flow in flows.iter().take(MOST_FLOWS) {
         println!(
-            "  {} {:<4} {} - {}  d {:.2}  {} kB to, {} kB from the WLAN, {} held, {} dropped",
+            "  {} {:<4} {} - {}  d {:.2}  {} kB to, {} kB from the WLAN{}, {} resent, {} held, {} dropped",
             flow.station,
             flow.direction,
             flow.low,
@@ -146,6 +188,8 @@ fn print_status(status: &Status) {
             flow.d,
             flow.released_bytes / 1000,
             flow.from_wlan_bytes / 1000,
+            flow.wlan_rtt_ms.map_or_else(String::new, |rtt| format!(", RTT over it {rtt:.1} ms")),
+            flow.resent_down + flow.resent_up,
             flow.backlog_packets,
             flow.dropped
         );
@@ -162,7 +206,7 @@ fn account(status: &Status) -> String {
     let lost = packets.ring_full + packets.too_long + packets.pool_full + packets.send_refused;
     let agrees = if packets.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };
     format!(
-        "packets: {} taken, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",
-        packets.taken, packets.sent, packets.held
+        "packets: {} taken, {} copied, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",
+        packets.taken, packets.copied, packets.sent, packets.held
     )
 }

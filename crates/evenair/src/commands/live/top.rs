@@ -186,7 +186,7 @@ fn heading(status: &Status) -> String {
         status.uptime_s,
         status.service_rate_mbps,
         status.capacity_mbps,
-        status.stations.len(),
+        status.stations_known,
         packets.held,
         packets.dropped(),
         packets.marked

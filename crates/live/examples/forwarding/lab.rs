@@ -1,0 +1,240 @@
+//! A path under test: `source - [ wire  middle  wlan ] - sink`, three network namespaces joined by veth pairs. What is in
+//! the middle differs: nothing (one cable), the kernel's bridge, the bridge with HTB, or the bridge with the box.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use evenair_live::control::{Client, Status};
+use evenair_sys::bpf::{Assembler, Helper, Link, Program, ProgramKind, Reg};
+use evenair_sys::netns::{self, Netns};
+use evenair_sys::{iface, process};
+
+use crate::load::{SINK_PORT, SOURCE_PORT, answer_of};
+
+/// Packets that queues hold together, in HTB as in the box.
+const BACKLOG: usize = 14_000;
+/// No shaping: more than any path here carries.
+pub const UNSHAPED: u64 = 100_000_000_000;
+
+/// HTB may serve so much at once, as the box's pacing slack allows it: else it would set a timer for each packet.
+const BURSTS_PER_SECOND: u64 = 500;
+
+/// What is in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Middle {
+    /// Nothing: what source and sink take themselves.
+    Cable,
+    /// The kernel's bridge.
+    Bridge,
+    /// The bridge with HTB toward the WLAN, a class for each station.
+    Htb,
+    /// The bridge with the box inserted, a queue for each station.
+    Box,
+}
+
+impl Middle {
+    /// What tables call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cable => "cable",
+            Self::Bridge => "bridge",
+            Self::Htb => "bridge + HTB",
+            Self::Box => "box",
+        }
+    }
+}
+
+/// A path.
+pub struct Lab {
+    pub source: Netns,
+    pub sink: Netns,
+    middle: Netns,
+    pub kind: Middle,
+    pub stations: usize,
+    dir: tempfile::TempDir,
+    running: Option<Child>,
+    /// What tells HTB the class of a packet.
+    _classifier: Option<Link>,
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.running {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Lab {
+    /// Lays the path for so many stations. `core`: where the box runs, in real time; `None`: as it is deployed.
+    pub fn new(kind: Middle, stations: usize, core: Option<usize>) -> Result<Self> {
+        let dir = tempfile::tempdir().context("a directory for the box's files")?;
+        let (source, middle, sink) = (Netns::new()?, Netns::new()?, Netns::new()?);
+        let mut lab = Self { source, sink, middle, kind, stations, dir, running: None, _classifier: None };
+        lab.lay_cables()?;
+        match kind {
+            Middle::Cable | Middle::Bridge => {}
+            Middle::Htb => lab.add_classes()?,
+            Middle::Box => lab.start_box(core)?,
+        }
+        if kind != Middle::Cable {
+            answer_of(&lab)?;
+        }
+        Ok(lab)
+    }
+
+    fn lay_cables(&self) -> Result<()> {
+        for ns in [&self.source, &self.middle, &self.sink] {
+            ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1"))??;
+        }
+        let path = |ns: &Netns| format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
+        let (source, sink) = (path(&self.source), path(&self.sink));
+        let (from, to) = (SOURCE_PORT, SINK_PORT);
+        if self.kind == Middle::Cable {
+            ip(&self.source, &format!("link add {from} type veth peer name {to} netns {sink}"))?;
+        } else {
+            ip(&self.middle, "link add br0 type bridge mcast_snooping 0 ageing_time 360000")?;
+            for (near, far, ns) in [("wl0", to, sink), ("wi0", from, source)] {
+                ip(&self.middle, &format!("link add {near} type veth peer name {far} netns {ns}"))?;
+                ip(&self.middle, &format!("link set {near} master br0 up"))?;
+            }
+            ip(&self.middle, "link set br0 up")?;
+        }
+        ip(&self.source, &format!("link set {from} up"))?;
+        ip(&self.sink, &format!("link set {to} up"))
+    }
+
+    /// HTB with a leaf for each station under one class that has the rate.
+    fn add_classes(&mut self) -> Result<()> {
+        let each = (BACKLOG / self.stations).clamp(2, 1000);
+        ip(&self.middle, &format!("link set wl0 txqueuelen {each}"))?;
+        let mut batch = String::from("qdisc add dev wl0 root handle 1: htb\n");
+        writeln!(batch, "class add dev wl0 parent 1: classid 1:1 htb rate {UNSHAPED}bit quantum 60000")?;
+        for n in 0..self.stations {
+            let id = n + 2;
+            writeln!(
+                batch,
+                "class add dev wl0 parent 1:1 classid 1:{id:x} htb rate 8kbit ceil {UNSHAPED}bit quantum 1514"
+            )?;
+        }
+        self.tc(&batch)?;
+        self._classifier = Some(self.middle.run(|| -> Result<Link> {
+            let program = Program::load(ProgramKind::SchedCls, &classifier(), "the classifier")?;
+            let wire = iface::find("wi0")?;
+            Ok(program.attach_ingress(wire.index, &wire.name)?)
+        })??);
+        Ok(())
+    }
+
+    fn tc(&self, batch: &str) -> Result<()> {
+        let mut command = Command::new("tc");
+        command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().context("run tc(8)")?;
+        child.stdin.take().context("piped")?.write_all(batch.as_bytes())?;
+        ensure!(child.wait()?.success(), "tc failed");
+        Ok(())
+    }
+
+    /// Shapes what goes toward the WLAN to this many bits per second at IP level, for packets of so many bytes there.
+    pub fn shape(&self, rate: u64, ip_len: usize) -> Result<()> {
+        match self.kind {
+            Middle::Cable | Middle::Bridge => bail!("a {} does not shape", self.kind.name()),
+            Middle::Htb => {
+                // HTB counts Ethernet headers.
+                let rate = rate / ip_len as u64 * (ip_len as u64 + 14);
+                let burst = (rate / 8 / BURSTS_PER_SECOND).max(2_000);
+                self.tc(&format!(
+                    "class change dev wl0 parent 1: classid 1:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 60000\n"
+                ))
+            }
+            Middle::Box => {
+                self.write_config(rate)?;
+                Ok(self.client()?.reconfigure(None)?)
+            }
+        }
+    }
+
+    fn start_box(&mut self, core: Option<usize>) -> Result<()> {
+        self.write_config(UNSHAPED)?;
+        let this = std::env::current_exe()?;
+        let mut command = match core {
+            Some(core) => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", &core.to_string(), "chrt", "-f", "1"]).arg(this);
+                command
+            }
+            None => Command::new(this),
+        };
+        command.arg("--box").arg(self.dir.path().join("box.toml")).stdout(Stdio::null());
+        self.running = Some(process::tie(&mut command, Some(self.middle.as_fd())).spawn().context("start the box")?);
+        let start = Instant::now();
+        while self.client().is_err() {
+            ensure!(start.elapsed() < Duration::from_secs(20), "the box does not answer");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn write_config(&self, rate: u64) -> Result<()> {
+        let (path, socket) = (self.dir.path().join("box.toml"), self.socket());
+        let pool = (2 * self.stations + 16_384).next_multiple_of(8);
+        let config = format!(
+            "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = true\npool_packets = {pool}\n\
+             [control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
+             [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate} b/s\"\ncharge = \"bits\"\naqm = \"none\"\n\
+             levels = [\"station\"]\nstation_fairness = \"bits\"\nqueue_limit = \"{} packets\"\n",
+            (BACKLOG / self.stations).clamp(2, 1000)
+        );
+        std::fs::write(&path, config).with_context(|| format!("write {}", path.display()))
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("box.sock")
+    }
+
+    pub fn client(&self) -> Result<Client> {
+        Ok(Client::connect(self.socket())?)
+    }
+
+    /// The box's account, where there is a box.
+    pub fn status(&self) -> Option<Status> {
+        self.running.as_ref()?;
+        self.client().ok()?.status().ok()
+    }
+
+    /// CPU time of the box's packet loop so far, in nanoseconds.
+    pub fn box_cpu_ns(&self) -> u64 {
+        let Some(child) = &self.running else { return 0 };
+        let first = |text: String| text.split_whitespace().next().and_then(|word| word.parse().ok());
+        std::fs::read_to_string(format!("/proc/{}/schedstat", child.id())).ok().and_then(first).unwrap_or(0)
+    }
+}
+
+/// Class `1:2` and those behind it, by the last two bytes of the destination, low one first: HTB takes the class from
+/// the packet's priority.
+fn classifier() -> Vec<u64> {
+    const PRIORITY: i16 = 32;
+    const SCRATCH: i16 = -8;
+    let mut asm = Assembler::new();
+    asm.copy(Reg::R6, Reg::R1).store_value(Reg::R10, SCRATCH, 0);
+    asm.set(Reg::R2, 4).copy(Reg::R3, Reg::R10).add(Reg::R3, SCRATCH.into()).set(Reg::R4, 2);
+    asm.call(Helper::SkbLoadBytes).unless_value(Reg::R0, 0, "pass");
+    asm.load(Reg::R1, Reg::R10, SCRATCH).add(Reg::R1, (1 << 16) + 2).store_word(Reg::R6, PRIORITY, Reg::R1);
+    asm.label("pass").set(Reg::R0, -1).exit();
+    asm.finish()
+}
+
+fn ip(ns: &Netns, arguments: &str) -> Result<()> {
+    let mut command = Command::new("ip");
+    command.args(arguments.split_whitespace());
+    let output = process::tie(&mut command, Some(ns.as_fd())).output().context("run ip(8)")?;
+    ensure!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}

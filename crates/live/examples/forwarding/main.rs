@@ -1,0 +1,205 @@
+//! How fast the box forwards, beside a plain kernel bridge and one with HTB that has as many classes as there are stations.
+//!
+//! All are in the same place of the same topology, in turns (A B C A B C), so that what else the machine does hits all alike.
+//! Packets go from the wire to the stations, each station in its turn. On one core, source and path take turns in one
+//! real-time class, and the CPU time of the path is what is not idle, less what source and sink take when a cable joins
+//! them. Under a backlog every class or queue holds packets while 5 % more come than are served.
+//!
+//! `forwarding [--short]`; needs root, `tc`, `taskset` and `chrt`.
+
+mod lab;
+mod load;
+mod measure;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use evenair_live::{BoxConfig, run};
+
+use lab::{Lab, Middle};
+use measure::{Latency, Reading};
+
+/// Bytes of a frame without its check sequence, and what it is called.
+const SIZES: [(usize, &str); 3] = [(60, "64"), (508, "512"), (1514, "1500")];
+const STATIONS: [usize; 3] = [10, 1_000, 50_000];
+/// HTB is measured with so many classes at most: to make more takes minutes.
+const MOST_CLASSES: usize = 1_000;
+/// The part of the slower one's rate that is served under a backlog.
+const BACKLOG_PART: f64 = 0.4;
+
+struct Plan {
+    rounds: usize,
+    span: Duration,
+    sizes: Vec<(usize, &'static str)>,
+    stations: Vec<usize>,
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let mut arguments = arguments.iter().map(String::as_str);
+    let mut plan = Plan { rounds: 5, span: Duration::from_millis(600), sizes: SIZES.into(), stations: STATIONS.into() };
+    while let Some(argument) = arguments.next() {
+        match (argument, arguments.next()) {
+            ("--box", Some(file)) => {
+                run(BoxConfig::load(file.as_ref())?)?;
+                return Ok(());
+            }
+            ("--short", None) => {
+                plan = Plan { rounds: 3, span: Duration::from_millis(300), sizes: vec![SIZES[0], SIZES[2]], ..plan };
+            }
+            ("--bytes", Some(bytes)) => plan.sizes.retain(|(_, name)| *name == bytes),
+            ("--stations", Some(number)) => plan.stations = vec![number.parse()?],
+            _ => bail!("usage: forwarding [--bytes 64|512|1500] [--stations N] [--short]"),
+        }
+    }
+    if let Err(error) = evenair_sys::hold::Hold::new(None) {
+        eprintln!("SKIPPED: forwarding needs root: {error}");
+        return Ok(());
+    }
+    let mut results = Results::default();
+    for &stations in &plan.stations {
+        one_core(&plan, stations, &mut results)?;
+    }
+    whole_machine(&plan, &mut results)?;
+    results.judge();
+    Ok(())
+}
+
+#[derive(Default)]
+struct Results {
+    /// CPU time of the path for a packet, median, by path, stations, size, and whether there is a backlog.
+    path_ns: BTreeMap<(Middle, usize, usize, bool), f64>,
+    /// By part of the capacity in percent: what the box adds to the bridge's 99th percentile, in microseconds.
+    added: Vec<(f64, f64)>,
+    idle: f64,
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// All paths for so many stations, on one core.
+fn one_core(plan: &Plan, stations: usize, results: &mut Results) -> Result<()> {
+    let core = std::thread::available_parallelism()?.get() - 1;
+    let lab = |kind| Lab::new(kind, stations, Some(core));
+    let (cable, mut labs) = (lab(Middle::Cable)?, vec![lab(Middle::Bridge)?]);
+    if stations <= MOST_CLASSES {
+        labs.push(lab(Middle::Htb)?);
+    }
+    labs.push(lab(Middle::Box)?);
+    for &(len, name) in &plan.sizes {
+        println!("\n{stations} stations, {name} bytes, one core:");
+        println!(
+            "  {:<24} {:>8} {:>8} {:>12} {:>10} {:>7}",
+            "path", "kpps", "Gbit/s", "path ns/pkt", "kpps/core", "lost"
+        );
+        let mut rows: BTreeMap<(Middle, bool), Vec<(Reading, f64)>> = BTreeMap::new();
+        for _ in 0..plan.rounds {
+            let source = measure::flat_out(&cable, len, plan.span)?;
+            let mut add = |lab: &Lab, backlog: bool, reading: Reading| {
+                rows.entry((lab.kind, backlog)).or_default().push((reading, reading.path_ns(&source)));
+            };
+            let mut least = f64::INFINITY;
+            for lab in &labs {
+                let reading = measure::flat_out(lab, len, plan.span)?;
+                least = least.min(reading.kpps);
+                add(lab, false, reading);
+            }
+            for lab in labs.iter().filter(|lab| lab.kind != Middle::Bridge) {
+                let pps = least * 1e3 * BACKLOG_PART;
+                add(lab, true, measure::backlogged(lab, len, pps, plan.span)?);
+            }
+        }
+        for ((kind, backlog), readings) in rows {
+            let of = |f: fn(&(Reading, f64)) -> f64| median(readings.iter().map(f).collect());
+            let (kpps, ns, lost) = (of(|r| r.0.kpps), of(|r| r.1), of(|r| r.0.lost));
+            let name = format!("{}{}", kind.name(), if backlog { ", backlogged" } else { "" });
+            let gbps = kpps * (len * 8) as f64 / 1e6;
+            let per_core = 1e6 / ns;
+            println!("  {name:<24} {kpps:>8.0} {gbps:>8.2} {ns:>12.0} {per_core:>10.0} {:>6.1}%", 100.0 * lost);
+            results.path_ns.insert((kind, stations, len, backlog), ns);
+        }
+    }
+    Ok(())
+}
+
+/// All cores, with the box as it is deployed: throughput, latency, idling.
+fn whole_machine(plan: &Plan, results: &mut Results) -> Result<()> {
+    const STATIONS: usize = 1_000;
+    let labs = [Lab::new(Middle::Bridge, STATIONS, None)?, Lab::new(Middle::Box, STATIONS, None)?];
+    println!("\n{STATIONS} stations, all cores:");
+    let mut least = f64::INFINITY;
+    for &(len, name) in &plan.sizes {
+        for lab in &labs {
+            let rounds = (0..plan.rounds).map(|_| measure::all_cores(lab, len, plan.span));
+            let (kpps, lost): (Vec<_>, Vec<_>) = rounds.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+            let (kpps, lost) = (median(kpps), median(lost));
+            let gbps = kpps * (len * 8) as f64 / 1e6;
+            println!(
+                "  {name:>5} bytes  {:<14} {kpps:>8.0} kpps {gbps:>7.2} Gbit/s  {:>5.1}% lost",
+                lab.kind.name(),
+                100.0 * lost
+            );
+            least = if len == SIZES[0].0 { least.min(kpps) } else { least };
+        }
+    }
+    println!("\nLatency in us, 64 bytes, at parts of {least:.0} kpps:");
+    for percent in [1.0, 10.0, 50.0] {
+        let pps = least * 1e3 * percent / 100.0;
+        let mut seen: [Vec<Latency>; 2] = Default::default();
+        for _ in 0..plan.rounds {
+            for (lab, seen) in labs.iter().zip(&mut seen) {
+                seen.push(measure::latency(lab, SIZES[0].0, pps, plan.span * 2)?);
+            }
+        }
+        let [bridge, boxed] = seen.map(|rounds| {
+            let of = |f: fn(&Latency) -> f64| median(rounds.iter().map(f).collect());
+            Latency { p50: of(|l| l.p50), p99: of(|l| l.p99), p999: of(|l| l.p999) }
+        });
+        println!(
+            "  at {percent:>2.0} %: bridge p50 {:.0}, p99 {:.0}, p99.9 {:.0}; box p50 {:.0}, p99 {:.0}, p99.9 {:.0}",
+            bridge.p50, bridge.p99, bridge.p999, boxed.p50, boxed.p99, boxed.p999
+        );
+        results.added.push((percent, boxed.p99 - bridge.p99));
+    }
+    results.idle = measure::idle(&labs[1], Duration::from_secs(2));
+    if let Some(status) = labs[1].status() {
+        println!("  the box's account: {:?}", status.packets);
+    }
+    Ok(())
+}
+
+impl Results {
+    /// Prints each promised figure beside its bound.
+    fn judge(&self) {
+        println!();
+        let say = |what: &str, value: f64, unit: &str, good: bool, bound: &str| {
+            let verdict = if good { "ok    " } else { "MISSED" };
+            println!("{verdict}  {what}: {value:.2}{unit} (bound: {bound})");
+        };
+        for (len, name) in [SIZES[0], SIZES[2]] {
+            let of = |kind| self.path_ns.get(&(kind, 1_000, len, true));
+            if let (Some(htb), Some(boxed)) = (of(Middle::Htb), of(Middle::Box)) {
+                let ratio = htb / boxed;
+                say(
+                    &format!("packets per core beside backlogged HTB, 1000 leaves, {name} bytes"),
+                    ratio,
+                    "",
+                    ratio >= 1.0,
+                    ">= 1.0",
+                );
+            }
+            let of = |stations| self.path_ns.get(&(Middle::Box, stations, len, true));
+            if let (Some(few), Some(many)) = (of(10), of(50_000)) {
+                let ratio = few / many;
+                say(&format!("50,000 stations beside 10, {name} bytes"), ratio, "", ratio >= 0.8, ">= 0.8");
+            }
+        }
+        for &(percent, added) in &self.added {
+            say(&format!("added latency, p99, at {percent:.0} %"), added, " us", added <= 150.0, "<= 150 us");
+        }
+        say("idle box", 100.0 * self.idle, " % of a core", self.idle < 0.03, "< 3 %");
+    }
+}

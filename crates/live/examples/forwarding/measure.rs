@@ -1,0 +1,127 @@
+//! What is measured on a path: packets per second and CPU time for each, flat out and under a backlog; latency; idling.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use evenair_sys::iface;
+use evenair_sys::ring::Ring;
+use serde::Serialize;
+
+use crate::lab::{Lab, Middle};
+use crate::load::{Offered, Place, SINK_PORT, delivered, offer, stamp_of};
+
+/// More is offered than is served, so that queues stay full.
+const OVERLOAD: f64 = 1.05;
+/// Before a measurement, so that caches and queues are as they will be.
+const WARM_UP: Duration = Duration::from_millis(150);
+
+/// One measurement on one core.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Reading {
+    /// Packets delivered per second, in thousands; source, path and sink share the core.
+    pub kpps: f64,
+    /// CPU time of everything for each packet delivered, and of the source for each packet offered, in nanoseconds.
+    pub ns: f64,
+    /// Part of the offered packets that was not delivered.
+    pub lost: f64,
+    /// Packets offered for each that was delivered.
+    offered: f64,
+}
+
+impl Reading {
+    /// CPU time of the path alone, source and sink taken off: they take what a cable between them takes.
+    pub fn path_ns(&self, cable: &Self) -> f64 {
+        self.ns - cable.ns * self.offered
+    }
+}
+
+/// Offers as much as one core carries.
+pub fn flat_out(lab: &Lab, len: usize, span: Duration) -> Result<Reading> {
+    offer(lab, len, None, WARM_UP, Place::OneCore)?;
+    read(lab, || offer(lab, len, None, span, Place::OneCore))
+}
+
+/// Serves `pps` with all queues full.
+pub fn backlogged(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Reading> {
+    let ip_len = len - 14;
+    lab.shape((pps * (ip_len * 8) as f64) as u64, ip_len)?;
+    offer(lab, len, None, WARM_UP, Place::OneCore)?;
+    offer(lab, len, Some(pps * OVERLOAD), WARM_UP, Place::OneCore)?;
+    let reading = read(lab, || offer(lab, len, Some(pps * OVERLOAD), span, Place::OneCore));
+    lab.shape(crate::lab::UNSHAPED, ip_len)?;
+    thread::sleep(Duration::from_millis(50));
+    reading
+}
+
+fn read(lab: &Lab, offer: impl FnOnce() -> Result<Offered>) -> Result<Reading> {
+    let (before, cpu) = (delivered(lab)?, lab.box_cpu_ns());
+    let offered = offer()?;
+    let (packets, cpu) = (delivered(lab)? - before, lab.box_cpu_ns() - cpu);
+    let busy = offered.cpu_ns.saturating_sub(offered.idle_ns) + cpu;
+    let each = |value: f64| value / packets.max(1) as f64;
+    Ok(Reading {
+        kpps: packets as f64 / offered.wall_ns as f64 * 1e6,
+        ns: each(busy as f64),
+        lost: 1.0 - packets as f64 / offered.packets.max(1) as f64,
+        offered: each(offered.packets as f64),
+    })
+}
+
+/// Packets delivered per second, in thousands, with all cores, and the part lost.
+pub fn all_cores(lab: &Lab, len: usize, span: Duration) -> Result<(f64, f64)> {
+    let before = delivered(lab)?;
+    let offered = offer(lab, len, None, span, Place::Anywhere)?;
+    let packets = (delivered(lab)? - before) as f64;
+    Ok((packets / offered.wall_ns as f64 * 1e6, 1.0 - packets / offered.packets as f64))
+}
+
+/// Times from source to sink, in microseconds: half of them, 99 of 100, 999 of 1000 are not above these.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    pub p50: f64,
+    pub p99: f64,
+    pub p999: f64,
+}
+
+/// Latency of packets among `pps` others.
+pub fn latency(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Latency> {
+    let done = AtomicBool::new(false);
+    let mut times = thread::scope(|scope| -> Result<Vec<u64>> {
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let done = &done;
+        let receiver = scope.spawn(move || lab.sink.run(|| receive(done, &ready)));
+        is_ready.recv().context("the sink")?;
+        let offered = offer(lab, len, Some(pps), span, Place::Anywhere);
+        thread::sleep(Duration::from_millis(50));
+        done.store(true, Ordering::Relaxed);
+        offered?;
+        receiver.join().expect("no panic")?
+    })?;
+    times.sort_unstable();
+    let at = |part: f64| times.get((times.len() as f64 * part) as usize).map_or(f64::NAN, |&ns| ns as f64 / 1e3);
+    Ok(Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999) })
+}
+
+fn receive(done: &AtomicBool, ready: &std::sync::mpsc::Sender<()>) -> Result<Vec<u64>> {
+    let mut ring = Ring::open(&iface::find(SINK_PORT)?, 8192)?;
+    ring.start()?;
+    ready.send(())?;
+    let mut times = Vec::new();
+    while !done.load(Ordering::Relaxed) {
+        while let Some(frame) = ring.next_frame() {
+            times.extend(stamp_of(frame.bytes()).map(|sent| frame.received_ns().saturating_sub(sent)));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(times)
+}
+
+/// The part of a core that a box takes that has nothing to do.
+pub fn idle(lab: &Lab, span: Duration) -> f64 {
+    debug_assert!(lab.kind == Middle::Box);
+    let before = lab.box_cpu_ns();
+    thread::sleep(span);
+    (lab.box_cpu_ns() - before) as f64 / span.as_nanos() as f64
+}

@@ -1,0 +1,145 @@
+//! What is left of a box that panics: a report of bounded size in its state directory, with where it happened, what the box
+//! said last, its version and a digest of its configuration. The traffic goes on over the bridge meanwhile.
+
+use std::backtrace::Backtrace;
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, Write};
+use std::panic::PanicHookInfo;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Lines of the log that a report has at its end.
+const LAST_LINES: usize = 100;
+/// Bytes of a line that are kept.
+const LINE: usize = 500;
+/// A report is cut off here.
+const MOST_BYTES: usize = 128 * 1024;
+/// Reports that are kept: the latest ones.
+const KEPT: usize = 5;
+const PREFIX: &str = "crash-";
+
+/// What was logged last.
+static LAST: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+
+/// Where log lines go: to standard error, and into the memory that a report is made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        // A panic while this is held must not hold up the report of it.
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if last.len() == LAST_LINES {
+                last.pop_front();
+            }
+            last.push_back(line.chars().take(LINE).collect());
+        }
+        drop(last);
+        io::stderr().write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// From now on a panic, in whatever thread, leaves a report in `directory`, beside what it prints anyhow.
+pub fn report_panics(directory: &Path, config: &Path) {
+    let (directory, config) = (directory.to_owned(), config.to_owned());
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        before(info);
+        match save(&directory, &text(info, &config)) {
+            Ok(path) => eprintln!("evenair: a report of this is in {}", path.display()),
+            Err(error) => eprintln!("evenair: no report could be left in {}: {error}", directory.display()),
+        }
+    }));
+}
+
+/// Where the box may leave something: what the service manager says, or the directory for temporary files.
+pub fn state_directory() -> PathBuf {
+    std::env::var_os("STATE_DIRECTORY").map_or_else(std::env::temp_dir, PathBuf::from)
+}
+
+fn text(info: &PanicHookInfo<'_>, config: &Path) -> String {
+    let thread = std::thread::current();
+    let digest = fs::read(config).map_or_else(|error| error.to_string(), |bytes| format!("{:016x}", digest(&bytes)));
+    let mut text = format!(
+        "evenair {}\nthread: {}\n{info}\nconfiguration: {}, digest {digest}\n\n{}\nlast lines of the log:\n",
+        env!("CARGO_PKG_VERSION"),
+        thread.name().unwrap_or("without a name"),
+        config.display(),
+        Backtrace::force_capture(),
+    );
+    // Whoever holds it may be who panicked.
+    if let Ok(last) = LAST.try_lock() {
+        last.iter().for_each(|line| {
+            text.push_str(line);
+            text.push('\n');
+        });
+    }
+    text
+}
+
+/// FNV-1a: tells files apart, and is no secret.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn save(directory: &Path, text: &str) -> io::Result<PathBuf> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let path = directory.join(format!("{PREFIX}{:012}.{:09}.txt", since.as_secs(), since.subsec_nanos()));
+    fs::write(&path, &text.as_bytes()[..text.len().min(MOST_BYTES)])?;
+    let names = fs::read_dir(directory)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_report = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    let mut reports: Vec<PathBuf> = names.filter(is_report).collect();
+    // Their names are in the order of time.
+    reports.sort();
+    let old = reports.len().saturating_sub(KEPT);
+    reports.drain(..old).for_each(|path| drop(fs::remove_file(path)));
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_reports_are_kept_and_none_is_too_long() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("other"), "stays").expect("writable");
+        for n in 0..KEPT + 3 {
+            save(directory.path(), &format!("report {n} {}", "x".repeat(2 * MOST_BYTES))).expect("writable");
+        }
+        let mut files: Vec<_> = fs::read_dir(directory.path()).expect("there").flatten().map(|e| e.path()).collect();
+        files.sort();
+        assert_eq!(files.len(), KEPT + 1);
+        let (first, last) = (fs::read(&files[0]).expect("there"), fs::read(&files[KEPT - 1]).expect("there"));
+        assert!(first.starts_with(b"report 3 ") && last.starts_with(b"report 7 "));
+        assert_eq!(last.len(), MOST_BYTES);
+    }
+
+    #[test]
+    fn a_panic_leaves_a_report_with_what_was_logged_last() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let config = directory.path().join("box.toml");
+        fs::write(&config, "[ports]").expect("writable");
+        (0..2 * LAST_LINES).for_each(|n| Log.write_all(format!("line {n}\n").as_bytes()).expect("taken"));
+        report_panics(directory.path(), &config);
+        let ended = std::thread::Builder::new().name("doomed".into()).spawn(|| panic!("out of luck")).expect("started");
+        ended.join().expect_err("it panicked");
+        let _ = std::panic::take_hook();
+        let report = fs::read_dir(directory.path()).expect("there").flatten().map(|entry| entry.path());
+        let report = report.filter(|path| path.extension().is_some_and(|ending| ending == "txt")).last();
+        let text = fs::read_to_string(report.expect("a report")).expect("readable");
+        for part in ["thread: doomed", "out of luck", "digest", "crash::tests", "line 199"] {
+            assert!(text.contains(part), "{part} is missing in:\n{text}");
+        }
+        assert!(!text.contains("line 99\n"), "only the last ones");
+    }
+}

@@ -1,0 +1,62 @@
+//! What is seen of a connection without doing anything to it: how long its packets take to the station and back, what is
+//! sent again, and the medium time that its releases are charged for.
+//!
+//! The round trip is that of the WLAN alone: from a segment's release to the ACK that covers it, by the segments that
+//! `receiver::steering` times (one at a time; what was sent twice is not timed, after Karn and Partridge, 1987). It
+//! holds what the segment waits in the access point, and what the receiver puts its ACK off.
+
+use evenair_units::Span;
+
+/// A weight of 1/8 for a new sample (RFC 6298, 2.3).
+const SHIFT: u32 = 3;
+
+/// Of one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watched {
+    /// Round trips over the WLAN: smoothed, and the shortest.
+    trips: Option<(Span, Span)>,
+    /// Segments of DATA that came again: from the wire, and from the WLAN.
+    pub(crate) again: [u64; 2],
+    /// Medium time of what was released, with what that causes.
+    pub(crate) charged: Span,
+}
+
+impl Watched {
+    pub(crate) fn note_trip(&mut self, took: Span) {
+        self.trips = Some(match self.trips {
+            None => (took, took),
+            Some((mean, least)) => {
+                let mean = mean.as_nanos();
+                (Span::from_nanos(mean - (mean >> SHIFT) + (took.as_nanos() >> SHIFT)), least.min(took))
+            }
+        });
+    }
+
+    /// The smoothed round trip.
+    pub(crate) fn trip(&self) -> Option<Span> {
+        self.trips.map(|(mean, _)| mean)
+    }
+
+    /// The shortest one.
+    pub(crate) fn shortest_trip(&self) -> Option<Span> {
+        self.trips.map(|(_, least)| least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trips_are_smoothed_and_the_shortest_is_kept() {
+        let mut watched = Watched::default();
+        assert_eq!((watched.trip(), watched.shortest_trip()), (None, None));
+        watched.note_trip(Span::from_millis(8));
+        watched.note_trip(Span::from_millis(16));
+        assert_eq!(watched.trip(), Some(Span::from_millis(9)));
+        assert_eq!(watched.shortest_trip(), Some(Span::from_millis(8)));
+        (0..200).for_each(|_| watched.note_trip(Span::from_millis(20)));
+        let trip = watched.trip().expect("seen").as_micros();
+        assert!((19_900..=20_000).contains(&trip), "{trip} us");
+    }
+}
