@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod control;
+pub mod crash;
 pub mod doctor;
 mod engine;
 mod iproute;

@@ -1,6 +1,7 @@
 //! The box between real interfaces. Needs root; skipped, with the reason printed, without.
 
 mod control;
+mod field_day;
 mod lab;
 mod observing;
 mod switching;

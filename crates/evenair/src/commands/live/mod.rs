@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::BoxConfig;
 use evenair_live::control::{Client, Status};
+use evenair_live::{BoxConfig, crash};
 use tracing_subscriber::EnvFilter;
 
 pub use doctor::{DoctorArgs, doctor};
@@ -52,12 +52,13 @@ pub struct ControlArgs {
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(|| crash::Log).init();
     let config = BoxConfig::load(&args.config)?;
     if args.check {
         println!("{}", in_short(&args.config, &config));
         return Ok(ExitCode::SUCCESS);
     }
+    crash::report_panics(&crash::state_directory(), &args.config);
     let last = evenair_live::run(config)?;
     println!("{}", account(&last));
     Ok(ExitCode::SUCCESS)
