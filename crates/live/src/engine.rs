@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot};
+use crate::log_limit::LogLimit;
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool};
 use crate::port::{self, Port};
@@ -53,6 +54,8 @@ pub struct Engine {
     watch: Watch,
     /// Why the manager refused what it was last told.
     refused: Option<String>,
+    /// Of what stations and their calls cause.
+    log_limit: LogLimit,
     /// When a deadline of the manager was last met.
     met: Instant,
     started: Instant,
@@ -113,6 +116,7 @@ impl Engine {
             recording,
             watch: Watch::default(),
             refused: None,
+            log_limit: LogLimit::new(now),
             met: Instant::ZERO,
             started: now,
         };
@@ -300,6 +304,21 @@ impl Engine {
             Event::ObservationRefused(observation) => {
                 self.refused = Some(format!("the manager does not take this observation: {observation:?}"));
             }
+            Event::RateChanged { .. } => {}
+            of_a_station => match self.log_limit.admits(now) {
+                Some(0) => self.log(now, of_a_station),
+                Some(unlogged) => {
+                    warn!("{unlogged} lines about stations and calls were left out of the log: too many at once");
+                    self.log(now, of_a_station);
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// Logs what a station or a call caused.
+    fn log(&self, now: Instant, event: Event) {
+        match event {
             Event::StationLearned(mac) => info!("station {mac} seen at {}", now.saturating_since(self.started)),
             Event::StationOverShare { mac, over: true } => {
                 warn!("station {mac} takes more than its share of the medium, and cannot be held back");
@@ -316,7 +335,10 @@ impl Engine {
                 warn!("call of {station} with {peer} ({codec:?}): refused, {}", crate::control::refusal_word(why));
             }
             Event::CallEnded { station, peer, .. } => info!("call of {station} with {peer}: ended"),
-            Event::RateChanged { .. } => {}
+            Event::ModeChanged(_)
+            | Event::ConfigRefused(_)
+            | Event::ObservationRefused(_)
+            | Event::RateChanged { .. } => {}
         }
     }
 

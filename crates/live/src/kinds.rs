@@ -32,7 +32,7 @@ pub struct Kinds {
     pub other: u64,
     /// Among them: to a group.
     pub group: u64,
-    /// Among them: with a VLAN tag or several.
+    /// Among them: of a VLAN, by a tag or several. A tag that only gives a priority names none.
     pub tagged: u64,
     /// Among them: fragments of IP packets.
     pub fragment: u64,

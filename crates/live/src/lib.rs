@@ -11,6 +11,7 @@ pub mod doctor;
 mod engine;
 mod iproute;
 mod kinds;
+mod log_limit;
 mod metrics;
 mod pacing;
 mod pool;

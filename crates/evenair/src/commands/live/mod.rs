@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use evenair_live::control::{Client, Status};
 use evenair_live::{BoxConfig, crash};
 use tracing_subscriber::EnvFilter;
@@ -35,6 +35,18 @@ pub struct RunArgs {
     /// Only say whether the configuration is right, and what is in it
     #[arg(long)]
     check: bool,
+    /// How log lines are written
+    #[arg(long, default_value = "text", value_name = "FORM")]
+    log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line, for programs
+    Json,
 }
 
 /// Which box is meant.
@@ -51,8 +63,11 @@ pub struct ControlArgs {
 /// Runs the box until it is told to end.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(|| crash::Log).init();
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| crash::Log);
+    match args.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
     let config = BoxConfig::load(&args.config)?;
     if args.check {
         println!("{}", in_short(&args.config, &config));

@@ -1,0 +1,67 @@
+//! How much is logged of what others cause. A flood of made-up stations must not become a flood of log lines, which would
+//! fill a disk and hold up the packets behind it.
+
+use evenair_units::{Instant, Span};
+
+/// Lines that may come at once.
+const BURST: u32 = 60;
+/// A further line each so long.
+const EACH: Span = Span::from_millis(200);
+
+/// A token bucket of log lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogLimit {
+    left: u32,
+    /// When the next line is added to those that are left.
+    next: Instant,
+    unlogged: u64,
+}
+
+impl LogLimit {
+    pub(crate) const fn new(now: Instant) -> Self {
+        Self { left: BURST, next: now, unlogged: 0 }
+    }
+
+    /// Whether a line may be logged at `now`, and how many were not since the last one that was.
+    pub(crate) fn admits(&mut self, now: Instant) -> Option<u64> {
+        while self.left < BURST && self.next <= now {
+            self.left += 1;
+            self.next = self.next.saturating_add(EACH);
+        }
+        if self.left == 0 {
+            self.unlogged += 1;
+            return None;
+        }
+        if self.left == BURST {
+            self.next = now.saturating_add(EACH);
+        }
+        self.left -= 1;
+        Some(core::mem::take(&mut self.unlogged))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_thinned_and_what_was_left_out_is_told() {
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut limit = LogLimit::new(at(0));
+        // A thousand lines a second for ten seconds: what may come at once, and five a second.
+        let told: Vec<_> = (0..10_000).filter_map(|ms| limit.admits(at(ms))).collect();
+        assert!((108..=111).contains(&told.len()), "{}", told.len());
+        assert!(told[..60].iter().all(|&unlogged| unlogged == 0));
+        assert!(told[61..].iter().all(|&unlogged| unlogged == 199), "{told:?}");
+        // Quiet for long: all is as at first.
+        assert!(limit.admits(at(100_000)).is_some_and(|unlogged| unlogged > 0));
+        assert_eq!((0..100).filter(|_| limit.admits(at(100_000)).is_some()).count(), 59);
+    }
+
+    #[test]
+    fn usual_business_is_logged_whole() {
+        let mut limit = LogLimit::new(Instant::ZERO);
+        let lines = (0..1_000).map(|n| limit.admits(Instant::ZERO + Span::from_millis(250 * n)));
+        assert!(lines.into_iter().all(|line| line == Some(0)));
+    }
+}
