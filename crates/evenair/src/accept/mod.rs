@@ -61,8 +61,6 @@ struct Outcome {
     judged: Vec<Judged>,
     invalid: usize,
     box_at_fault: usize,
-    /// Every run was one of a machine that was too late, which says nothing of the box.
-    unjudged: bool,
     holds: bool,
 }
 
@@ -84,20 +82,9 @@ pub fn accept(args: &AcceptArgs) -> Result<ExitCode> {
         print_outcome(&outcome);
         outcomes.push(outcome);
     }
-    Ok(conclude(&outcomes, args.short))
-}
-
-/// The last line, and whether it is well. In the short form a case may go unjudged, as long as most are judged: the machine may
-/// be shared, and its lateness is no fault of the box. In full each has to be judged.
-fn conclude(outcomes: &[Outcome], short: bool) -> ExitCode {
-    let unjudged = outcomes.iter().filter(|outcome| outcome.unjudged).count();
-    let failed = outcomes.iter().filter(|outcome| !outcome.holds && !outcome.unjudged).count();
-    println!("\n{} cases hold, {failed} do not", outcomes.len() - failed - unjudged);
-    if unjudged > 0 {
-        println!("{unjudged} could not be judged: this machine was too late in every run of them");
-    }
-    let enough = unjudged == 0 || short && 2 * unjudged < outcomes.len();
-    if failed == 0 && enough { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let failed = outcomes.iter().filter(|outcome| !outcome.holds).count();
+    println!("\n{} cases hold, {failed} do not", outcomes.len() - failed);
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn chosen(args: &AcceptArgs) -> Result<Vec<Case>> {
@@ -146,8 +133,7 @@ fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: 
         && box_at_fault == 0
         && !judged.is_empty()
         && judged.iter().all(|figure| figure.holds);
-    let unjudged = measured.is_empty() && box_at_fault == 0;
-    Ok(Outcome { name: case.name, judged, invalid, box_at_fault, unjudged, holds })
+    Ok(Outcome { name: case.name, judged, invalid, box_at_fault, holds })
 }
 
 /// Whether a run says nothing about the box, which gets another one. The box's own faults get it none.
@@ -203,11 +189,7 @@ fn print_outcome(outcome: &Outcome) {
             values.join(" ")
         );
     }
-    let verdict = match (outcome.holds, outcome.unjudged) {
-        (true, _) => "HOLDS",
-        (false, true) => "COULD NOT BE JUDGED",
-        (false, false) => "DOES NOT HOLD",
-    };
+    let verdict = if outcome.holds { "HOLDS" } else { "DOES NOT HOLD" };
     let Outcome { name, invalid, box_at_fault, .. } = outcome;
     println!("  {name} {verdict} ({invalid} invalid runs, {box_at_fault} with the box at fault)");
 }
@@ -216,26 +198,6 @@ fn print_outcome(outcome: &Outcome) {
 mod tests {
     use super::figures::tests::managed;
     use super::*;
-
-    #[test]
-    fn a_late_machine_may_leave_few_cases_of_the_short_form_unjudged() {
-        let outcome = |holds, unjudged| Outcome {
-            name: "case",
-            judged: Vec::new(),
-            invalid: 0,
-            box_at_fault: 0,
-            unjudged,
-            holds,
-        };
-        let (good, bad, late) = (|| outcome(true, false), || outcome(false, false), || outcome(false, true));
-        let concluded = |outcomes: Vec<Outcome>, short| format!("{:?}", conclude(&outcomes, short));
-        let (well, failure) = (format!("{:?}", ExitCode::SUCCESS), format!("{:?}", ExitCode::FAILURE));
-        assert_eq!(concluded(vec![good(), good(), good(), late()], true), well);
-        assert_eq!(concluded(vec![good(), good(), good(), late()], false), failure);
-        assert_eq!(concluded(vec![good(), late()], true), failure);
-        assert_eq!(concluded(vec![good(), good(), bad()], true), failure);
-        assert_eq!(concluded(vec![good(), good()], false), well);
-    }
 
     #[test]
     fn a_late_run_is_repeated_and_a_faulty_box_is_not() {
