@@ -51,6 +51,16 @@ impl Bound {
         }
     }
 
+    /// The same bound for a figure that `part` of the run may have moved, against the box: the band gets that much narrower.
+    /// What must be exactly nothing stays so.
+    pub fn narrowed(self, part: f64) -> Self {
+        match self {
+            Self::AtLeast { limit, single } => Self::AtLeast { limit: limit + part, single: single + part },
+            Self::AtMost { limit: 0.0, .. } => self,
+            Self::AtMost { limit, single } => Self::AtMost { limit: limit - part, single: single - part },
+        }
+    }
+
     fn median_holds(self, value: f64) -> bool {
         match self {
             Self::AtLeast { limit, .. } => value >= limit,
@@ -126,5 +136,12 @@ mod tests {
     fn doubling_widens_both_limits() {
         assert_eq!(Bound::within(0.5).doubled(), Bound::AtMost { limit: 1.0, single: 1.5 });
         assert_eq!(Bound::short_by_at_most(0.25).doubled(), Bound::AtLeast { limit: 0.5, single: 0.25 });
+    }
+    #[test]
+    fn what_lateness_may_have_moved_is_counted_against_the_box() {
+        assert_eq!(Bound::within(0.5).narrowed(0.25), Bound::AtMost { limit: 0.25, single: 0.75 });
+        assert_eq!(Bound::short_by_at_most(0.25).narrowed(0.125), Bound::AtLeast { limit: 0.875, single: 0.625 });
+        let nothing = Bound::AtMost { limit: 0.0, single: 0.0 };
+        assert_eq!(nothing.narrowed(0.25), nothing);
     }
 }
