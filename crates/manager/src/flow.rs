@@ -18,6 +18,7 @@ use crate::classes::Place;
 use crate::cost::{Load, Packets};
 use crate::datagrams::Uplink;
 use crate::discipline::Tags;
+use crate::domain::DomainId;
 use crate::receiver::FlowReceiver;
 use crate::station::StationId;
 use crate::tcp::Tcp;
@@ -54,6 +55,8 @@ pub(crate) struct Flow {
     /// A number that no other flow ever has.
     pub(crate) serial: u64,
     pub(crate) station: StationId,
+    /// The medium that it waits for.
+    pub(crate) domain: DomainId,
     /// The direction by which it is queued.
     pub(crate) direction: Direction,
     /// The direction that its packets speak for.
@@ -132,6 +135,7 @@ impl Flow {
             key,
             serial: 0,
             station,
+            domain: DomainId::DEFAULT,
             direction: guess,
             leaning: guess,
             place: Place::default(),

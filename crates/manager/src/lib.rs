@@ -42,6 +42,7 @@ mod cost;
 mod datagrams;
 mod delays;
 mod discipline;
+mod domain;
 mod flow;
 mod manager;
 mod queues;

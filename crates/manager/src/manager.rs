@@ -20,18 +20,15 @@ use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::classes::totals::Totals;
 use crate::cost::Medium;
-use crate::discipline::Disciplined;
+use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
 use crate::manager::path::Arrived;
-use crate::queues::{Held, Queues};
-use crate::rate::ServiceRate;
+use crate::queues::Held;
 use crate::receiver::Receiver;
-use crate::server::Server;
-use crate::standing::Standing;
 use crate::station::Stations;
 use crate::uplink::Limiter;
 use crate::voice::Calls;
-use crate::wan::{Waits, Wan};
+use crate::wan::Wan;
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// Stations in a report that is to be quick.
@@ -47,12 +44,10 @@ pub struct Manager<P> {
     medium: Medium,
     stations: Stations,
     flows: Flows,
-    queues: Queues<P>,
-    /// Where a discipline decides in the tree's place, which is then empty.
-    discipline: Option<Disciplined<P>>,
+    /// What each medium has of its own.
+    domains: Domains<P>,
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
-    waits: Waits,
     calls: Calls,
     receiver: Receiver<P>,
     /// What each class has had.
@@ -61,9 +56,6 @@ pub struct Manager<P> {
     reads_dscp: bool,
     /// The limit on uploads, where there is one.
     uplink: Option<Box<Limiter>>,
-    server: Server,
-    standing: Standing,
-    rate: ServiceRate,
     counters: Counters,
     outputs: VecDeque<Output<P>>,
 }
@@ -83,18 +75,13 @@ impl<P: Send + 'static> Manager<P> {
             drain_until: Instant::MAX,
             stations,
             flows: Flows::default(),
-            queues: Queues::new(&config, now),
-            discipline: config.queue.as_deref().map(Disciplined::new),
+            domains: Domains::new(Domain::new(&config, capacity, now)),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
-            waits: Waits::default(),
             calls: Calls::default(),
             receiver: Receiver::new(now),
             totals: Totals::new(&config.policy),
             reads_dscp: config.policy.reads_dscp(),
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
-            server: Server::new(config.pacing_slack, now),
-            standing: Standing::new(now),
-            rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             counters: Counters::default(),
             outputs: VecDeque::new(),
             medium,
@@ -105,12 +92,13 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes a packet that came in. `now` never goes back.
     pub fn handle_packet(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         self.counters.received += 1;
-        if meta.ingress == Port::Wlan {
-            self.standing.hear(now);
-        }
         let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
         match self.classify(now, meta) {
             Some((flow, tcp)) => {
+                if meta.ingress == Port::Wlan {
+                    let domain = self.flows.get(flow).domain;
+                    self.domains[domain].standing.hear(now);
+                }
                 let ip_len = meta.ip_len();
                 match (meta.ingress, tcp) {
                     (Port::Wire, tcp) => {
@@ -141,7 +129,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.mode == Mode::Draining && now >= self.drain_until {
             self.release_all(now);
         }
-        if now >= self.rate.next_tick() {
+        if now >= self.next_tick() {
             self.tick(now);
         }
         self.judge_limit(now);
@@ -186,8 +174,8 @@ impl<P: Send + 'static> Manager<P> {
             return self.tell(Event::ObservationRefused(observation));
         }
         if let Some(id) = self.stations.observe(mac, rate, &self.medium) {
-            self.queues.update_station(id, self.stations.get(id));
-            self.update_capacity(now);
+            self.update_station(id);
+            self.update_capacity(now, id);
         }
         self.serve(now);
     }
@@ -199,9 +187,9 @@ impl<P: Send + 'static> Manager<P> {
 
     /// When, and why, [`Self::handle_timeout`] is to be called.
     pub fn poll_deadline(&self) -> Option<(Instant, Reason)> {
-        let mut deadline = (self.rate.next_tick(), Reason::Tick);
-        if self.held_for_wlan() > 0 {
-            deadline = deadline.min((self.free_at(), Reason::Release));
+        let mut deadline = (self.next_tick(), Reason::Tick);
+        for id in self.domains.ids().filter(|&id| self.domains[id].len() > 0) {
+            deadline = deadline.min((self.free_at(id), Reason::Release));
         }
         if let Some(at) = self.wan.as_ref().and_then(Wan::deadline) {
             deadline = deadline.min((at, Reason::Release));
@@ -218,27 +206,32 @@ impl<P: Send + 'static> Manager<P> {
         Some(deadline)
     }
 
-    /// When the next packet may be released.
-    fn free_at(&self) -> Instant {
-        let shaped = self.discipline.as_ref().map_or(self.queues.ready_at(), Disciplined::ready_at);
-        shaped.max(self.paced_at())
+    /// When all is to be judged again.
+    fn next_tick(&self) -> Instant {
+        self.domains[DomainId::DEFAULT].rate.next_tick()
+    }
+
+    /// When the next packet of a domain may be released.
+    fn free_at(&self, id: DomainId) -> Instant {
+        self.domains[id].shaped_until().max(self.paced_at(id))
     }
 
     /// When the controller lets the next packet go.
-    fn paced_at(&self) -> Instant {
+    fn paced_at(&self, id: DomainId) -> Instant {
+        let domain = &self.domains[id];
         match self.config.controller {
-            Controller::Queue { target } => self.standing.ready_at(target, self.next_airtime()),
-            Controller::Published { .. } | Controller::Fixed(_) => self.server.free_at(),
+            Controller::Queue { target } => domain.standing.ready_at(target, self.next_airtime(domain)),
+            Controller::Published { .. } | Controller::Fixed(_) => domain.server.free_at(),
             Controller::None => Instant::ZERO,
         }
     }
 
     /// The medium time of the packet whose turn it is, alone.
-    fn next_airtime(&self) -> Span {
-        if let Some(discipline) = &self.discipline {
+    fn next_airtime(&self, domain: &Domain<P>) -> Span {
+        if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();
         }
-        self.queues.peek().map_or(Span::ZERO, |head| self.medium.packet_airtime(head.ip_len, self.rate_of(head.flow)))
+        domain.queues.peek().map_or(Span::ZERO, |head| self.medium.packet_airtime(head.ip_len, self.rate_of(head.flow)))
     }
 
     /// The PHY rate of a connection's station.
@@ -265,11 +258,12 @@ impl<P: Send + 'static> Manager<P> {
     /// first; and with at most 4096 stations, those with the most medium time. The time it takes does not grow with the
     /// number of connections.
     pub fn report_recent(&self, now: Instant, flows: usize) -> Report {
+        let rate = &self.domains[DomainId::DEFAULT].rate;
         Report {
             mode: self.mode,
-            service_rate: self.rate.rate(),
-            capacity: self.rate.capacity(),
-            throughput: self.rate.throughput(),
+            service_rate: rate.rate(),
+            capacity: rate.capacity(),
+            throughput: rate.throughput(),
             stations: self.stations.report(now, MOST_STATIONS),
             stations_known: self.stations.len(),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
@@ -318,8 +312,10 @@ impl<P: Send + 'static> Manager<P> {
         }
         if self.mode == Mode::Bypassed {
             // What crossed while nothing was managed says nothing about C.
-            let account = self.server.take_account(now, false);
-            self.rate.measure(now, account.elapsed);
+            for domain in self.domains.iter_mut() {
+                let account = domain.server.take_account(now, false);
+                domain.rate.measure(now, account.elapsed);
+            }
             self.begin_limit(now);
         }
         if mode == Mode::Inserted {
@@ -331,9 +327,9 @@ impl<P: Send + 'static> Manager<P> {
 }
 
 /// A connection has gone from the table.
-fn forget<P>(flow: Flow, queues: &mut Queues<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
+fn forget<P>(flow: Flow, domains: &mut Domains<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
     if let Some(leaf) = flow.leaf {
-        queues.detach(leaf);
+        domains[flow.domain].queues.detach(leaf);
     }
     for (link, on_link) in wan.into_iter().flat_map(|wan| wan.links.iter_mut().zip(flow.links)) {
         if let Some(leaf) = on_link.leaf {

@@ -16,6 +16,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::cost::Medium;
+use crate::domain::DomainId;
 use crate::told::{Hearsay, Shares, ToldCounts};
 use crate::{ClassId, Config, Label, StationConfig, StationReport};
 
@@ -54,6 +55,8 @@ impl StationId {
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) mac: MacAddr,
+    /// The medium that it is on.
+    pub(crate) domain: DomainId,
     configured: Option<StationConfig>,
     observed: Option<PhyRate>,
     /// What sources tell of it, and the rate that follows from it now.
@@ -257,6 +260,7 @@ impl Stations {
         let capacity = medium.capacity(rate);
         let station = Station {
             mac,
+            domain: DomainId::DEFAULT,
             configured: None,
             observed: None,
             hearsay: None,

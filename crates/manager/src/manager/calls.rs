@@ -68,7 +68,7 @@ impl<P: Send + 'static> Manager<P> {
     /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like that; but
     /// no less than at the highest rate, since of a small packet most is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
-        let (numerator, denominator) = self.standing.speed();
+        let (numerator, denominator) = self.domains[self.stations.get(station).domain].standing.speed();
         let believed = self.medium.packet_airtime(len, self.stations.get(station).rate);
         let rates = self.config.phy.standard().rates().iter();
         let least = rates.map(|&rate| self.medium.packet_airtime(len, rate)).min().unwrap_or(believed);
@@ -103,7 +103,9 @@ impl<P: Send + 'static> Manager<P> {
     /// Lets a packet of a call pass. All else pays for the medium time that it takes.
     pub(super) fn pass_call(&mut self, now: Instant, held: Held<P>) {
         let load = self.account_release(now, &held);
-        self.server.bypass(self.rate.wait(&self.medium, &load, self.rate_of(held.flow)));
+        let rate = self.rate_of(held.flow);
+        let domain = &mut self.domains[self.flows.get(held.flow).domain];
+        domain.server.bypass(domain.rate.wait(&self.medium, &load, rate));
         self.counters.calls_packets += 1;
         self.send(now, held, Port::Wlan);
     }

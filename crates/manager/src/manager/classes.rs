@@ -73,14 +73,14 @@ impl<P: Send + 'static> Manager<P> {
         class: Option<ClassId>,
     ) -> ClassReport {
         let links = self.wan.iter().flat_map(|wan| &wan.links).map(|link| link.queues.held_in(class));
-        let held = core::iter::once(self.queues.held_in(class)).chain(links);
+        let held = self.domains.iter().map(|domain| domain.queues.held_in(class)).chain(links);
         let (packets, bytes) = held.fold((0, Bytes::ZERO), |sum, held| (sum.0 + held.0, sum.1 + held.1));
         ClassReport {
             name,
             parent,
             held: packets,
             held_bytes: bytes,
-            at_ceiling: class.is_some_and(|class| self.queues.is_at_ceiling(class)),
+            at_ceiling: class.is_some_and(|class| self.domains.iter().any(|domain| domain.queues.is_at_ceiling(class))),
             released: total.released,
             from_wlan: total.from_wlan,
             airtime: total.airtime,

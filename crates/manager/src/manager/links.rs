@@ -9,6 +9,7 @@ use evenair_units::{Bytes, Instant};
 use super::Manager;
 use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
+use crate::domain::DomainId;
 use crate::flow::FlowId;
 use crate::queues::{Held, Room};
 use crate::wan::{DOWN, UP, Wan, hop};
@@ -167,7 +168,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn age_links(&mut self, now: Instant) {
-        self.waits.end_interval();
+        self.domains.iter_mut().for_each(|domain| domain.waits.end_interval());
         for link in self.wan.iter_mut().flat_map(|wan| &mut wan.links) {
             link.queues.age(now);
             link.waits.end_interval();
@@ -208,15 +209,18 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn report_hops(&self) -> Vec<HopReport> {
-        let wlan = self.waits.report(Hop::Wlan, self.held_for_wlan());
+        let wlan = self.domains[DomainId::DEFAULT].waits.report(Hop::Wlan, self.held_for_wlan());
         let links = self.wan.iter().flat_map(|wan| wan.links.iter().enumerate());
         let links = links.map(|(direction, link)| link.waits.report(hop(direction), link.queues.len()));
         core::iter::once(wlan).chain(links).collect()
     }
 
     pub(super) fn report_queues(&self) -> Vec<QueueReport> {
-        let mut queues = self.queues.report(Hop::Wlan, &self.stations, &self.flows);
-        queues.extend(self.discipline.as_ref().and_then(Disciplined::report));
+        let mut queues = Vec::new();
+        for domain in self.domains.iter() {
+            queues.extend(domain.queues.report(Hop::Wlan, &self.stations, &self.flows));
+            queues.extend(domain.discipline.as_ref().and_then(Disciplined::report));
+        }
         for (direction, link) in self.wan.iter().flat_map(|wan| wan.links.iter().enumerate()) {
             queues.extend(link.queues.report(hop(direction), &self.stations, &self.flows));
         }

@@ -7,7 +7,7 @@ use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
 use crate::cost::{Load, Packets};
-use crate::discipline::Disciplined;
+use crate::domain::DomainId;
 use crate::flow::{Flow, FlowId};
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
@@ -51,6 +51,7 @@ impl<P: Send + 'static> Manager<P> {
                 let beyond = self.config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&key.1, key.2));
                 let mut flow = Flow::new(key, station, meta.ingress, tcp);
                 flow.beyond = beyond;
+                flow.domain = self.stations.get(station).domain;
                 self.track(now, flow)
             }
             (None, None) => None,
@@ -78,7 +79,7 @@ impl<P: Send + 'static> Manager<P> {
     fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
         if self.flows.is_full(self.config.flow_limit) {
             let evicted = self.flows.evict()?;
-            forget(evicted, &mut self.queues, self.wan.as_mut(), &mut self.stations);
+            forget(evicted, &mut self.domains, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
         self.receiver.note_new(&flow);
@@ -100,12 +101,15 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         self.settle_on_links(now, id);
-        let Some(old) = self.flows.get_mut(id).leaf.take() else { return };
-        let held = self.queues.take(old, id);
-        self.queues.detach(old);
+        let flow = self.flows.get_mut(id);
+        let domain = flow.domain;
+        let Some(old) = flow.leaf.take() else { return };
+        let queues = &mut self.domains[domain].queues;
+        let held = queues.take(old, id);
+        queues.detach(old);
         if !held.is_empty() {
             let leaf = self.leaf(id);
-            held.into_iter().for_each(|held| self.queues.push(leaf, held, now));
+            held.into_iter().for_each(|held| self.domains[domain].queues.push(leaf, held, now));
         }
     }
 
@@ -115,7 +119,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(leaf) = flow.leaf {
             return leaf;
         }
-        let leaf = self.queues.attach(id, flow, self.stations.get(flow.station));
+        let leaf = self.domains[flow.domain].queues.attach(id, flow, self.stations.get(flow.station));
         flow.leaf = Some(leaf);
         leaf
     }
@@ -129,13 +133,14 @@ impl<P: Send + 'static> Manager<P> {
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
         let flow = self.flows.get_mut(arrived.flow);
+        let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
-            self.standing.answer(now, answered);
+            self.domains[domain].standing.answer(now, answered);
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
-        self.rate.note_crossed(&self.medium, &crossed, station.rate);
+        self.domains[domain].rate.note_crossed(&self.medium, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
@@ -157,11 +162,12 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get_mut(flow.station);
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         let own = Load::alone(Packets::one(arrived.ip_len));
-        self.rate.note_crossed(&self.medium, &own, station.rate);
+        let domain = &mut self.domains[flow.domain];
+        domain.rate.note_crossed(&self.medium, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let load = Load::alone(packets);
             station.note_uncontrolled(self.medium.airtime(&load, station.rate));
-            self.server.bypass(self.rate.wait(&self.medium, &load, station.rate));
+            domain.server.bypass(domain.rate.wait(&self.medium, &load, station.rate));
         }
         let telling = self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -205,12 +211,13 @@ impl<P: Send + 'static> Manager<P> {
         if self.goes_first(now, &held) {
             return self.pass_call(now, held);
         }
-        if self.discipline.is_some() {
+        let id = self.flows.get(held.flow).domain;
+        if self.domains[id].discipline.is_some() {
             return self.hold_in_discipline(now, held);
         }
         let (leaf, elsewhere) = (self.leaf(held.flow), self.held_beside());
         loop {
-            match self.queues.make_room(leaf, &held, elsewhere) {
+            match self.domains[id].queues.make_room(leaf, &held, elsewhere) {
                 Room::Enough => break,
                 Room::Made(head, reason) => {
                     self.flows.get_mut(head.flow).held -= 1;
@@ -220,10 +227,11 @@ impl<P: Send + 'static> Manager<P> {
             }
         }
         self.flows.get_mut(held.flow).held += 1;
-        if self.queues.is_empty() && self.server.wake(now) && self.free_at() <= now {
-            self.queues.end_service();
+        let domain = &mut self.domains[id];
+        if domain.queues.is_empty() && domain.server.wake(now) && self.free_at(id) <= now {
+            self.domains[id].queues.end_service();
         }
-        self.queues.push(leaf, held, now);
+        self.domains[id].queues.push(leaf, held, now);
     }
 
     /// Lets a packet pass that is not held, and charges what it takes of the medium.
@@ -232,16 +240,21 @@ impl<P: Send + 'static> Manager<P> {
         let ip_len = meta.ip_len();
         let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
         let known = if mac.is_multicast() { None } else { self.station(now, mac) };
+        let domain = known.map_or(DomainId::DEFAULT, |id| self.stations.get(id).domain);
+        let domain = &mut self.domains[domain];
+        if meta.ingress == Port::Wlan {
+            domain.standing.hear(now);
+        }
         let mut airtime = Span::ZERO;
         if !mac.is_multicast() {
             let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
             let load = Load::alone(Packets::one(ip_len));
             airtime = self.medium.airtime(&load, rate);
             if managed {
-                self.server.bypass(self.rate.wait(&self.medium, &load, rate));
+                domain.server.bypass(domain.rate.wait(&self.medium, &load, rate));
             }
             if meta.ingress == Port::Wire {
-                self.standing.release(now, airtime, false);
+                domain.standing.release(now, airtime, false);
             }
         }
         let control = is_control(meta);
@@ -250,9 +263,9 @@ impl<P: Send + 'static> Manager<P> {
             let group = self.medium.broadcast_airtime(ip_len);
             airtime += group;
             if managed {
-                self.server.bypass(self.rate.stretch(group));
+                domain.server.bypass(domain.rate.stretch(group));
             }
-            self.standing.release(now, group, false);
+            domain.standing.release(now, group, false);
             self.counters.groups += u64::from(!control);
         }
         self.counters.control += u64::from(control);
@@ -271,55 +284,66 @@ impl<P: Send + 'static> Manager<P> {
 impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
-        self.queues.refresh(now);
+        self.domains.iter_mut().for_each(|domain| domain.queues.refresh(now));
         self.serve_line(now);
         self.serve_links(now);
-        self.standing.reckon(now);
-        while self.mode != Mode::Bypassed && self.held_for_wlan() > 0 && self.free_at() <= now {
-            let Some((mut held, load, congested)) = self.take_next(now) else { break };
-            let rate = self.rate_of(held.flow);
-            self.server.release(now, self.rate.wait(&self.medium, &load, rate));
-            self.pay_debt(held.flow, &load, rate);
-            self.note_standing(now, &held, &load, rate);
-            self.note_unanswered(held.tcp.as_ref(), &load, rate);
-            self.waits.note(now.saturating_since(held.since));
-            self.counters.queued += 1;
-            held.marked |= congested;
-            self.send(now, held, Port::Wlan);
-        }
-        let shaped = self.discipline.as_ref().map_or(self.queues.ready_at(), Disciplined::ready_at) > now;
-        if shaped || self.held_for_wlan() == 0 {
-            self.standing.starve();
-        }
+        self.domains.ids().for_each(|id| self.serve_domain(now, id));
         if self.mode == Mode::Draining && self.holds_nothing() {
             self.set_mode(now, Mode::Bypassed);
         }
     }
 
+    /// Releases what the server of one domain is free for.
+    fn serve_domain(&mut self, now: Instant, id: DomainId) {
+        self.domains[id].standing.reckon(now);
+        while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
+            let Some((mut held, load, congested)) = self.take_next(now, id) else { break };
+            let rate = self.rate_of(held.flow);
+            let domain = &mut self.domains[id];
+            domain.server.release(now, domain.rate.wait(&self.medium, &load, rate));
+            self.pay_debt(held.flow, &load, rate);
+            self.note_standing(now, &held, &load, rate);
+            self.note_unanswered(&held, &load, rate);
+            self.domains[id].waits.note(now.saturating_since(held.since));
+            self.counters.queued += 1;
+            held.marked |= congested;
+            self.send(now, held, Port::Wlan);
+        }
+        let domain = &mut self.domains[id];
+        if domain.shaped_until() > now || domain.len() == 0 {
+            domain.standing.starve();
+        }
+    }
+
     /// Patience with draining has ended: everything goes out in the order of service.
     pub(super) fn release_all(&mut self, now: Instant) {
-        for held in self.drain_discipline(now) {
-            self.account_release(now, &held);
-            self.counters.queued += 1;
-            self.send(now, held, Port::Wlan);
-        }
-        self.queues.lift_ceilings();
-        while let Some((held, load)) = self.pop(now) {
-            let rate = self.rate_of(held.flow);
-            self.note_standing(now, &held, &load, rate);
-            self.counters.queued += 1;
-            self.send(now, held, Port::Wlan);
-        }
+        self.domains.ids().for_each(|id| self.release_domain(now, id));
         self.release_line(now);
         self.release_links(now);
         self.set_mode(now, Mode::Bypassed);
     }
 
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
+    fn release_domain(&mut self, now: Instant, id: DomainId) {
+        for held in self.drain_discipline(now, id) {
+            self.account_release(now, &held);
+            self.counters.queued += 1;
+            self.send(now, held, Port::Wlan);
+        }
+        self.domains[id].queues.lift_ceilings();
+        while let Some((held, load)) = self.pop(now, id) {
+            let rate = self.rate_of(held.flow);
+            self.note_standing(now, &held, &load, rate);
+            self.counters.queued += 1;
+            self.send(now, held, Port::Wlan);
+        }
+    }
+
+    pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
         let (flows, stations, medium) = (&mut self.flows, &self.stations, &self.medium);
-        let (numerator, denominator) = self.standing.pace();
+        let domain = &mut self.domains[id];
+        let (numerator, denominator) = domain.standing.pace();
         let mut load = Load::default();
-        let held = self.queues.pop(now, |held| {
+        let held = domain.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
             flow.held -= 1;
             flow.released += held.ip_len;
@@ -338,10 +362,10 @@ impl<P: Send + 'static> Manager<P> {
     /// goes against the larger volume), and to lose that says nothing,
     /// since the next one says the same: the news goes with the DATA of the upload, to its receiver, whose echo of it
     /// comes back through the queue. An ACK at the head of a download is served.
-    pub(super) fn tell_senders(&mut self, now: Instant) -> bool {
+    pub(super) fn tell_senders(&mut self, now: Instant, id: DomainId) -> bool {
         loop {
             let flows = &self.flows;
-            let judged = self.queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
+            let judged = self.domains[id].queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
             let Some((head, Verdict::Signal)) = judged else { return false };
             let of_upload = self.flows.get(head.flow).direction == Direction::Up;
             if head.tcp.as_ref().map_or(of_upload, |tcp| tcp.payload == Bytes::ZERO) {
@@ -352,7 +376,7 @@ impl<P: Send + 'static> Manager<P> {
             if head.takes_marks {
                 return true;
             }
-            let Some(head) = self.queues.drop_next() else { return false };
+            let Some(head) = self.domains[id].queues.drop_next() else { return false };
             self.flows.get_mut(head.flow).held -= 1;
             self.discard(head.packet, head.flow, DropReason::StandingQueue);
         }
@@ -365,7 +389,7 @@ impl<P: Send + 'static> Manager<P> {
         let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let rate = self.stations.get(flow.station).rate;
         self.note_standing(now, held, &load, rate);
-        self.note_unanswered(held.tcp.as_ref(), &load, rate);
+        self.note_unanswered(held, &load, rate);
         load
     }
 
@@ -380,13 +404,13 @@ impl<P: Send + 'static> Manager<P> {
             // As much as has come for the packet before is expected to come for this one.
             let airtime = self.medium.airtime(load, rate);
             flow.watched.charged += airtime;
-            self.standing.release(now, airtime, false);
+            self.domains[flow.domain].standing.release(now, airtime, false);
             return;
         };
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = self.medium.airtime(&load.outstanding(), rate);
         flow.watched.charged += airtime;
-        let mark = self.standing.release(now, airtime, asks);
+        let mark = self.domains[flow.domain].standing.release(now, airtime, asks);
         flow.answers.note_release(tcp, mark);
     }
 
@@ -398,16 +422,17 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
             // At the price of what was released.
             let bits = u128::from(load.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
-            self.queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
+            self.domains[flow.domain].queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
         }
     }
 
     /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it known
     /// of other protocols than TCP who does.
-    fn note_unanswered(&mut self, tcp: Option<&TcpMeta>, load: &Load, rate: PhyRate) {
-        if tcp.is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
+    fn note_unanswered(&mut self, held: &Held<P>, load: &Load, rate: PhyRate) {
+        if held.tcp.as_ref().is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = Load::alone(load.0[0]);
-            self.rate.note_crossed(&self.medium, &own, rate);
+            let domain = self.flows.get(held.flow).domain;
+            self.domains[domain].rate.note_crossed(&self.medium, &own, rate);
         }
     }
 

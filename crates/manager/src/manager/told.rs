@@ -14,8 +14,8 @@ impl<P: Send + 'static> Manager<P> {
             self.tell(Event::StationLearned(told.mac));
         }
         if heard.changed {
-            self.queues.update_station(heard.id, self.stations.get(heard.id));
-            self.update_capacity(now);
+            self.update_station(heard.id);
+            self.update_capacity(now, heard.id);
         }
         self.serve(now);
     }
@@ -31,7 +31,7 @@ impl<P: Send + 'static> Manager<P> {
         });
         let rates = self.config.phy.standard().rates();
         for id in self.stations.review_told(now, rates, &self.medium) {
-            self.queues.update_station(id, self.stations.get(id));
+            self.update_station(id);
         }
     }
 }

@@ -1,50 +1,68 @@
 //! What a manager does from time to time, and when its configuration changes.
 
+use alloc::vec::Vec;
+
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
 use crate::discipline::Disciplined;
+use crate::domain::DomainId;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
 use crate::receiver::steering::Steering;
+use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
 impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
-        let account = self.server.take_account(now, self.held_for_wlan() > 0);
-        let before = (self.rate.rate(), self.rate.capacity());
-        if self.mode == Mode::Bypassed {
-            self.rate.measure(now, account.elapsed);
-        } else {
-            self.rate.tick(now, account);
-            self.standing.forget_speed(now, self.usual_speed());
-            self.rate.set_speed(self.standing.speed());
-            self.set_capacity(now);
+        let before = self.rates();
+        let mut elapsed = Span::ZERO;
+        for id in self.domains.ids() {
+            elapsed = self.judge_rate(now, id);
         }
-        self.judge_told(now, account.elapsed);
+        self.judge_told(now, elapsed);
         self.tell_rate(before);
-        self.judge_stations(account.elapsed);
+        self.judge_stations(elapsed);
         self.expire_calls(now);
-        self.queues.age(now);
-        self.discipline.iter_mut().for_each(Disciplined::age);
+        for domain in self.domains.iter_mut() {
+            domain.queues.age(now);
+            domain.discipline.iter_mut().for_each(Disciplined::age);
+        }
         self.age_links(now);
         self.count_receivers(now);
-        let (queues, wan, stations) = (&mut self.queues, &mut self.wan, &mut self.stations);
-        self.flows.expire(now, |flow| forget(flow, queues, wan.as_mut(), stations));
+        let (domains, wan, stations) = (&mut self.domains, &mut self.wan, &mut self.stations);
+        self.flows.expire(now, |flow| forget(flow, domains, wan.as_mut(), stations));
         self.stations.expire(now);
+    }
+
+    /// An interval of a domain has ended, which was so long.
+    fn judge_rate(&mut self, now: Instant, id: DomainId) -> Span {
+        let usual = self.usual_speed(id);
+        let domain = &mut self.domains[id];
+        let account = domain.server.take_account(now, domain.len() > 0);
+        if self.mode == Mode::Bypassed {
+            domain.rate.measure(now, account.elapsed);
+        } else {
+            domain.rate.tick(now, account);
+            domain.standing.forget_speed(now, usual);
+            domain.rate.set_speed(domain.standing.speed());
+            self.set_capacity(now, id);
+        }
+        account.elapsed
     }
 
     /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
     /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
     /// station, but does not slow down a fast one.
-    fn usual_speed(&self) -> (u64, u64) {
+    fn usual_speed(&self, id: DomainId) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
         let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
         let usual = airtime(self.config.default_rate);
         let shortest = self.config.phy.standard().rates().iter().map(|&rate| airtime(rate)).min().unwrap_or(usual);
-        match self.stations.iter().any(|station| station.flows > 0 && !station.has_known_rate()) {
+        let mut stations = self.stations.iter().filter(|station| station.domain == id);
+        match stations.any(|station| station.flows > 0 && !station.has_known_rate()) {
             true => (usual, shortest),
             false => (1, 1),
         }
@@ -56,28 +74,41 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
-        let (numerator, denominator) = self.standing.speed();
+        let (numerator, denominator) = self.domains[DomainId::DEFAULT].standing.speed();
         let outputs = &mut self.outputs;
         self.stations.judge(elapsed.mul_div(numerator, denominator), |mac, over| {
             outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));
         });
     }
 
-    pub(super) fn update_capacity(&mut self, now: Instant) {
-        let before = (self.rate.rate(), self.rate.capacity());
-        self.set_capacity(now);
+    /// A station's rate or weight is another one: its queues are to have the weight that follows.
+    pub(super) fn update_station(&mut self, id: StationId) {
+        let station = self.stations.get(id);
+        self.domains[station.domain].queues.update_station(id, station);
+    }
+
+    pub(super) fn update_capacity(&mut self, now: Instant, station: StationId) {
+        let before = self.rates();
+        self.set_capacity(now, self.stations.get(station).domain);
         self.tell_rate(before);
     }
 
     /// C* of the active queues. Where there are none, the last one stands: nothing is known of who comes next.
-    fn set_capacity(&mut self, now: Instant) {
-        if let Some(capacity) = self.active_capacity(now) {
-            self.rate.set_capacity(capacity);
+    fn set_capacity(&mut self, now: Instant, id: DomainId) {
+        let domain = &mut self.domains[id];
+        if let Some(capacity) = domain.active_capacity(&self.stations, now) {
+            domain.rate.set_capacity(capacity);
         }
     }
 
+    /// C and C*.
+    fn rates(&self) -> (BitRate, BitRate) {
+        let rate = &self.domains[DomainId::DEFAULT].rate;
+        (rate.rate(), rate.capacity())
+    }
+
     fn tell_rate(&mut self, before: (BitRate, BitRate)) {
-        let (service_rate, capacity) = (self.rate.rate(), self.rate.capacity());
+        let (service_rate, capacity) = self.rates();
         if before != (service_rate, capacity) {
             self.tell(Event::RateChanged { service_rate, capacity });
         }
@@ -85,19 +116,16 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
     pub(super) fn reconfigure(&mut self, now: Instant, config: Config) {
-        let before = (self.rate.rate(), self.rate.capacity());
+        let before = self.rates();
         self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
         self.stations.reconfigure(&config, &self.medium, now);
-        self.server.set_slack(config.pacing_slack);
+        self.domains.iter_mut().for_each(|domain| domain.server.set_slack(config.pacing_slack));
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
         self.reads_dscp = config.policy.reads_dscp();
         self.rebuild_queues(&config, now);
-        self.rebuild_discipline(&config, now);
+        self.domains.ids().for_each(|id| self.rebuild_discipline(id, &config, now));
         self.rebuild_links(&config, now);
-        let capacity = self.active_capacity(now);
-        let capacity = capacity.unwrap_or_else(|| configured_capacity(&config, &self.medium, &self.stations));
-        self.server.take_account(now, self.held_for_wlan() > 0);
-        self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
+        self.domains.ids().for_each(|id| self.rebuild_rate(id, &config, now));
         match (self.config.receiver, config.receiver) {
             (None, Some(_)) => self.receiver.begin(now),
             (before, after) if before != after => self.receiver.steering = Steering::new(now),
@@ -108,9 +136,20 @@ impl<P: Send + 'static> Manager<P> {
         self.tell_rate(before);
     }
 
+    fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
+        let domain = &mut self.domains[id];
+        let capacity = domain.active_capacity(&self.stations, now);
+        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.medium, &self.stations));
+        domain.server.take_account(now, domain.len() > 0);
+        domain.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
+    }
+
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {
-        let fresh = Queues::new(config, now);
-        let mut old = core::mem::replace(&mut self.queues, fresh);
+        let mut old = Vec::new();
+        for domain in self.domains.iter_mut() {
+            let queues = core::mem::replace(&mut domain.queues, Queues::new(config, now));
+            old.push((queues, domain.rate.capacity()));
+        }
         for id in self.flows.ids() {
             let flow = self.flows.get_mut(id);
             flow.leaf = None;
@@ -119,11 +158,13 @@ impl<P: Send + 'static> Manager<P> {
             flow.place = config.policy.place(flow, station);
             flow.beyond = config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&flow.key.1, flow.key.2));
         }
-        let capacity = self.rate.capacity();
-        old.lift_ceilings();
-        while let Some(held) = old.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
-            let leaf = self.leaf(held.flow);
-            self.queues.push(leaf, held, now);
+        for (mut queues, capacity) in old {
+            queues.lift_ceilings();
+            while let Some(held) = queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
+                let leaf = self.leaf(held.flow);
+                let domain = self.flows.get(held.flow).domain;
+                self.domains[domain].queues.push(leaf, held, now);
+            }
         }
     }
 }

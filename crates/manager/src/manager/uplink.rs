@@ -5,6 +5,7 @@ use evenair_units::{Bytes, Instant};
 
 use super::Manager;
 use crate::cost::Load;
+use crate::domain::DomainId;
 use crate::flow::FlowId;
 use crate::uplink::{Kind, Limiter};
 use crate::{Config, Mode};
@@ -49,7 +50,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn judge_limit(&mut self, now: Instant) {
-        let capacity = self.rate.capacity();
+        let capacity = self.domains[DomainId::DEFAULT].rate.capacity();
         if let Some(limiter) =
             self.uplink.as_mut().filter(|limiter| self.mode == Mode::Inserted && limiter.next() <= now)
         {
@@ -63,7 +64,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn reconfigure_limit(&mut self, config: &Config, now: Instant) {
-        let capacity = self.rate.capacity();
+        let capacity = self.domains[DomainId::DEFAULT].rate.capacity();
         match (&mut self.uplink, &config.uplink_limit) {
             (Some(limiter), Some(limit)) => limiter.reconfigure(limit, capacity, now),
             (none, limit) => *none = limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),

@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 
 use evenair_sched::{Cause, Dropped};
-use evenair_units::{BitRate, Instant};
+use evenair_units::Instant;
 
 use super::Manager;
 use crate::cost::Load;
 use crate::discipline::{Disciplined, Tags};
+use crate::domain::DomainId;
 use crate::flow::FlowId;
 use crate::queues::{Held, Service};
 use crate::{Config, DropReason};
@@ -15,7 +16,7 @@ use crate::{Config, DropReason};
 impl<P: Send + 'static> Manager<P> {
     /// Packets that wait for the WLAN.
     pub(super) fn held_for_wlan(&self) -> usize {
-        self.queues.len() + self.discipline.as_ref().map_or(0, Disciplined::len)
+        self.domains.held()
     }
 
     /// Holds a packet where a discipline decides.
@@ -23,17 +24,20 @@ impl<P: Send + 'static> Manager<P> {
         if self.config.held_limit.is_some_and(|limit| self.held() >= limit as usize) {
             return self.discard(held.packet, held.flow, DropReason::QueueFull);
         }
-        if self.held_for_wlan() == 0 {
-            self.server.wake(now);
+        let id = self.flows.get(held.flow).domain;
+        let domain = &mut self.domains[id];
+        if domain.len() == 0 {
+            domain.server.wake(now);
         }
         self.push_to_discipline(now, held);
-        self.collect_drops();
+        self.collect_drops(id);
     }
 
     fn push_to_discipline(&mut self, now: Instant, held: Held<P>) {
         let tags = self.tags(held.flow);
-        self.flows.get_mut(held.flow).held += 1;
-        if let (Some(discipline), Some(tags)) = (&mut self.discipline, tags) {
+        let flow = self.flows.get_mut(held.flow);
+        flow.held += 1;
+        if let (Some(discipline), Some(tags)) = (&mut self.domains[flow.domain].discipline, tags) {
             discipline.push(now, held, tags);
         }
     }
@@ -41,8 +45,8 @@ impl<P: Send + 'static> Manager<P> {
     /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's station
     /// changes.
     fn tags(&mut self, id: FlowId) -> Option<Tags> {
-        let config = self.discipline.as_ref()?.config();
         let flow = self.flows.get_mut(id);
+        let config = self.domains[flow.domain].discipline.as_ref()?.config();
         if flow.held == 0 || flow.tags.is_none() {
             let station = flow.station.number();
             let leaf = config.leaf_of(self.stations.get(flow.station).class(), flow.direction);
@@ -54,18 +58,18 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// The packet whose turn it is, with what it costs and whether it is to be marked.
-    pub(super) fn take_next(&mut self, now: Instant) -> Option<(Held<P>, Load, bool)> {
-        if self.discipline.is_none() {
-            let congested = self.tell_senders(now);
-            return self.pop(now).map(|(held, load)| (held, load, congested));
+    pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load, bool)> {
+        if self.domains[id].discipline.is_none() {
+            let congested = self.tell_senders(now, id);
+            return self.pop(now, id).map(|(held, load)| (held, load, congested));
         }
-        let taken = self.pop_from_discipline(now);
-        self.collect_drops();
+        let taken = self.pop_from_discipline(now, id);
+        self.collect_drops(id);
         taken.map(|(held, load)| (held, load, false))
     }
 
-    fn pop_from_discipline(&mut self, now: Instant) -> Option<(Held<P>, Load)> {
-        let discipline = self.discipline.as_mut()?;
+    fn pop_from_discipline(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
+        let discipline = self.domains[id].discipline.as_mut()?;
         let held = discipline.pop(now)?;
         let flow = self.flows.get_mut(held.flow);
         flow.held -= 1;
@@ -77,8 +81,9 @@ impl<P: Send + 'static> Manager<P> {
         Some((held, load))
     }
 
-    fn collect_drops(&mut self) {
-        while let Some(Dropped { packet, cause }) = self.discipline.as_mut().and_then(Disciplined::poll_drop) {
+    fn collect_drops(&mut self, id: DomainId) {
+        let next = |this: &mut Self| this.domains[id].discipline.as_mut().and_then(Disciplined::poll_drop);
+        while let Some(Dropped { packet, cause }) = next(self) {
             self.drop_held(packet, cause);
         }
     }
@@ -93,8 +98,8 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// Takes all out of the discipline, in its order.
-    pub(super) fn drain_discipline(&mut self, now: Instant) -> Vec<Held<P>> {
-        let Some(discipline) = &mut self.discipline else { return Vec::new() };
+    pub(super) fn drain_discipline(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
+        let Some(discipline) = &mut self.domains[id].discipline else { return Vec::new() };
         let (taken, dropped) = discipline.drain(now);
         for held in &taken {
             self.flows.get_mut(held.flow).held -= 1;
@@ -106,40 +111,34 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// Takes another discipline over, or none. The same one keeps what it holds and what it knows.
-    pub(super) fn rebuild_discipline(&mut self, config: &Config, now: Instant) {
-        let same = self.discipline.as_ref().map(Disciplined::config) == config.queue.as_deref();
+    pub(super) fn rebuild_discipline(&mut self, id: DomainId, config: &Config, now: Instant) {
+        let same = self.domains[id].discipline.as_ref().map(Disciplined::config) == config.queue.as_deref();
         if same {
             return;
         }
-        let mut held = self.drain_discipline(now);
+        let mut held = self.drain_discipline(now, id);
+        let domain = &mut self.domains[id];
         if config.queue.is_some() {
-            let capacity = self.rate.capacity();
-            self.queues.lift_ceilings();
-            while let Some(packet) = self.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
+            let capacity = domain.rate.capacity();
+            domain.queues.lift_ceilings();
+            while let Some(packet) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
                 self.flows.get_mut(packet.flow).held -= 1;
                 held.push(packet);
             }
         }
-        self.discipline = config.queue.as_deref().map(Disciplined::new);
+        domain.discipline = config.queue.as_deref().map(Disciplined::new);
         held.into_iter().for_each(|packet| self.hold_again(now, packet));
     }
 
     /// Holds what was held before, whatever the tree's limits say.
     pub(super) fn hold_again(&mut self, now: Instant, held: Held<P>) {
-        if self.discipline.is_some() {
+        let id = self.flows.get(held.flow).domain;
+        if self.domains[id].discipline.is_some() {
             self.push_to_discipline(now, held);
-            return self.collect_drops();
+            return self.collect_drops(id);
         }
         let leaf = self.leaf(held.flow);
         self.flows.get_mut(held.flow).held += 1;
-        self.queues.push(leaf, held, now);
-    }
-
-    /// C* of what waits or was served lately.
-    pub(super) fn active_capacity(&mut self, now: Instant) -> Option<BitRate> {
-        match &self.discipline {
-            Some(discipline) => discipline.capacity(),
-            None => self.queues.capacity(&self.stations, now),
-        }
+        self.domains[id].queues.push(leaf, held, now);
     }
 }
