@@ -55,6 +55,7 @@ bench: setup ## How fast the parts are on this machine, beside ns-3 if `make val
 	$(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
 	$(CARGO) run --release --locked -p evenair-sim --example speed
 	$(CARGO) run --release --locked -p evenair-sim --example scaling
+	$(CARGO) run --release --locked -p evenair-manager --example stations
 	$(CARGO) build --release --locked -p evenair-live --example forwarding
 	@scripts/as-root target/release/examples/forwarding $(ARGS)
 

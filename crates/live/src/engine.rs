@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
-use evenair_packet::Port as Side;
+use evenair_packet::{PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
@@ -43,6 +43,8 @@ pub struct Engine {
     manager: Manager<FrameId>,
     mode: Mode,
     pool: Pool,
+    /// What was taken out of a ring, until it is handed in; kept for its memory.
+    batch: Vec<(FrameId, PacketMeta)>,
     wlan: Port,
     wire: Port,
     /// The ports' names in the hold: the WLAN side, the wired side.
@@ -108,6 +110,7 @@ impl Engine {
             manager: Manager::new(config.manager.clone(), now),
             mode: Mode::Bypassed,
             pool: Pool::new(config.pool_frames, frame_len),
+            batch: Vec::with_capacity(BATCH),
             wlan,
             wire,
             held,
@@ -215,13 +218,14 @@ impl Engine {
     fn take_in(&mut self, now: Instant) -> Round {
         let mut round = Round { taken: 0, full: false };
         for port in [&mut self.wlan, &mut self.wire] {
-            let (manager, recording) = (&mut self.manager, &mut self.recording);
-            let taken = port.receive(BATCH, &mut self.pool, |id, meta| {
-                if let Some(recording) = recording {
-                    recording.packet(now, &id, meta);
+            let taken = port.receive(BATCH, &mut self.pool, &mut self.batch);
+            self.manager.foresee(self.batch.iter().map(|(_, meta)| meta));
+            for (id, meta) in self.batch.drain(..) {
+                if let Some(recording) = &mut self.recording {
+                    recording.packet(now, &id, &meta);
                 }
-                manager.handle_packet(now, id, meta);
-            });
+                self.manager.handle_packet(now, id, &meta);
+            }
             round.taken += taken;
             round.full |= taken == BATCH;
         }

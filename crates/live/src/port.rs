@@ -166,10 +166,11 @@ impl Port {
         &self.ring.interface().name
     }
 
-    /// Takes up to `most` packets out of the ring into the pool and hands each to `take`. Returns how many it took out.
-    pub fn receive(&mut self, most: usize, pool: &mut Pool, take: impl FnMut(FrameId, &PacketMeta)) -> usize {
+    /// Takes up to `most` packets out of the ring into the pool, and adds them to `batch`. Returns how many it took out, those
+    /// included that there was no room for.
+    pub fn receive(&mut self, most: usize, pool: &mut Pool, batch: &mut Vec<(FrameId, PacketMeta)>) -> usize {
         let before = self.counters.super_packets;
-        let taken = self.take_out(most, pool, take);
+        let taken = self.take_out(most, pool, batch);
         if before == 0 && self.counters.super_packets > 0 {
             warn!(
                 "{0}: super-packets arrive; the long ones are lost. Turn offloads off where they come from: ethtool -K \
@@ -180,7 +181,7 @@ impl Port {
         taken
     }
 
-    fn take_out(&mut self, most: usize, pool: &mut Pool, mut take: impl FnMut(FrameId, &PacketMeta)) -> usize {
+    fn take_out(&mut self, most: usize, pool: &mut Pool, batch: &mut Vec<(FrameId, PacketMeta)>) -> usize {
         for n in 0..most {
             let Some(frame) = self.ring.next_frame() else { return n };
             self.counters.super_packets += u64::from(frame.is_super_packet());
@@ -189,7 +190,7 @@ impl Port {
                     drop(frame);
                     let meta = evenair_packet::parse(self.side, pool.get(&id));
                     self.kinds.note(&meta);
-                    take(id, &meta);
+                    batch.push((id, meta));
                 }
                 Put::Full => self.counters.pool_full += 1,
                 Put::Refused => self.counters.too_long += 1,
@@ -206,6 +207,7 @@ impl Port {
     /// Sends what is queued, in order, as far as the kernel takes it.
     pub fn flush(&mut self, pool: &mut Pool) {
         while !self.queue.is_empty() {
+            pool.bring(self.queue.iter().take(SEND_BATCH));
             match self.sender.send(self.queue.iter().take(SEND_BATCH).map(|id| pool.get(id))) {
                 Ok(sent) => {
                     for id in self.queue.drain(..sent) {

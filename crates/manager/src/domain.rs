@@ -40,6 +40,8 @@ pub(crate) struct Domain<P> {
     pub(crate) server: Server,
     pub(crate) standing: Standing,
     pub(crate) rate: ServiceRate,
+    /// Releases that were looked ahead to and are still to come.
+    pub(crate) seen_ahead: u32,
 }
 
 /// All of them.
@@ -58,6 +60,7 @@ impl<P: Send + 'static> Domain<P> {
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
+            seen_ahead: 0,
         }
     }
 

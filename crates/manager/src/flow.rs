@@ -1,12 +1,14 @@
 //! Flows, of TCP and of all else: their table, and which way their data travel.
 //!
 //! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and it
-//! needs no secret. Connections are remembered in the order of use; the longest unused goes first. One that has packets
+//! needs no secret. An index beside it (`index`) has most of its answers at less cost. Connections are remembered in the order of use; the longest unused goes first. One that has packets
 //! held stays.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::hint::black_box;
+use core::net::IpAddr;
 
 use evenair_packet::{FlowKey, PacketMeta, Port, TcpFlags, TcpMeta, Vlan};
 use evenair_sched::NodeId;
@@ -19,6 +21,7 @@ use crate::cost::{Load, Packets};
 use crate::datagrams::Uplink;
 use crate::discipline::Tags;
 use crate::domain::DomainId;
+use crate::index::{self, Index};
 use crate::receiver::FlowReceiver;
 use crate::station::StationId;
 use crate::tcp::Tcp;
@@ -109,7 +112,10 @@ pub(crate) struct OnLink {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flows {
     by_key: BTreeMap<Key, FlowId>,
-    slots: Vec<Slot>,
+    index: Index,
+    slots: Vec<Option<Flow>>,
+    /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted then.
+    order: Vec<InOrder>,
     vacant: Vec<FlowId>,
     /// Flows ever added.
     added: u64,
@@ -118,9 +124,9 @@ pub(crate) struct Flows {
     newest: Option<FlowId>,
 }
 
-#[derive(Clone, Debug)]
-struct Slot {
-    flow: Option<Flow>,
+/// A connection's place in the list in the order of use.
+#[derive(Clone, Copy, Debug)]
+struct InOrder {
     last_seen: Instant,
     older: Option<FlowId>,
     newer: Option<FlowId>,
@@ -189,6 +195,12 @@ impl Flow {
         };
     }
 
+    /// Asks memory for all of it that a packet needs.
+    pub(crate) fn bring(&self) {
+        let lines = (self.placed_at, self.uplink.ratio_milli(), self.watched.charged, self.up_volume, self.released);
+        black_box((self.key.1.protocol(), self.leaf, self.held, self.dscp, self.direction, lines));
+    }
+
     /// Takes note of a packet's code point.
     pub(crate) fn note_dscp(&mut self, meta: &PacketMeta) {
         let way = if meta.ingress == Port::Wlan { Direction::Up } else { Direction::Down };
@@ -251,6 +263,27 @@ impl Flow {
     }
 }
 
+/// A connection's key as a number, for the index.
+fn hash((vlan, key, of_low_end): &Key) -> u64 {
+    let vlan =
+        vlan.map_or(0, |vlan| 1 << 63 | u64::from(vlan.id) << 32 | u64::from(vlan.inner.map_or(1 << 16, u32::from)));
+    let (low, high) = (key.low(), key.high());
+    let kind = u64::from(key.protocol()) << 8 | u64::from(key.names_ports()) << 1 | u64::from(*of_low_end);
+    let ports = u64::from(low.1) << 48 | u64::from(high.1) << 32 | kind;
+    match (low.0, high.0) {
+        (IpAddr::V4(low), IpAddr::V4(high)) => {
+            index::hash([vlan, ports, u64::from(u32::from(low)) << 32 | u64::from(u32::from(high))])
+        }
+        (low, high) => {
+            let halves = |address: IpAddr| match address {
+                IpAddr::V4(v4) => [0, u32::from(v4).into()],
+                IpAddr::V6(v6) => [(u128::from(v6) >> 64) as u64, u128::from(v6) as u64],
+            };
+            index::hash([vlan, ports].into_iter().chain(halves(low)).chain(halves(high)))
+        }
+    }
+}
+
 /// Before any volume speaks: who was called is expected to send, as servers do; in the middle of a connection, data
 /// tell, and a pure ACK answers data.
 fn first_guess(ingress: Port, tcp: &TcpMeta) -> Direction {
@@ -264,10 +297,52 @@ fn first_guess(ingress: Port, tcp: &TcpMeta) -> Direction {
 
 impl Flows {
     pub(crate) fn find(&mut self, key: &Key, now: Instant) -> Option<FlowId> {
+        let id = self.look_up(key)?;
+        self.order[id.0 as usize].last_seen = now;
+        if self.newest != Some(id) {
+            self.unlink(id);
+            self.link_newest(id);
+        }
+        Some(id)
+    }
+
+    /// The hash of a packet's flow; of what is not IP, any.
+    pub(crate) fn hash(meta: &PacketMeta) -> u64 {
+        let Some(ip) = &meta.ip else { return 0 };
+        let (key, forward) = FlowKey::of(ip);
+        hash(&(meta.vlan, key, forward == (meta.ingress == Port::Wlan)))
+    }
+
+    /// Asks memory where the flow of a hash is.
+    pub(crate) fn ask(&self, hash: u64) {
+        self.index.ask(hash);
+    }
+
+    /// What flow a hash is probably of.
+    pub(crate) fn guess(&self, hash: u64) -> Option<FlowId> {
+        self.index.get(hash, |_| true).map(FlowId)
+    }
+
+    /// A flow that was guessed.
+    pub(crate) fn guessed(&self, id: FlowId) -> Option<&Flow> {
+        self.slots.get(id.0 as usize)?.as_ref()
+    }
+
+    /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place between them.
+    pub(crate) fn bring_neighbours(&self, id: FlowId) {
+        let place = self.order.get(id.0 as usize);
+        let neighbours = place.map(|place| [place.older, place.newer]).into_iter().flatten().flatten();
+        neighbours.for_each(|id| _ = black_box(self.order[id.0 as usize].last_seen));
+    }
+
+    fn look_up(&mut self, key: &Key) -> Option<FlowId> {
+        let hash = hash(key);
+        let is_it = |id: u32| self.slots[id as usize].as_ref().is_some_and(|flow| flow.key == *key);
+        if let Some(id) = self.index.get(hash, is_it) {
+            return Some(FlowId(id));
+        }
         let id = *self.by_key.get(key)?;
-        self.slot(id).last_seen = now;
-        self.unlink(id);
-        self.link_newest(id);
+        self.index.note(hash, id.0, self.by_key.len());
         Some(id)
     }
 
@@ -280,14 +355,15 @@ impl Flows {
         let key = flow.key;
         self.added += 1;
         flow.serial = self.added;
-        let slot = Slot { flow: Some(flow), last_seen: now, older: None, newer: None };
+        let order = InOrder { last_seen: now, older: None, newer: None };
         let id = match self.vacant.pop() {
             Some(id) => {
-                self.slots[id.0 as usize] = slot;
+                (self.slots[id.0 as usize], self.order[id.0 as usize]) = (Some(flow), order);
                 id
             }
             None => {
-                self.slots.push(slot);
+                self.slots.push(Some(flow));
+                self.order.push(order);
                 FlowId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 flows"))
             }
         };
@@ -297,11 +373,11 @@ impl Flows {
     }
 
     pub(crate) fn get(&self, id: FlowId) -> &Flow {
-        self.slots[id.0 as usize].flow.as_ref().expect("a flow that is referred to is there")
+        self.slots[id.0 as usize].as_ref().expect("a flow that is referred to is there")
     }
 
     pub(crate) fn get_mut(&mut self, id: FlowId) -> &mut Flow {
-        self.slot(id).flow.as_mut().expect("a flow that is referred to is there")
+        self.slots[id.0 as usize].as_mut().expect("a flow that is referred to is there")
     }
 
     /// Removes the longest unused connection if it holds nothing.
@@ -314,8 +390,9 @@ impl Flows {
             return None;
         }
         self.unlink(id);
-        let flow = self.slot(id).flow.take()?;
+        let flow = self.slots[id.0 as usize].take()?;
         self.by_key.remove(&flow.key);
+        self.index.forget(hash(&flow.key), id.0);
         self.vacant.push(id);
         Some(flow)
     }
@@ -323,9 +400,9 @@ impl Flows {
     /// Removes connections that were not used for long, and hands each to `gone`.
     pub(crate) fn expire(&mut self, now: Instant, mut gone: impl FnMut(Flow)) {
         for _ in 0..EXPIRED_AT_ONCE {
-            let idle = |slot: &Slot| now.saturating_since(slot.last_seen) >= FLOW_IDLE;
+            let idle = |order: &InOrder| now.saturating_since(order.last_seen) >= FLOW_IDLE;
             match self.oldest {
-                Some(id) if idle(&self.slots[id.0 as usize]) => self.evict().into_iter().for_each(&mut gone),
+                Some(id) if idle(&self.order[id.0 as usize]) => self.evict().into_iter().for_each(&mut gone),
                 _ => return,
             }
         }
@@ -337,14 +414,14 @@ impl Flows {
 
     /// The most recently used ones, the last one first.
     pub(crate) fn recent(&self) -> impl Iterator<Item = &Flow> {
-        let older = |&id: &FlowId| self.slots[id.0 as usize].older;
+        let older = |&id: &FlowId| self.order[id.0 as usize].older;
         core::iter::successors(self.newest, older).map(|id| self.get(id))
     }
 
     /// Those that were used since then, the last one first.
     pub(crate) fn used_since(&self, since: Instant) -> impl Iterator<Item = &Flow> {
-        let older = |&id: &FlowId| self.slots[id.0 as usize].older;
-        let used = move |id: &FlowId| self.slots[id.0 as usize].last_seen >= since;
+        let older = |&id: &FlowId| self.order[id.0 as usize].older;
+        let used = move |id: &FlowId| self.order[id.0 as usize].last_seen >= since;
         core::iter::successors(self.newest, older).take_while(used).map(|id| self.get(id))
     }
 
@@ -352,28 +429,28 @@ impl Flows {
         self.by_key.values().copied().collect::<Vec<_>>().into_iter()
     }
 
-    fn slot(&mut self, id: FlowId) -> &mut Slot {
-        &mut self.slots[id.0 as usize]
+    fn place(&mut self, id: FlowId) -> &mut InOrder {
+        &mut self.order[id.0 as usize]
     }
 
     fn unlink(&mut self, id: FlowId) {
-        let Slot { older, newer, .. } = *self.slot(id);
+        let InOrder { older, newer, .. } = *self.place(id);
         match older {
-            Some(older) => self.slot(older).newer = newer,
+            Some(older) => self.place(older).newer = newer,
             None => self.oldest = newer,
         }
         match newer {
-            Some(newer) => self.slot(newer).older = older,
+            Some(newer) => self.place(newer).older = older,
             None => self.newest = older,
         }
     }
 
     fn link_newest(&mut self, id: FlowId) {
         let older = self.newest.replace(id);
-        let slot = self.slot(id);
-        (slot.older, slot.newer) = (older, None);
+        let place = self.place(id);
+        (place.older, place.newer) = (older, None);
         match older {
-            Some(older) => self.slot(older).newer = Some(id),
+            Some(older) => self.place(older).newer = Some(id),
             None => self.oldest = Some(id),
         }
     }

@@ -44,6 +44,7 @@ mod delays;
 mod discipline;
 mod domain;
 mod flow;
+mod index;
 mod manager;
 mod queues;
 mod rate;

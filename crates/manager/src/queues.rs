@@ -12,6 +12,7 @@ mod state;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::hint::black_box;
 
 use evenair_packet::TcpMeta;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
@@ -287,6 +288,30 @@ impl<P> Queues<P> {
         }
         let head = self.drop_head(leaf).expect("the head was just seen");
         Room::Made(head, DropReason::AckSuperseded)
+    }
+
+    /// Queues whose heads are to go soon, about in that order, until `see` says that it has seen enough.
+    pub(crate) fn soon(&self, see: impl FnMut(NodeId) -> bool) {
+        self.hsfq.soon(see);
+    }
+
+    /// Asks memory for what is known of a queue.
+    pub(crate) fn bring(&self, leaf: NodeId) {
+        let node = self.nodes[leaf.index()].as_ref();
+        let ours = node.map(|node| (node.bytes, node.credit, node.codel, node.share, node.mixture, node.class));
+        black_box((ours, self.hsfq.weight(leaf), self.hsfq.queue(leaf).len()));
+    }
+
+    /// Asks memory for the end of a queue.
+    pub(crate) fn bring_tail(&self, leaf: NodeId) {
+        black_box(self.hsfq.queue(leaf).back().map(|held| held.flow));
+    }
+
+    /// Whose packet goes next of a queue.
+    pub(crate) fn head_flow(&self, leaf: NodeId) -> Option<FlowId> {
+        let head = self.hsfq.queue(leaf).front()?;
+        black_box((head.ip_len, head.since, head.takes_marks, head.tcp.as_ref().map(|tcp| tcp.payload)));
+        Some(head.flow)
     }
 
     /// The head that goes next.

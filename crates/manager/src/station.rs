@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::hint::black_box;
 use core::net::IpAddr;
 
 use evenair_packet::MacAddr;
@@ -17,6 +18,7 @@ use evenair_wifi::PhyRate;
 
 use crate::cost::Medium;
 use crate::domain::DomainId;
+use crate::index::{Index, hash};
 use crate::told::{Hearsay, Shares, ToldCounts};
 use crate::{ClassId, Config, Label, StationConfig, StationReport};
 
@@ -108,6 +110,7 @@ pub(crate) struct Stations {
     shares: Shares,
     counts: ToldCounts,
     by_mac: BTreeMap<u64, StationId>,
+    index: Index,
     slots: Vec<Option<Station>>,
     /// Slots that nobody is in, the first one first.
     vacant: BinaryHeap<Reverse<u32>>,
@@ -125,6 +128,11 @@ impl Station {
     /// Somebody has said at which rate it is.
     pub(crate) const fn has_known_rate(&self) -> bool {
         self.told.is_some() || self.observed.is_some() || self.configured.is_some()
+    }
+
+    /// Asks memory for all of it that a packet needs.
+    pub(crate) fn bring(&self) {
+        black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
     }
 
     /// It has sent from this address.
@@ -207,6 +215,7 @@ impl Stations {
             shares: Shares::default(),
             counts: ToldCounts::default(),
             by_mac: BTreeMap::new(),
+            index: Index::default(),
             slots: Vec::new(),
             vacant: BinaryHeap::new(),
         };
@@ -230,7 +239,7 @@ impl Stations {
         let otherwise = self.otherwise();
         self.slots.iter_mut().flatten().for_each(|station| _ = station.update(otherwise, medium));
         for configured in &config.stations {
-            let id = self.by_mac.get(&number(configured.mac)).copied();
+            let id = self.find(configured.mac);
             let id = id.unwrap_or_else(|| self.insert(configured.mac, medium, now));
             let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");
             station.configured = Some(configured.clone());
@@ -248,11 +257,38 @@ impl Stations {
 
     /// The station with this address, learned if need be. `None` if there are too many. True: it is new.
     pub(crate) fn seen(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
-        if let Some(&id) = self.by_mac.get(&number(mac)) {
+        if let Some(id) = self.find(mac) {
             self.get_mut(id).last_seen = now;
             return Some((id, false));
         }
         (self.by_mac.len() < MAX_STATIONS).then(|| (self.insert(mac, medium, now), true))
+    }
+
+    /// The station with this address.
+    fn find(&mut self, mac: MacAddr) -> Option<StationId> {
+        let (mac, hash) = (number(mac), hash([number(mac)]));
+        let is_it = |id: u32| self.slots[id as usize].as_ref().is_some_and(|station| number(station.mac) == mac);
+        if let Some(id) = self.index.get(hash, is_it) {
+            return Some(StationId(id));
+        }
+        let id = *self.by_mac.get(&mac)?;
+        self.index.note(hash, id.0, self.by_mac.len());
+        Some(id)
+    }
+
+    pub(crate) fn hash(mac: MacAddr) -> u64 {
+        hash([number(mac)])
+    }
+
+    /// Asks memory where the station of a hash is.
+    pub(crate) fn ask(&self, hash: u64) {
+        self.index.ask(hash);
+    }
+
+    /// Asks memory for the station of a hash.
+    pub(crate) fn bring_by_hash(&self, hash: u64) {
+        let id = self.index.get(hash, |_| true);
+        id.and_then(|id| self.slots[id as usize].as_ref()).into_iter().for_each(Station::bring);
     }
 
     fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
@@ -297,7 +333,7 @@ impl Stations {
     /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
     /// one now.
     pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, medium: &Medium) -> Option<StationId> {
-        let &id = self.by_mac.get(&number(mac))?;
+        let id = self.find(mac)?;
         let otherwise = self.otherwise();
         let station = self.get_mut(id);
         station.observed = rate;
@@ -330,6 +366,7 @@ impl Stations {
             });
             if let Some(station) = idle {
                 self.by_mac.remove(&number(station.mac));
+                self.index.forget(hash([number(station.mac)]), index);
                 self.vacant.push(Reverse(index));
             }
         }

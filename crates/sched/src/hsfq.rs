@@ -98,6 +98,12 @@ impl<T> Hsfq<T> {
         self.queues[leaf.index()].front().map(|head| (leaf, head))
     }
 
+    /// Queues that are to be served soon, about in that order, until `see` says that it has seen enough. Nothing depends on
+    /// it: it is for bringing near what will be wanted.
+    pub fn soon(&self, mut see: impl FnMut(NodeId) -> bool) {
+        self.tags.soon(NodeId::ROOT, &mut see);
+    }
+
     /// Takes the head whose turn it is into service; `length` tells its length. Whatever was in service has ended it.
     pub fn dequeue(&mut self, length: impl FnOnce(&T) -> u64) -> Option<(NodeId, T)> {
         let leaf = self.tags.next()?;

@@ -32,6 +32,8 @@ pub struct NodeId(u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Tags {
     nodes: Vec<Node>,
+    /// By node. Apart, because leaves are many and use nothing of it.
+    servers: Vec<Server>,
     vacant: Vec<NodeId>,
     /// Inner node whose child is in service; its ancestors are in service too.
     in_service: Option<NodeId>,
@@ -39,12 +41,13 @@ pub(crate) struct Tags {
     turn: u64,
 }
 
+/// A node as a child of another: one line of the processor's cache.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Node {
     parent: NodeId,
     weight: u64,
     children: u32,
-    /// Of this node as a child.
     start: Tag,
     finish: Tag,
     turn: u64,
@@ -53,7 +56,11 @@ struct Node {
     /// Nothing below it may be served now; and there is something (its start tag is kept).
     paused: bool,
     waits: bool,
-    /// Of this node as a server.
+}
+
+/// A node as what its children share.
+#[derive(Clone, Debug, Default)]
+struct Server {
     virtual_time: Tag,
     largest_finish: Tag,
     ready: BTreeSet<(Tag, u64, NodeId)>,
@@ -81,16 +88,19 @@ impl Node {
             backlogged: false,
             paused: false,
             waits: false,
-            virtual_time: 0,
-            largest_finish: 0,
-            ready: BTreeSet::new(),
         }
     }
 }
 
 impl Tags {
     pub(crate) fn new() -> Self {
-        Self { nodes: [Node::new(NodeId::ROOT, 1)].into(), vacant: Vec::new(), in_service: None, turn: 0 }
+        Self {
+            nodes: [Node::new(NodeId::ROOT, 1)].into(),
+            servers: [Server::default()].into(),
+            vacant: Vec::new(),
+            in_service: None,
+            turn: 0,
+        }
     }
 
     pub(crate) fn add(&mut self, parent: NodeId, weight: u64) -> NodeId {
@@ -99,11 +109,12 @@ impl Tags {
         self.node_mut(parent).children += 1;
         let node = Node::new(parent, weight);
         if let Some(id) = self.vacant.pop() {
-            self.nodes[id.index()] = node;
+            (self.nodes[id.index()], self.servers[id.index()]) = (node, Server::default());
             return id;
         }
         let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
         self.nodes.push(node);
+        self.servers.push(Server::default());
         id
     }
 
@@ -144,7 +155,7 @@ impl Tags {
         let mut id = leaf;
         while id != NodeId::ROOT && !self.node(id).backlogged && !self.node(id).waits {
             let parent = self.node(id).parent;
-            let start = self.node(id).finish.max(self.node(parent).virtual_time);
+            let start = self.node(id).finish.max(self.server(parent).virtual_time);
             if self.node(id).paused {
                 let node = self.node_mut(id);
                 (node.start, node.waits) = (start, true);
@@ -158,7 +169,7 @@ impl Tags {
     /// A leaf lost all it had, unserved; or of a node, nothing below may be served any more.
     pub(crate) fn deactivate(&mut self, leaf: NodeId) {
         let mut id = leaf;
-        while id != NodeId::ROOT && self.node(id).ready.is_empty() {
+        while id != NodeId::ROOT && self.server(id).ready.is_empty() {
             if !self.node(id).backlogged {
                 // A paused node has nothing more to wait for.
                 self.node_mut(id).waits = false;
@@ -172,20 +183,29 @@ impl Tags {
 
     /// The leaf to be served next.
     pub(crate) fn next(&self) -> Option<NodeId> {
-        let (_, _, mut id) = *self.node(NodeId::ROOT).ready.first()?;
-        while let Some(&(_, _, child)) = self.node(id).ready.first() {
-            id = child;
-        }
-        Some(id)
+        let (_, _, id) = *self.server(NodeId::ROOT).ready.first()?;
+        Some(self.next_below(id))
     }
 
     /// The leaf to be served next of those below a node that has something to serve.
     pub(crate) fn next_below(&self, node: NodeId) -> NodeId {
         let mut id = node;
-        while let Some(&(_, _, child)) = self.node(id).ready.first() {
+        // Of a leaf there is nothing to look for, and its place among the servers is far away.
+        while self.has_children(id)
+            && let Some(&(_, _, child)) = self.server(id).ready.first()
+        {
             id = child;
         }
         id
+    }
+
+    /// Leaves that are to be served soon, about in that order, as far as `see` says that it wants more: the first ones
+    /// below the first nodes, whatever the turns between these will be. True: it wants more.
+    pub(crate) fn soon(&self, node: NodeId, see: &mut impl FnMut(NodeId) -> bool) -> bool {
+        if !self.has_children(node) {
+            return see(node);
+        }
+        self.server(node).ready.iter().all(|&(_, _, child)| self.soon(child, see))
     }
 
     /// Begins the service of `length` from `leaf`, which [`Self::next`] named; `more`: it has still something after.
@@ -216,7 +236,7 @@ impl Tags {
             let Node { parent, start, weight, .. } = *self.node(id);
             let mut finish = start + normalised(length, weight);
             if let Some(most) = most {
-                let farthest = self.node(parent).virtual_time.saturating_add(normalised(most, weight));
+                let farthest = self.server(parent).virtual_time.saturating_add(normalised(most, weight));
                 finish = finish.min(farthest.max(start));
             }
             self.node_mut(id).finish = finish;
@@ -224,7 +244,7 @@ impl Tags {
                 // F >= V, so that the next head's start tag is F.
                 self.make_ready(id, finish);
             }
-            let server = self.node_mut(parent);
+            let server = self.server_mut(parent);
             if most.is_none() {
                 server.virtual_time = start;
             }
@@ -253,7 +273,7 @@ impl Tags {
         node.paused = false;
         if core::mem::take(&mut node.waits) {
             let (parent, start) = (node.parent, node.start);
-            let start = start.max(self.node(parent).virtual_time);
+            let start = start.max(self.server(parent).virtual_time);
             self.make_ready(id, start);
             self.activate(parent);
         }
@@ -277,7 +297,7 @@ impl Tags {
         if id == NodeId::ROOT {
             return;
         }
-        let begins = self.node(id).finish.max(self.node(parent).virtual_time);
+        let begins = self.node(id).finish.max(self.server(parent).virtual_time);
         if backlogged {
             let start = self.node(id).start + cost;
             self.make_unready(id);
@@ -286,7 +306,7 @@ impl Tags {
             self.node_mut(id).start += cost;
         } else {
             self.node_mut(id).finish = begins + cost;
-            let server = self.node_mut(parent);
+            let server = self.server_mut(parent);
             server.largest_finish = server.largest_finish.max(begins + cost);
         }
     }
@@ -295,7 +315,7 @@ impl Tags {
     pub(crate) fn lead(&self, id: NodeId) -> u64 {
         let node = self.node(id);
         let tag = if node.backlogged || node.waits { node.start } else { node.finish };
-        let ahead = tag.saturating_sub(self.node(node.parent).virtual_time);
+        let ahead = tag.saturating_sub(self.server(node.parent).virtual_time);
         let length = (ahead >> (FRACTION_BITS / 2)).saturating_mul(u128::from(node.weight)) >> (FRACTION_BITS / 2);
         u64::try_from(length).unwrap_or(u64::MAX)
     }
@@ -310,9 +330,9 @@ impl Tags {
     }
 
     fn end_busy_period(&mut self, id: NodeId) {
-        let node = self.node_mut(id);
-        if node.ready.is_empty() {
-            node.virtual_time = node.largest_finish;
+        let server = self.server_mut(id);
+        if server.ready.is_empty() {
+            server.virtual_time = server.largest_finish;
         }
     }
 
@@ -322,14 +342,14 @@ impl Tags {
         let node = self.node_mut(id);
         (node.start, node.turn, node.backlogged) = (start, turn, true);
         let parent = node.parent;
-        self.node_mut(parent).ready.insert((start, turn, id));
+        self.server_mut(parent).ready.insert((start, turn, id));
     }
 
     fn make_unready(&mut self, id: NodeId) {
         let node = self.node_mut(id);
         node.backlogged = false;
         let (parent, key) = (node.parent, (node.start, node.turn, id));
-        assert!(self.node_mut(parent).ready.remove(&key), "a node that is served or emptied was ready");
+        assert!(self.server_mut(parent).ready.remove(&key), "a node that is served or emptied was ready");
     }
 
     fn node(&self, id: NodeId) -> &Node {
@@ -338,6 +358,14 @@ impl Tags {
 
     fn node_mut(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id.index()]
+    }
+
+    fn server(&self, id: NodeId) -> &Server {
+        &self.servers[id.index()]
+    }
+
+    fn server_mut(&mut self, id: NodeId) -> &mut Server {
+        &mut self.servers[id.index()]
     }
 }
 

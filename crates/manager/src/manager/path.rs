@@ -297,6 +297,7 @@ impl<P: Send + 'static> Manager<P> {
     fn serve_domain(&mut self, now: Instant, id: DomainId) {
         self.domains[id].standing.reckon(now);
         while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
+            self.look_ahead(id);
             let Some((mut held, load, congested)) = self.take_next(now, id) else { break };
             let rate = self.rate_of(held.flow);
             let domain = &mut self.domains[id];

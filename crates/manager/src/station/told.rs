@@ -6,7 +6,7 @@ use evenair_packet::MacAddr;
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations, number};
+use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
 use crate::cost::Medium;
 use crate::told::{Told, ToldCounts};
 
@@ -55,7 +55,7 @@ impl Stations {
 
     /// A source tells of a station. `None`: it is nobody's address, or of one station too many.
     pub(crate) fn hear(&mut self, now: Instant, told: &Told, rates: &[PhyRate], medium: &Medium) -> Option<Heard> {
-        let known = self.by_mac.get(&number(told.mac)).copied();
+        let known = self.find(told.mac);
         let room = self.by_mac.len() < MAX_STATIONS_BY_WORD;
         if told.mac.is_multicast() || (known.is_none() && !room) {
             self.counts.unknown += 1;

@@ -1,0 +1,101 @@
+//! Looking ahead: memory that will be wanted is asked for before it is, for many packets at once.
+//!
+//! With tens of thousands of stations, what is known of one is seldom in the processor's cache when its packet comes. A
+//! processor waits for one place in memory as long as for a dozen that do not depend on each other; but the way of a packet
+//! through the manager is one step after the other. So a driver that has a batch of packets says so first
+//! ([`Manager::foresee`]), and the manager looks ahead likewise to what it will release. Both go through a batch step by
+//! step: first where all of them are, then what is known of them, then their queues. All of it only reads, and decides
+//! nothing.
+
+use core::array;
+
+use evenair_packet::{PacketMeta, Port};
+
+use super::Manager;
+use crate::domain::{DomainId, Domains};
+use crate::flow::{FlowId, Flows};
+use crate::station::Stations;
+
+/// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are wanted.
+const BATCH: usize = 32;
+/// Where fewer packets are held, there is nothing to be gained.
+const FEW: usize = 8;
+
+impl<P: Send + 'static> Manager<P> {
+    /// These packets will be handed in soon. Changes nothing, and need not be called; where packets come in batches it saves
+    /// time.
+    pub fn foresee<'m>(&self, packets: impl IntoIterator<Item = &'m PacketMeta>) {
+        let mut packets = packets.into_iter();
+        loop {
+            let mut hashes = [None; BATCH];
+            let known =
+                hashes.iter_mut().zip(packets.by_ref()).map(|(hash, meta)| *hash = Some(self.hashes(meta))).count();
+            if known < 2 {
+                return;
+            }
+            let hashes = || hashes.iter().copied().flatten();
+            hashes().for_each(|(station, flow)| {
+                self.stations.ask(station);
+                self.flows.ask(flow);
+            });
+            let mut flows = [None; BATCH];
+            for ((station, flow), id) in hashes().zip(&mut flows) {
+                self.stations.bring_by_hash(station);
+                *id = self.flows.guess(flow);
+            }
+            bring_queues(&self.flows, &self.domains, &flows);
+        }
+    }
+
+    fn hashes(&self, meta: &PacketMeta) -> (u64, u64) {
+        let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
+        (Stations::hash(mac), Flows::hash(meta))
+    }
+
+    /// The same for what is to be released, once for so many releases.
+    pub(super) fn look_ahead(&mut self, id: DomainId) {
+        let domain = &mut self.domains[id];
+        if let Some(left) = domain.seen_ahead.checked_sub(1) {
+            domain.seen_ahead = left;
+            return;
+        }
+        if domain.queues.len() < FEW {
+            return;
+        }
+        let mut leaves = array::from_fn::<_, BATCH, _>(|_| None);
+        let mut places = leaves.iter_mut();
+        let mut count = 0;
+        domain.queues.soon(|leaf| match places.next() {
+            Some(place) => {
+                *place = Some(leaf);
+                count += 1;
+                true
+            }
+            None => false,
+        });
+        // This one is among them.
+        domain.seen_ahead = u32::saturating_sub(count, 1);
+        let leaves = || leaves.iter().copied().flatten();
+        leaves().for_each(|leaf| domain.queues.bring(leaf));
+        let mut flows = [None; BATCH];
+        for (leaf, flow) in leaves().zip(&mut flows) {
+            *flow = domain.queues.head_flow(leaf);
+        }
+        bring_stations(&self.flows, &self.stations, &flows);
+    }
+}
+
+fn bring_queues<P: Send + 'static>(flows: &Flows, domains: &Domains<P>, ids: &[Option<FlowId>; BATCH]) {
+    ids.iter().flatten().for_each(|&id| flows.bring_neighbours(id));
+    let flows = || ids.iter().flatten().filter_map(|&id| flows.guessed(id));
+    flows().for_each(|flow| flow.bring());
+    let queues = || flows().filter_map(|flow| Some((&domains[flow.domain].queues, flow.leaf?)));
+    queues().for_each(|(queues, leaf)| queues.bring(leaf));
+    queues().for_each(|(queues, leaf)| queues.bring_tail(leaf));
+}
+
+fn bring_stations(flows: &Flows, stations: &Stations, ids: &[Option<FlowId>; BATCH]) {
+    let flows = || ids.iter().flatten().filter_map(|&id| flows.guessed(id));
+    flows().for_each(|flow| flow.bring());
+    flows().for_each(|flow| stations.get(flow.station).bring());
+}
