@@ -13,7 +13,7 @@ use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot};
+use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
 use crate::log_limit::LogLimit;
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool};
@@ -333,12 +333,15 @@ impl Engine {
                 warn!("station {mac} was told to be at {rate}, which what crosses contradicts: set aside for a while");
             }
             Event::CallAdmitted { station, peer, codec } => {
-                info!("call of {station} with {peer} ({codec:?}): admitted")
+                info!("call of {station} with {peer} ({}): admitted", codec_word(codec));
             }
             Event::CallRefused { station, peer, codec, why } => {
-                warn!("call of {station} with {peer} ({codec:?}): refused, {}", crate::control::refusal_word(why));
+                warn!("call of {station} with {peer} ({}): refused, {}", codec_word(codec), refusal_word(why));
             }
-            Event::CallEnded { station, peer, .. } => info!("call of {station} with {peer}: ended"),
+            Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
+                let [down, up] = speech.map(|speech| SpeechStatus::new(&speech, codec).in_short());
+                info!("call of {station} with {peer}: ended after {lasted}; to the station: {down}; from it: {up}");
+            }
             Event::ModeChanged(_)
             | Event::ConfigRefused(_)
             | Event::ObservationRefused(_)

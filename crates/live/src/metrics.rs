@@ -16,7 +16,7 @@ use anyhow::{Result, anyhow};
 use tiny_http::{Header, Method, Response};
 use tracing::debug;
 
-use crate::control::{Answer, Desk, SourceStatus, StationToldStatus, Status, Wish};
+use crate::control::{Answer, Desk, SourceStatus, SpeechStatus, StationToldStatus, Status, Wish};
 
 /// What the format asks for.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -204,6 +204,30 @@ fn calls(page: &mut Page, status: &Status) {
     page.family("evenair_calls_total", "counter", "Calls that were found, by whether they went first.");
     page.sample("evenair_calls_total", &[("state", "admitted")], status.packets.calls_admitted);
     page.sample("evenair_calls_total", &[("state", "refused")], status.packets.calls_refused);
+    let help = "Calls that have ended, be they admitted or refused.";
+    page.single("evenair_calls_ended_total", "counter", help, status.packets.calls_ended);
+    let mut of_each = |name: &str, help: &str, value: fn(&SpeechStatus) -> Option<f64>| {
+        page.family(name, "gauge", help);
+        for call in &status.calls {
+            for (direction, speech) in [("down", &call.down), ("up", &call.up)] {
+                if let Some(value) = value(speech) {
+                    let labels = [("mac", &*call.station), ("peer", &call.peer), ("direction", direction)];
+                    page.sample(name, &labels, value);
+                }
+            }
+        }
+    };
+    let help = "Rating factor R (ITU-T G.107) of a call, for what the box can tell.";
+    of_each("evenair_call_r_factor", help, |speech| speech.r_factor);
+    of_each("evenair_call_mos", "The mean opinion score that R stands for.", |speech| speech.mos);
+    let help = "Part of a call's packets that was lost before the box or in it.";
+    of_each("evenair_call_loss_ratio", help, |speech| Some(speech.loss_percent / 100.0));
+    let help = "Interarrival jitter of a call (RFC 3550), where its packets are of RTP.";
+    of_each("evenair_call_jitter_seconds", help, |speech| speech.jitter_ms.map(|ms| ms / 1e3));
+    let help = "How long a call's packets waited in the box, mean.";
+    of_each("evenair_call_wait_seconds", help, |speech| Some(speech.waited_mean_ms / 1e3));
+    let help = "How long a call's packets wait in the access point, mean, by what stands there.";
+    of_each("evenair_call_wlan_wait_seconds", help, |speech| speech.wlan_mean_ms.map(|ms| ms / 1e3));
 }
 
 fn receiver(page: &mut Page, status: &Status) {
@@ -341,6 +365,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
+    use crate::control::CallStatus;
     use crate::control::tests_support::status;
 
     /// Whether a line is a sample: a name, labels, a number.
@@ -362,7 +387,16 @@ mod tests {
             ..StationToldStatus::default()
         };
         let source = SourceStatus { name: "snmp ap".into(), age_s: Some(2.0), ..SourceStatus::default() };
-        let mut status = Status { telemetry: vec![source], classes: vec![staff], ..status() };
+        let speech =
+            |r_factor| SpeechStatus { r_factor: Some(r_factor), jitter_ms: Some(2.0), ..SpeechStatus::default() };
+        let call = CallStatus {
+            station: "02:00:00:00:00:01".into(),
+            peer: "10.9.0.1".into(),
+            down: speech(91.5),
+            up: SpeechStatus::default(),
+            ..CallStatus::default()
+        };
+        let mut status = Status { telemetry: vec![source], classes: vec![staff], calls: vec![call], ..status() };
         status.stations[0].told = Some(told);
         let page = render(&status, "eth1");
         for line in page.lines() {
@@ -381,6 +415,9 @@ mod tests {
             "evenair_telemetry_up{source=\"snmp ap\"} 1",
             "wifi_station_signal_dbm{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} -61",
             "wifi_station_receive_kilobits_per_second{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} 6000",
+            "evenair_calls{state=\"admitted\"} 1",
+            "evenair_call_r_factor{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 91.5",
+            "evenair_call_jitter_seconds{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 0.002",
             "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");

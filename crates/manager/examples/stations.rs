@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time;
 
 use evenair_manager::{Charge, Command, Config, Controller, Level, Manager, Output, Policy};
-use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 
@@ -189,6 +189,7 @@ fn packet(
         vlan: None,
         ether_type: 0x0800,
         ip: Some(IpMeta { src, dst, protocol, dscp: 0, ecn: 0, total_len, fragment: false, transport }),
+        content: Content::Opaque,
     }
 }
 

@@ -9,7 +9,8 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::{
-    ClassId, Codec, Config, ConfigError, DelayReport, Label, Refusal, Told, ToldCounts, ToldReport, UplinkReport,
+    ClassId, Codec, Config, ConfigError, DelayReport, Label, Refusal, SpeechReport, Told, ToldCounts, ToldReport,
+    UplinkReport,
 };
 
 /// What the operator asks for.
@@ -159,8 +160,14 @@ pub enum Event {
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
+        /// Its codec, as far as its rate tells.
+        codec: Codec,
         /// It went first.
         admitted: bool,
+        /// How long it lasted, since it was found.
+        lasted: Span,
+        /// How it was heard: to the station, from it.
+        speech: alloc::boxed::Box<[SpeechReport; 2]>,
     },
     /// The controller has set another service rate, or C* has changed.
     RateChanged {
@@ -273,10 +280,10 @@ pub struct CallReport {
     pub refused: Option<Refusal>,
     /// When it was found.
     pub since: Instant,
-    /// Packets since then, toward the station.
-    pub to_station: u64,
-    /// From the station.
-    pub from_station: u64,
+    /// How it is heard at the station, as far as the box can tell.
+    pub to_station: SpeechReport,
+    /// How the station is heard.
+    pub from_station: SpeechReport,
 }
 
 /// The control at the receiver.
@@ -433,6 +440,8 @@ pub struct Counters {
     pub calls_admitted: u64,
     /// Calls that were refused.
     pub calls_refused: u64,
+    /// Calls that have ended, be they admitted or refused.
+    pub calls_ended: u64,
     /// Packets, among the released, that went past what waits because they are of admitted calls.
     pub calls_packets: u64,
     /// Packets held now.

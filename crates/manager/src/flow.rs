@@ -27,6 +27,7 @@ use crate::station::StationId;
 use crate::tcp::Tcp;
 use crate::uplink::Released;
 use crate::voice::Talk;
+use crate::wan::{DOWN, UP};
 use crate::watched::Watched;
 
 /// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
@@ -206,6 +207,14 @@ impl Flow {
         let way = if meta.ingress == Port::Wlan { Direction::Up } else { Direction::Down };
         if let Some(ip) = meta.ip.as_ref().filter(|_| way == self.leaning || self.placed_at.is_none()) {
             self.latest_dscp = ip.dscp;
+        }
+    }
+
+    /// Packets of a direction that are held, whatever they wait for.
+    pub(crate) fn held_toward(&self, direction: Direction) -> u32 {
+        match direction {
+            Direction::Down => self.held + self.links[DOWN].held,
+            Direction::Up => self.receiver.line.held + self.links[UP].held,
         }
     }
 

@@ -76,4 +76,4 @@ pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 pub use told::{Told, ToldCounts, ToldReport};
 pub use uplink::{LimitRule, Steps, UplinkLimit, UplinkReport};
-pub use voice::{Codec, Refusal, VoiceConfig, VoiceError};
+pub use voice::{Codec, Refusal, SpeechReport, VoiceConfig, VoiceError};

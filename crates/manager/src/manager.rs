@@ -105,11 +105,10 @@ impl<P: Send + 'static> Manager<P> {
                     (Port::Wire, tcp) => {
                         self.note_for_limit(now, flow, tcp, ip_len);
                         let tcp = tcp.cloned();
-                        let since = now;
-                        self.enter_from_wire(
-                            now,
-                            Held { packet, flow, tcp, ip_len, takes_marks, marked: false, since },
-                        );
+                        let timestamp = meta.rtp().map(|rtp| rtp.timestamp);
+                        let (marked, since, came) = (false, now, now);
+                        let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, since, came, timestamp };
+                        self.enter_from_wire(now, held);
                     }
                     (Port::Wlan, Some(tcp)) => {
                         self.toward_wire(now, Arrived { packet, flow, ip_len, takes_marks }, tcp)

@@ -37,8 +37,11 @@ pub(crate) struct Held<P> {
     pub(crate) takes_marks: bool,
     /// It is to be marked when it leaves.
     pub(crate) marked: bool,
-    /// Since when.
+    /// Since when it waits for its present hop, and when it came.
     pub(crate) since: Instant,
+    pub(crate) came: Instant,
+    /// When it was said, in ticks of its sender's clock, where it is RTP.
+    pub(crate) timestamp: Option<u32>,
 }
 
 /// Why a packet goes now.

@@ -19,7 +19,7 @@ use evenair_units::{Instant, Span};
 
 use crate::classes::codec::{put_label, read_label};
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
-use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, Told};
+use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, SpeechReport, Told};
 
 /// First bytes of a recording: what it is, and the version of its format.
 const MAGIC: [u8; 8] = *b"evenair\x09";
@@ -355,6 +355,16 @@ fn put_call(out: &mut Vec<u8>, station: MacAddr, peer: IpAddr) {
     codec::put_address(out, peer);
 }
 
+fn put_speech(out: &mut Vec<u8>, speech: &SpeechReport) {
+    out.put_u64(speech.packets);
+    out.put_option(speech.lost, Write::put_u64);
+    out.put_u64(speech.dropped);
+    let put_span = |out: &mut Vec<u8>, span: Span| out.put_u64(span.as_nanos());
+    out.put_option(speech.jitter, put_span);
+    out.put_option(speech.hop_mean, put_span);
+    [speech.waited_mean, speech.waited_most, speech.gap].into_iter().for_each(|span| put_span(out, span));
+}
+
 fn put_event(event: &Event, out: &mut Vec<u8>) {
     match event {
         Event::ModeChanged(mode) => {
@@ -398,10 +408,13 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u8(*codec as u8);
             out.put_u8(*why as u8);
         }
-        Event::CallEnded { station, peer, admitted } => {
+        Event::CallEnded { station, peer, codec, admitted, lasted, speech } => {
             out.put_u8(8);
             put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
             out.put_u8((*admitted).into());
+            out.put_u64(lasted.as_nanos());
+            speech.iter().for_each(|speech| put_speech(out, speech));
         }
     }
 }

@@ -203,6 +203,11 @@ impl Standing {
         }
     }
 
+    /// What stands in the access point, in the time that the medium takes for it.
+    pub(crate) fn backlog(&self) -> Span {
+        self.outstanding().mul_div(self.slowness, UNIT)
+    }
+
     fn outstanding(&self) -> Span {
         (self.newest.released - self.frontier.released).saturating_sub(self.by_time)
     }

@@ -9,7 +9,7 @@ use evenair_manager::{
     Charge, Command, Config, Controller, DelayLaw, LimitRule, Manager, Output, QueueConfig, ReceiverConfig, Steps,
     UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
-use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_sched::{
     CakeConfig, CbqClass, CbqConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass,
     HtbConfig, LasAckConfig, Overflow,
@@ -142,7 +142,17 @@ fn packet(ingress: Port, flow: u32, flags: TcpFlags, (seq, ack): (u32, u32), pay
         fragment: false,
         transport: Transport::Tcp(tcp),
     };
-    PacketMeta { ingress, frame_len: Bytes(54 + payload), src, dst, vlan: None, ether_type: 0x0800, ip: Some(ip) }
+    let content = Content::Opaque;
+    PacketMeta {
+        ingress,
+        frame_len: Bytes(54 + payload),
+        src,
+        dst,
+        vlan: None,
+        ether_type: 0x0800,
+        ip: Some(ip),
+        content,
+    }
 }
 
 /// The packets of a connection, as far as they matter here.

@@ -10,6 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_units::Bytes;
 
+use crate::content::{self, Content};
 use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 
 /// Bytes that no encoder wrote.
@@ -25,6 +26,10 @@ pub enum CodecError {
 
 /// No packet is longer, offloads included; whoever computes with lengths relies on it.
 const MAX_LEN: u64 = 1 << 20;
+
+/// In a packet's first byte, beside its port: what it carries is written down at its end. Packets that were written down
+/// before that was looked at have it not, and are read as ones that carry nothing.
+const CARRIES: u8 = 2;
 
 /// Reads values off the front of some bytes.
 #[derive(Clone, Debug)]
@@ -144,26 +149,28 @@ impl<'a> Reader<'a> {
 
 /// Appends a packet's metadata to `out`.
 pub fn encode(meta: &PacketMeta, out: &mut Vec<u8>) {
-    out.put_u8(match meta.ingress {
-        Port::Wlan => 0,
-        Port::Wire => 1,
-    });
+    let carries = meta.content != Content::Opaque;
+    out.put_u8(u8::from(meta.ingress == Port::Wire) | if carries { CARRIES } else { 0 });
     out.put_u64(meta.frame_len.0);
     out.put(&meta.src.0);
     out.put(&meta.dst.0);
     out.put_option(meta.vlan, put_vlan);
     out.put_u16(meta.ether_type);
     out.put_option(meta.ip.as_ref(), encode_ip);
+    if carries {
+        content::encode(out, &meta.content);
+    }
 }
 
 /// Reads one packet's metadata off the front of `bytes`, and says how many bytes it took.
 pub fn decode(bytes: &[u8]) -> Result<(PacketMeta, usize), CodecError> {
     let mut reader = Reader::new(bytes);
+    let first = reader.u8()?;
     let meta = PacketMeta {
-        ingress: match reader.u8()? {
+        ingress: match first & !CARRIES {
             0 => Port::Wlan,
             1 => Port::Wire,
-            tag => return Err(CodecError::Tag(tag)),
+            _ => return Err(CodecError::Tag(first)),
         },
         frame_len: reader.length()?,
         src: reader.mac()?,
@@ -171,6 +178,7 @@ pub fn decode(bytes: &[u8]) -> Result<(PacketMeta, usize), CodecError> {
         vlan: reader.option(read_vlan)?,
         ether_type: reader.u16()?,
         ip: reader.option(decode_ip)?,
+        content: if first & CARRIES == 0 { Content::Opaque } else { content::decode(&mut reader)? },
     };
     Ok((meta, reader.consumed()))
 }

@@ -4,7 +4,8 @@
 //! a simulator fills in the same record without there ever being bytes. Decisions come back as [`Edits`], which the
 //! driver applies to the frame. [`codec`] writes metadata down for recordings.
 //!
-//! Nothing here keeps state between packets, and nothing here looks into payloads.
+//! Nothing here keeps state between packets. Into payloads it looks for what they tell of the network itself ([`Content`]),
+//! and keeps that alone.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
@@ -12,6 +13,7 @@
 extern crate alloc;
 
 pub mod codec;
+mod content;
 mod edits;
 mod flow;
 mod mac;
@@ -19,6 +21,7 @@ mod meta;
 mod parse;
 mod subnet;
 
+pub use content::{Content, RtpMeta};
 pub use edits::Edits;
 pub use flow::FlowKey;
 pub use mac::{MacAddr, MacAddrError};

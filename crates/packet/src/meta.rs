@@ -5,7 +5,7 @@ use core::net::IpAddr;
 
 use evenair_units::Bytes;
 
-use crate::MacAddr;
+use crate::{Content, MacAddr, RtpMeta};
 
 /// A side of the box: where a packet came in, or by which it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,8 @@ pub struct PacketMeta {
     pub ether_type: u16,
     /// What the IP header says, where there is an intact one.
     pub ip: Option<IpMeta>,
+    /// What it carries, as far as that is understood.
+    pub content: Content,
 }
 
 /// A VLAN, by the tags of a frame (IEEE 802.1Q): the outermost one, and what is inside of it where there are two (802.1ad,
@@ -213,6 +215,14 @@ impl PacketMeta {
         match &self.ip.as_ref()?.transport {
             Transport::Tcp(tcp) => Some(tcp),
             _ => None,
+        }
+    }
+
+    /// The header of RTP, where it carries what has one.
+    pub const fn rtp(&self) -> Option<&RtpMeta> {
+        match &self.content {
+            Content::Rtp(rtp) => Some(rtp),
+            Content::Opaque => None,
         }
     }
 

@@ -9,7 +9,7 @@ use core::net::IpAddr;
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice, TcpOptionElement, TcpSlice, UdpHeaderSlice};
 use evenair_units::Bytes;
 
-use crate::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
+use crate::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -19,6 +19,7 @@ const ETHERTYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MAX_VLAN_TAGS: usize = 3;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
+const UDP_HEADER: usize = 8;
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_ICMPV6: u8 = 58;
 /// Extension headers of IPv6 that may stand before TCP (RFC 8200, RFC 6275, RFC 7401, RFC 5533).
@@ -54,6 +55,7 @@ pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
         ETHERTYPE_IPV6 => parse_v6(body),
         _ => None,
     };
+    let (ip, content) = ip.unzip();
     PacketMeta {
         ingress,
         frame_len: Bytes(frame.len() as u64),
@@ -62,6 +64,7 @@ pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
         vlan: link.vlan,
         ether_type: link.ether_type,
         ip,
+        content: content.unwrap_or_default(),
     }
 }
 
@@ -137,12 +140,13 @@ fn note_tag(vlan: &mut Option<Vlan>, id: u16) {
     }
 }
 
-fn parse_v4(body: &[u8]) -> Option<IpMeta> {
+fn parse_v4(body: &[u8]) -> Option<(IpMeta, Content)> {
     let (slice, _) = LaxIpv4Slice::from_slice(body).ok()?;
     let header = slice.header();
     let total_len = announced_len(usize::from(header.total_len()), 0, header.slice().len(), body.len())?;
     let payload = slice.payload();
-    Some(IpMeta {
+    let (transport, content) = parse_transport(payload);
+    let ip = IpMeta {
         src: IpAddr::V4(header.source_addr()),
         dst: IpAddr::V4(header.destination_addr()),
         protocol: payload.ip_number.0,
@@ -150,16 +154,18 @@ fn parse_v4(body: &[u8]) -> Option<IpMeta> {
         ecn: header.ecn().value(),
         total_len,
         fragment: payload.fragmented,
-        transport: parse_transport(payload),
-    })
+        transport,
+    };
+    Some((ip, content))
 }
 
-fn parse_v6(body: &[u8]) -> Option<IpMeta> {
+fn parse_v6(body: &[u8]) -> Option<(IpMeta, Content)> {
     let (slice, _) = LaxIpv6Slice::from_slice(body).ok()?;
     let header = slice.header();
     let total_len = announced_len(usize::from(header.payload_length()), 40, 40, body.len())?;
     let payload = slice.payload();
-    Some(IpMeta {
+    let (transport, content) = parse_transport(payload);
+    let ip = IpMeta {
         src: IpAddr::V6(header.source_addr()),
         dst: IpAddr::V6(header.destination_addr()),
         protocol: payload.ip_number.0,
@@ -167,8 +173,9 @@ fn parse_v6(body: &[u8]) -> Option<IpMeta> {
         ecn: header.ecn().value(),
         total_len,
         fragment: payload.fragmented,
-        transport: parse_transport(payload),
-    })
+        transport,
+    };
+    Some((ip, content))
 }
 
 /// The packet's length from its length field, which does not count `uncounted` bytes. Zero means that the sender left
@@ -179,17 +186,28 @@ fn announced_len(field: usize, uncounted: usize, header: usize, available: usize
     (header..=available).contains(&len).then_some(Bytes(len as u64))
 }
 
-fn parse_transport(ip: &etherparse::LaxIpPayloadSlice<'_>) -> Transport {
+fn parse_transport(ip: &etherparse::LaxIpPayloadSlice<'_>) -> (Transport, Content) {
+    let opaque = |transport| (transport, Content::Opaque);
     let parsed = match ip.ip_number.0 {
         _ if ip.fragmented => None,
-        PROTOCOL_TCP => TcpSlice::from_slice(ip.payload).ok().map(|tcp| Transport::Tcp(parse_tcp(&tcp))),
-        PROTOCOL_UDP => UdpHeaderSlice::from_slice(ip.payload)
-            .ok()
-            .map(|udp| Transport::Udp { src_port: udp.source_port(), dst_port: udp.destination_port() }),
-        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => ip.payload.first().map(|&kind| Transport::Icmp { kind }),
+        PROTOCOL_TCP => TcpSlice::from_slice(ip.payload).ok().map(|tcp| opaque(Transport::Tcp(parse_tcp(&tcp)))),
+        PROTOCOL_UDP => UdpHeaderSlice::from_slice(ip.payload).ok().map(|udp| {
+            let (src_port, dst_port) = (udp.source_port(), udp.destination_port());
+            (Transport::Udp { src_port, dst_port }, Content::of_datagram(datagram(&udp, ip.payload)))
+        }),
+        PROTOCOL_ICMP | PROTOCOL_ICMPV6 => ip.payload.first().map(|&kind| opaque(Transport::Icmp { kind })),
         _ => None,
     };
-    parsed.unwrap_or(Transport::Other)
+    parsed.unwrap_or(opaque(Transport::Other))
+}
+
+/// What a datagram carries, up to the end that its own header announces or that of its IP packet.
+fn datagram<'b>(udp: &UdpHeaderSlice<'_>, bytes: &'b [u8]) -> &'b [u8] {
+    let end = match usize::from(udp.length()) {
+        0 => bytes.len(),
+        announced => announced.min(bytes.len()),
+    };
+    bytes.get(UDP_HEADER..end).unwrap_or_default()
 }
 
 fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {

@@ -4,7 +4,8 @@ use core::net::IpAddr;
 
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
 use evenair_packet::{
-    FlowKey, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan, codec, parse,
+    Content, FlowKey, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
+    codec, parse,
 };
 use evenair_units::Bytes;
 use proptest::prelude::*;
@@ -205,6 +206,17 @@ fn any_transport() -> impl Strategy<Value = Transport> {
     ]
 }
 
+fn any_content() -> impl Strategy<Value = Content> {
+    let rtp = any::<(u8, bool, u16, u32, u32)>().prop_map(|(kind, marker, sequence, timestamp, source)| RtpMeta {
+        payload_type: kind & 0x7f,
+        marker,
+        sequence,
+        timestamp,
+        source,
+    });
+    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp)]
+}
+
 fn any_meta() -> impl Strategy<Value = PacketMeta> {
     let ip = (any_ip(), any_ip(), any::<(u8, u8, u8, u64, bool)>(), any_transport()).prop_map(
         |(src, dst, (protocol, dscp, ecn, len, fragment), transport)| IpMeta {
@@ -219,7 +231,7 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
         },
     );
     let link = any::<(bool, u64, [u8; 6], [u8; 6], Option<(u16, Option<u16>)>, u16)>();
-    (link, proptest::option::of(ip)).prop_map(|(l, ip)| PacketMeta {
+    (link, proptest::option::of(ip), any_content()).prop_map(|(l, ip, content)| PacketMeta {
         ingress: if l.0 { Port::Wlan } else { Port::Wire },
         frame_len: length(l.1),
         src: MacAddr(l.2),
@@ -227,6 +239,7 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
         vlan: l.4.map(|(id, inner)| Vlan { id, inner }),
         ether_type: l.5,
         ip,
+        content,
     })
 }
 

@@ -19,6 +19,8 @@ pub const RTP_HEADER: Bytes = Bytes(12);
 /// Mean lengths of talk spurts and pauses of conversational speech, ITU-T P.59, table 1: nanoseconds.
 const TALK_SPURT: f64 = 1.004e9;
 const PAUSE: f64 = 1.587e9;
+/// How long a receiver waits before it plays a packet, where nothing else is said: enough for the jitter of most networks.
+const PLAYOUT: Span = Span::from_millis(60);
 /// What was sent in the last moments of a call may still be under way at its end, and is not judged.
 const UNJUDGED: Span = Span::from_secs(1);
 /// Delays are told apart to 10 us or 1 %, up to 100 s.
@@ -101,6 +103,12 @@ impl Codec {
             Self::G711 | Self::Opus => (0.0, 25.1),
             Self::G729 => (11.0, 19.0),
         }
+    }
+
+    /// How it is heard where nothing else is said: in packets of this length, played 60 ms after the fastest one.
+    pub fn hearing(self, interval: Span) -> Hearing {
+        let (impairment, robustness) = self.impairment();
+        Hearing { coding: interval + self.look_ahead(), playout: PLAYOUT, impairment, robustness }
     }
 
     /// The packets of a direction, each of `speech` bytes (on average, of Opus) and an RTP header.

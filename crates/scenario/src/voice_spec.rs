@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{OrDefault, Permille, Problems, Written};
 use crate::words::CodePoint;
 
-/// Calls are found by the pace of their packets, admitted up to a limit, and go first.
+/// Calls are found by the header of RTP, or by marks as voice, admitted up to a limit, and go first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoiceSpec {

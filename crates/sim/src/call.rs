@@ -14,6 +14,8 @@ use crate::world::World;
 pub(crate) struct Call {
     source: DatagramSource,
     started: Instant,
+    /// Packets so far, modulo 2^16.
+    spoken: u16,
     meter: CallMeter,
 }
 
@@ -29,6 +31,7 @@ impl Call {
         Self {
             source: DatagramSource::new(&spec.packets, streams, number),
             started: Instant::ZERO,
+            spoken: 0,
             meter: CallMeter::new(spec.hearing, app.start, stop, &scenario.measure.phases),
         }
     }
@@ -66,10 +69,12 @@ impl World<'_> {
         let payload = call.source.peek().payload;
         call.source.advance();
         call.meter.send(now.saturating_since(Instant::ZERO));
+        let sequence = call.spoken;
+        call.spoken = sequence.wrapping_add(1);
         let next = call.started + call.source.peek().at;
         let app = &self.apps[number as usize];
         let (way, len) = (app.data, app.ip_header() + UDP_HEADER + payload);
-        self.send(Packet { app: number, way, len, body: Body::Speech { sent: now } });
+        self.send(Packet { app: number, way, len, body: Body::Speech { number: sequence, sent: now } });
         self.agenda.enter(next, Task::App(number));
     }
 

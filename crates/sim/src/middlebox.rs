@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig};
-use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
+use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_scenario::config::Problems;
 use evenair_scenario::{App, AppKind, Direction, IpVersion, Place, Scenario, Tool};
 use evenair_units::{Bytes, Instant, Span};
@@ -180,8 +180,20 @@ impl Middlebox {
                 fragment: false,
                 transport,
             }),
+            content: match packet.body {
+                Body::Speech { number, sent } => Content::Rtp(rtp(packet.app, number, sent)),
+                Body::Tcp { .. } | Body::Datagram { .. } | Body::Echo { .. } => Content::Opaque,
+            },
         }
     }
+}
+
+/// The header of speech: as of a codec agreed upon between the two ends (RFC 3551, 3), whose clock ticks as that of G.711.
+fn rtp(app: u32, number: u16, sent: Instant) -> RtpMeta {
+    const DYNAMIC: u8 = 96;
+    const CLOCK_HZ: u64 = 8_000;
+    let ticks = sent.saturating_since(Instant::ZERO).mul_div(CLOCK_HZ, 1_000_000_000).as_nanos();
+    RtpMeta { payload_type: DYNAMIC, marker: false, sequence: number, timestamp: ticks as u32, source: app }
 }
 
 fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {

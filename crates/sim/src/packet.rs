@@ -70,7 +70,12 @@ pub(crate) enum Body {
     /// Due at `sent`: a sender that sleeps while its station's buffer has something may make it later.
     Datagram { sent: Instant },
     /// A packet of a call.
-    Speech { sent: Instant },
+    Speech {
+        /// Its sequence number, modulo 2^16.
+        number: u16,
+        /// When it was said.
+        sent: Instant,
+    },
     /// An echo request or its answer.
     Echo { sent: Instant },
 }

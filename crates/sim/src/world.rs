@@ -413,7 +413,7 @@ impl World<'_> {
                 self.meter.delay(packet.app, self.now.saturating_since(*sent));
                 self.receive_datagram(&packet);
             }
-            Body::Speech { sent } => {
+            Body::Speech { sent, .. } => {
                 self.meter.delay(packet.app, self.now.saturating_since(*sent));
                 self.receive_speech(&packet, *sent);
             }

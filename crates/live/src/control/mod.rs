@@ -11,6 +11,7 @@
 //! The socket is served by threads of its own, so that neither a slow reader nor the making of JSON delays a packet:
 //! the loop is asked for raw numbers only.
 
+mod calls;
 mod client;
 mod server;
 mod status;
@@ -20,6 +21,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use calls::{CallStatus, SpeechStatus};
+pub(crate) use calls::{codec_word, refusal_word};
 pub use client::{Client, ClientError};
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 #[cfg(test)]
@@ -28,7 +31,7 @@ pub use status::{
     ClassStatus, FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus,
     StationStatus, Status, UplinkStatus,
 };
-pub(crate) use status::{OBSERVING, Snapshot, mode_word, refusal_word};
+pub(crate) use status::{OBSERVING, Snapshot, mode_word};
 pub use telemetry::{SourceStatus, StationToldStatus, ToldStatus};
 
 /// What a box can be asked.

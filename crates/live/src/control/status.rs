@@ -1,14 +1,13 @@
 //! What a box tells of itself.
 
-use evenair_manager::{
-    CallReport, ClassReport, Counters, FlowReport, Mode, ReceiverReport, Refusal, Report, StationReport, UplinkReport,
-};
+use evenair_manager::{ClassReport, Counters, FlowReport, Mode, ReceiverReport, Report, StationReport, UplinkReport};
 use evenair_packet::FlowKey;
 use evenair_scenario::results::HopResult;
 use evenair_telemetry::Health;
 use evenair_units::{BitRate, Instant, Span};
 use serde::{Deserialize, Serialize};
 
+use super::calls::CallStatus;
 use super::telemetry::{self, SourceStatus, StationToldStatus, ToldStatus};
 use crate::kinds::Kinds;
 
@@ -94,23 +93,6 @@ pub struct ClassStatus {
     pub airtime_s: f64,
     /// Packets dropped.
     pub dropped: u64,
-}
-
-/// A call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallStatus {
-    /// MAC address of its station.
-    pub station: String,
-    /// Its other end.
-    pub peer: String,
-    /// "g711", "g729" or "other", as far as its rate tells.
-    pub codec: String,
-    /// Why it does not go first, in words; none: it does.
-    pub refused: Option<String>,
-    /// Packets toward the station since it was found.
-    pub to_station: u64,
-    /// Packets from the station since it was found.
-    pub from_station: u64,
 }
 
 /// Control of TCP by what receivers tell senders.
@@ -207,6 +189,9 @@ pub struct PacketStatus {
     /// Calls that were refused so far; no packets.
     #[serde(default)]
     pub calls_refused: u64,
+    /// Calls that have ended so far, admitted or not; no packets.
+    #[serde(default)]
+    pub calls_ended: u64,
     /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), never held.
     pub control: u64,
     /// Among the released: to groups, never held.
@@ -431,6 +416,7 @@ impl Snapshot {
             calls_packets: counters.calls_packets,
             calls_admitted: counters.calls_admitted,
             calls_refused: counters.calls_refused,
+            calls_ended: counters.calls_ended,
             control: counters.control,
             groups: counters.groups,
             held,
@@ -481,7 +467,7 @@ impl From<Snapshot> for Status {
             recording: snapshot.recording,
             uplink_limit: uplink.map(UplinkStatus::from),
             hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
-            calls: calls.iter().map(call).collect(),
+            calls: calls.iter().map(|call| CallStatus::new(call, snapshot.now)).collect(),
             receiver: receiver.as_ref().map(receiver_status),
             classes: classes.iter().map(|report| class(report, &classes)).collect(),
             telemetry: telemetry.iter().map(telemetry::source).collect(),
@@ -502,26 +488,6 @@ pub(crate) fn mode_word(mode: Mode) -> &'static str {
         Mode::Bypassed => "bypassed",
         Mode::Inserted => "inserted",
         Mode::Draining => "draining",
-    }
-}
-
-fn call(report: &CallReport) -> CallStatus {
-    CallStatus {
-        station: report.station.to_string(),
-        peer: report.peer.to_string(),
-        codec: format!("{:?}", report.codec).to_lowercase(),
-        refused: report.refused.map(|why| refusal_word(why).to_owned()),
-        to_station: report.to_station,
-        from_station: report.from_station,
-    }
-}
-
-/// Why a call was refused, in words.
-pub(crate) const fn refusal_word(why: Refusal) -> &'static str {
-    match why {
-        Refusal::Calls => "as many calls as may be go on",
-        Refusal::Codec => "as many calls of its codec as may be go on",
-        Refusal::DataPart => "calls would take from what is left to all else",
     }
 }
 
@@ -570,7 +536,7 @@ fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationS
     }
 }
 
-fn milliseconds(span: Span) -> f64 {
+pub(super) fn milliseconds(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e6
 }
 

@@ -10,8 +10,8 @@ use crate::api::CallReport;
 use crate::flow::FlowId;
 use crate::queues::Held;
 use crate::station::StationId;
-use crate::voice::{Call, LARGEST, Speaker, Stream};
-use crate::{Direction, Event, Mode};
+use crate::voice::{Call, LARGEST, Sample, Speaker, Stream, index};
+use crate::{Direction, Event, Mode, SpeechReport};
 
 /// DSCP of voice: EF (RFC 3246) and VA (RFC 5865).
 const SAYS_VOICE: [u8; 2] = [46, 44];
@@ -28,17 +28,19 @@ impl<P: Send + 'static> Manager<P> {
             Port::Wire => (Direction::Down, ip.src),
         };
         let flow = self.flows.get_mut(id);
-        let speaker = Speaker { serial: flow.serial, station: flow.station, peer, direction };
+        let held = flow.held_toward(direction).into();
+        let speaker = Speaker { serial: flow.serial, held, station: flow.station, peer, direction };
         let talk = flow.talk.get_or_insert_default();
-        let says_voice = SAYS_VOICE.contains(&ip.dscp);
-        let stream = talk.shape(direction).note(now, ip.total_len, headers(ip), says_voice);
-        if ip.total_len > LARGEST {
+        let (len, says_voice, rtp) = (ip.total_len, SAYS_VOICE.contains(&ip.dscp), meta.rtp());
+        let sample = Sample { len, headers: headers(ip), says_voice, rtp: rtp.copied() };
+        let stream = talk.shape(direction).note(now, &sample);
+        if len > LARGEST {
             if let Some(call) = talk.leave().and_then(|call| self.calls.leave(call, speaker.serial)) {
-                self.tell_end(&call);
+                self.tell_end(now, &call);
             }
             return;
         }
-        if talk.call().is_some_and(|call| self.calls.heard(call, now, speaker)) {
+        if talk.call().is_some_and(|call| self.calls.heard(call, now, speaker, rtp)) {
             return;
         }
         if let Some(stream) = stream {
@@ -75,9 +77,30 @@ impl<P: Send + 'static> Manager<P> {
         believed.mul_div(denominator, numerator).max(least)
     }
 
-    fn tell_end(&mut self, call: &Call) {
-        let station = self.stations.get(call.station).mac;
-        self.tell(Event::CallEnded { station, peer: call.peer, admitted: call.refused.is_none() });
+    /// Takes note of a packet that leaves the box by this port, where it is one of a call.
+    pub(super) fn note_speech(&mut self, now: Instant, held: &Held<P>, port: Port) {
+        let flow = self.flows.get(held.flow);
+        let Some(call) = flow.talk.as_ref().and_then(|talk| talk.call()) else { return };
+        let direction = if port == Port::Wlan { Direction::Down } else { Direction::Up };
+        let (in_box, domain) = (flow.held_toward(direction).into(), flow.domain);
+        let Some(speech) = self.calls.speech(call, flow.serial, direction) else { return };
+        speech.leave(now.saturating_since(held.came), in_box);
+        if port == Port::Wlan {
+            speech.go(now, held.timestamp, self.domains[domain].standing.backlog());
+        }
+    }
+
+    fn tell_end(&mut self, now: Instant, call: &Call) {
+        self.counters.calls_ended += 1;
+        let speech = both_ways(call).into();
+        self.tell(Event::CallEnded {
+            station: self.stations.get(call.station).mac,
+            peer: call.peer,
+            codec: call.codec,
+            admitted: call.refused.is_none(),
+            lasted: now.saturating_since(call.since),
+            speech,
+        });
     }
 
     pub(super) fn expire_calls(&mut self, now: Instant) {
@@ -85,7 +108,7 @@ impl<P: Send + 'static> Manager<P> {
             self.calls.clear();
         }
         while let Some(call) = self.calls.expire(now) {
-            self.tell_end(&call);
+            self.tell_end(now, &call);
         }
     }
 
@@ -120,17 +143,25 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn report_calls(&self) -> Vec<CallReport> {
-        let report = |call: &Call| CallReport {
-            station: self.stations.get(call.station).mac,
-            peer: call.peer,
-            codec: call.codec,
-            refused: call.refused,
-            since: call.since,
-            to_station: call.packets[0],
-            from_station: call.packets[1],
+        let report = |call: &Call| {
+            let [to_station, from_station] = both_ways(call);
+            CallReport {
+                station: self.stations.get(call.station).mac,
+                peer: call.peer,
+                codec: call.codec,
+                refused: call.refused,
+                since: call.since,
+                to_station,
+                from_station,
+            }
         };
         self.calls.iter().map(report).collect()
     }
+}
+
+/// How a call is heard: to the station, from it.
+fn both_ways(call: &Call) -> [SpeechReport; 2] {
+    [Direction::Down, Direction::Up].map(|way| call.speech[index(way)].report(way == Direction::Down))
 }
 
 /// What is not speech in a packet of a call: IP, UDP, RTP (RFC 3550).

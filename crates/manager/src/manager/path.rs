@@ -199,7 +199,8 @@ impl<P: Send + 'static> Manager<P> {
         if telling && !takes_marks {
             return self.discard(packet, flow, DropReason::SenderAhead);
         }
-        let held = Held { packet, flow, tcp: tcp.cloned(), ip_len, takes_marks, marked: telling, since: now };
+        let (tcp, marked, since, came, timestamp) = (tcp.cloned(), telling, now, now, None);
+        let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, since, came, timestamp };
         self.delay_or_leave(now, held);
     }
 

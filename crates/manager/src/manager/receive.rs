@@ -90,6 +90,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Sends a packet of a flow, with its window lowered if the control says so.
     pub(super) fn send(&mut self, now: Instant, held: Held<P>, port: Port) {
+        self.note_speech(now, &held, port);
         if let Some(tcp) = held.tcp.as_ref().filter(|tcp| port == Port::Wlan && tcp.payload > Bytes::ZERO) {
             let flow = self.flows.get_mut(held.flow);
             let is_new = flow.receiver.timed.note_release(now, tcp.seq_end());

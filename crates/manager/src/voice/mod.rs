@@ -15,22 +15,26 @@
 //! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, IEEE/ACM ToN 21(2), 2013 (admission control of calls). There
 //! the limit is a number of calls for each codec; the part of the medium that is left to all else is ours.
 //!
-//! What is not here: which packets are speech (see [`shape`]), what a call sounds like: that needs RTP's numbers.
+//! What is not here: which packets are speech (see [`shape`]), how well it is heard (see [`quality`]).
 
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;
 
+use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
 use crate::Direction;
 use crate::station::StationId;
 
 mod config;
+mod quality;
 mod shape;
 
 pub use config::{VoiceConfig, VoiceError};
+pub(crate) use quality::Speech;
+pub use quality::SpeechReport;
 pub use shape::Codec;
-pub(crate) use shape::{LARGEST, Shape, Stream};
+pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 
 /// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that was put
 /// down is noticed soon.
@@ -61,10 +65,13 @@ pub(crate) struct Call {
     /// Why it was refused.
     pub(crate) refused: Option<Refusal>,
     pub(crate) since: Instant,
-    pub(crate) packets: [u64; 2],
+    /// How each direction is heard: to the station, from it.
+    pub(crate) speech: [Speech; 2],
     /// The flow of each direction, by its serial.
     streams: [Option<u64>; 2],
     gap: Span,
+    /// Of the codec, where it is RTP.
+    clock_hz: Option<u32>,
     /// Medium time in a second, both ways.
     slice: Span,
     last: Instant,
@@ -92,12 +99,14 @@ pub(crate) struct Calls {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speaker {
     pub(crate) serial: u64,
+    /// Packets of this direction of the flow that the box holds.
+    pub(crate) held: u64,
     pub(crate) station: StationId,
     pub(crate) peer: IpAddr,
     pub(crate) direction: Direction,
 }
 
-const fn index(direction: Direction) -> usize {
+pub(crate) const fn index(direction: Direction) -> usize {
     match direction {
         Direction::Down => 0,
         Direction::Up => 1,
@@ -140,13 +149,27 @@ impl Calls {
     }
 
     /// A packet of a call was heard; its stream is another one than those known, maybe.
-    pub(crate) fn heard(&mut self, call: u64, now: Instant, speaker: Speaker) -> bool {
+    pub(crate) fn heard(&mut self, call: u64, now: Instant, speaker: Speaker, rtp: Option<&RtpMeta>) -> bool {
         let Some(call) = self.by_number.get_mut(&call) else { return false };
         let at = index(speaker.direction);
-        call.streams[at].get_or_insert(speaker.serial);
-        call.packets[at] += 1;
+        if call.streams[at].is_none() {
+            // The other direction of the same flow, in the same codec most likely.
+            call.streams[at] = Some(speaker.serial);
+            call.speech[at] = Speech::begin(call.clock_hz, call.gap, speaker.held);
+        }
+        if call.streams[at] == Some(speaker.serial) {
+            let leaves_evenly = speaker.direction == Direction::Up;
+            call.speech[at].come(now, rtp, speaker.held, leaves_evenly);
+        }
         call.last = now;
         true
+    }
+
+    /// The stream of a call in this direction, if this flow is it.
+    pub(crate) fn speech(&mut self, call: u64, serial: u64, direction: Direction) -> Option<&mut Speech> {
+        let call = self.by_number.get_mut(&call)?;
+        let at = index(direction);
+        (call.streams[at] == Some(serial)).then_some(&mut call.speech[at])
     }
 
     /// A stream begins: the call that it belongs to, and whether it is a new one. `airtime` is the medium time of one of its
@@ -158,7 +181,7 @@ impl Calls {
         speaker: Speaker,
         (stream, airtime): (Stream, Span),
     ) -> Option<(u64, bool)> {
-        let Speaker { serial, station, peer, direction } = speaker;
+        let Speaker { serial, held, station, peer, direction } = speaker;
         let (own, other) = (index(direction), 1 - index(direction));
         let fits = |call: &Call| {
             let waits = call.streams[own].is_none() && call.streams[other].is_some_and(|flow| flow != serial);
@@ -166,6 +189,7 @@ impl Calls {
         };
         if let Some((number, call)) = self.by_number.iter_mut().find(|(_, call)| fits(call)) {
             call.streams[own] = Some(serial);
+            call.speech[own] = Speech::begin(stream.clock_hz, stream.gap, held);
             return Some((*number, false));
         }
         if self.by_number.len() >= MOST_CALLS {
@@ -176,8 +200,10 @@ impl Calls {
         let refused = self.refusal(config, stream.codec, slice);
         let mut streams = [None; 2];
         streams[own] = Some(serial);
-        let Stream { codec, gap, .. } = stream;
-        let call = Call { station, peer, codec, refused, since: now, packets: [0; 2], streams, gap, slice, last: now };
+        let Stream { codec, gap, clock_hz, .. } = stream;
+        let speech = [Speech::begin(clock_hz, gap, held); 2];
+        let since = now;
+        let call = Call { station, peer, codec, refused, since, speech, streams, gap, clock_hz, slice, last: now };
         self.numbers += 1;
         self.by_number.insert(self.numbers, call);
         Some((self.numbers, true))

@@ -1,12 +1,14 @@
-//! Who speaks: streams of voice, told by their shape.
+//! Who speaks: streams of voice, told by what their packets say.
 //!
-//! A telephone sends a small packet every 10 to 60 ms, as long as somebody speaks. A stream is taken for voice when a run of
-//! its packets is small and evenly spaced, or sooner where its packets say so themselves (DSCP 46, EF, or 44, VA: RFC 3246,
-//! RFC 5865). So calls are found on any port and behind encryption (SRTP, WireGuard-like tunnels of one call). What looks the
-//! same, is the same to the medium: a game that sends 30 small packets a second counts as a call.
+//! A telephone sends a small packet every 10 to 60 ms, as long as somebody speaks. Its packets carry the header of RTP
+//! (RFC 3550), encrypted or not (SRTP, RFC 3711), so that calls are found on any port: one speaker, numbers that go on, a
+//! clock of samples that keeps up with the time. Other packets are taken for voice where they say so themselves (DSCP 46,
+//! EF, or 44, VA: RFC 3246, RFC 5865) and come at such a pace. A steady pace alone is that of games and sensors, too, and
+//! makes no call.
 //!
-//! What is not here: RTP's own header and SIP, which would tell more of calls in clear text.
+//! What is not here: speech inside of a tunnel, unless the tunnel's packets are marked; video, whose packets are large.
 
+use evenair_packet::RtpMeta;
 use evenair_units::{Bytes, Instant, Span};
 
 /// No packet of speech is larger: 60 ms of 64 kb/s, with headers of IPv6.
@@ -15,14 +17,25 @@ pub(crate) const LARGEST: Bytes = Bytes(560);
 const GAPS: core::ops::RangeInclusive<Span> = Span::from_millis(8)..=Span::from_millis(65);
 /// A longer gap is a pause in speaking (silence suppression), and says nothing.
 const PAUSE: Span = Span::from_millis(200);
-/// So many gaps are looked at: half a second at the usual 20 ms.
-const GAPS_SEEN: u32 = 25;
-/// So many where packets say themselves that they are voice.
+/// So many gaps are looked at where packets say themselves that they are voice, and where they have the header of RTP: by
+/// chance the numbers of two go on once in ten thousand times.
 const GAPS_MARKED: u32 = 3;
-/// Gaps of a network's own making deviate; a sender's mean deviation is at most this part of the gap.
-const DEVIATION_PART: u64 = 2;
+const GAPS_RTP: u32 = 6;
 /// A larger packet shows that a stream is none of voice; after so long without it may be one again.
 const LARGE_MEMORY: Span = Span::from_secs(10);
+/// Numbers may skip so many that were lost.
+const MOST_SKIPPED: u16 = 16;
+/// Ticks in a second of codecs' clocks (RFC 3551, table 4; RFC 7587 for Opus).
+const CLOCKS_HZ: [u32; 9] = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000];
+/// How far what was seen may be from a clock, in hundredths: few gaps, each with its jitter, are measured.
+const CLOCK_TOLERANCE: u64 = 40;
+/// Payload types with a meaning of their own (RFC 3551, table 4).
+const PCMU: u8 = 0;
+const PCMA: u8 = 8;
+const G722: u8 = 9;
+const G729: u8 = 18;
+/// From here on a payload type means what the two ends have agreed upon.
+const FIRST_DYNAMIC: u8 = 96;
 
 /// Codec of a stream, as far as its rate tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,9 +56,19 @@ pub(crate) struct Shape {
     gaps: u32,
     marked: u32,
     sum: Span,
-    deviation: Span,
     smallest: Bytes,
     largest: Bytes,
+    run: Run,
+}
+
+/// Packets of RTP, each of which goes on where the one before ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    last: Option<RtpMeta>,
+    gaps: u32,
+    /// Ticks of the codec's clock, and packets, since the run began.
+    ticks: u64,
+    numbers: u64,
 }
 
 /// A stream of voice.
@@ -56,11 +79,25 @@ pub(crate) struct Stream {
     pub(crate) gap: Span,
     /// IP-level length of its largest packet.
     pub(crate) len: Bytes,
+    /// Ticks in a second of its codec's clock, where it is RTP.
+    pub(crate) clock_hz: Option<u32>,
+}
+
+/// What is looked at of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// At IP level, and what of it is no speech.
+    pub(crate) len: Bytes,
+    pub(crate) headers: Bytes,
+    /// Its code point says that it is voice.
+    pub(crate) says_voice: bool,
+    pub(crate) rtp: Option<RtpMeta>,
 }
 
 impl Shape {
-    /// Takes note of a packet; `says_voice`: its DSCP says so. The stream, when there is one to be told of.
-    pub(crate) fn note(&mut self, now: Instant, len: Bytes, headers: Bytes, says_voice: bool) -> Option<Stream> {
+    /// Takes note of a packet. The stream, when there is one to be told of.
+    pub(crate) fn note(&mut self, now: Instant, sample: &Sample) -> Option<Stream> {
+        let len = sample.len;
         if len > LARGEST {
             *self = Self { large_at: Some(now), ..Self::default() };
             return None;
@@ -69,49 +106,110 @@ impl Shape {
             return None;
         }
         self.large_at = None;
+        if sample.rtp.is_none() && self.run.gaps > 0 {
+            // Reports (RTCP) and tests of the way (STUN) share the port.
+            return None;
+        }
+        let goes_on = sample.rtp.is_some_and(|rtp| self.run.note(rtp));
         let Some(last) = self.last.replace(now) else {
             (self.smallest, self.largest) = (len, len);
             return None;
         };
         let gap = now.saturating_since(last);
-        if gap > PAUSE {
+        if gap > PAUSE || (sample.rtp.is_some() && !goes_on) {
+            // What was said before a pause says nothing of the pace.
+            self.begin_anew(len);
             return None;
         }
         (self.smallest, self.largest) = (self.smallest.min(len), self.largest.max(len));
-        let mean = self.mean().unwrap_or(gap);
         self.gaps += 1;
-        self.marked += u32::from(says_voice);
+        self.marked += u32::from(sample.says_voice);
         self.sum += gap;
-        self.deviation += Span::from_nanos(gap.as_nanos().abs_diff(mean.as_nanos()));
-        let needed = if self.marked == self.gaps { GAPS_MARKED } else { GAPS_SEEN };
-        if self.gaps < needed {
+        let marked = self.marked == self.gaps;
+        if self.gaps < GAPS_RTP && !(marked && self.gaps >= GAPS_MARKED) {
             return None;
         }
-        let stream = self.stream(headers, self.marked == self.gaps);
-        let (last, length) = (self.last, len);
-        *self = Self { last, smallest: length, largest: length, ..Self::default() };
+        let stream = self.stream(sample.headers, marked);
+        self.begin_anew(len);
         stream
     }
 
-    fn mean(&self) -> Option<Span> {
-        (self.gaps > 0).then(|| self.sum / u64::from(self.gaps))
+    fn begin_anew(&mut self, len: Bytes) {
+        let run = Run { last: self.run.last, ..Run::default() };
+        *self = Self { last: self.last, smallest: len, largest: len, run, ..Self::default() };
     }
 
     fn stream(&self, headers: Bytes, marked: bool) -> Option<Stream> {
-        let gap = self.mean()?;
-        let even = self.deviation / u64::from(self.gaps) * DEVIATION_PART <= gap;
-        if !GAPS.contains(&gap) || !(even || marked) {
+        let gap = self.sum / u64::from(self.gaps.max(1));
+        let clock_hz = self.run.clock_hz(self.gaps, self.sum);
+        if !GAPS.contains(&gap) || !(clock_hz.is_some() || marked) {
             return None;
         }
         // In bits per second, of what RTP carries.
         let speech = self.largest.0.saturating_sub(headers.0) * 8 * 1_000_000_000 / gap.as_nanos().max(1);
         let near = |rate: u64| self.smallest == self.largest && speech.abs_diff(rate) * 10 <= rate * 2;
-        let codec = match () {
-            () if near(64_000) => Codec::G711,
-            () if near(8_000) => Codec::G729,
-            () => Codec::Other,
+        let codec = match self.run.last.map(|rtp| rtp.payload_type) {
+            Some(PCMU | PCMA | G722) => Codec::G711,
+            Some(G729) => Codec::G729,
+            _ if near(64_000) => Codec::G711,
+            _ if near(8_000) => Codec::G729,
+            _ => Codec::Other,
         };
-        Some(Stream { codec, gap, len: self.largest })
+        Some(Stream { codec, gap, len: self.largest, clock_hz })
+    }
+}
+
+impl Run {
+    /// Whether a packet goes on where the last one ended.
+    fn note(&mut self, rtp: RtpMeta) -> bool {
+        let Some(last) = self.last.replace(rtp) else { return false };
+        let skipped = rtp.sequence.wrapping_sub(last.sequence);
+        let ticks = rtp.timestamp.wrapping_sub(last.timestamp);
+        let goes_on = rtp.source == last.source
+            && rtp.payload_type == last.payload_type
+            && (1..=MOST_SKIPPED).contains(&skipped)
+            && (1..=u32::MAX / 2).contains(&ticks);
+        *self = if goes_on {
+            Self {
+                last: self.last,
+                gaps: self.gaps + 1,
+                ticks: self.ticks + u64::from(ticks),
+                numbers: self.numbers + u64::from(skipped),
+            }
+        } else {
+            Self { last: self.last, ..Self::default() }
+        };
+        goes_on
+    }
+
+    /// Its codec's clock, if all of so many gaps are a run of RTP and its ticks kept up with the time.
+    fn clock_hz(&self, gaps: u32, took: Span) -> Option<u32> {
+        if self.gaps < gaps.max(GAPS_MARKED) || took == Span::ZERO {
+            return None;
+        }
+        let seen = u64::try_from(u128::from(self.ticks) * 1_000_000_000 / u128::from(took.as_nanos())).ok()?;
+        let nearest = |fits: &dyn Fn(u64) -> bool| {
+            let clocks = CLOCKS_HZ.iter().copied().filter(|&clock| fits(u64::from(clock)));
+            clocks.min_by_key(|&clock| seen.abs_diff(u64::from(clock)))
+        };
+        // A packet is so many frames of 2.5 ms, by the right clock.
+        let step = self.ticks / self.numbers.max(1);
+        let nearest = nearest(&|clock| (step * 400).is_multiple_of(clock)).or_else(|| nearest(&|_| true))?;
+        let fixed = self.last.filter(|rtp| rtp.payload_type < FIRST_DYNAMIC && clock_of(rtp.payload_type) > 0);
+        let clock = fixed.map_or(nearest, |rtp| clock_of(rtp.payload_type));
+        (seen.abs_diff(u64::from(clock)) * 100 <= u64::from(clock) * CLOCK_TOLERANCE).then_some(clock)
+    }
+}
+
+/// Ticks in a second of a payload type with a meaning of its own; zero for one without, or one of video.
+const fn clock_of(payload_type: u8) -> u32 {
+    match payload_type {
+        6 => 16_000,
+        10 | 11 => 44_100,
+        16 => 11_025,
+        17 => 22_050,
+        0..=18 => 8_000,
+        _ => 0,
     }
 }
 
@@ -122,47 +220,113 @@ mod tests {
     /// IPv4, UDP, RTP.
     const HEADERS: Bytes = Bytes(40);
 
-    /// After how many packets it is told that a stream with these gaps and lengths is voice.
-    fn found(gaps_us: &[u64], lens: &[u64], marked: bool) -> Option<(usize, Stream)> {
+    /// Packets of one speaker.
+    #[derive(Clone, Copy)]
+    struct Speaker {
+        payload_type: u8,
+        clock_hz: u64,
+        marked: bool,
+    }
+
+    const PLAIN: Speaker = Speaker { payload_type: 0, clock_hz: 8_000, marked: false };
+    const MARKED: Speaker = Speaker { clock_hz: 0, marked: true, ..PLAIN };
+    const MUTE: Speaker = Speaker { clock_hz: 0, ..PLAIN };
+
+    /// After how many packets it is told that a stream with these gaps and lengths is voice. One of a clock that stands is
+    /// no RTP.
+    fn found(gaps_us: &[u64], lens: &[u64], speaker: Speaker) -> Option<(usize, Stream)> {
         let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
         (0..500).find_map(|n| {
             now += Span::from_micros(gaps_us[n % gaps_us.len()]);
-            Some((n + 1, shape.note(now, Bytes(lens[n % lens.len()]), HEADERS, marked)?))
+            let said = Span::from_micros(gaps_us.iter().sum::<u64>() / gaps_us.len() as u64 * n as u64);
+            let rtp = RtpMeta {
+                payload_type: speaker.payload_type,
+                marker: false,
+                sequence: (65_533 + n) as u16,
+                timestamp: (said.as_nanos() * speaker.clock_hz / 1_000_000_000) as u32,
+                source: 7,
+            };
+            let rtp = (speaker.clock_hz > 0).then_some(rtp);
+            let sample = Sample { len: Bytes(lens[n % lens.len()]), headers: HEADERS, says_voice: speaker.marked, rtp };
+            Some((n + 1, shape.note(now, &sample)?))
         })
     }
 
-    fn codec(gaps_us: &[u64], lens: &[u64]) -> Option<Codec> {
-        found(gaps_us, lens, false).map(|(_, stream)| stream.codec)
+    fn codec(gaps_us: &[u64], lens: &[u64], speaker: Speaker) -> Option<Codec> {
+        found(gaps_us, lens, speaker).map(|(_, stream)| stream.codec)
     }
 
     #[test]
-    fn codecs_are_told_by_their_rates() {
-        assert_eq!(codec(&[20_000], &[200]), Some(Codec::G711));
-        assert_eq!(codec(&[30_000], &[280]), Some(Codec::G711));
-        assert_eq!(codec(&[20_000], &[60]), Some(Codec::G729));
-        assert_eq!(codec(&[20_000], &[80, 110, 95, 140]), Some(Codec::Other));
-        let (packets, stream) = found(&[20_000], &[200], false).unwrap();
-        assert_eq!((packets, stream.gap, stream.len), (26, Span::from_millis(20), Bytes(200)));
+    fn codecs_are_told_by_what_they_say_or_by_their_rates() {
+        let agreed = Speaker { payload_type: 96, ..PLAIN };
+        assert_eq!(codec(&[20_000], &[200], PLAIN), Some(Codec::G711));
+        assert_eq!(codec(&[30_000], &[280], agreed), Some(Codec::G711));
+        assert_eq!(codec(&[20_000], &[60], Speaker { payload_type: 18, ..PLAIN }), Some(Codec::G729));
+        assert_eq!(codec(&[20_000], &[60], agreed), Some(Codec::G729));
+        assert_eq!(codec(&[20_000], &[80, 110, 95, 140], agreed), Some(Codec::Other));
+        let (packets, stream) = found(&[20_000], &[200], PLAIN).unwrap();
+        assert_eq!((packets, stream.gap, stream.len), (7, Span::from_millis(20), Bytes(200)));
+        assert_eq!(stream.clock_hz, Some(8_000));
+    }
+
+    #[test]
+    fn clocks_are_told_by_their_ticks() {
+        for clock_hz in [8_000, 16_000, 32_000, 48_000] {
+            let (_, stream) =
+                found(&[18_000, 22_000], &[120], Speaker { payload_type: 111, clock_hz, marked: false }).unwrap();
+            assert_eq!(stream.clock_hz, Some(clock_hz as u32));
+        }
+        let counter = Speaker { payload_type: 111, clock_hz: 1_000, marked: false };
+        assert_eq!(codec(&[20_000], &[120], counter), None, "a game that counts milliseconds");
+        let video = Speaker { payload_type: 26, clock_hz: 1_000_000, marked: false };
+        assert_eq!(codec(&[20_000], &[120], video), None);
     }
 
     #[test]
     fn jitter_does_not_hide_a_call_and_pauses_do_not_count() {
-        assert_eq!(codec(&[12_000, 28_000, 17_000, 23_000], &[200]), Some(Codec::G711));
-        assert_eq!(codec(&[20_000, 20_000, 20_000, 20_000, 1_500_000], &[200]), Some(Codec::G711));
+        assert_eq!(codec(&[12_000, 28_000, 17_000, 23_000], &[200], PLAIN), Some(Codec::G711));
+        let mut gaps = [20_000; 9];
+        gaps[8] = 1_500_000;
+        assert_eq!(found(&gaps, &[200], MARKED).map(|(packets, _)| packets), Some(4));
     }
 
     #[test]
     fn marks_are_believed_sooner() {
-        assert_eq!(found(&[20_000], &[200], true).map(|(packets, _)| packets), Some(4));
-        assert_eq!(found(&[2_000], &[200], true), None, "500 packets a second are no call, whatever they say");
+        assert_eq!(found(&[20_000], &[200], MARKED).map(|(packets, _)| packets), Some(4));
+        assert_eq!(found(&[2_000], &[200], MARKED), None, "500 packets a second are no call, whatever they say");
+    }
+
+    #[test]
+    fn a_steady_pace_alone_is_no_call() {
+        for len in [60, 100, 200, 214] {
+            assert_eq!(codec(&[20_000], &[len], MUTE), None, "a game, a sensor, a tunnel");
+        }
+    }
+
+    #[test]
+    fn numbers_that_do_not_go_on_are_no_call() {
+        let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
+        for n in 0..500u32 {
+            now += Span::from_millis(20);
+            // Bytes by chance, of the right version: as encrypted packets have them.
+            let chance = n.wrapping_mul(2_654_435_761);
+            let rtp = RtpMeta {
+                payload_type: (chance >> 8) as u8 & 0x3f,
+                marker: false,
+                sequence: (chance >> 16) as u16,
+                timestamp: chance.rotate_left(7),
+                source: chance.rotate_left(19),
+            };
+            let sample = Sample { len: Bytes(200), headers: HEADERS, says_voice: false, rtp: Some(rtp) };
+            assert_eq!(shape.note(now, &sample), None);
+        }
     }
 
     #[test]
     fn bulk_and_bursts_are_no_calls() {
-        assert_eq!(codec(&[1_000], &[80]), None, "acknowledgments of an upload over QUIC");
-        assert_eq!(codec(&[20_000], &[1400]), None);
-        assert_eq!(codec(&[20_000, 20_000, 20_000, 20_000, 20_000, 20_000, 20_000], &[200, 200, 200, 200, 1200]), None);
-        assert_eq!(codec(&[1_000, 1_000, 1_000, 77_000], &[200]), None, "four at once, then a pause");
-        assert_eq!(codec(&[500_000], &[200]), None);
+        assert_eq!(codec(&[1_000], &[80], PLAIN), None, "a thousand packets a second");
+        assert_eq!(codec(&[20_000], &[1400], PLAIN), None);
+        assert_eq!(codec(&[20_000; 7], &[200, 200, 200, 200, 1200], PLAIN), None);
+        assert_eq!(codec(&[500_000], &[200], PLAIN), None);
     }
 }

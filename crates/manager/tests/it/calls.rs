@@ -1,7 +1,7 @@
 //! Calls: found, admitted or refused, and first.
 
 use evenair_manager::{Codec, Command, Config, Controller, Event, Manager, Output, Refusal, VoiceConfig};
-use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
+use evenair_packet::{Content, PacketMeta, Port, RtpMeta, TcpFlags, Transport};
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::world::{SEGMENT, config, packet, rate};
@@ -23,6 +23,14 @@ fn speech(station: usize, ingress: Port, len: u64, dscp: u8) -> PacketMeta {
     let ports = if ingress == Port::Wlan { (20_000, 30_000) } else { (30_000, 20_000) };
     ip.transport = Transport::Udp { src_port: ports.0, dst_port: ports.1 };
     meta
+}
+
+/// The same as RTP, said at this time: G.711 in packets of 20 ms.
+fn spoken(station: usize, ingress: Port, len: u64, dscp: u8, ms: u64) -> PacketMeta {
+    let (sequence, timestamp) = ((ms / 20) as u16, (ms / 20 * 160) as u32);
+    let source = 1 + station as u32 * 2 + u32::from(ingress == Port::Wlan);
+    let rtp = RtpMeta { payload_type: 0, marker: false, sequence, timestamp, source };
+    PacketMeta { content: Content::Rtp(rtp), ..speech(station, ingress, len, dscp) }
 }
 
 /// What became of speech and of what else.
@@ -68,8 +76,8 @@ fn talk(manager: &mut Manager<u64>, from_ms: u64, to_ms: u64, calls: usize, dscp
         }
         for station in 0..calls {
             if ms % 20 == station as u64 {
-                manager.handle_packet(now, ms, &speech(station, Port::Wire, 200, dscp));
-                manager.handle_packet(now, 2_000_000 + ms, &speech(station, Port::Wlan, 200, dscp));
+                manager.handle_packet(now, ms, &spoken(station, Port::Wire, 200, dscp, ms));
+                manager.handle_packet(now, 2_000_000 + ms, &spoken(station, Port::Wlan, 200, dscp, ms));
             }
         }
         heard.drain(manager, now);
@@ -77,7 +85,7 @@ fn talk(manager: &mut Manager<u64>, from_ms: u64, to_ms: u64, calls: usize, dscp
 }
 
 #[test]
-fn a_call_is_found_by_its_pace_and_then_passes_at_once_as_voice() {
+fn a_call_without_marks_is_found_by_its_header_and_then_passes_at_once_as_voice() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     talk(&mut manager, 0, 3_000, 1, 0, &mut heard);
     assert_eq!(heard.calls(), (1, vec![], 0));
@@ -133,7 +141,7 @@ fn two_flows_of_one_telephone_are_one_call_and_two_pairs_are_two() {
     for n in 0..60 {
         let now = Instant::ZERO + Span::from_millis(20 * n);
         for (ingress, port) in [(Port::Wlan, 1), (Port::Wire, 2)] {
-            let mut meta = speech(0, ingress, 200, 0);
+            let mut meta = spoken(0, ingress, 200, 0, 20 * n);
             let ports = if ingress == Port::Wlan { (20_000 + port, 30_000) } else { (30_000, 20_000 + port) };
             meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: ports.0, dst_port: ports.1 };
             manager.handle_packet(now, n, &meta);
@@ -172,4 +180,71 @@ fn without_the_table_nothing_is_looked_for() {
     talk(&mut manager, 0, 2_000, 2, 46, &mut heard);
     assert_eq!(heard.calls(), (0, vec![], 0));
     assert!(heard.released.iter().all(|(_, dscp, _)| dscp.is_none()));
+}
+
+#[test]
+fn what_merely_has_a_steady_pace_is_no_call() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    for n in 0..500 {
+        let now = Instant::ZERO + Span::from_millis(20 * n);
+        manager.handle_packet(now, n, &speech(0, Port::Wire, 200, 0));
+        manager.handle_packet(now, n, &speech(0, Port::Wlan, 200, 0));
+        heard.drain(&mut manager, now);
+    }
+    assert_eq!(heard.calls(), (0, vec![], 0));
+}
+
+#[test]
+fn a_call_tells_how_it_is_heard_both_ways() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    for n in 0..500u64 {
+        let now = Instant::ZERO + Span::from_millis(20 * n);
+        manager.handle_timeout(now);
+        // From the wire every tenth packet is missing; from the station every other comes 4 ms late.
+        if n % 10 != 9 {
+            manager.handle_packet(now, n, &spoken(0, Port::Wire, 200, 0, 20 * n));
+        }
+        let late = now + Span::from_millis(if n % 2 == 0 { 0 } else { 4 });
+        manager.handle_packet(late, n, &spoken(0, Port::Wlan, 200, 0, 20 * n));
+        heard.drain(&mut manager, late);
+    }
+    let report = manager.report(Instant::ZERO).calls.remove(0);
+    let (down, up) = (report.to_station, report.from_station);
+    let found_after = 7;
+    assert!(down.packets >= 450 - found_after - 2 && up.packets >= 500 - found_after - 2, "{report:?}");
+    assert!((48..=50).contains(&down.lost.unwrap()), "{down:?}");
+    assert_eq!((up.lost, down.dropped, up.dropped, up.hop_mean), (Some(0), 0, 0, None));
+    assert_eq!((down.waited_most, down.gap), (Span::ZERO, Span::from_millis(20)));
+    // Differences of 4 ms each come to a jitter of 4 ms.
+    let jitter = up.jitter.unwrap();
+    assert!(Span::from_millis(3) < jitter && jitter <= Span::from_millis(4), "{jitter}");
+    assert!(down.jitter.unwrap() < Span::from_micros(100) && down.hop_mean.unwrap() > Span::ZERO, "{down:?}");
+}
+
+#[test]
+fn one_that_was_refused_tells_what_it_lost_here_and_the_end_tells_all() {
+    let voice = VoiceConfig { calls: Some(0), ..VoiceConfig::default() };
+    let (mut manager, mut heard) = (inserted(voice), Heard::default());
+    talk(&mut manager, 0, 1_000, 1, 46, &mut heard);
+    // Nothing is heard from the WLAN any more: what comes for it waits, and in the end is dropped.
+    let mut now = Instant::ZERO + Span::from_millis(1_000);
+    for n in 0..4_000u64 {
+        now += Span::from_micros(500);
+        let seq = 3_000_000 + n as u32 * SEGMENT as u32;
+        manager.handle_packet(now, 5_000_000 + n, &packet(Port::Wire, 7, 1, TcpFlags::ACK, (seq, 1), SEGMENT));
+        if n % 2 == 0 {
+            manager.handle_packet(now, n, &spoken(0, Port::Wire, 200, 46, 1_000 + n / 2 * 20));
+        }
+        heard.drain(&mut manager, now);
+    }
+    talk(&mut manager, 4_000, 20_000, 0, 0, &mut heard);
+    let ended: Vec<_> = heard.events.iter().filter(|event| matches!(event, Event::CallEnded { .. })).collect();
+    let [Event::CallEnded { admitted: false, speech, lasted, codec: Codec::G711, .. }] = ended[..] else {
+        panic!("{ended:?}")
+    };
+    let [down, _] = **speech;
+    assert!(down.packets > 2_000 && *lasted > Span::from_secs(10), "{down:?} {lasted}");
+    assert!(down.dropped > 100 && down.dropped < down.packets, "{down:?}");
+    assert!(down.waited_most > Span::from_millis(20), "{down:?}");
+    assert_eq!(manager.counters().calls_ended, 1);
 }

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, StationConfig};
-use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
+use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{PhyRate, Standard, adwiser_80211b};
 
@@ -365,7 +365,8 @@ pub fn packet(
     let transport = Transport::Tcp(tcp);
     let ip = IpMeta { src: src.0, dst: dst.0, protocol: 6, dscp: 0, ecn: 0, total_len, fragment: false, transport };
     let frame_len = Bytes(total_len.0 + 14);
-    PacketMeta { ingress, frame_len, src: src.2, dst: dst.2, vlan: None, ether_type: 0x0800, ip: Some(ip) }
+    let content = Content::Opaque;
+    PacketMeta { ingress, frame_len, src: src.2, dst: dst.2, vlan: None, ether_type: 0x0800, ip: Some(ip), content }
 }
 
 pub fn bits(tallies: &[Tally]) -> Vec<f64> {

@@ -254,16 +254,18 @@ pub(super) fn voip(raw: &VoipRaw, problems: &mut Problems) -> AppKind {
     let speech = codec.speech(frame, bit_rate).unwrap_or(Bytes(1));
     let suppresses = raw.suppress_silence.get_or(false, problems).unwrap_or(false);
     let playouts = Span::ZERO..=Span::from_secs(10);
-    let playout = raw.playout.get_or_if(Span::from_millis(60), problems, |span| playouts.contains(span), "0 to 10 s");
-    let (impairment, robustness) = codec.impairment();
+    let usual = codec.hearing(frame);
+    let playout = raw.playout.get_or_if(usual.playout, problems, |span| playouts.contains(span), "0 to 10 s");
     let impairments = 0.0..95.0;
-    let impairment = raw.impairment.get_or_if(impairment, problems, |ie| impairments.contains(ie), "0 to below 95");
+    let impairment =
+        raw.impairment.get_or_if(usual.impairment, problems, |ie| impairments.contains(ie), "0 to below 95");
     let robustnesses = 1.0..=1000.0;
-    let robustness = raw.robustness.get_or_if(robustness, problems, |bpl| robustnesses.contains(bpl), "1 to 1000");
+    let robustness =
+        raw.robustness.get_or_if(usual.robustness, problems, |bpl| robustnesses.contains(bpl), "1 to 1000");
     AppKind::Voip(VoipSpec {
         packets: codec.packets(frame, speech, suppresses),
         hearing: Hearing {
-            coding: frame + codec.look_ahead(),
+            coding: usual.coding,
             playout: playout.unwrap_or_default(),
             impairment: impairment.unwrap_or(0.0),
             robustness: robustness.unwrap_or(1.0),

@@ -187,6 +187,18 @@ fn print_status(status: &Status) {
             if class.at_ceiling { ", at its ceiling" } else { "" }
         );
     }
+    for call in &status.calls {
+        println!(
+            "  call {} with {} ({}, {:.0} s){}",
+            call.station,
+            call.peer,
+            call.codec,
+            call.lasts_s,
+            call.refused.as_ref().map_or_else(String::new, |why| format!(", refused: {why}"))
+        );
+        println!("    to the station: {}", call.down.in_short());
+        println!("    from it:        {}", call.up.in_short());
+    }
     for source in &status.telemetry {
         let age = source.age_s.map_or("never answered".into(), |age| format!("answered {age:.0} s ago"));
         let error = source.error.as_ref().map_or_else(String::new, |error| format!("; now: {error}"));

@@ -8,13 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::control::{ClassStatus, Client, FlowStatus, StationStatus, Status};
+use evenair_live::control::{CallStatus, ClassStatus, Client, FlowStatus, SpeechStatus, StationStatus, Status};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table};
+
+/// Calls on the screen: those that are heard worst. The rest of it is for stations.
+const MOST_CALL_LINES: u16 = 8;
 
 /// What `evenair top` is told.
 #[derive(Args)]
@@ -160,6 +163,27 @@ fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> Sta
     }
 }
 
+/// What is told of calls, one line each: those first that are heard worst.
+fn call_lines(status: &Status) -> Vec<String> {
+    let worst = |call: &CallStatus| {
+        let ratings = [call.down.r_factor, call.up.r_factor].into_iter().flatten();
+        ratings.fold(f64::INFINITY, f64::min)
+    };
+    let mut calls: Vec<_> = status.calls.iter().collect();
+    calls.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
+    let way = |speech: &SpeechStatus| {
+        let or_dash = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.1}"));
+        let (r, mos, jitter) = (or_dash(speech.r_factor), or_dash(speech.mos), or_dash(speech.jitter_ms));
+        format!("R {r:>4} MOS {mos} loss {:>4.1} % jitter {jitter} ms", speech.loss_percent)
+    };
+    let line = |call: &CallStatus| {
+        let state = if call.refused.is_some() { "REFUSED" } else { "call" };
+        let CallStatus { station, peer, codec, lasts_s, down, up, .. } = call;
+        format!("{state} {station} with {peer} {codec} {lasts_s:.0} s  down {}  up {}", way(down), way(up))
+    };
+    calls.into_iter().map(line).collect()
+}
+
 /// What a counter has counted since. One that is new, or was forgotten in between, has done all of it since.
 fn since(now: u64, before: Option<u64>) -> u64 {
     now - before.filter(|&before| before <= now).unwrap_or(0)
@@ -222,6 +246,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
         println!("{}", heading(&status));
         println!("{}", line_of(COLUMNS.map(str::to_owned)));
         rows.iter().for_each(|row| println!("{}", line_of(cells(row))));
+        call_lines(&status).iter().for_each(|line| println!("{line}"));
         println!();
     }
     Ok(ExitCode::SUCCESS)
@@ -260,8 +285,11 @@ fn is_end(key: KeyEvent) -> bool {
 }
 
 fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: Order) {
-    let [top, middle, bottom] =
-        Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
+    let calls = call_lines(status);
+    let lines = u16::try_from(calls.len()).map_or(MOST_CALL_LINES, |lines| lines.min(MOST_CALL_LINES));
+    let parts = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(lines), Constraint::Length(1)];
+    let [top, middle, below, bottom] = Layout::vertical(parts).areas(frame.area());
+    frame.render_widget(Paragraph::new(calls.into_iter().map(Line::raw).collect::<Vec<_>>()), below);
     let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
     frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
     let widths = [20, 18, 9, 5, 10, 10, 10, 7, 7, 9].map(Constraint::Length);
@@ -351,6 +379,25 @@ mod tests {
             assert!(text.contains("inserted"), "{text}");
             assert_eq!(text.contains("02:00:00:00:00:01"), height > 10, "{text}");
         }
+    }
+
+    #[test]
+    fn the_call_that_is_heard_worst_comes_first() {
+        let call = |peer: &str, r_factor| CallStatus {
+            peer: peer.into(),
+            down: SpeechStatus { r_factor: Some(90.0), ..SpeechStatus::default() },
+            up: SpeechStatus { r_factor, mos: Some(3.0), ..SpeechStatus::default() },
+            ..CallStatus::default()
+        };
+        let calls = vec![call("10.0.0.1", None), call("10.0.0.2", Some(61.25))];
+        let status = Status { calls, ..status(0, 0) };
+        let lines = call_lines(&status);
+        assert!(lines[0].contains("10.0.0.2") && lines[0].contains("up R 61.2 MOS 3.0"), "{lines:?}");
+        assert!(lines[1].contains("up R    - MOS 3.0"), "{lines:?}");
+        let mut terminal = Terminal::new(TestBackend::new(120, 30)).expect("a screen");
+        terminal.draw(|frame| draw(frame, &status, &[], Order::Up)).expect("drawn");
+        let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
+        assert!(text.contains("with 10.0.0.2"), "{text}");
     }
 
     #[test]
