@@ -28,7 +28,7 @@ use crate::queues::Held;
 use crate::receiver::Receiver;
 use crate::station::Stations;
 use crate::uplink::Limiter;
-use crate::voice::Calls;
+use crate::voice::{Calls, Dialogs};
 use crate::wan::Wan;
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
@@ -50,6 +50,7 @@ pub struct Manager<P> {
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
     calls: Calls,
+    dialogs: Dialogs,
     receiver: Receiver<P>,
     /// What each class has had.
     totals: Totals,
@@ -79,6 +80,7 @@ impl<P: Send + 'static> Manager<P> {
             domains: Domains::new(Domain::new(&config, capacity, now)),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             calls: Calls::default(),
+            dialogs: Dialogs::default(),
             receiver: Receiver::new(now),
             totals: Totals::new(&config.policy),
             reads_dscp: config.policy.reads_dscp(),

@@ -1,12 +1,14 @@
-//! What a packet carries, where that tells something of the network itself: speech.
+//! What a packet carries, where that tells something of the network itself: speech, and how it is agreed upon.
 //!
 //! Of a payload only the few numbers are kept that the manager needs; what a telephone says is not among them.
 //!
 //! Source: RFC 3550 (RTP), RFC 5761 (RTP and RTCP on one port), RFC 7983 (what else shares that port).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::codec::{CodecError, Reader, Write};
+use crate::{SipMeta, sip};
 
 /// What a packet carries.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -16,6 +18,8 @@ pub enum Content {
     Opaque,
     /// Something that has the header of RTP. One packet proves nothing: what follows it must go on where it ends.
     Rtp(RtpMeta),
+    /// A message of SIP that says something of a call.
+    Sip(Box<SipMeta>),
 }
 
 /// A header of RTP (RFC 3550, 5.1).
@@ -40,11 +44,21 @@ const RTP_VERSION: u8 = 2;
 const LIKE_RTCP: core::ops::RangeInclusive<u8> = 64..=95;
 
 const TAG_RTP: u8 = 1;
+const TAG_SIP: u8 = 2;
 
 impl Content {
-    /// What a datagram carries.
-    pub(crate) fn of_datagram(payload: &[u8]) -> Self {
+    /// What a datagram between these ports carries.
+    pub(crate) fn of_datagram(ports: (u16, u16), payload: &[u8]) -> Self {
+        if SipMeta::may_use(ports.0, ports.1) {
+            return Self::of_segment(ports, payload);
+        }
         RtpMeta::parse(payload).map_or(Self::Opaque, Self::Rtp)
+    }
+
+    /// What a segment of TCP between these ports carries.
+    pub(crate) fn of_segment((src_port, dst_port): (u16, u16), payload: &[u8]) -> Self {
+        let sip = SipMeta::may_use(src_port, dst_port).then(|| SipMeta::parse(payload)).flatten();
+        sip.map_or(Self::Opaque, |sip| Self::Sip(sip.into()))
     }
 }
 
@@ -81,6 +95,10 @@ pub(crate) fn encode(out: &mut Vec<u8>, content: &Content) {
             out.put_u32(rtp.timestamp);
             out.put_u32(rtp.source);
         }
+        Content::Sip(sip) => {
+            out.put_u8(TAG_SIP);
+            sip::encode(out, sip);
+        }
     }
 }
 
@@ -97,6 +115,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Content, CodecError> {
                 source: reader.u32()?,
             }))
         }
+        TAG_SIP => sip::decode(reader).map(|sip| Content::Sip(sip.into())),
         // One that carries nothing is not written down.
         tag => Err(CodecError::Tag(tag)),
     }

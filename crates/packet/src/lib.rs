@@ -19,6 +19,7 @@ mod flow;
 mod mac;
 mod meta;
 mod parse;
+mod sip;
 mod subnet;
 
 pub use content::{Content, RtpMeta};
@@ -27,4 +28,5 @@ pub use flow::FlowKey;
 pub use mac::{MacAddr, MacAddrError};
 pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 pub use parse::{dscp, parse};
+pub use sip::{Encoding, SdpStream, SipMeta, SipStep};
 pub use subnet::{Subnet, SubnetError, is_link_local};

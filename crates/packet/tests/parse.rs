@@ -4,8 +4,8 @@ use core::net::IpAddr;
 
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
 use evenair_packet::{
-    Content, FlowKey, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
-    codec, parse,
+    Content, Encoding, FlowKey, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
+    TcpMeta, Timestamps, Transport, Vlan, codec, parse,
 };
 use evenair_units::Bytes;
 use proptest::prelude::*;
@@ -214,7 +214,19 @@ fn any_content() -> impl Strategy<Value = Content> {
         timestamp,
         source,
     });
-    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp)]
+    let stream = (any_ip(), any::<(u16, u8, u32, u16)>(), 0usize..4).prop_map(|(address, plain, encoding)| SdpStream {
+        address,
+        port: plain.0,
+        payload_type: plain.1,
+        encoding: [Encoding::G711, Encoding::G722, Encoding::G729, Encoding::Other][encoding],
+        clock_hz: plain.2,
+        packet_ms: plain.3,
+    });
+    let sip = (any::<u64>(), 0usize..3, proptest::collection::vec(stream, 0..=4)).prop_map(|(call, step, streams)| {
+        let step = [SipStep::Offer, SipStep::Answer, SipStep::End][step];
+        Content::Sip(SipMeta { call, step, streams }.into())
+    });
+    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp), sip]
 }
 
 fn any_meta() -> impl Strategy<Value = PacketMeta> {
@@ -297,4 +309,44 @@ proptest! {
             prop_assert!(consumed <= bytes.len());
         }
     }
+}
+
+fn udp_frame(ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2(SRC, DST)
+        .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+        .udp(ports.0, ports.1)
+        .write(&mut frame, payload)
+        .unwrap();
+    frame
+}
+
+/// RFC 3550, 5.1: payload type 8, number 0x1234, timestamp 10,000.
+const RTP: [u8; 16] = [0x80, 8, 0x12, 0x34, 0, 0, 0x27, 0x10, 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4];
+
+#[test]
+fn speech_is_read_on_any_port_and_not_behind_its_end() {
+    let meta = parse(Port::Wlan, &udp_frame((4000, 5004), &RTP));
+    let rtp = RtpMeta { payload_type: 8, marker: false, sequence: 0x1234, timestamp: 10_000, source: 0xdead_beef };
+    assert_eq!(meta.rtp(), Some(&rtp));
+    // Ethernet pads short frames: what follows the datagram's end is none of it.
+    let mut padded = udp_frame((4000, 5004), &RTP[..4]);
+    padded.extend_from_slice(&RTP[4..]);
+    assert_eq!(parse(Port::Wlan, &padded).content, Content::Opaque);
+    assert_eq!(parse(Port::Wlan, &tcp_frame(&RTP)).content, Content::Opaque);
+}
+
+#[test]
+fn sip_is_read_from_datagrams_and_segments_at_its_port() {
+    let bye = b"BYE sip:alice@192.0.2.4 SIP/2.0\r\nCall-ID: 7@box\r\nCSeq: 2 BYE\r\n\r\n";
+    let Content::Sip(sip) = parse(Port::Wlan, &udp_frame((5060, 5061), bye)).content else { panic!("it is SIP") };
+    assert_eq!((sip.step, sip.streams.len()), (SipStep::End, 0));
+    assert_eq!(parse(Port::Wlan, &udp_frame((5062, 5061), bye)).content, Content::Opaque);
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2(SRC, DST)
+        .ipv6([1; 16], [2; 16], 64)
+        .tcp(40_000, 5060, 1, 65535)
+        .write(&mut frame, bye)
+        .unwrap();
+    assert_eq!(parse(Port::Wire, &frame).content, Content::Sip(sip));
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use evenair_packet::{IpMeta, PacketMeta, Port, Transport};
+use evenair_packet::{Content, IpMeta, PacketMeta, Port, SipMeta, Transport};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
@@ -19,10 +19,13 @@ const SAYS_VOICE: [u8; 2] = [46, 44];
 impl<P: Send + 'static> Manager<P> {
     /// Takes note of a packet that may be one of a call.
     pub(super) fn note_voice(&mut self, now: Instant, id: FlowId, meta: &PacketMeta) {
-        let Some(ip) = meta.ip.as_ref().filter(|ip| matches!(ip.transport, Transport::Udp { .. })) else { return };
         if self.config.voice.is_none() {
             return;
         }
+        if let Content::Sip(sip) = &meta.content {
+            return self.note_dialog(now, id, sip);
+        }
+        let Some(ip) = meta.ip.as_ref().filter(|ip| matches!(ip.transport, Transport::Udp { .. })) else { return };
         let (direction, peer) = match meta.ingress {
             Port::Wlan => (Direction::Up, ip.dst),
             Port::Wire => (Direction::Down, ip.src),
@@ -43,15 +46,27 @@ impl<P: Send + 'static> Manager<P> {
         if talk.call().is_some_and(|call| self.calls.heard(call, now, speaker, rtp)) {
             return;
         }
-        if let Some(stream) = stream {
-            self.begin_call(now, id, speaker, stream);
+        let agreed = rtp.and_then(|rtp| self.dialogs.expected(now, speaker.station, meta, rtp));
+        let agreed = agreed.map(|(stream, dialog)| (stream, Some(dialog)));
+        if let Some((stream, dialog)) = agreed.or(stream.map(|stream| (stream, None))) {
+            self.begin_call(now, id, speaker, stream, dialog);
         }
     }
 
-    fn begin_call(&mut self, now: Instant, id: FlowId, speaker: Speaker, stream: Stream) {
+    /// Telephones agree upon a call, or upon its end.
+    fn note_dialog(&mut self, now: Instant, id: FlowId, sip: &SipMeta) {
+        let station = self.flows.get(id).station;
+        if self.dialogs.note(now, station, sip) {
+            while let Some(call) = self.calls.hang_up(now, station, sip.call) {
+                self.tell_end(now, &call);
+            }
+        }
+    }
+
+    fn begin_call(&mut self, now: Instant, id: FlowId, speaker: Speaker, stream: Stream, dialog: Option<u64>) {
         let Some(config) = &self.config.voice else { return };
         let airtime = self.speech_airtime(speaker.station, stream.len);
-        let Some((number, is_new)) = self.calls.begin(now, config, speaker, (stream, airtime)) else { return };
+        let Some((number, is_new)) = self.calls.begin(now, config, speaker, (stream, airtime), dialog) else { return };
         self.flows.get_mut(id).talk.get_or_insert_default().join(number);
         let Some(call) = self.calls.get(number).filter(|_| is_new) else { return };
         let (station, peer, codec) = (self.stations.get(call.station).mac, call.peer, call.codec);
@@ -106,7 +121,9 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn expire_calls(&mut self, now: Instant) {
         if self.config.voice.is_none() {
             self.calls.clear();
+            self.dialogs.clear();
         }
+        self.dialogs.expire(now);
         while let Some(call) = self.calls.expire(now) {
             self.tell_end(now, &call);
         }

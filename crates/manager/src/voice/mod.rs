@@ -6,8 +6,8 @@
 //! like other traffic and is marked as such, and the calls that go on do not notice.
 //!
 //! A call is what flows between a station and one address, one stream each way at most, whether these are one flow or two; a
-//! second pair of streams is a second call. It ends when it has been silent for [`SILENCE`], and a call that was refused
-//! is one no longer then either.
+//! second pair of streams is a second call. It ends when its telephones say so (see [`dialogs`]) or when it has been silent
+//! for [`SILENCE`], and a call that was refused is one no longer then either.
 //!
 //! Priority is strict, and bounded all the same: a stream passes at up to twice the pace it was admitted at. What comes
 //! faster, or in large packets, waits its turn.
@@ -27,10 +27,12 @@ use crate::Direction;
 use crate::station::StationId;
 
 mod config;
+mod dialogs;
 mod quality;
 mod shape;
 
 pub use config::{VoiceConfig, VoiceError};
+pub(crate) use dialogs::Dialogs;
 pub(crate) use quality::Speech;
 pub use quality::SpeechReport;
 pub use shape::Codec;
@@ -39,6 +41,8 @@ pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 /// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that was put
 /// down is noticed soon.
 const SILENCE: Span = Span::from_secs(10);
+/// For so long after its telephones have ended a call, what is still on its way makes no new one.
+const HUNG_UP: Span = Span::from_secs(2);
 /// More calls, admitted or refused, are not told apart.
 const MOST_CALLS: usize = 4096;
 /// How much a stream may be ahead of its pace: a burst after a gap in the network.
@@ -75,6 +79,10 @@ pub(crate) struct Call {
     /// Medium time in a second, both ways.
     slice: Span,
     last: Instant,
+    /// The dialog in which it was agreed upon.
+    dialog: Option<u64>,
+    /// It has ended, and what is still on its way belongs to it.
+    hung_up: bool,
 }
 
 /// Why a call was refused.
@@ -151,6 +159,9 @@ impl Calls {
     /// A packet of a call was heard; its stream is another one than those known, maybe.
     pub(crate) fn heard(&mut self, call: u64, now: Instant, speaker: Speaker, rtp: Option<&RtpMeta>) -> bool {
         let Some(call) = self.by_number.get_mut(&call) else { return false };
+        if call.hung_up {
+            return true;
+        }
         let at = index(speaker.direction);
         if call.streams[at].is_none() {
             // The other direction of the same flow, in the same codec most likely.
@@ -167,7 +178,7 @@ impl Calls {
 
     /// The stream of a call in this direction, if this flow is it.
     pub(crate) fn speech(&mut self, call: u64, serial: u64, direction: Direction) -> Option<&mut Speech> {
-        let call = self.by_number.get_mut(&call)?;
+        let call = self.by_number.get_mut(&call).filter(|call| !call.hung_up)?;
         let at = index(direction);
         (call.streams[at] == Some(serial)).then_some(&mut call.speech[at])
     }
@@ -180,16 +191,18 @@ impl Calls {
         config: &VoiceConfig,
         speaker: Speaker,
         (stream, airtime): (Stream, Span),
+        dialog: Option<u64>,
     ) -> Option<(u64, bool)> {
         let Speaker { serial, held, station, peer, direction } = speaker;
         let (own, other) = (index(direction), 1 - index(direction));
         let fits = |call: &Call| {
             let waits = call.streams[own].is_none() && call.streams[other].is_some_and(|flow| flow != serial);
-            call.station == station && call.peer == peer && waits
+            call.station == station && call.peer == peer && waits && !call.hung_up
         };
         if let Some((number, call)) = self.by_number.iter_mut().find(|(_, call)| fits(call)) {
             call.streams[own] = Some(serial);
             call.speech[own] = Speech::begin(stream.clock_hz, stream.gap, held);
+            call.dialog = call.dialog.or(dialog);
             return Some((*number, false));
         }
         if self.by_number.len() >= MOST_CALLS {
@@ -203,7 +216,9 @@ impl Calls {
         let Stream { codec, gap, clock_hz, .. } = stream;
         let speech = [Speech::begin(clock_hz, gap, held); 2];
         let since = now;
-        let call = Call { station, peer, codec, refused, since, speech, streams, gap, clock_hz, slice, last: now };
+        let (last, hung_up) = (now, false);
+        let call =
+            Call { station, peer, codec, refused, since, speech, streams, gap, clock_hz, slice, last, dialog, hung_up };
         self.numbers += 1;
         self.by_number.insert(self.numbers, call);
         Some((self.numbers, true))
@@ -211,7 +226,7 @@ impl Calls {
 
     /// Why one more call with this codec cannot be.
     fn refusal(&self, config: &VoiceConfig, codec: Codec, slice: Span) -> Option<Refusal> {
-        let admitted = || self.by_number.values().filter(|call| call.refused.is_none());
+        let admitted = || self.iter().filter(|call| call.refused.is_none());
         let (all, same) = (admitted().count(), admitted().filter(|call| call.codec == codec).count());
         if config.calls.is_some_and(|most| all >= most as usize) {
             return Some(Refusal::Calls);
@@ -232,9 +247,19 @@ impl Calls {
         if streams.iter().any(Option::is_some) { None } else { self.by_number.remove(&call) }
     }
 
-    /// Takes out a call that has been silent for long.
+    /// A dialog of a station has ended: one of the calls that were agreed upon in it, as long as there is one.
+    pub(crate) fn hang_up(&mut self, now: Instant, station: StationId, dialog: u64) -> Option<Call> {
+        let ends = |call: &&mut Call| call.station == station && call.dialog == Some(dialog) && !call.hung_up;
+        let call = self.by_number.values_mut().find(ends)?;
+        call.hung_up = true;
+        call.last = now;
+        Some(call.clone())
+    }
+
+    /// Takes out a call that has been silent for long, unless its end was told before.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Call> {
-        let silent = |call: &Call| now.saturating_since(call.last) >= SILENCE;
+        self.by_number.retain(|_, call| !call.hung_up || now.saturating_since(call.last) < HUNG_UP);
+        let silent = |call: &Call| !call.hung_up && now.saturating_since(call.last) >= SILENCE;
         let number = *self.by_number.iter().find(|(_, call)| silent(call))?.0;
         self.by_number.remove(&number)
     }
@@ -245,6 +270,6 @@ impl Calls {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
-        self.by_number.values()
+        self.by_number.values().filter(|call| !call.hung_up)
     }
 }

@@ -1,7 +1,7 @@
 //! Calls: found, admitted or refused, and first.
 
 use evenair_manager::{Codec, Command, Config, Controller, Event, Manager, Output, Refusal, VoiceConfig};
-use evenair_packet::{Content, PacketMeta, Port, RtpMeta, TcpFlags, Transport};
+use evenair_packet::{Content, Encoding, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags, Transport};
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::world::{SEGMENT, config, packet, rate};
@@ -247,4 +247,83 @@ fn one_that_was_refused_tells_what_it_lost_here_and_the_end_tells_all() {
     assert!(down.dropped > 100 && down.dropped < down.packets, "{down:?}");
     assert!(down.waited_most > Span::from_millis(20), "{down:?}");
     assert_eq!(manager.counters().calls_ended, 1);
+}
+
+/// A message of SIP of station 0, in which one end says where it will hear speech.
+fn signal(ingress: Port, call: u64, step: SipStep, stream: Option<SdpStream>) -> PacketMeta {
+    let mut meta = speech(0, ingress, 500, 0);
+    meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: 5060, dst_port: 5060 };
+    let streams = stream.into_iter().collect();
+    PacketMeta { content: Content::Sip(SipMeta { call, step, streams }.into()), ..meta }
+}
+
+/// Where the station hears, in G.729 by a payload type that only they know.
+fn agreed() -> SdpStream {
+    let address = speech(0, Port::Wire, 60, 0).ip.unwrap().dst;
+    SdpStream { address, port: 20_000, payload_type: 101, encoding: Encoding::G729, clock_hz: 8_000, packet_ms: 20 }
+}
+
+/// One packet of that, either way.
+fn agreed_speech(ingress: Port, n: u64) -> PacketMeta {
+    let mut meta = spoken(0, ingress, 60, 0, 20 * n);
+    if let Content::Rtp(rtp) = &mut meta.content {
+        rtp.payload_type = 101;
+    }
+    meta
+}
+
+#[test]
+fn a_call_that_was_agreed_upon_is_admitted_at_its_first_packet_and_ends_with_its_dialog() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    let at = |ms| Instant::ZERO + Span::from_millis(ms);
+    manager.handle_packet(at(0), 1, &signal(Port::Wlan, 77, SipStep::Offer, Some(agreed())));
+    manager.handle_packet(at(500), 2, &signal(Port::Wire, 77, SipStep::Answer, None));
+    heard.drain(&mut manager, at(500));
+    assert_eq!(heard.calls(), (0, vec![], 0), "nobody speaks yet");
+    manager.handle_packet(at(600), 3, &agreed_speech(Port::Wire, 0));
+    heard.drain(&mut manager, at(600));
+    assert_eq!(heard.calls(), (1, vec![], 0));
+    let call = manager.report(at(600)).calls.remove(0);
+    assert_eq!((call.codec, call.to_station.gap), (Codec::G729, Span::from_millis(20)));
+    for n in 1..50 {
+        manager.handle_packet(at(600 + 20 * n), 10 + n, &agreed_speech(Port::Wire, n));
+        manager.handle_packet(at(600 + 20 * n), 100 + n, &agreed_speech(Port::Wlan, n));
+    }
+    let call = manager.report(at(1_600)).calls.remove(0);
+    assert_eq!((call.to_station.lost, call.from_station.packets), (Some(0), 49));
+    // Another dialog ends, and another station's words count for nothing.
+    manager.handle_packet(at(1_700), 5, &signal(Port::Wire, 78, SipStep::End, None));
+    let mut foreign = signal(Port::Wlan, 77, SipStep::End, None);
+    foreign.src = crate::world::mac(3);
+    foreign.ip.as_mut().unwrap().src = speech(3, Port::Wlan, 60, 0).ip.unwrap().src;
+    manager.handle_packet(at(1_700), 6, &foreign);
+    heard.drain(&mut manager, at(1_700));
+    assert_eq!(heard.calls().2, 0);
+    manager.handle_packet(at(1_800), 7, &signal(Port::Wire, 77, SipStep::End, None));
+    heard.drain(&mut manager, at(1_800));
+    assert_eq!((heard.calls().2, manager.report(at(1_800)).calls.len()), (1, 0));
+    // What was on its way makes no new call; nor does it end twice.
+    for n in 60..90 {
+        manager.handle_packet(at(600 + 20 * n), 200 + n, &agreed_speech(Port::Wlan, n));
+    }
+    (3..30).for_each(|s| manager.handle_timeout(at(1_000 * s)));
+    heard.drain(&mut manager, at(30_000));
+    assert_eq!(heard.calls(), (1, vec![], 1));
+}
+
+#[test]
+fn a_description_makes_no_call_of_what_is_no_speech() {
+    let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
+    manager.handle_packet(Instant::ZERO, 1, &signal(Port::Wlan, 77, SipStep::Offer, Some(agreed())));
+    for n in 0..200 {
+        let now = Instant::ZERO + Span::from_millis(20 * n);
+        manager.handle_packet(now, 2 + n, &speech(0, Port::Wire, 60, 0));
+        heard.drain(&mut manager, now);
+    }
+    // Long after, nobody expects it any more.
+    let late = Instant::ZERO + Span::from_secs(400);
+    manager.handle_timeout(late);
+    manager.handle_packet(late, 900, &agreed_speech(Port::Wire, 1));
+    heard.drain(&mut manager, late);
+    assert_eq!(heard.calls(), (0, vec![], 0));
 }

@@ -1,0 +1,26 @@
+//! A message of SIP with its description of streams, and what a packet of it is written down as.
+#![no_main]
+
+use evenair_packet::{Content, MacAddr, PacketMeta, Port, RtpMeta, SipMeta, codec};
+use evenair_units::Bytes;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let sip = SipMeta::parse(bytes).map(|sip| Content::Sip(sip.into()));
+    let rtp = RtpMeta::parse(bytes).map(Content::Rtp);
+    for content in [sip, rtp].into_iter().flatten() {
+        let meta = PacketMeta {
+            ingress: Port::Wlan,
+            frame_len: Bytes(bytes.len() as u64),
+            src: MacAddr([2; 6]),
+            dst: MacAddr([4; 6]),
+            vlan: None,
+            ether_type: 0x0800,
+            ip: None,
+            content,
+        };
+        let mut packed = Vec::new();
+        codec::encode(&meta, &mut packed);
+        assert_eq!(codec::decode(&packed).expect("just packed"), (meta, packed.len()));
+    }
+});
