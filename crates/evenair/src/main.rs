@@ -52,6 +52,8 @@ enum Command {
     Status(commands::live::ControlArgs),
     /// Watch a running box, station by station
     Top(commands::live::TopArgs),
+    /// Print what a box has kept of what was: statistics of each interval, and events
+    History(commands::live::HistoryArgs),
     /// Make a running box read its configuration again, without losing a packet
     Reload(commands::live::ReloadArgs),
     /// Say what would go wrong with a box on this machine, and how to mend it
@@ -84,6 +86,7 @@ impl Command {
         matches!(
             self,
             Self::Status(_)
+                | Self::History(_)
                 | Self::Doctor(_)
                 | Self::Sim(_)
                 | Self::Compare(_)
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Command::Bypass(args) => commands::live::bypass(&args),
         Command::Status(args) => commands::live::status(&args),
         Command::Top(args) => commands::live::top(&args),
+        Command::History(args) => commands::live::history(&args),
         Command::Reload(args) => commands::live::reload(&args),
         Command::Doctor(args) => commands::live::doctor(&args),
         Command::Telemetry(args) => commands::live::telemetry(&args),

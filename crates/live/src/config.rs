@@ -18,7 +18,7 @@
 //! weight = 2
 //! ```
 //!
-//! Beside these there are `[record]`, `[metrics]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
+//! Beside these there are `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
 //! keys are those of a scenario's manager. A file with
 //! anything wrong in it is refused whole, each problem with its line.
 
@@ -35,6 +35,7 @@ use evenair_wifi::{PhyRate, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::history::{HistoryConfig, HistorySpec};
 use crate::telemetry::{SourceConfig, TelemetrySpec};
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
@@ -52,6 +53,9 @@ pub struct BoxFile {
     /// What is told to a monitoring system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsSpec>,
+    /// Statistics and events that are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistorySpec>,
     /// Access points and controllers that are asked for stations and rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telemetry: Vec<TelemetrySpec>,
@@ -158,6 +162,8 @@ pub struct BoxConfig {
     pub record: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Where statistics and events are kept, and how often; `None`: nowhere.
+    pub history: Option<HistoryConfig>,
     /// Who is asked for stations and rates.
     pub telemetry: Vec<SourceConfig>,
     /// The manager's configuration, stations included.
@@ -205,6 +211,7 @@ impl BoxConfig {
             control: None,
             record: None,
             metrics: None,
+            history: None,
             telemetry: Vec::new(),
             manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
         }
@@ -261,6 +268,7 @@ impl BoxFile {
         let pool_frames = ports.pool_packets.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
+        let history = self.history.as_ref().map(|history| history.check(problems));
         let telemetry: Vec<_> = self.telemetry.iter().map(|source| source.check(problems)).collect();
         let record = self.record.as_ref().map(|record| record.file.get(problems));
         if wlan.is_some() && wlan == wire {
@@ -278,6 +286,7 @@ impl BoxFile {
             control: present(control)?.map(Into::into),
             record: present(record)?.map(Into::into),
             metrics: present(metrics)?,
+            history: present(history)?,
             telemetry: telemetry.into_iter().collect::<Option<_>>()?,
             manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
         })
@@ -471,6 +480,29 @@ class = "gold"
         for wrong in ["0.0.0.0:9469", "192.168.1.1:9469", "127.0.0.1", "localhost:9469"] {
             let error = with(wrong).expect_err("refused").to_string();
             assert!(error.contains("no loopback address"), "{error}");
+        }
+    }
+
+    #[test]
+    fn history_is_kept_where_it_is_asked_for() {
+        let with = |keys: &str| BoxConfig::parse(&format!("{GOOD}[history]\n{keys}"), "box.toml");
+        assert_eq!(BoxConfig::parse(GOOD, "box.toml").expect("good").history, None);
+        let usual = with("").expect("good").history.expect("it is asked for");
+        assert_eq!((usual.path.to_str(), usual.limit.0), (Some(HistoryConfig::PATH), 64_000_000));
+        let told = with("path = \"/srv/h\"\ninterval = \"5 s\"\nlimit = \"1 MB\"\n").expect("good").history;
+        let told = told.expect("it is asked for");
+        assert_eq!(
+            (told.path.to_str(), told.interval.as_nanos(), told.limit.0),
+            (Some("/srv/h"), 5_000_000_000, 1_000_000)
+        );
+        for (wrong, right) in [
+            ("path = \"history\"", "begins with /"),
+            ("interval = \"0.5 s\"", "1 s to 1 h"),
+            ("limit = \"10 kB\"", "64 kB to 100 GB"),
+            ("file = \"/srv/h\"", "path"),
+        ] {
+            let error = with(wrong).expect_err("refused").to_string();
+            assert!(error.contains(right), "{error}");
         }
     }
 

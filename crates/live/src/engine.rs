@@ -14,6 +14,7 @@ use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
+use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool};
@@ -56,6 +57,8 @@ pub struct Engine {
     watch: Watch,
     /// Why the manager refused what it was last told.
     refused: Option<String>,
+    /// Where events are kept.
+    history: Option<Tap>,
     /// Of what stations and their calls cause.
     log_limit: LogLimit,
     /// When a deadline of the manager was last met.
@@ -119,6 +122,7 @@ impl Engine {
             recording,
             watch: Watch::default(),
             refused: None,
+            history: None,
             log_limit: LogLimit::new(now),
             met: Instant::ZERO,
             started: now,
@@ -126,6 +130,11 @@ impl Engine {
         engine.wlan.start()?;
         engine.wire.start()?;
         Ok(engine)
+    }
+
+    /// From now on events are kept, too.
+    pub(crate) fn keep_events(&mut self, history: Option<Tap>) {
+        self.history = history;
     }
 
     /// The ports, for waiting: the WLAN side, the wired side.
@@ -299,6 +308,9 @@ impl Engine {
     }
 
     fn note(&mut self, now: Instant, event: Event) {
+        if let Some(history) = &self.history {
+            history.leave(&event);
+        }
         match event {
             Event::ModeChanged(mode) => {
                 info!("mode: {}", crate::control::mode_word(mode));

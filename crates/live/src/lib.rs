@@ -9,6 +9,7 @@ pub mod control;
 pub mod crash;
 pub mod doctor;
 mod engine;
+pub mod history;
 mod iproute;
 mod kinds;
 mod log_limit;

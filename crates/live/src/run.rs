@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
+use crate::history::History;
 use crate::metrics::Metrics;
 use crate::service::ServiceManager;
 use crate::switch::Carrier;
@@ -50,10 +51,18 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     if let Err(error) = rt::prefer_this_thread() {
         warn!("{error}: the box may be late when the machine is busy");
     }
-    let engine = Engine::open(&config, now())?;
+    let mut engine = Engine::open(&config, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
     let server = match &config.control {
         Some(path) => Some(Server::start(path, &config, desk.clone())?),
+        None => None,
+    };
+    let history = match &config.history {
+        Some(config) => {
+            let (history, tap) = History::start(config, desk.clone())?;
+            engine.keep_events(tap);
+            Some(history)
+        }
         None => None,
     };
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
@@ -65,6 +74,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     drop(live);
     drop(server);
     drop(metrics);
+    drop(history);
     end
 }
 

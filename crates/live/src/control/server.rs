@@ -244,6 +244,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("control.socket", new.control != config.control),
                 ("record.file", new.record != config.record),
                 ("metrics.listen", new.metrics != config.metrics),
+                ("history", new.history != config.history),
             ];
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
@@ -324,6 +325,7 @@ mod tests {
             (ports("pool_packets = 64"), "ports.pool_packets"),
             (format!("{FILE}[control]\nsocket = \"s\"\n"), "control.socket"),
             (format!("{FILE}[record]\nfile = \"f\"\n"), "record.file"),
+            (format!("{FILE}[history]\n"), "history"),
             (format!("{FILE}[metrics]\nlisten = \"127.0.0.1:9100\"\n"), "metrics.listen"),
         ] {
             let error = reconfigure(&text).err().expect("refused");

@@ -21,6 +21,9 @@ socket = "/run/evenair/control.sock"
 [radio]
 standard = "{standard}"    # of the access points
 
+[history]    # statistics and events, in /var/lib/evenair/history; `evenair history` prints them
+limit = "64 MB"
+
 # Stations are learned from their traffic. Those that are to get more than others can be said:
 # [[station]]
 # mac = "02:00:00:00:00:01"

@@ -2,6 +2,7 @@
 
 mod control;
 mod field_day;
+mod history;
 mod lab;
 mod observing;
 mod switching;

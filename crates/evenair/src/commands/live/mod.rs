@@ -1,6 +1,7 @@
 //! The box: `run`, and what is said to a running one.
 
 mod doctor;
+mod history;
 mod init;
 mod telemetry;
 mod top;
@@ -16,6 +17,7 @@ use evenair_live::{BoxConfig, crash};
 use tracing_subscriber::EnvFilter;
 
 pub use doctor::{DoctorArgs, doctor};
+pub use history::{HistoryArgs, history};
 pub use init::{InitArgs, init};
 pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};

@@ -1,0 +1,357 @@
+//! History in files: a JSON object a line, in a directory of its own.
+//!
+//! `history.ndjson` grows to a quarter of what is allowed; then it becomes `history.1.ndjson`, and what that was becomes
+//! `history.2.ndjson`, up to 3, so that all of them together never take more than is allowed and at least half of that is
+//! there. A line is written by one call and whole, or not at all: where the disk is full its beginning is taken back, and a
+//! line that a killed process left unfinished is cut off by the next one. Readers skip what is no record.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Keeper, Record};
+
+/// Files beside the one that is written.
+const OLD_FILES: u64 = 3;
+/// A line is not read further than this; none is written that is longer.
+const LONGEST_LINE: u64 = 1 << 20;
+/// The end of a file is searched for its last line in steps of this.
+const STEP: u64 = 64 * 1024;
+
+/// Files that history is kept in.
+#[derive(Debug)]
+pub struct Files {
+    directory: PathBuf,
+    /// Bytes of one file.
+    most: u64,
+    /// The file that is written, where it could be opened, and its length.
+    current: Option<(File, u64)>,
+}
+
+/// History, the oldest record first.
+#[derive(Debug)]
+pub struct Reader {
+    /// Those not read yet, the oldest one last.
+    files: Vec<PathBuf>,
+    current: Option<BufReader<File>>,
+    seen: Seen,
+}
+
+/// What a reader came across.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Records.
+    pub records: u64,
+    /// Lines that are none: written by another version, damaged, or cut off.
+    pub skipped: u64,
+}
+
+impl Files {
+    /// Keeps history in `directory`, which is made, in at most `limit` bytes.
+    ///
+    /// # Errors
+    /// The directory cannot be made, or its newest file not be opened.
+    pub fn open(directory: &Path, limit: u64) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        let most = limit / (OLD_FILES + 1);
+        let mut files = Self { directory: directory.to_owned(), most, current: None };
+        files.current()?;
+        Ok(files)
+    }
+
+    /// The file that is written. What a process that was killed has left unfinished at its end is cut off.
+    fn current(&mut self) -> io::Result<&mut (File, u64)> {
+        if self.current.is_none() {
+            let path = numbered(&self.directory, 0);
+            let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+            let len = whole_lines(&mut file)?;
+            file.set_len(len)?;
+            self.current = Some((file, len));
+        }
+        Ok(self.current.as_mut().expect("it was just opened"))
+    }
+
+    /// Begins another file. The oldest one goes.
+    fn rotate(&mut self) -> io::Result<()> {
+        self.current = None;
+        for number in (0..OLD_FILES).rev() {
+            match fs::rename(numbered(&self.directory, number), numbered(&self.directory, number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Keeper for Files {
+    fn keep(&mut self, record: &Record) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        let added = line.len() as u64;
+        if added > self.most.min(LONGEST_LINE) {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("a record of {added} bytes")));
+        }
+        let most = self.most;
+        if self.current()?.1 + added > most {
+            self.rotate()?;
+        }
+        let (file, len) = self.current()?;
+        if let Err(error) = file.write_all(&line) {
+            // Half a line is none. Where even that fails, the file is opened anew and looked at.
+            let restored = file.set_len(*len);
+            if restored.is_err() {
+                self.current = None;
+            }
+            return Err(error);
+        }
+        *len += added;
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// Reads what is in `directory`.
+    ///
+    /// # Errors
+    /// It cannot be read. A directory without history has none, and is no error.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        fs::read_dir(directory)?;
+        let files = (0..=OLD_FILES).map(|number| numbered(directory, number)).collect();
+        Ok(Self { files, current: None, seen: Seen::default() })
+    }
+
+    /// What was come across so far.
+    pub const fn seen(&self) -> Seen {
+        self.seen
+    }
+
+    /// The next file that is there.
+    fn next_file(&mut self) -> io::Result<bool> {
+        while let Some(path) = self.files.pop() {
+            match File::open(&path) {
+                Ok(file) => {
+                    self.current = Some(BufReader::new(file));
+                    return Ok(true);
+                }
+                // Not yet, or not any more: the box may be writing.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn next_record(&mut self) -> io::Result<Option<Record>> {
+        let mut line = Vec::new();
+        loop {
+            let Some(file) = &mut self.current else {
+                if self.next_file()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            line.clear();
+            if file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+                self.current = None;
+                continue;
+            }
+            if let Ok(record) = serde_json::from_slice(&line) {
+                self.seen.records += 1;
+                return Ok(Some(record));
+            }
+            self.seen.skipped += 1;
+        }
+    }
+}
+
+impl Iterator for Reader {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().transpose()
+    }
+}
+
+fn numbered(directory: &Path, number: u64) -> PathBuf {
+    directory.join(if number == 0 { "history.ndjson".into() } else { format!("history.{number}.ndjson") })
+}
+
+/// Up to where a file has whole lines.
+fn whole_lines(file: &mut File) -> io::Result<u64> {
+    let mut end = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    while end > 0 {
+        let begin = end.saturating_sub(STEP);
+        bytes.clear();
+        file.seek(SeekFrom::Start(begin))?;
+        Read::take(&mut *file, end - begin).read_to_end(&mut bytes)?;
+        if let Some(at) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(begin + at as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::history::EventRecord;
+
+    /// Says to a copy of this program that it is one, and which.
+    const PART: &str = "EVENAIR_HISTORY_PART";
+    const PLACE: &str = "EVENAIR_HISTORY_PLACE";
+
+    fn event(number: u64) -> Record {
+        let text = format!("number {number} {}", "x".repeat(number as usize % 300));
+        Record::Event(EventRecord { at_s: number as f64, name: "test".into(), station: None, text })
+    }
+
+    fn numbers(directory: &Path) -> (Vec<u64>, Seen) {
+        let mut reader = Reader::open(directory).expect("a directory");
+        let number = |record| match record {
+            Record::Event(event) => event.at_s as u64,
+            other => panic!("{other:?}"),
+        };
+        let numbers = reader.by_ref().map(|record| number(record.expect("readable"))).collect();
+        (numbers, reader.seen())
+    }
+
+    fn bytes_in(directory: &Path) -> u64 {
+        let entries = fs::read_dir(directory).expect("a directory");
+        entries.map(|entry| entry.and_then(|entry| entry.metadata()).expect("a file").len()).sum()
+    }
+
+    #[test]
+    fn history_is_bounded_and_keeps_what_is_newest() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let limit = 100_000;
+        for run in 0..3 {
+            // As often as the box is started.
+            let mut files = Files::open(directory.path(), limit).expect("a place");
+            for number in run * 1000..(run + 1) * 1000 {
+                files.keep(&event(number)).expect("there is room");
+                assert!(bytes_in(directory.path()) <= limit);
+            }
+        }
+        let (numbers, seen) = numbers(directory.path());
+        assert_eq!((numbers.last(), seen.skipped), (Some(&2999), 0));
+        assert!(numbers.is_sorted() && numbers.len() as u64 == 3000 - numbers[0], "none is missing in between");
+        assert!(bytes_in(directory.path()) > limit / 2, "{}", bytes_in(directory.path()));
+    }
+
+    #[test]
+    fn what_is_no_record_is_skipped_and_counted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        Files::open(directory.path(), 100_000).expect("a place").keep(&event(1)).expect("there is room");
+        let path = numbered(directory.path(), 0);
+        let mut bytes = fs::read(&path).expect("readable");
+        bytes.extend_from_slice(b"{\"kind\":\"of another version\"}\n\xff\xfe\n\n");
+        fs::write(&path, &bytes).expect("writable");
+        Files::open(directory.path(), 100_000).expect("a place").keep(&event(2)).expect("there is room");
+        assert_eq!(numbers(directory.path()), (vec![1, 2], Seen { records: 2, skipped: 3 }));
+        // Cut off in the middle of a line, as a killed process leaves it: readers skip it, and the next writer removes it.
+        let len = fs::metadata(&path).expect("there").len();
+        OpenOptions::new().write(true).open(&path).expect("there").set_len(len - 5).expect("cut");
+        assert_eq!(numbers(directory.path()), (vec![1], Seen { records: 1, skipped: 4 }));
+        Files::open(directory.path(), 100_000).expect("a place").keep(&event(3)).expect("there is room");
+        assert_eq!(numbers(directory.path()), (vec![1, 3], Seen { records: 2, skipped: 3 }));
+    }
+
+    #[test]
+    fn a_directory_without_history_has_none_and_none_at_all_is_an_error() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert_eq!(numbers(directory.path()).0, Vec::<u64>::new());
+        assert!(Reader::open(&directory.path().join("nowhere")).is_err());
+        let file = directory.path().join("file");
+        fs::write(&file, "").expect("writable");
+        assert!(Files::open(&file, 100_000).is_err());
+    }
+
+    /// A copy of this test program that does one part alone, in `place`.
+    fn copy(test: &str, place: &Path) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", &format!("history::files::tests::{test}"), "--nocapture"]);
+        command.env(PART, "1").env(PLACE, place);
+        command
+    }
+
+    /// Where a copy is to do its part; `None`: this is no copy.
+    fn place() -> Option<PathBuf> {
+        std::env::var_os(PART)?;
+        std::env::var_os(PLACE).map(PathBuf::from)
+    }
+
+    #[test]
+    fn a_killed_writer_loses_its_last_line_at_most() {
+        if let Some(place) = place() {
+            let mut files = Files::open(&place, 4_000_000).expect("a place");
+            (0..u64::MAX).for_each(|number| files.keep(&event(number)).expect("there is room"));
+        }
+        for _ in 0..5 {
+            let directory = tempfile::tempdir().expect("a directory");
+            let mut writer = copy("a_killed_writer_loses_its_last_line_at_most", directory.path());
+            let mut writer = writer.stdout(std::process::Stdio::null()).spawn().expect("a copy of this program");
+            while numbers(directory.path()).0.len() < 500 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                assert!(writer.try_wait().expect("a child").is_none(), "it ended by itself");
+            }
+            writer.kill().expect("it lives");
+            writer.wait().expect("it is dead");
+            let (found, seen) = numbers(directory.path());
+            assert!(seen.skipped <= 1, "{seen:?}");
+            assert!(found.windows(2).all(|pair| pair[1] == pair[0] + 1), "none is missing in between");
+            let next = found[found.len() - 1] + 1;
+            let mut files = Files::open(directory.path(), 4_000_000).expect("a place");
+            files.keep(&event(next)).expect("there is room");
+            assert_eq!(numbers(directory.path()).0.last(), Some(&next));
+        }
+    }
+
+    #[test]
+    fn a_full_disk_loses_records_and_no_more() {
+        if let Some(place) = place() {
+            return fill(&place);
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut mounted = Command::new("unshare");
+        let inner = copy("a_full_disk_loses_records_and_no_more", directory.path());
+        mounted.args(["--mount", "--map-root-user", "sh", "-c"]);
+        mounted.arg("mount -t tmpfs -o size=64k none \"$0\" && exec \"$@\"").arg(directory.path());
+        mounted.arg(inner.get_program()).args(inner.get_args()).env(PART, "1").env(PLACE, directory.path());
+        let output = match mounted.output() {
+            Ok(output) if String::from_utf8_lossy(&output.stderr).contains("unshare") => {
+                return println!("SKIPPED: no namespace: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            Ok(output) => output,
+            Err(error) => return println!("SKIPPED: no unshare: {error}"),
+        };
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    /// In a file system of 64 kB that something else fills, and leaves.
+    fn fill(place: &Path) {
+        let mut files = Files::open(place, 1_000_000).expect("a place");
+        let mut lost = 0;
+        let mut keep = |files: &mut Files, number| lost += u64::from(files.keep(&event(number)).is_err());
+        (0..100).for_each(|number| keep(&mut files, number));
+        let ballast = place.join("ballast");
+        let filled = fs::write(&ballast, [0; 64 * 1024]).expect_err("it is larger than the disk");
+        assert_eq!(filled.kind(), io::ErrorKind::StorageFull);
+        (100..200).for_each(|number| keep(&mut files, number));
+        fs::remove_file(&ballast).expect("removed");
+        (200..250).for_each(|number| keep(&mut files, number));
+        let (numbers, seen) = numbers(place);
+        assert_eq!(seen.skipped, 0, "no half line");
+        assert!(lost > 50 && numbers.len() as u64 == 250 - lost, "{lost} lost");
+        assert!(numbers.starts_with(&[0, 1, 2]) && numbers.ends_with(&[247, 248, 249]), "{numbers:?}");
+    }
+}

@@ -1,0 +1,333 @@
+//! What is kept: one record at each start of the box, one for each interval, one for each event.
+
+use std::collections::BTreeMap;
+
+use evenair_manager::Event;
+use evenair_packet::MacAddr;
+use serde::{Deserialize, Serialize};
+
+use crate::control::{
+    CallStatus, ClassStatus, SpeechStatus, StationStatus, Status, codec_word, mode_word, refusal_word,
+};
+
+/// Stations of an interval that are kept one by one: those with the most medium time.
+const MOST_STATIONS: usize = 256;
+
+/// Something that is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Record {
+    /// The box has started.
+    Start {
+        /// When, in seconds since 1970, UTC.
+        at_s: f64,
+        /// Its version.
+        version: String,
+    },
+    /// An interval has ended.
+    Sample(Box<Sample>),
+    /// Something has happened.
+    Event(EventRecord),
+}
+
+/// What happened in an interval. Counts are of that interval alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sample {
+    /// When it ended, in seconds since 1970, UTC.
+    pub at_s: f64,
+    /// How long it was.
+    pub seconds: f64,
+    /// The mode at its end: "bypassed", "observing", "inserted" or "draining".
+    pub mode: String,
+    /// Service rate C at its end, in Mb/s.
+    pub service_rate_mbps: f64,
+    /// Packets that came.
+    pub packets: u64,
+    /// Packets that the box dropped.
+    pub dropped: u64,
+    /// Packets that were marked: congestion experienced.
+    pub marked: u64,
+    /// Packets held at its end.
+    pub held: u64,
+    /// Stations that are known at its end.
+    pub stations_known: usize,
+    /// IP-level bytes to all stations.
+    pub to_station_bytes: u64,
+    /// IP-level bytes from all stations.
+    pub from_station_bytes: u64,
+    /// Stations that used the medium: of very many, the 256 with the most medium time.
+    pub stations: Vec<StationSample>,
+    /// The operator's classes that used the medium.
+    pub classes: Vec<ClassSample>,
+    /// What packets waited for.
+    pub hops: Vec<HopSample>,
+    /// Calls that go on at its end.
+    pub calls: Vec<CallRecord>,
+    /// Events and samples that were lost since the record before, because the disk was slow or full.
+    pub lost: u64,
+}
+
+/// A station in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StationSample {
+    /// Its MAC address.
+    pub mac: String,
+    /// The address that it used last.
+    pub address: Option<String>,
+    /// PHY rate assumed of it at the end.
+    pub rate_mbps: f64,
+    /// How strongly its access point receives it, where that is told.
+    pub signal_dbm: Option<i8>,
+    /// Medium time that is believed to have been used to and from it, in seconds.
+    pub airtime_s: f64,
+    /// Of it, what it sent itself.
+    pub airtime_up_s: f64,
+    /// IP-level bytes to it.
+    pub to_station_bytes: u64,
+    /// IP-level bytes from it.
+    pub from_station_bytes: u64,
+}
+
+/// A class in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClassSample {
+    /// Its name; "other" for what is in none.
+    pub name: String,
+    /// Medium time, in seconds.
+    pub airtime_s: f64,
+    /// IP-level bytes released toward the WLAN.
+    pub released_bytes: u64,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan_bytes: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+/// A hop, since the box started: percentiles cannot be had of a difference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HopSample {
+    /// "wlan", "internet-down" or "internet-up".
+    pub hop: String,
+    /// Packets that left in the interval.
+    pub packets: u64,
+    /// How long those packets waited in the box, mean.
+    pub mean_ms: f64,
+    /// 95 of 100 waited no longer, since the box started.
+    pub p95_ms: f64,
+}
+
+/// A call at the end of an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallRecord {
+    /// MAC address of its station.
+    pub station: String,
+    /// Its other end.
+    pub peer: String,
+    /// "g711", "g729" or "other".
+    pub codec: String,
+    /// Why it does not go first.
+    pub refused: Option<String>,
+    /// How it is heard at the station since it was found.
+    pub down: SpeechStatus,
+    /// How the station is heard.
+    pub up: SpeechStatus,
+}
+
+/// Something that has happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventRecord {
+    /// When, in seconds since 1970, UTC.
+    pub at_s: f64,
+    /// What, in one word: "mode", "station", "call-admitted" and so on.
+    pub name: String,
+    /// MAC address of the station that it is about.
+    pub station: Option<String>,
+    /// The rest, in words.
+    pub text: String,
+}
+
+impl Record {
+    /// When it was, in seconds since 1970, UTC.
+    pub fn at_s(&self) -> f64 {
+        match self {
+            Self::Start { at_s, .. } => *at_s,
+            Self::Sample(sample) => sample.at_s,
+            Self::Event(event) => event.at_s,
+        }
+    }
+}
+
+impl Sample {
+    /// What happened between two states of a box.
+    pub fn between(before: &Status, now: &Status, at_s: f64) -> Self {
+        let since = |value: fn(&Status) -> u64| value(now).saturating_sub(value(before));
+        let mut stations = stations(before, now);
+        stations.sort_by(|a, b| b.airtime_s.total_cmp(&a.airtime_s));
+        let sum = |value: fn(&StationSample) -> u64| stations.iter().map(value).sum();
+        let (to_station_bytes, from_station_bytes) =
+            (sum(|station| station.to_station_bytes), sum(|station| station.from_station_bytes));
+        stations.truncate(MOST_STATIONS);
+        Self {
+            at_s,
+            seconds: (now.uptime_s - before.uptime_s).max(0.0),
+            mode: now.mode.clone(),
+            service_rate_mbps: now.service_rate_mbps,
+            packets: since(|status| status.packets.received),
+            dropped: since(|status| status.packets.dropped()),
+            marked: since(|status| status.packets.marked),
+            held: now.packets.held,
+            stations_known: now.stations_known,
+            to_station_bytes,
+            from_station_bytes,
+            stations,
+            classes: classes(before, now),
+            hops: hops(before, now),
+            calls: now.calls.iter().map(CallRecord::from).collect(),
+            lost: 0,
+        }
+    }
+}
+
+fn stations(before: &Status, now: &Status) -> Vec<StationSample> {
+    let earlier: BTreeMap<_, _> = before.stations.iter().map(|station| (&station.mac, station)).collect();
+    let sample = |station: &StationStatus| {
+        // One that was forgotten in between begins anew.
+        let before = earlier.get(&station.mac).copied().filter(|before| before.airtime_s <= station.airtime_s);
+        let since = |value: fn(&StationStatus) -> u64| value(station).saturating_sub(before.map_or(0, value));
+        let seconds = |value: fn(&StationStatus) -> f64| (value(station) - before.map_or(0.0, value)).max(0.0);
+        StationSample {
+            mac: station.mac.clone(),
+            address: station.addresses.first().cloned(),
+            rate_mbps: station.rate_mbps,
+            signal_dbm: station.told.as_ref().and_then(|told| told.signal_dbm),
+            airtime_s: seconds(|station| station.airtime_s),
+            airtime_up_s: seconds(|station| station.airtime_up_s),
+            to_station_bytes: since(|station| station.to_station_bytes),
+            from_station_bytes: since(|station| station.from_station_bytes),
+        }
+    };
+    now.stations.iter().map(sample).filter(|station| station.airtime_s > 0.0).collect()
+}
+
+fn classes(before: &Status, now: &Status) -> Vec<ClassSample> {
+    let sample = |class: &ClassStatus| {
+        let before = before.classes.iter().find(|before| before.name == class.name);
+        let before = before.filter(|before| before.airtime_s <= class.airtime_s);
+        let since = |value: fn(&ClassStatus) -> u64| value(class).saturating_sub(before.map_or(0, value));
+        ClassSample {
+            name: class.name.clone(),
+            airtime_s: class.airtime_s - before.map_or(0.0, |before| before.airtime_s),
+            released_bytes: since(|class| class.released_bytes),
+            from_wlan_bytes: since(|class| class.from_wlan_bytes),
+            dropped: since(|class| class.dropped),
+        }
+    };
+    now.classes.iter().map(sample).filter(|class| class.airtime_s > 0.0 || class.dropped > 0).collect()
+}
+
+fn hops(before: &Status, now: &Status) -> Vec<HopSample> {
+    let sample = |hop: &evenair_scenario::results::HopResult| {
+        let before = before.hops.iter().find(|before| before.hop == hop.hop && before.packets <= hop.packets);
+        let (packets, waited) =
+            before.map_or((0, 0.0), |before| (before.packets, before.mean_ms * before.packets as f64));
+        let left = hop.packets - packets;
+        let mean_ms = if left == 0 { 0.0 } else { (hop.mean_ms * hop.packets as f64 - waited) / left as f64 };
+        HopSample { hop: hop.hop.clone(), packets: left, mean_ms: mean_ms.max(0.0), p95_ms: hop.p95_ms }
+    };
+    now.hops.iter().map(sample).collect()
+}
+
+impl From<&CallStatus> for CallRecord {
+    fn from(call: &CallStatus) -> Self {
+        let CallStatus { station, peer, codec, refused, down, up, .. } = call.clone();
+        Self { station, peer, codec, refused, down, up }
+    }
+}
+
+impl EventRecord {
+    /// An event as it is kept; `None`: it comes too often, and samples have what it tells.
+    pub fn new(event: &Event, at_s: f64) -> Option<Self> {
+        let about = |name: &str, station: &MacAddr, text: String| {
+            Some(Self { at_s, name: name.into(), station: Some(station.to_string()), text })
+        };
+        match event {
+            Event::ModeChanged(mode) => {
+                Some(Self { at_s, name: "mode".into(), station: None, text: mode_word(*mode).into() })
+            }
+            Event::ConfigRefused(error) => {
+                Some(Self { at_s, name: "refused".into(), station: None, text: error.to_string() })
+            }
+            Event::StationLearned(mac) => about("station", mac, "seen for the first time".into()),
+            Event::StationOverShare { mac, over } => {
+                let text = if *over { "takes more than its share" } else { "takes no more than its share again" };
+                about("over-share", mac, text.into())
+            }
+            Event::ToldContradicted { mac, rate } => {
+                let rate = rate.map_or_else(|| "a rate".into(), |rate| format!("{rate} Mb/s"));
+                about("told-contradicted", mac, format!("{rate} was told, and is set aside"))
+            }
+            Event::CallAdmitted { station, peer, codec } => {
+                about("call-admitted", station, format!("with {peer}, {}", codec_word(*codec)))
+            }
+            Event::CallRefused { station, peer, codec, why } => {
+                about("call-refused", station, format!("with {peer}, {}: {}", codec_word(*codec), refusal_word(*why)))
+            }
+            Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
+                let [down, up] = [&speech[0], &speech[1]].map(|way| SpeechStatus::new(way, *codec).in_short());
+                let text = format!("with {peer}, {}, {lasted}; down: {down}; up: {up}", codec_word(*codec));
+                about("call-ended", station, text)
+            }
+            Event::ObservationRefused(_) | Event::RateChanged { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::tests_support::status;
+
+    #[test]
+    fn a_sample_is_what_happened_in_between() {
+        let mut before = status();
+        let mut now = before.clone();
+        now.uptime_s += 60.0;
+        now.packets.received += 100;
+        now.packets.dropped_queue_full += 3;
+        let station = &mut now.stations[0];
+        (station.airtime_s, station.to_station_bytes) = (6.0, 1_500_000);
+        before.stations[0].airtime_s = 2.0;
+        before.stations[0].to_station_bytes = 500_000;
+        let sample = Sample::between(&before, &now, 1e9);
+        assert_eq!((sample.seconds, sample.packets, sample.dropped, sample.at_s), (60.0, 100, 3, 1e9));
+        assert_eq!((sample.stations[0].airtime_s, sample.to_station_bytes), (4.0, 1_000_000));
+        // Whoever was forgotten and came back counts whole; whoever did nothing is left out.
+        now.stations[0].airtime_s = 1.0;
+        now.stations[0].to_station_bytes = 700;
+        assert_eq!(Sample::between(&before, &now, 1e9).to_station_bytes, 700);
+        assert_eq!(Sample::between(&now, &now, 1e9).stations, []);
+        let line = serde_json::to_string(&Record::Sample(sample.clone().into())).expect("serialises");
+        assert!(line.starts_with(r#"{"kind":"sample","at_s":1000000000.0,"#), "{line}");
+        let read: Record = serde_json::from_str(&line).expect("a record");
+        assert_eq!(read, Record::Sample(sample.into()));
+    }
+
+    #[test]
+    fn means_are_of_the_interval() {
+        let hop = |packets, mean_ms| evenair_scenario::results::HopResult {
+            hop: "wlan".into(),
+            packets,
+            mean_ms,
+            ..Default::default()
+        };
+        let before = Status { hops: vec![hop(100, 2.0)], ..Status::default() };
+        let now = Status { hops: vec![hop(300, 4.0)], ..Status::default() };
+        let sample = Sample::between(&before, &now, 0.0);
+        assert_eq!((sample.hops[0].packets, sample.hops[0].mean_ms), (200, 5.0));
+    }
+}

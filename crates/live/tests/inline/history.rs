@@ -1,0 +1,128 @@
+//! Calls with real packets through a real box, and what is kept of them.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_live::history::{Reader, Record};
+use evenair_sys::netns::Netns;
+
+use crate::lab::{Lab, SOURCE};
+use crate::traffic::transfer;
+
+const PACKET: Duration = Duration::from_millis(20);
+
+fn configuration(lab: &Lab, history: &Path) -> String {
+    let file = lab.file("box.toml");
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"insert\"\n[radio]\nstandard = \"802.11g\"\n\
+         [manager.voice]\ncalls = 1\n[history]\npath = {:?}\ninterval = \"1 s\"\nlimit = \"1 MB\"\n",
+        history.display()
+    );
+    std::fs::write(&file, text).expect("writable");
+    format!("file={}", file.display())
+}
+
+/// Speaks G.711 in RTP (RFC 3550, 5.1) from `near` to `far` for so many packets, but for every `missing`th, whose number
+/// is left out.
+fn speak(ns: &Netns, near: &str, far: &str, packets: u16, missing: u16) {
+    let near: SocketAddr = near.parse().expect("an address");
+    let socket = ns.run(|| UdpSocket::bind(near)).expect("entered").expect("free");
+    socket.connect(far).expect("an address");
+    let begin = Instant::now();
+    for number in 0..packets {
+        thread::sleep((PACKET * number.into()).saturating_sub(begin.elapsed()));
+        if number % missing == missing - 1 {
+            continue;
+        }
+        let mut packet = vec![0x80, 0];
+        packet.extend_from_slice(&number.wrapping_add(65_500).to_be_bytes());
+        packet.extend_from_slice(&(u32::from(number) * 160).to_be_bytes());
+        packet.extend_from_slice(&[1, 2, 3, near.port() as u8]);
+        packet.resize(12 + 160, 0xd5);
+        // Nobody listens before both have begun.
+        let _ = socket.send(&packet);
+    }
+}
+
+fn records(history: &Path) -> (Vec<Record>, u64) {
+    let mut reader = Reader::open(history).expect("a directory");
+    let records = reader.by_ref().map(|record| record.expect("readable")).collect();
+    (records, reader.seen().skipped)
+}
+
+fn events<'a>(records: &'a [Record], wanted: &str) -> Vec<&'a str> {
+    let text = |record: &'a Record| match record {
+        Record::Event(event) if event.name == wanted => Some(event.text.as_str()),
+        _ => None,
+    };
+    records.iter().filter_map(text).collect()
+}
+
+#[test]
+fn calls_on_unknown_ports_are_found_rated_and_kept() {
+    let Some(lab) = Lab::new() else { return };
+    let history = lab.file("history");
+    let running = lab.start_box(&configuration(&lab, &history));
+    let mut client = running.client();
+    let call = |station: &'static str, server: &'static str, packets: u16| {
+        let lab = &lab;
+        move || {
+            thread::scope(|scope| {
+                scope.spawn(move || speak(&lab.source, station, server, packets, u16::MAX));
+                scope.spawn(move || speak(&lab.sink, server, station, packets, 10));
+            });
+        }
+    };
+    let status = thread::scope(|scope| {
+        scope.spawn(call("10.9.0.1:33001", "10.9.0.2:44001", 250));
+        thread::sleep(Duration::from_millis(1_000));
+        // One more than may be.
+        scope.spawn(call("10.9.0.1:33002", "10.9.0.2:44002", 180));
+        thread::sleep(Duration::from_millis(3_500));
+        client.status().expect("answers")
+    });
+    assert_eq!(status.calls.len(), 2, "{:?}", status.calls);
+    let admitted = status.calls.iter().find(|call| call.refused.is_none()).expect("one is admitted");
+    assert_eq!((admitted.codec.as_str(), admitted.peer.as_str()), ("g711", "10.9.0.2"));
+    assert_eq!(admitted.station, evenair_packet::MacAddr(SOURCE).to_string());
+    let (down, up) = (&admitted.down, &admitted.up);
+    assert!((8.0..12.0).contains(&down.loss_percent) && up.lost == Some(0), "{admitted:?}");
+    let (r_down, r_up) = (down.r_factor.expect("heard"), up.r_factor.expect("heard"));
+    assert!(r_up > 85.0 && r_down < r_up - 15.0, "a loss of 10 % is heard: {admitted:?}");
+    assert!(up.jitter_ms.expect("it is RTP") < 20.0, "{admitted:?}");
+    drop(running);
+    let (records, _) = records(&history);
+    assert_eq!(events(&records, "call-admitted"), ["with 10.9.0.2, g711"]);
+    let refused = events(&records, "call-refused");
+    assert!(refused.len() == 1 && refused[0].contains("as many calls as may be"), "{refused:?}");
+    let sample = |record: &Record| match record {
+        Record::Sample(sample) => sample.calls.iter().any(|call| call.down.loss_percent > 5.0),
+        _ => false,
+    };
+    assert!(records.iter().any(sample), "{records:?}");
+}
+
+#[test]
+fn history_survives_a_killed_box() {
+    let Some(lab) = Lab::new() else { return };
+    let history = lab.file("history");
+    for run in 1..=2 {
+        let mut running = lab.start_box(&configuration(&lab, &history));
+        transfer(&lab.sink, &lab.source, "10.9.0.1:5201", 2_000_000);
+        thread::sleep(Duration::from_millis(2_500));
+        running.child.kill().expect("it lives");
+        running.child.wait().expect("it was a child");
+        let (records, skipped) = records(&history);
+        assert_eq!(skipped, 0);
+        let starts = records.iter().filter(|record| matches!(record, Record::Start { .. })).count();
+        assert_eq!((starts, events(&records, "station").len()), (run, run), "{records:?}");
+        let bytes = |record: &Record| match record {
+            Record::Sample(sample) => sample.stations.iter().map(|station| station.to_station_bytes).sum(),
+            _ => 0,
+        };
+        let carried: u64 = records.iter().map(bytes).sum();
+        assert!(carried > 2_000_000 * run as u64 && carried < 2_400_000 * run as u64, "{carried}");
+    }
+}
