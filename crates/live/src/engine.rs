@@ -344,6 +344,9 @@ impl Engine {
                 let rate = rate.map_or("a rate".into(), |rate| format!("{rate} Mb/s"));
                 warn!("station {mac} was told to be at {rate}, which what crosses contradicts: set aside for a while");
             }
+            Event::AddressContested { address, holder, claimant } => {
+                warn!("{claimant} claims the address {address}, which {holder} uses: it is not believed");
+            }
             Event::CallAdmitted { station, peer, codec } => {
                 info!("call of {station} with {peer} ({}): admitted", codec_word(codec));
             }

@@ -297,6 +297,23 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
     let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
     of_each("evenair_station_over_share", "gauge", help, |station| f64::from(u8::from(station.over_share)));
     told_stations(page, status, interface);
+    let help = "What is known of the station's name and address, as labels.";
+    page.family("evenair_station_info", "gauge", help);
+    for station in &status.stations {
+        let name = station.name.as_deref().unwrap_or_default();
+        let address = station.addresses.first().map_or("", String::as_str);
+        let random = if station.random_mac { "1" } else { "0" };
+        let labels = [
+            ("ifname", interface),
+            ("mac", &station.mac),
+            ("name", name),
+            ("address", address),
+            ("random_mac", random),
+        ];
+        page.sample("evenair_station_info", &labels, 1);
+    }
+    let help = "Claims of addresses that others use; of one address, once a minute at most.";
+    page.single("evenair_addresses_contested_total", "counter", help, status.packets.addresses_contested);
 }
 
 /// What is told of stations, of those that something is told of.
@@ -398,6 +415,7 @@ mod tests {
         };
         let mut status = Status { telemetry: vec![source], classes: vec![staff], calls: vec![call], ..status() };
         status.stations[0].told = Some(told);
+        status.stations[0].name = Some("phone".into());
         let page = render(&status, "eth1");
         for line in page.lines() {
             assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || is_sample(line), "{line:?}");
@@ -418,6 +436,7 @@ mod tests {
             "evenair_calls{state=\"admitted\"} 1",
             "evenair_call_r_factor{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 91.5",
             "evenair_call_jitter_seconds{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 0.002",
+            "evenair_station_info{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",name=\"phone\",address=\"\",random_mac=\"1\"} 1",
             "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");

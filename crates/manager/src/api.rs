@@ -134,6 +134,15 @@ pub enum Event {
         /// The rate that it was taken to have.
         rate: Option<PhyRate>,
     },
+    /// A station or a wired host claims an address that another one uses, who is there. It is not believed.
+    AddressContested {
+        /// The address.
+        address: IpAddr,
+        /// Whose it is.
+        holder: MacAddr,
+        /// Who claims it.
+        claimant: MacAddr,
+    },
     /// A call was found and goes first from now on.
     CallAdmitted {
         /// Its station.
@@ -345,8 +354,10 @@ pub struct StationReport {
     pub airtime: Span,
     /// Of it, what it sent itself: the part of its uplink.
     pub airtime_up: Span,
-    /// IP addresses that it was seen to use, the last one first; eight at most.
+    /// IP addresses that it uses, by what it sends or was granted, the last one first; eight at most.
     pub addresses: Vec<IpAddr>,
+    /// What it calls itself (DHCP).
+    pub name: Option<String>,
     /// Its MAC address is one that it has made up (IEEE 802c): it may come back with another one.
     pub random_mac: bool,
     /// IP-level bytes released toward it.
@@ -436,6 +447,8 @@ pub struct Counters {
     pub windows_lowered: u64,
     /// ACKs, among the released, that were held for the control at the receiver.
     pub acks_delayed: u64,
+    /// Claims of addresses that others use; of one address, once a minute at most.
+    pub addresses_contested: u64,
     /// Calls that were admitted.
     pub calls_admitted: u64,
     /// Calls that were refused.

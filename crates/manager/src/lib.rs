@@ -46,6 +46,7 @@ mod domain;
 mod flow;
 mod index;
 mod manager;
+mod neighbours;
 mod queues;
 mod rate;
 mod receiver;

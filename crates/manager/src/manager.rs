@@ -4,6 +4,7 @@ mod ahead;
 mod calls;
 mod classes;
 mod links;
+mod neighbours;
 mod path;
 mod receive;
 mod told;
@@ -24,6 +25,7 @@ use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
 use crate::manager::path::Arrived;
+use crate::neighbours::Neighbours;
 use crate::queues::Held;
 use crate::receiver::Receiver;
 use crate::station::Stations;
@@ -49,6 +51,7 @@ pub struct Manager<P> {
     domains: Domains<P>,
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
+    neighbours: Neighbours,
     calls: Calls,
     dialogs: Dialogs,
     receiver: Receiver<P>,
@@ -79,6 +82,7 @@ impl<P: Send + 'static> Manager<P> {
             flows: Flows::default(),
             domains: Domains::new(Domain::new(&config, capacity, now)),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
+            neighbours: Neighbours::default(),
             calls: Calls::default(),
             dialogs: Dialogs::default(),
             receiver: Receiver::new(now),
@@ -95,6 +99,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes a packet that came in. `now` never goes back.
     pub fn handle_packet(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         self.counters.received += 1;
+        self.note_neighbour(now, meta);
         let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
         match self.classify(now, meta) {
             Some((flow, tcp)) => {

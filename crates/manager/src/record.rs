@@ -397,6 +397,12 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put(&mac.0);
             out.put_option(*rate, |out, rate| put_rate(rate, out));
         }
+        Event::AddressContested { address, holder, claimant } => {
+            out.put_u8(10);
+            codec::put_address(out, *address);
+            out.put(&holder.0);
+            out.put(&claimant.0);
+        }
         Event::CallAdmitted { station, peer, codec } => {
             out.put_u8(6);
             put_call(out, *station, *peer);

@@ -3,6 +3,7 @@
 //! A station is a MAC address on the WLAN side. It is known from the configuration, or learned from frames; what
 //! somebody has observed of it goes before what is configured.
 
+mod addresses;
 mod told;
 
 use alloc::boxed::Box;
@@ -10,15 +11,15 @@ use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::hint::black_box;
-use core::net::IpAddr;
 
-use evenair_packet::MacAddr;
+use evenair_packet::{HostName, MacAddr};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::cost::Medium;
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
+use crate::neighbours::Address;
 use crate::told::{Hearsay, Shares, ToldCounts};
 use crate::{ClassId, Config, Label, StationConfig, StationReport};
 
@@ -27,11 +28,11 @@ use crate::{ClassId, Config, Label, StationConfig, StationReport};
 const MAX_STATIONS: usize = 1 << 16;
 /// No more are learned by being told of: whoever tells of stations that are not there keeps no others out.
 const MAX_STATIONS_BY_WORD: usize = 2048;
-/// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC 8981).
-/// Whoever uses more is a router, or makes them up.
-const MAX_ADDRESSES: usize = 8;
 /// A learned station without connections is forgotten after this long.
 const STATION_IDLE: Span = Span::from_secs(300);
+
+/// An address that a station has not used for so long is its own no longer.
+const ADDRESS_IDLE: Span = Span::from_secs(900);
 
 /// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic keeps a
 /// tenth of its turns, and it goes on hearing from us.
@@ -75,8 +76,10 @@ pub(crate) struct Station {
     pub(crate) airtime: Span,
     /// Of it, what it sent.
     airtime_up: Span,
-    /// Addresses that it uses, the last one first.
-    addresses: Vec<IpAddr>,
+    /// Addresses that it uses, the last one first, and when each was seen last.
+    addresses: Vec<(Address, Instant)>,
+    /// What it calls itself.
+    pub(crate) name: Option<HostName>,
     /// IP-level bytes toward it, and from it.
     pub(crate) to_station: Bytes,
     pub(crate) from_station: Bytes,
@@ -86,6 +89,8 @@ pub(crate) struct Station {
     pub(crate) regrouped: u32,
     account: Account,
     last_seen: Instant,
+    /// When it last sent something.
+    heard: Instant,
 }
 
 /// What a station takes of the medium that no release of its own has paid for.
@@ -133,20 +138,6 @@ impl Station {
     /// Asks memory for all of it that a packet needs.
     pub(crate) fn bring(&self) {
         black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
-    }
-
-    /// It has sent from this address.
-    pub(crate) fn note_address(&mut self, address: IpAddr) {
-        if self.addresses.first() == Some(&address) || address.is_unspecified() || address.is_multicast() {
-            return;
-        }
-        match self.addresses.iter().position(|known| *known == address) {
-            Some(at) => self.addresses[..=at].rotate_right(1),
-            None => {
-                self.addresses.truncate(MAX_ADDRESSES - 1);
-                self.addresses.insert(0, address);
-            }
-        }
     }
 
     /// A packet toward it, or from it, was seen that takes so much of the medium.
@@ -315,6 +306,8 @@ impl Stations {
             regrouped: 0,
             account: Account::default(),
             last_seen: now,
+            heard: now,
+            name: None,
         };
         let id = match self.vacant.pop() {
             Some(Reverse(index)) => {
@@ -357,16 +350,25 @@ impl Stations {
         station.group = group;
     }
 
-    /// Forgets learned stations that nothing refers to and that were not seen for long.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Forgets learned stations that nothing refers to and that were not seen for long, and addresses that were not used for
+    /// long; `give_up` hears of these.
+    pub(crate) fn expire(&mut self, now: Instant, mut give_up: impl FnMut(Address, MacAddr)) {
         for (index, slot) in (0u32..).zip(&mut self.slots) {
-            let idle = slot.take_if(|station| {
-                let unused = station.configured.is_none() && station.flows == 0 && station.hearsay.is_none();
-                unused && now.saturating_since(station.last_seen) >= STATION_IDLE
+            let Some(station) = slot else { continue };
+            let unused = station.configured.is_none() && station.flows == 0 && station.hearsay.is_none();
+            let gone = unused && now.saturating_since(station.last_seen) >= STATION_IDLE;
+            let mac = station.mac;
+            station.addresses.retain(|&(address, used)| {
+                let stays = !gone && now.saturating_since(used) < ADDRESS_IDLE;
+                if !stays {
+                    give_up(address, mac);
+                }
+                stays
             });
-            if let Some(station) = idle {
-                self.by_mac.remove(&number(station.mac));
-                self.index.forget(hash([number(station.mac)]), index);
+            if gone {
+                *slot = None;
+                self.by_mac.remove(&number(mac));
+                self.index.forget(hash([number(mac)]), index);
                 self.vacant.push(Reverse(index));
             }
         }
@@ -404,7 +406,8 @@ impl Stations {
             learned: station.configured.is_none(),
             airtime: station.airtime,
             airtime_up: station.airtime_up,
-            addresses: station.addresses.clone(),
+            addresses: station.addresses.iter().map(|((_, address), _)| *address).collect(),
+            name: station.name.map(|name| name.as_str().into()),
             random_mac: station.mac.is_local(),
             to_station: station.to_station,
             from_station: station.from_station,

@@ -1,4 +1,5 @@
-//! What a packet carries, where that tells something of the network itself: speech, and how it is agreed upon.
+//! What a packet carries, where that tells something of the network itself: speech, how it is
+//! agreed upon, and who has which address.
 //!
 //! Of a payload only the few numbers are kept that the manager needs; what a telephone says is not among them.
 //!
@@ -8,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::codec::{CodecError, Reader, Write};
-use crate::{SipMeta, sip};
+use crate::{Claim, Lease, SipMeta, neighbour, sip};
 
 /// What a packet carries.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -20,6 +21,10 @@ pub enum Content {
     Rtp(RtpMeta),
     /// A message of SIP that says something of a call.
     Sip(Box<SipMeta>),
+    /// Its sender says that an address is its own.
+    Claim(Claim),
+    /// What DHCP tells of a client.
+    Lease(Box<Lease>),
 }
 
 /// A header of RTP (RFC 3550, 5.1).
@@ -45,12 +50,17 @@ const LIKE_RTCP: core::ops::RangeInclusive<u8> = 64..=95;
 
 const TAG_RTP: u8 = 1;
 const TAG_SIP: u8 = 2;
+const TAG_CLAIM: u8 = 3;
+const TAG_LEASE: u8 = 4;
 
 impl Content {
     /// What a datagram between these ports carries.
     pub(crate) fn of_datagram(ports: (u16, u16), payload: &[u8]) -> Self {
         if SipMeta::may_use(ports.0, ports.1) {
             return Self::of_segment(ports, payload);
+        }
+        if Lease::may_use(ports.0, ports.1) {
+            return Lease::parse(payload).map_or(Self::Opaque, |lease| Self::Lease(lease.into()));
         }
         RtpMeta::parse(payload).map_or(Self::Opaque, Self::Rtp)
     }
@@ -99,6 +109,14 @@ pub(crate) fn encode(out: &mut Vec<u8>, content: &Content) {
             out.put_u8(TAG_SIP);
             sip::encode(out, sip);
         }
+        Content::Claim(claim) => {
+            out.put_u8(TAG_CLAIM);
+            neighbour::put_claim(out, claim);
+        }
+        Content::Lease(lease) => {
+            out.put_u8(TAG_LEASE);
+            neighbour::put_lease(out, lease);
+        }
     }
 }
 
@@ -116,6 +134,8 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Content, CodecError> {
             }))
         }
         TAG_SIP => sip::decode(reader).map(|sip| Content::Sip(sip.into())),
+        TAG_CLAIM => neighbour::read_claim(reader).map(Content::Claim),
+        TAG_LEASE => neighbour::read_lease(reader).map(|lease| Content::Lease(lease.into())),
         // One that carries nothing is not written down.
         tag => Err(CodecError::Tag(tag)),
     }

@@ -222,7 +222,7 @@ impl PacketMeta {
     pub const fn rtp(&self) -> Option<&RtpMeta> {
         match &self.content {
             Content::Rtp(rtp) => Some(rtp),
-            Content::Opaque | Content::Sip(_) => None,
+            Content::Opaque | Content::Sip(_) | Content::Claim(_) | Content::Lease(_) => None,
         }
     }
 

@@ -9,9 +9,10 @@ use core::net::IpAddr;
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice, TcpOptionElement, TcpSlice, UdpHeaderSlice};
 use evenair_units::Bytes;
 
-use crate::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
+use crate::{Claim, Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_ARP: u16 = 0x0806;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// IEEE 802.1Q customer tag, 802.1ad service tag, and the tag of pre-standard double tagging.
 const ETHERTYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -50,16 +51,17 @@ struct Link {
 pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
     let link = parse_link(frame);
     let body = &frame[link.at..];
-    let ip = match link.ether_type {
-        ETHERTYPE_IPV4 => parse_v4(body),
-        ETHERTYPE_IPV6 => parse_v6(body),
-        _ => None,
+    let src = mac_at(frame, 6);
+    let (ip, content) = match link.ether_type {
+        ETHERTYPE_IPV4 => parse_v4(body).unzip(),
+        ETHERTYPE_IPV6 => parse_v6(body, src).unzip(),
+        ETHERTYPE_ARP => (None, Claim::of_arp(body, src).map(Content::Claim)),
+        _ => (None, None),
     };
-    let (ip, content) = ip.unzip();
     PacketMeta {
         ingress,
         frame_len: Bytes(frame.len() as u64),
-        src: mac_at(frame, 6),
+        src,
         dst: mac_at(frame, 0),
         vlan: link.vlan,
         ether_type: link.ether_type,
@@ -159,12 +161,20 @@ fn parse_v4(body: &[u8]) -> Option<(IpMeta, Content)> {
     Some((ip, content))
 }
 
-fn parse_v6(body: &[u8]) -> Option<(IpMeta, Content)> {
+fn parse_v6(body: &[u8], src: MacAddr) -> Option<(IpMeta, Content)> {
     let (slice, _) = LaxIpv6Slice::from_slice(body).ok()?;
     let header = slice.header();
     let total_len = announced_len(usize::from(header.payload_length()), 40, 40, body.len())?;
     let payload = slice.payload();
-    let (transport, content) = parse_transport(payload);
+    let (transport, content) = match parse_transport(payload) {
+        (transport @ Transport::Icmp { .. }, _) if payload.ip_number.0 == PROTOCOL_ICMPV6 => {
+            // What was routed is no neighbour's (RFC 4861, 7.1).
+            let near = header.hop_limit() == 255;
+            let claim = near.then(|| Claim::of_icmpv6(payload.payload, header.source_addr().into(), src)).flatten();
+            (transport, claim.map_or(Content::Opaque, Content::Claim))
+        }
+        parsed => parsed,
+    };
     let ip = IpMeta {
         src: IpAddr::V6(header.source_addr()),
         dst: IpAddr::V6(header.destination_addr()),

@@ -4,8 +4,8 @@ use core::net::IpAddr;
 
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
 use evenair_packet::{
-    Content, Encoding, FlowKey, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
-    TcpMeta, Timestamps, Transport, Vlan, codec, parse,
+    Claim, Content, Encoding, FlowKey, HostName, IpMeta, Lease, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta,
+    SipStep, TcpFlags, TcpMeta, Timestamps, Transport, Vlan, codec, parse,
 };
 use evenair_units::Bytes;
 use proptest::prelude::*;
@@ -226,7 +226,14 @@ fn any_content() -> impl Strategy<Value = Content> {
         let step = [SipStep::Offer, SipStep::Answer, SipStep::End][step];
         Content::Sip(SipMeta { call, step, streams }.into())
     });
-    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp), sip]
+    let claim =
+        (any_ip(), any::<[u8; 6]>()).prop_map(|(address, mac)| Content::Claim(Claim { address, mac: MacAddr(mac) }));
+    let name = proptest::option::of("[a-z][a-z-]{0,61}[a-z]");
+    let lease = (any::<([u8; 6], Option<[u8; 4]>, u32)>(), name).prop_map(|((mac, granted, seconds), name)| {
+        let name = name.and_then(|name| HostName::new(name.as_bytes()));
+        Content::Lease(Lease { mac: MacAddr(mac), granted: granted.map(Into::into), seconds, name }.into())
+    });
+    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp), sip, claim, lease]
 }
 
 fn any_meta() -> impl Strategy<Value = PacketMeta> {
@@ -349,4 +356,46 @@ fn sip_is_read_from_datagrams_and_segments_at_its_port() {
         .write(&mut frame, bye)
         .unwrap();
     assert_eq!(parse(Port::Wire, &frame).content, Content::Sip(sip));
+}
+
+/// A frame of ARP or IPv6 from [`SRC`], in one VLAN.
+fn frame_of(ether_type: u16, body: &[u8]) -> Vec<u8> {
+    let mut frame = [DST, SRC].concat();
+    frame.extend_from_slice(&[0x81, 0, 0, 30]);
+    frame.extend_from_slice(&ether_type.to_be_bytes());
+    frame.extend_from_slice(body);
+    frame
+}
+
+#[test]
+fn who_has_which_address_is_read_from_arp_and_neighbour_discovery() {
+    // `arping -U 10.0.0.1` as captured, and the same in the name of another one.
+    let arp = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 255, 255, 255, 255, 255, 255, 10, 0, 0, 1];
+    let meta = parse(Port::Wlan, &frame_of(0x0806, &arp));
+    let claim = Claim { address: IpAddr::from([10, 0, 0, 1]), mac: MacAddr(SRC) };
+    assert_eq!((&meta.content, meta.vlan, &meta.ip), (&Content::Claim(claim), Some(30.into()), &None));
+    let mut foreign = arp;
+    foreign[13] = 9;
+    assert_eq!(parse(Port::Wlan, &frame_of(0x0806, &foreign)).content, Content::Opaque);
+    // An advertisement of fe80::1 (RFC 4861, 4.4), from far away or not.
+    let own = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    let advertisement = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &own, &[2, 1, 2, 0, 0, 0, 0, 1]].concat();
+    for (hops, expected) in
+        [(255, Content::Claim(Claim { address: IpAddr::from(own), mac: MacAddr(SRC) })), (64, Content::Opaque)]
+    {
+        let header = [&[0x60, 0, 0, 0, 0, advertisement.len() as u8, 58, hops][..], &own, &own].concat();
+        let meta = parse(Port::Wlan, &frame_of(0x86dd, &[header, advertisement.clone()].concat()));
+        assert_eq!(meta.content, expected);
+    }
+}
+
+#[test]
+fn names_are_read_from_dhcp() {
+    let mut message = vec![0; 236];
+    message[..3].copy_from_slice(&[1, 1, 6]);
+    message[28..34].copy_from_slice(&SRC);
+    message.extend_from_slice(b"\x63\x82\x53\x63\x35\x01\x03\x0c\x06tablet\xff");
+    let Content::Lease(lease) = parse(Port::Wlan, &udp_frame((68, 67), &message)).content else { panic!("DHCP") };
+    assert_eq!((lease.mac, lease.name.map(|name| name.as_str().to_owned())), (MacAddr(SRC), Some("tablet".into())));
+    assert_eq!(parse(Port::Wlan, &udp_frame((68, 53), &message)).content, Content::Opaque);
 }

@@ -331,6 +331,7 @@ impl World<'_> {
     /// What became of a call.
     fn note_call(&mut self, event: &BoxEvent) {
         let (what, station) = match event {
+            BoxEvent::AddressContested { claimant, .. } => ("address contested", claimant),
             BoxEvent::CallAdmitted { station, .. } => ("call admitted", station),
             BoxEvent::CallRefused { station, .. } => ("call refused", station),
             BoxEvent::CallEnded { station, .. } => ("call ended", station),

@@ -183,6 +183,9 @@ pub struct PacketStatus {
     /// Among the released: of admitted calls, past what waits.
     #[serde(default)]
     pub calls_packets: u64,
+    /// Claims of addresses that others use; no packets.
+    #[serde(default)]
+    pub addresses_contested: u64,
     /// Calls that were admitted so far; no packets.
     #[serde(default)]
     pub calls_admitted: u64,
@@ -304,6 +307,9 @@ pub struct StationStatus {
     pub airtime_up_s: f64,
     /// IP addresses that it was seen to use, the last one first; eight at most.
     pub addresses: Vec<String>,
+    /// What it calls itself (DHCP).
+    #[serde(default)]
+    pub name: Option<String>,
     /// Its MAC address is a made-up one.
     pub random_mac: bool,
     /// IP-level bytes released toward it, and that came from it.
@@ -414,6 +420,7 @@ impl Snapshot {
             windows_lowered: counters.windows_lowered,
             acks_delayed: counters.acks_delayed,
             calls_packets: counters.calls_packets,
+            addresses_contested: counters.addresses_contested,
             calls_admitted: counters.calls_admitted,
             calls_refused: counters.calls_refused,
             calls_ended: counters.calls_ended,
@@ -528,6 +535,7 @@ fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationS
         airtime_s: report.airtime.as_secs_f64(),
         airtime_up_s: report.airtime_up.as_secs_f64(),
         addresses: report.addresses.iter().map(ToString::to_string).collect(),
+        name: report.name.clone(),
         random_mac: report.random_mac,
         to_station_bytes: report.to_station.0,
         from_station_bytes: report.from_station.0,

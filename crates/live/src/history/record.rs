@@ -76,6 +76,8 @@ pub struct StationSample {
     pub mac: String,
     /// The address that it used last.
     pub address: Option<String>,
+    /// What it calls itself.
+    pub name: Option<String>,
     /// PHY rate assumed of it at the end.
     pub rate_mbps: f64,
     /// How strongly its access point receives it, where that is told.
@@ -203,6 +205,7 @@ fn stations(before: &Status, now: &Status) -> Vec<StationSample> {
         StationSample {
             mac: station.mac.clone(),
             address: station.addresses.first().cloned(),
+            name: station.name.clone(),
             rate_mbps: station.rate_mbps,
             signal_dbm: station.told.as_ref().and_then(|told| told.signal_dbm),
             airtime_s: seconds(|station| station.airtime_s),
@@ -270,6 +273,9 @@ impl EventRecord {
             Event::ToldContradicted { mac, rate } => {
                 let rate = rate.map_or_else(|| "a rate".into(), |rate| format!("{rate} Mb/s"));
                 about("told-contradicted", mac, format!("{rate} was told, and is set aside"))
+            }
+            Event::AddressContested { address, holder, claimant } => {
+                about("address-contested", claimant, format!("claims {address}, which {holder} uses"))
             }
             Event::CallAdmitted { station, peer, codec } => {
                 about("call-admitted", station, format!("with {peer}, {}", codec_word(*codec)))

@@ -38,7 +38,7 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.station(now, mac);
         let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp());
         if let (Port::Wlan, Some(id)) = (meta.ingress, station) {
-            self.stations.get_mut(id).note_address(ip.src);
+            self.note_address(now, id, (meta.vlan, ip.src), false);
         }
         if is_control(meta) {
             return None;

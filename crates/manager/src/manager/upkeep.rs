@@ -34,7 +34,7 @@ impl<P: Send + 'static> Manager<P> {
         self.count_receivers(now);
         let (domains, wan, stations) = (&mut self.domains, &mut self.wan, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, domains, wan.as_mut(), stations));
-        self.stations.expire(now);
+        self.expire_neighbours(now);
     }
 
     /// An interval of a domain has ended, which was so long.

@@ -24,7 +24,7 @@ pub struct HistoryArgs {
     /// Up to when, the same
     #[arg(long, value_parser = moment, value_name = "TIME")]
     to: Option<Moment>,
-    /// Only this station, by its MAC address or its latest IP address
+    /// Only this station, by its MAC address, its latest IP address or its name
     #[arg(long, value_name = "STATION")]
     station: Option<String>,
     /// Only events
@@ -119,7 +119,10 @@ impl<'a, W: Write> Printer<'a, W> {
             Record::Start { .. } => false,
             Record::Event(event) => event.station.as_deref().is_some_and(is_mac),
             Record::Sample(sample) => {
-                let is = |station: &StationSample| is_mac(&station.mac) || station.address.as_deref() == Some(wanted);
+                let known = |station: &StationSample| {
+                    [&station.address, &station.name].map(|known| known.as_deref() == Some(wanted))
+                };
+                let is = |station: &StationSample| is_mac(&station.mac) || known(station).contains(&true);
                 sample.stations.retain(is);
                 let macs: Vec<_> = sample.stations.iter().map(|station| station.mac.clone()).collect();
                 sample.calls.retain(|call| is_mac(&call.station) || macs.contains(&call.station));

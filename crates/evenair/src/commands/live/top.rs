@@ -152,7 +152,7 @@ fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> Sta
     let airtime_before = before.map(|station| station.airtime_s).filter(|&before| before <= now.airtime_s);
     StationRow {
         mac: now.mac.clone(),
-        address: now.addresses.first().cloned().unwrap_or_default(),
+        address: name_or_address(now),
         rate_mbps: now.rate_mbps,
         signal_dbm: now.told.as_ref().and_then(|told| told.signal_dbm),
         airtime: (now.airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
@@ -182,6 +182,18 @@ fn call_lines(status: &Status) -> Vec<String> {
         format!("{state} {station} with {peer} {codec} {lasts_s:.0} s  down {}  up {}", way(down), way(up))
     };
     calls.into_iter().map(line).collect()
+}
+
+/// What a station calls itself, as far as there is room, or else its latest address; marked where its MAC address is a
+/// made-up one, which it may change.
+fn name_or_address(station: &StationStatus) -> String {
+    const ROOM: usize = 15;
+    let known = station.name.as_ref().or(station.addresses.first()).cloned().unwrap_or_default();
+    let mark = if station.random_mac { " ~" } else { "" };
+    if known.chars().count() <= ROOM {
+        return known + mark;
+    }
+    known.chars().take(ROOM - 1).chain(['\u{2026}']).collect::<String>() + mark
 }
 
 /// What a counter has counted since. One that is new, or was forgotten in between, has done all of it since.
@@ -218,7 +230,7 @@ fn heading(status: &Status) -> String {
 }
 
 const COLUMNS: [&str; 10] =
-    ["station", "address", "PHY Mb/s", "dBm", "airtime %", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
+    ["station", "name/address", "PHY Mb/s", "dBm", "airtime %", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
 
 fn cells(row: &StationRow) -> [String; 10] {
     let mark = if row.over_share { " !" } else { "" };
@@ -299,7 +311,8 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
         let style = if o == order { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
         Span::styled(format!(" {key} {o:?} ").to_lowercase(), style)
     });
-    let line: Vec<_> = std::iter::once(Span::raw("q end  ! over its share  order by:")).chain(keys).collect();
+    let line: Vec<_> =
+        std::iter::once(Span::raw("q end  ! over its share  ~ made-up MAC  order by:")).chain(keys).collect();
     frame.render_widget(Paragraph::new(Line::from(line)), bottom);
 }
 
@@ -398,6 +411,19 @@ mod tests {
         terminal.draw(|frame| draw(frame, &status, &[], Order::Up)).expect("drawn");
         let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
         assert!(text.contains("with 10.0.0.2"), "{text}");
+    }
+
+    #[test]
+    fn a_station_is_shown_by_its_name_or_its_address() {
+        let station = |name: Option<&str>, address: &str, random_mac| StationStatus {
+            name: name.map(str::to_owned),
+            addresses: vec![address.into()],
+            random_mac,
+            ..StationStatus::default()
+        };
+        assert_eq!(name_or_address(&station(None, "10.0.0.7", false)), "10.0.0.7");
+        assert_eq!(name_or_address(&station(Some("phone"), "10.0.0.7", true)), "phone ~");
+        assert_eq!(name_or_address(&station(None, "2001:db8:1:2:3:4:5:6", true)), "2001:db8:1:2:3\u{2026} ~");
     }
 
     #[test]

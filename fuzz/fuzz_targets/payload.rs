@@ -1,14 +1,15 @@
-//! A message of SIP with its description of streams, and what a packet of it is written down as.
+//! What payloads tell: a message of SIP with its description of streams, a header of RTP, DHCP; and how it is written down.
 #![no_main]
 
-use evenair_packet::{Content, MacAddr, PacketMeta, Port, RtpMeta, SipMeta, codec};
+use evenair_packet::{Content, Lease, MacAddr, PacketMeta, Port, RtpMeta, SipMeta, codec};
 use evenair_units::Bytes;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let sip = SipMeta::parse(bytes).map(|sip| Content::Sip(sip.into()));
     let rtp = RtpMeta::parse(bytes).map(Content::Rtp);
-    for content in [sip, rtp].into_iter().flatten() {
+    let lease = Lease::parse(bytes).map(|lease| Content::Lease(lease.into()));
+    for content in [sip, rtp, lease].into_iter().flatten() {
         let meta = PacketMeta {
             ingress: Port::Wlan,
             frame_len: Bytes(bytes.len() as u64),
