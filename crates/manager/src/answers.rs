@@ -83,6 +83,12 @@ impl Answers {
         newest
     }
 
+    /// What was released so far will not be answered to any purpose.
+    pub(crate) fn forget(&mut self) {
+        self.acks.clear();
+        self.echoes.clear();
+    }
+
     /// A SYN without ACK begins another connection between the same ports.
     fn restart_on_syn(&mut self, tcp: &TcpMeta) {
         if tcp.begins() {
@@ -134,7 +140,7 @@ mod tests {
 
     /// Releases these packets, and gives their marks.
     fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
-        let mut standing = Standing::new(Instant::ZERO);
+        let mut standing = Standing::new(crate::domain::DomainId::DEFAULT, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
             let mark = standing.release(Instant::ZERO, Span::from_millis(1), true);
             answers.note_release(tcp, mark);

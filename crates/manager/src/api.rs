@@ -9,8 +9,8 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::{
-    ClassId, Codec, Config, ConfigError, DelayReport, Label, Refusal, SpeechReport, Told, ToldCounts, ToldReport,
-    UplinkReport,
+    ClassId, Codec, Config, ConfigError, DelayReport, Label, Place, Refusal, SpeechReport, Told, ToldCounts,
+    ToldReport, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -58,6 +58,15 @@ pub enum Observation {
         mac: MacAddr,
         /// The group's name; `None`: to none.
         group: Option<Label>,
+    },
+    /// A station is at this access point now. What is held for it goes along where that is on another medium. Where its
+    /// frames tell by their VLAN, they are believed and this is not.
+    StationAt {
+        /// Its MAC address.
+        mac: MacAddr,
+        /// The access point, by a name or by its radio; `None`: it is not known any more. One that the configuration does
+        /// not know is as good as none, until a later one does.
+        place: Option<Place>,
     },
     /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
     /// it may only have roamed.
@@ -229,6 +238,9 @@ pub struct Report {
     pub capacity: BitRate,
     /// IP-level bits of flows seen to cross the WLAN per second, in the last interval of the controller.
     pub throughput: BitRate,
+    /// Each medium: the default one, on which whoever is not known to be elsewhere is taken to be, and those of the
+    /// configuration's access points. What is said above is of all together.
+    pub domains: Vec<DomainReport>,
     /// Stations, by MAC address.
     pub stations: Vec<StationReport>,
     /// Stations that are known, be they in the list or not.
@@ -251,6 +263,27 @@ pub struct Report {
     pub told: ToldCounts,
     /// Totals since the manager began.
     pub counters: Counters,
+}
+
+/// A contention domain: one medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainReport {
+    /// Its name.
+    pub name: Label,
+    /// The access points that the configuration puts there.
+    pub access_points: Vec<Label>,
+    /// Stations that are known there.
+    pub stations: usize,
+    /// Stations that came to it from another one, since it was configured.
+    pub roamed: u64,
+    /// Service rate C.
+    pub service_rate: BitRate,
+    /// Capacity C* of the stations active lately, by the formula.
+    pub capacity: BitRate,
+    /// IP-level bits of flows seen to cross the medium per second, in the last interval of the controller.
+    pub throughput: BitRate,
+    /// How many packets wait for it, and how long they waited.
+    pub hop: HopReport,
 }
 
 /// A class, with all below it. Totals are of all time since there was a class of this name.
@@ -342,6 +375,10 @@ pub struct HopReport {
 pub struct StationReport {
     /// Its MAC address.
     pub mac: MacAddr,
+    /// The access point that it is at, as far as one of the configuration is known.
+    pub access_point: Option<Label>,
+    /// What was told last of where it is, known to the configuration or not.
+    pub told_at: Option<Place>,
     /// The PHY rate assumed of it.
     pub rate: PhyRate,
     /// C_i at that rate.

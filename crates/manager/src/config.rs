@@ -12,7 +12,8 @@ use evenair_wifi::{Phy, PhyRate};
 
 use crate::classes::check_rules;
 use crate::{
-    Application, ClassError, ClassTree, Direction, ReceiverConfig, ReceiverError, UplinkLimit, VoiceConfig, VoiceError,
+    AccessPoint, AccessPointError, Application, ClassError, ClassTree, Direction, ReceiverConfig, ReceiverError,
+    UplinkLimit, VoiceConfig, VoiceError,
 };
 
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
@@ -57,6 +58,8 @@ pub struct Config {
     pub receiver: Option<ReceiverConfig>,
     /// The limit on what comes from the WLAN, where there is to be one.
     pub uplink_limit: Option<UplinkLimit>,
+    /// Access points, where there are several media; empty: all is one.
+    pub access_points: Vec<AccessPoint>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
     pub pacing_slack: Span,
@@ -248,6 +251,8 @@ pub enum ConfigError {
     LanPart(u32),
     /// A number of flows that is zero, or above [`Config::MAX_FLOWS`].
     FlowLimit(u32),
+    /// Access points.
+    AccessPoints(AccessPointError),
     /// Calls.
     Voice(VoiceError),
     /// The control at the receiver.
@@ -316,6 +321,7 @@ impl Config {
             voice: None,
             receiver: None,
             uplink_limit: None,
+            access_points: Vec::new(),
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
         }
@@ -355,12 +361,27 @@ impl Config {
         if let Some(limit) = &self.uplink_limit {
             limit.check()?;
         }
+        self.check_access_points().map_err(ConfigError::AccessPoints)?;
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
             return Err(ConfigError::QueueLimit);
         }
         if !(1..=Self::MAX_FLOWS).contains(&self.flow_limit) {
             return Err(ConfigError::FlowLimit(self.flow_limit));
+        }
+        Ok(())
+    }
+
+    /// Whether its access points can be, with all else as it is.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub fn check_access_points(&self) -> Result<(), AccessPointError> {
+        crate::access_points::check(&self.access_points)?;
+        let one_medium = self.uplink_limit.is_some() || self.receiver.is_some();
+        let default = AccessPoint::DEFAULT_DOMAIN.as_bytes();
+        if one_medium && self.access_points.iter().any(|at| at.domain.as_bytes() != default) {
+            return Err(AccessPointError::OneMedium);
         }
         Ok(())
     }
@@ -528,6 +549,7 @@ impl fmt::Display for ConfigError {
                 f.write_str("the bucket must admit 1500 bytes, 1 GiB at most, its threshold up to its depth")
             }
             Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
+            Self::AccessPoints(error) => error.fmt(f),
             Self::Voice(error) => error.fmt(f),
             Self::Receiver(error) => error.fmt(f),
         }

@@ -1,24 +1,30 @@
 //! A contention domain: the radios that hear each other, and so share one medium; and what the box keeps for it.
 //!
-//! Each has a queue, a pace and an account of its own, since what is sent in one takes nothing of another. A station is in
+//! Each has queues, a pace and accounts of its own, since what is sent in one takes nothing of another. A station is in
 //! exactly one, and a flow waits in that of its station.
+//!
+//! A site may have hundreds of them, and a packet is to cost the same all the same. So whoever changes something in a
+//! domain touches it by that, and only those that were touched, or whose deadline has come, are looked at. The default
+//! one always is: where it is the only one, as on most sites, nothing else is to be kept.
 //!
 //! What is not here: the way of a packet through it (see `manager`), what is above all of them: the Internet link, the
 //! tables of stations and flows, totals.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use evenair_units::{BitRate, Instant};
+use evenair_units::{BitRate, Instant, Span};
 
-use crate::Config;
 use crate::discipline::Disciplined;
 use crate::queues::Queues;
 use crate::rate::ServiceRate;
 use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
+use crate::told::Shares;
 use crate::wan::Waits;
+use crate::{Config, Label};
 
 /// A domain, by its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,11 +33,21 @@ pub(crate) struct DomainId(u16);
 impl DomainId {
     /// That of whoever is not known to be anywhere else.
     pub(crate) const DEFAULT: Self = Self(0);
+
+    /// The one at this place. There are fewer than 2^16.
+    pub(crate) fn at(place: usize) -> Self {
+        Self(u16::try_from(place).unwrap_or(u16::MAX))
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// What one medium has of its own.
 #[derive(Debug)]
 pub(crate) struct Domain<P> {
+    pub(crate) name: Label,
     pub(crate) queues: Queues<P>,
     /// Where a discipline decides in the tree's place, which is then empty.
     pub(crate) discipline: Option<Disciplined<P>>,
@@ -42,25 +58,50 @@ pub(crate) struct Domain<P> {
     pub(crate) rate: ServiceRate,
     /// Releases that were looked ahead to and are still to come.
     pub(crate) seen_ahead: u32,
+    /// What stations use together by the rates that are told of them.
+    pub(crate) shares: Shares,
+    /// Stations that came to it from another one.
+    pub(crate) roamed: u64,
+    /// What was sent to groups in all domains, as far as it is reckoned with here.
+    groups: Span,
+    /// It is in the list of those to be looked at; else: its deadline, as the set has it.
+    touched: bool,
+    due: Option<Instant>,
 }
 
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Domains<P> {
     list: Vec<Domain<P>>,
+    /// To be looked at.
+    touched: Vec<DomainId>,
+    /// Of all others: the packets that they hold, and when the next one may be released of those that hold any.
+    held: usize,
+    due: BTreeSet<(Instant, DomainId)>,
+    /// Medium time of all that was sent to groups.
+    groups: Span,
 }
+
+/// What was sent to groups while nothing happened in a domain has been on the air long ago, but for this much.
+const GROUPS_AT_MOST: Span = Span::from_millis(10);
 
 impl<P: Send + 'static> Domain<P> {
     /// `capacity` is C* as long as nothing was seen.
-    pub(crate) fn new(config: &Config, capacity: BitRate, now: Instant) -> Self {
+    pub(crate) fn new((id, name): (DomainId, Label), config: &Config, capacity: BitRate, now: Instant) -> Self {
         Self {
+            name,
             queues: Queues::new(config, now),
             discipline: config.queue.as_deref().map(Disciplined::new),
             waits: Waits::default(),
             server: Server::new(config.pacing_slack, now),
-            standing: Standing::new(now),
+            standing: Standing::new(id, now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             seen_ahead: 0,
+            shares: Shares::default(),
+            roamed: 0,
+            groups: Span::ZERO,
+            touched: false,
+            due: None,
         }
     }
 
@@ -81,16 +122,27 @@ impl<P: Send + 'static> Domain<P> {
             None => self.queues.capacity(stations, now),
         }
     }
+
+    /// A packet to a group takes so much of this medium.
+    pub(crate) fn note_group(&mut self, now: Instant, airtime: Span, managed: bool) {
+        if managed {
+            self.server.bypass(self.rate.stretch(airtime));
+        }
+        self.standing.release(now, airtime, false);
+    }
 }
 
 impl<P: Send + 'static> Domains<P> {
-    /// One.
-    pub(crate) fn new(first: Domain<P>) -> Self {
-        Self { list: Vec::from([first]) }
+    /// The default one first. Those that were in another list before hold nothing.
+    pub(crate) fn new(mut list: Vec<Domain<P>>) -> Self {
+        list.iter_mut().for_each(|domain| (domain.touched, domain.due) = (false, None));
+        let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Span::ZERO };
+        this.ids().for_each(|id| this.touch(id));
+        this
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = DomainId> + use<P> {
-        (0..u16::try_from(self.list.len()).unwrap_or(u16::MAX)).map(DomainId)
+        (0..self.list.len()).map(DomainId::at)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Domain<P>> {
@@ -98,12 +150,73 @@ impl<P: Send + 'static> Domains<P> {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Domain<P>> {
+        self.ids().for_each(|id| self.touch(id));
         self.list.iter_mut()
+    }
+
+    /// Takes all out.
+    pub(crate) fn take(&mut self) -> Vec<Domain<P>> {
+        core::mem::take(&mut self.list)
     }
 
     /// Packets that wait for the WLAN, in all of them.
     pub(crate) fn held(&self) -> usize {
-        self.list.iter().map(Domain::len).sum()
+        self.held + self.touched.iter().map(|id| self.list[id.index()].len()).sum::<usize>()
+    }
+
+    /// Those whose deadline has come are to be looked at.
+    pub(crate) fn touch_due(&mut self, now: Instant) {
+        while let Some(&(at, id)) = self.due.first()
+            && at <= now
+        {
+            self.touch(id);
+        }
+    }
+
+    fn touch(&mut self, id: DomainId) {
+        let domain = &mut self.list[id.index()];
+        if core::mem::replace(&mut domain.touched, true) {
+            return;
+        }
+        self.held -= domain.len();
+        if let Some(at) = domain.due.take() {
+            self.due.remove(&(at, id));
+        }
+        self.touched.push(id);
+    }
+
+    /// One that is to be looked at.
+    pub(crate) fn next_touched(&self) -> Option<DomainId> {
+        self.touched.last().copied()
+    }
+
+    /// It was looked at, and its next packet may go then.
+    pub(crate) fn settle(&mut self, id: DomainId, due: Option<Instant>) {
+        let domain = &mut self.list[id.index()];
+        domain.touched = false;
+        domain.due = due;
+        self.held += domain.len();
+        self.due.extend(due.map(|at| (at, id)));
+        self.touched.retain(|&other| other != id);
+    }
+
+    /// Those that were touched since they were looked at; the next deadline of all others.
+    pub(crate) fn deadlines(&self) -> (&[DomainId], Option<Instant>) {
+        (&self.touched, self.due.first().map(|&(at, _)| at))
+    }
+
+    /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others come to
+    /// it when something happens there.
+    pub(crate) fn note_group(&mut self, reckoned_in: DomainId, airtime: Span) {
+        self.groups += airtime;
+        self.list[reckoned_in.index()].groups += airtime;
+    }
+
+    /// What was sent to groups and is not reckoned with in this domain, which is reckoned with from now on.
+    pub(crate) fn take_groups(&mut self, id: DomainId) -> Span {
+        let domain = &mut self.list[id.index()];
+        let missed = self.groups.saturating_sub(core::mem::replace(&mut domain.groups, self.groups));
+        missed.min(GROUPS_AT_MOST)
     }
 }
 
@@ -111,12 +224,13 @@ impl<P> Index<DomainId> for Domains<P> {
     type Output = Domain<P>;
 
     fn index(&self, id: DomainId) -> &Domain<P> {
-        &self.list[usize::from(id.0)]
+        &self.list[id.index()]
     }
 }
 
-impl<P> IndexMut<DomainId> for Domains<P> {
+impl<P: Send + 'static> IndexMut<DomainId> for Domains<P> {
     fn index_mut(&mut self, id: DomainId) -> &mut Domain<P> {
-        &mut self.list[usize::from(id.0)]
+        self.touch(id);
+        &mut self.list[id.index()]
     }
 }

@@ -5,7 +5,7 @@
 //! held stays.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::net::IpAddr;
@@ -113,6 +113,7 @@ pub(crate) struct OnLink {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flows {
     by_key: BTreeMap<Key, FlowId>,
+    by_station: BTreeSet<(StationId, FlowId)>,
     index: Index,
     slots: Vec<Option<Flow>>,
     /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted then.
@@ -361,7 +362,7 @@ impl Flows {
 
     /// Adds a connection that is not there yet.
     pub(crate) fn insert(&mut self, mut flow: Flow, now: Instant) -> FlowId {
-        let key = flow.key;
+        let (key, station) = (flow.key, flow.station);
         self.added += 1;
         flow.serial = self.added;
         let order = InOrder { last_seen: now, older: None, newer: None };
@@ -377,6 +378,7 @@ impl Flows {
             }
         };
         self.by_key.insert(key, id);
+        self.by_station.insert((station, id));
         self.link_newest(id);
         id
     }
@@ -387,6 +389,19 @@ impl Flows {
 
     pub(crate) fn get_mut(&mut self, id: FlowId) -> &mut Flow {
         self.slots[id.0 as usize].as_mut().expect("a flow that is referred to is there")
+    }
+
+    /// It is another station's now.
+    pub(crate) fn set_station(&mut self, id: FlowId, station: StationId) {
+        let before = core::mem::replace(&mut self.get_mut(id).station, station);
+        self.by_station.remove(&(before, id));
+        self.by_station.insert((station, id));
+    }
+
+    /// The flows of a station.
+    pub(crate) fn of_station(&self, station: StationId) -> impl Iterator<Item = FlowId> {
+        let all = (station, FlowId(0))..=(station, FlowId(u32::MAX));
+        self.by_station.range(all).map(|&(_, id)| id)
     }
 
     /// Removes the longest unused connection if it holds nothing.
@@ -402,6 +417,7 @@ impl Flows {
         let flow = self.slots[id.0 as usize].take()?;
         self.by_key.remove(&flow.key);
         self.index.forget(hash(&flow.key), id.0);
+        self.by_station.remove(&(flow.station, id));
         self.vacant.push(id);
         Some(flow)
     }

@@ -1,7 +1,6 @@
 //! The inline manager, sans I/O.
 //!
-//! It sits between a wire and the access points of one contention domain and releases no more than keeps the medium
-//! busy, so that the queue forms here and not in the access points; then it decides who gets what, and tells senders
+//! It sits between a wire and access points and releases no more than keeps their media busy, each for itself, so that the queue forms here and not in the access points; then it decides who gets what, and tells senders
 //! whose queue stands.
 //! IP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
 //! ACK stands for the data it releases, and of other protocols the next packet for what has come from the WLAN. Control
@@ -33,6 +32,7 @@
 
 extern crate alloc;
 
+mod access_points;
 mod answers;
 mod api;
 mod classes;
@@ -63,9 +63,10 @@ mod voice;
 mod wan;
 mod watched;
 
+pub use access_points::{AccessPoint, AccessPointError, MacPrefix, Place};
 pub use api::{
-    CallReport, ClassReport, Command, Counters, Direction, DropReason, Event, FlowReport, Hop, HopReport, Mode,
-    Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
+    CallReport, ClassReport, Command, Counters, Direction, DomainReport, DropReason, Event, FlowReport, Hop, HopReport,
+    Mode, Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Rule, Takes};
 pub use config::{

@@ -7,6 +7,7 @@ mod links;
 mod neighbours;
 mod path;
 mod receive;
+mod roaming;
 mod told;
 mod upkeep;
 mod uplink;
@@ -20,6 +21,7 @@ use evenair_packet::{PacketMeta, Port};
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
+use crate::access_points::Table;
 use crate::classes::totals::Totals;
 use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
@@ -31,7 +33,7 @@ use crate::receiver::Receiver;
 use crate::station::Stations;
 use crate::uplink::Limiter;
 use crate::voice::{Calls, Dialogs};
-use crate::wan::Wan;
+use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// Stations in a report that is to be quick.
@@ -47,8 +49,11 @@ pub struct Manager<P> {
     medium: Medium,
     stations: Stations,
     flows: Flows,
+    access_points: Table,
     /// What each medium has of its own.
     domains: Domains<P>,
+    /// How long packets waited for any of them.
+    waits: Waits,
     /// The Internet link, where there is one to serve.
     wan: Option<Wan<P>>,
     neighbours: Neighbours,
@@ -74,13 +79,21 @@ impl<P: Send + 'static> Manager<P> {
         config.check().expect("a driver hands in a checked configuration");
         let medium = Medium::new(config.phy.clone(), config.rts_threshold);
         let stations = Stations::new(&config, &medium, now);
-        let capacity = configured_capacity(&config, &medium, &stations);
+        let access_points = Table::of(&config.access_points);
+        let domain = |(at, name)| {
+            let id = DomainId::at(at);
+            Domain::new((id, name), &config, configured_capacity(&config, &medium, &stations, id), now)
+        };
+        let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
+        let capacity = domains[DomainId::DEFAULT].rate.capacity();
         Self {
             mode: Mode::Bypassed,
             drain_until: Instant::MAX,
             stations,
             flows: Flows::default(),
-            domains: Domains::new(Domain::new(&config, capacity, now)),
+            access_points,
+            domains,
+            waits: Waits::default(),
             wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
             neighbours: Neighbours::default(),
             calls: Calls::default(),
@@ -140,6 +153,7 @@ impl<P: Send + 'static> Manager<P> {
             self.tick(now);
         }
         self.judge_limit(now);
+        self.settle_domains();
     }
 
     /// Takes a command.
@@ -171,6 +185,7 @@ impl<P: Send + 'static> Manager<P> {
                 return;
             }
             Observation::Told(told) => return self.hear(now, &told),
+            Observation::StationAt { mac, place } => return self.tell_place(now, mac, place),
             Observation::StationNetwork { mac, .. } | Observation::StationGroup { mac, .. } => {
                 return self.tell_membership(now, mac, observation);
             }
@@ -195,8 +210,10 @@ impl<P: Send + 'static> Manager<P> {
     /// When, and why, [`Self::handle_timeout`] is to be called.
     pub fn poll_deadline(&self) -> Option<(Instant, Reason)> {
         let mut deadline = (self.next_tick(), Reason::Tick);
-        for id in self.domains.ids().filter(|&id| self.domains[id].len() > 0) {
-            deadline = deadline.min((self.free_at(id), Reason::Release));
+        let (touched, due) = self.domains.deadlines();
+        let touched = touched.iter().filter_map(|&id| self.due(id));
+        if let Some(at) = touched.chain(due).min() {
+            deadline = deadline.min((at, Reason::Release));
         }
         if let Some(at) = self.wan.as_ref().and_then(Wan::deadline) {
             deadline = deadline.min((at, Reason::Release));
@@ -216,6 +233,11 @@ impl<P: Send + 'static> Manager<P> {
     /// When all is to be judged again.
     fn next_tick(&self) -> Instant {
         self.domains[DomainId::DEFAULT].rate.next_tick()
+    }
+
+    /// When the next packet of a domain may be released, if it holds any.
+    fn due(&self, id: DomainId) -> Option<Instant> {
+        (self.domains[id].len() > 0).then(|| self.free_at(id))
     }
 
     /// When the next packet of a domain may be released.
@@ -265,12 +287,17 @@ impl<P: Send + 'static> Manager<P> {
     /// first; and with at most 4096 stations, those with the most medium time. The time it takes does not grow with the
     /// number of connections.
     pub fn report_recent(&self, now: Instant, flows: usize) -> Report {
-        let rate = &self.domains[DomainId::DEFAULT].rate;
+        let (service_rate, capacity) = self.rates();
         Report {
             mode: self.mode,
-            service_rate: rate.rate(),
-            capacity: rate.capacity(),
-            throughput: rate.throughput(),
+            service_rate,
+            capacity,
+            throughput: self
+                .domains
+                .iter()
+                .map(|domain| domain.rate.throughput())
+                .fold(BitRate::ZERO, |sum, rate| sum + rate),
+            domains: self.report_domains(),
             stations: self.stations.report(now, MOST_STATIONS),
             stations_known: self.stations.len(),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
@@ -334,7 +361,7 @@ impl<P: Send + 'static> Manager<P> {
 }
 
 /// A connection has gone from the table.
-fn forget<P>(flow: Flow, domains: &mut Domains<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
+fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
     if let Some(leaf) = flow.leaf {
         domains[flow.domain].queues.detach(leaf);
     }
@@ -346,9 +373,10 @@ fn forget<P>(flow: Flow, domains: &mut Domains<P>, wan: Option<&mut Wan<P>>, sta
     stations.get_mut(flow.station).flows -= 1;
 }
 
-/// C* before anything was seen: as if all configured stations were active; without any, C at the default rate.
-fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations) -> BitRate {
-    let parts: Vec<_> = stations.iter().map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
+/// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default rate.
+fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations, id: DomainId) -> BitRate {
+    let there = stations.iter().filter(|station| station.domain == id);
+    let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
     match mixed_capacity(&parts) {
         BitRate::ZERO => medium.capacity(config.default_rate),
         capacity => capacity,

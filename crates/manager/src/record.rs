@@ -17,12 +17,13 @@ use evenair_packet::codec::{self, CodecError, Reader, Write};
 use evenair_packet::{MacAddr, PacketMeta, Port};
 use evenair_units::{Instant, Span};
 
+use crate::access_points::{put_place, read_place};
 use crate::classes::codec::{put_label, read_label};
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
 use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, SpeechReport, Told};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x09";
+const MAGIC: [u8; 8] = *b"evenair\x0a";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -38,6 +39,7 @@ const TAG_LOSSES: u8 = 8;
 const TAG_TOLD: u8 = 9;
 const TAG_NETWORK: u8 = 20;
 const TAG_GROUP: u8 = 21;
+const TAG_PLACE: u8 = 22;
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
@@ -159,6 +161,11 @@ impl Recorder {
                 self.out.put(&mac.0);
                 self.out.put_option(*ssid, put_label);
             }
+            Observation::StationAt { mac, place } => {
+                self.input(now, TAG_PLACE);
+                self.out.put(&mac.0);
+                self.out.put_option(*place, put_place);
+            }
             Observation::StationGroup { mac, group } => {
                 self.input(now, TAG_GROUP);
                 self.out.put(&mac.0);
@@ -252,6 +259,10 @@ impl<'a> Player<'a> {
             TAG_GROUP => {
                 let (mac, group) = (self.reader.mac()?, self.reader.option(read_label)?);
                 Input::Observation(Observation::StationGroup { mac, group })
+            }
+            TAG_PLACE => {
+                let (mac, place) = (self.reader.mac()?, self.reader.option(read_place)?);
+                Input::Observation(Observation::StationAt { mac, place })
             }
             unknown => return Err(CodecError::Tag(unknown)),
         };

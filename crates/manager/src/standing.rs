@@ -31,6 +31,8 @@
 
 use evenair_units::{Instant, Span};
 
+use crate::domain::DomainId;
+
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
 /// For so long after an answer the frontier waits for the next one. Then time moves it.
@@ -58,10 +60,14 @@ const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 /// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
 const ROUNDING: Span = Span::from_micros(1);
 
+/// Releases are counted in so many bits: a billion packets in a second for three days, or a million for years. What is
+/// above them is the domain, so that the answer to a packet released before its station roamed finds its way.
+const COUNT_BITS: u32 = 48;
+
 /// A release, as far as its answer needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
-    /// How many were released up to it.
+    /// How many were released up to it, behind the number of the domain.
     number: u64,
     /// The airtime believed of all of them.
     released: Span,
@@ -103,13 +109,20 @@ struct Window {
     void: bool,
 }
 
+impl Mark {
+    /// Where it was released.
+    pub(crate) fn domain(self) -> DomainId {
+        DomainId::at((self.number >> COUNT_BITS) as usize)
+    }
+}
+
 impl Standing {
-    pub(crate) const fn new(now: Instant) -> Self {
-        let mark = Mark { number: 0, released: Span::ZERO };
+    pub(crate) const fn new(domain: DomainId, now: Instant) -> Self {
+        let mark = Mark { number: (domain.index() as u64) << COUNT_BITS, released: Span::ZERO };
         Self {
             newest: mark,
             released_at: now,
-            asked: 0,
+            asked: mark.number,
             frontier: mark,
             answered: mark,
             answered_at: now,
@@ -336,7 +349,7 @@ mod tests {
 
     #[test]
     fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
-        let mut standing = Standing::new(at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let marks = fill(&mut standing, at(0), true);
         assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
         standing.answer(at(2_000), marks[0]);
@@ -350,7 +363,7 @@ mod tests {
 
     #[test]
     fn what_nobody_answers_leaves_by_time() {
-        let mut standing = Standing::new(at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let mut released = 0;
         for us in (0..1_000_000).step_by(100) {
             released += fill(&mut standing, at(us), false).len();
@@ -361,7 +374,7 @@ mod tests {
 
     #[test]
     fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
-        let mut standing = Standing::new(at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let mut in_second = |from: u64, heard: bool| {
             let mut released = 0;
             for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
@@ -383,7 +396,7 @@ mod tests {
     #[test]
     fn its_deadline_is_when_it_is_ready() {
         for asks in [false, true] {
-            let mut standing = Standing::new(at(0));
+            let mut standing = Standing::new(DomainId::DEFAULT, at(0));
             fill(&mut standing, at(0), asks);
             for _ in 0..1_000 {
                 let deadline = standing.ready_at(TARGET, EACH);
@@ -395,7 +408,7 @@ mod tests {
 
     #[test]
     fn the_speed_of_the_medium_is_learned() {
-        let mut standing = Standing::new(at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let mut waiting = VecDeque::new();
         let mut serve = |standing: &mut Standing, from: u64, each_us: u64| {
             for us in (from..from + 3_000_000).step_by(each_us as usize) {

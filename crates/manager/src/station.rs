@@ -16,12 +16,13 @@ use evenair_packet::{HostName, MacAddr};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
+use crate::access_points::Table;
 use crate::cost::Medium;
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
-use crate::told::{Hearsay, Shares, ToldCounts};
-use crate::{ClassId, Config, Label, StationConfig, StationReport};
+use crate::told::{Hearsay, ToldCounts};
+use crate::{ClassId, Config, Label, Place, StationConfig, StationReport};
 
 /// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
 /// addresses must not fill the memory (this many take some 20 MB).
@@ -58,8 +59,12 @@ impl StationId {
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) mac: MacAddr,
-    /// The medium that it is on.
+    /// The medium that it is on, and the access point, as far as that is known.
     pub(crate) domain: DomainId,
+    pub(crate) access_point: Option<Label>,
+    /// What was told of it last; whether its own frames tell, which goes before.
+    pub(crate) told_at: Option<Place>,
+    pub(crate) is_seen: bool,
     configured: Option<StationConfig>,
     observed: Option<PhyRate>,
     /// What sources tell of it, and the rate that follows from it now.
@@ -112,7 +117,6 @@ pub(crate) struct Stations {
     default_rate: PhyRate,
     /// The mean of the rates that are told of others, for those that nothing is known of.
     typical: Option<PhyRate>,
-    shares: Shares,
     counts: ToldCounts,
     by_mac: BTreeMap<u64, StationId>,
     index: Index,
@@ -203,7 +207,6 @@ impl Stations {
         let mut this = Self {
             default_rate: config.default_rate,
             typical: None,
-            shares: Shares::default(),
             counts: ToldCounts::default(),
             by_mac: BTreeMap::new(),
             index: Index::default(),
@@ -282,12 +285,22 @@ impl Stations {
         id.and_then(|id| self.slots[id as usize].as_ref()).into_iter().for_each(Station::bring);
     }
 
+    /// The same of one that somebody tells of, of whom no more are learned than of others who tell.
+    pub(crate) fn told_of(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
+        let known = self.find(mac);
+        let room = !mac.is_multicast() && self.by_mac.len() < MAX_STATIONS_BY_WORD;
+        known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, medium, now), true)))
+    }
+
     fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
         let rate = self.otherwise();
         let capacity = medium.capacity(rate);
         let station = Station {
             mac,
             domain: DomainId::DEFAULT,
+            access_point: None,
+            told_at: None,
+            is_seen: false,
             configured: None,
             observed: None,
             hearsay: None,
@@ -374,17 +387,52 @@ impl Stations {
         }
     }
 
-    /// An interval of this much believed medium time has ended: `tell` hears of each station that has begun, or ceased, to
-    /// take more than an equal share of it without control.
-    pub(crate) fn judge(&mut self, interval: Span, mut tell: impl FnMut(MacAddr, bool)) {
-        let users = self.slots.iter().flatten().filter(|station| station.account.used > LEAST_USED).count();
+    /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has begun,
+    /// or ceased, to take more than an equal share of it without control.
+    pub(crate) fn judge(&mut self, intervals: &[Span], mut tell: impl FnMut(MacAddr, bool)) {
+        let mut users: Vec<u64> = intervals.iter().map(|_| 0).collect();
+        for station in self.slots.iter().flatten().filter(|station| station.account.used > LEAST_USED) {
+            users[station.domain.index()] += 1;
+        }
         // Alone it harms nobody.
-        let share = if users > 1 { interval / users as u64 } else { Span::from_nanos(u64::MAX) };
+        let share = |(&users, &interval)| if users > 1 { interval / users } else { Span::from_nanos(u64::MAX) };
+        let shares: Vec<Span> = users.iter().zip(intervals).map(share).collect();
         for station in self.slots.iter_mut().flatten() {
-            if station.judge(share) {
+            if station.judge(shares[station.domain.index()]) {
                 tell(station.mac, station.account.is_over);
             }
         }
+    }
+
+    /// In which of so many domains there are stations in use whose rate nobody has said.
+    pub(crate) fn unsure(&self, domains: usize) -> Vec<bool> {
+        let mut unsure: Vec<bool> = (0..domains).map(|_| false).collect();
+        for station in self.slots.iter().flatten().filter(|station| station.flows > 0 && !station.has_known_rate()) {
+            unsure[station.domain.index()] = true;
+        }
+        unsure
+    }
+
+    /// How many stations are in each of so many domains.
+    pub(crate) fn count_by_domain(&self, domains: usize) -> Vec<usize> {
+        let mut counts: Vec<usize> = (0..domains).map(|_| 0).collect();
+        self.slots.iter().flatten().for_each(|station| counts[station.domain.index()] += 1);
+        counts
+    }
+
+    /// Other access points are known: where each station is by what was told of it. True: some are on another medium.
+    pub(crate) fn find_again(&mut self, table: &Table) -> bool {
+        let mut moved = false;
+        for station in self.slots.iter_mut().flatten() {
+            let seen = station.access_point.filter(|_| station.is_seen).map(Place::Named);
+            let seen = seen.and_then(|place| table.find(place));
+            station.is_seen = seen.is_some();
+            let found = seen.or_else(|| table.find(station.told_at?));
+            station.access_point = found.map(|(name, _)| name);
+            let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
+            moved |= core::mem::replace(&mut station.domain, domain) != domain;
+        }
+        moved
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {
@@ -400,6 +448,8 @@ impl Stations {
     pub(crate) fn report(&self, now: Instant, most: usize) -> Vec<StationReport> {
         let report = |station: &Station| StationReport {
             mac: station.mac,
+            access_point: station.access_point,
+            told_at: station.told_at,
             rate: station.rate,
             capacity: station.capacity,
             weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),

@@ -8,6 +8,7 @@
 //! would convert alike, the rules of the medium, is here (`air`). So are the queues in front of it (`air_queues`), which
 //! the simulator alone drives: the testbed refuses a scenario that has them.
 
+mod access_point_spec;
 mod air;
 mod air_queues;
 mod capacity;
@@ -36,6 +37,7 @@ mod voice_spec;
 mod words;
 mod written_units;
 
+pub use access_point_spec::{AccessPointSpec, RadioName};
 pub use air::{AirPlan, StationPlan};
 pub use air_queues::{AirQueues, Fate, QueueSpec, Tag, Unsent};
 pub use class_spec::{ApplicationSpec, ClassSpec, MatchSpec};

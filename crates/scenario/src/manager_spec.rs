@@ -10,6 +10,7 @@ use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access_point_spec::{self, AccessPointSpec};
 use crate::class_spec::{self, ApplicationSpec, ClassSpec};
 use crate::config::{List, OrDefault, Permille, Problems, Written, words};
 use crate::manager_queue;
@@ -124,6 +125,10 @@ pub struct ManagerSpec {
     /// The limit on what comes from the WLAN. Default: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_limit: Option<UplinkLimitSpec>,
+    /// Access points, where there are several media: each is served for itself, and a station that roams is moved. Default:
+    /// all is one medium.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_point: Vec<AccessPointSpec>,
     /// Flows that are remembered at once, 1 to 2 kB each; a new one takes the place of the one unused for longest. Default:
     /// 131072.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -404,12 +409,14 @@ impl ManagerSpec {
                 Some(limit) => limit,
                 None => None,
             },
+            access_points: Vec::new(),
             // Whoever has a memory for packets sets it by that.
             held_limit: None,
             flow_limit: flow_limit?.0,
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
         };
+        let config = access_point_spec::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");
         Some(config)
     }

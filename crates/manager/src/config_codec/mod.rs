@@ -14,6 +14,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
+use crate::access_points::{put_access_point, read_access_point};
 use crate::classes::codec::{put_application, put_name, put_tree, read_application, read_name, read_tree};
 use crate::receiver::{put_receiver, read_receiver};
 use crate::uplink::{put_uplink_limit, read_uplink_limit};
@@ -47,6 +48,7 @@ pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     out.put_option(config.voice.as_deref(), voice::put);
     out.put_option(config.receiver, |out, receiver| put_receiver(out, receiver, put_limit));
     out.put_option(config.uplink_limit.as_ref(), put_uplink_limit);
+    put_list(out, &config.access_points, put_access_point);
     out.put_u64(config.pacing_slack.as_nanos());
     out.put_u64(config.drain_limit.as_nanos());
 }
@@ -79,6 +81,7 @@ pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Result<Config, CodecErro
         voice: reader.option(voice::read)?.map(Box::new),
         receiver: reader.option(|r| read_receiver(r, read_limit))?,
         uplink_limit: reader.option(read_uplink_limit)?,
+        access_points: read_list(reader, read_access_point)?,
         pacing_slack: read_span(reader)?,
         drain_limit: read_span(reader)?,
     })
@@ -295,7 +298,7 @@ pub(crate) fn read_list<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Codec, UplinkLimit, VoiceConfig};
+    use crate::{AccessPoint, Codec, MacPrefix, UplinkLimit, VoiceConfig};
     use crate::{DelayLaw, ReceiverConfig, WindowLaw};
     use evenair_packet::MacAddr;
     use evenair_wifi::adwiser_80211b;
@@ -319,6 +322,14 @@ mod tests {
             sparse_first: false,
             held_limit: Some(14_336),
             flow_limit: 77_000,
+            access_points: [AccessPoint {
+                domain: "x".parse().unwrap(),
+                vlans: [evenair_packet::Vlan { id: 7, inner: Some(20) }].into(),
+                radios: [MacPrefix { mac: MacAddr([2, 0, 0, 0, 0, 9]), bits: 44 }].into(),
+                told_as: ["ap-1".parse().unwrap()].into(),
+                ..AccessPoint::new("hall".parse().unwrap())
+            }]
+            .into(),
             uplink_limit: Some(UplinkLimit::default()),
             voice: Some(Box::new(VoiceConfig {
                 calls: Some(12),

@@ -9,7 +9,6 @@ use evenair_units::{Bytes, Instant};
 use super::Manager;
 use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
-use crate::domain::DomainId;
 use crate::flow::FlowId;
 use crate::queues::{Held, Room};
 use crate::wan::{DOWN, UP, Wan, hop};
@@ -168,6 +167,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn age_links(&mut self, now: Instant) {
+        self.waits.end_interval();
         self.domains.iter_mut().for_each(|domain| domain.waits.end_interval());
         for link in self.wan.iter_mut().flat_map(|wan| &mut wan.links) {
             link.queues.age(now);
@@ -209,7 +209,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn report_hops(&self) -> Vec<HopReport> {
-        let wlan = self.domains[DomainId::DEFAULT].waits.report(Hop::Wlan, self.held_for_wlan());
+        let wlan = self.waits.report(Hop::Wlan, self.held_for_wlan());
         let links = self.wan.iter().flat_map(|wan| wan.links.iter().enumerate());
         let links = links.map(|(direction, link)| link.waits.report(hop(direction), link.queues.len()));
         core::iter::once(wlan).chain(links).collect()

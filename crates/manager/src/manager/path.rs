@@ -39,6 +39,7 @@ impl<P: Send + 'static> Manager<P> {
         let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp());
         if let (Port::Wlan, Some(id)) = (meta.ingress, station) {
             self.note_address(now, id, (meta.vlan, ip.src), false);
+            self.see_vlan(now, id, meta.vlan);
         }
         if is_control(meta) {
             return None;
@@ -86,30 +87,28 @@ impl<P: Send + 'static> Manager<P> {
         Some(self.flows.insert(flow, now))
     }
 
-    /// Moves a connection, with all it holds, to the queue of its present station, direction and class. All of it, because
-    /// its packets must not pass each other.
-    fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
+    /// Moves a connection, with all it holds, to the queue of its present station, direction and class, and to the medium
+    /// of that station. All of it, because its packets must not pass each other.
+    pub(super) fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
         let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
         let moved = (flow.station, flow.direction) != (station, direction);
         if moved {
             self.stations.get_mut(flow.station).flows -= 1;
             self.stations.get_mut(station).flows += 1;
-            (flow.station, flow.direction) = (station, direction);
+            flow.direction = direction;
+            self.flows.set_station(id, station);
         }
-        if !self.place(id, moved) && !moved {
-            return;
+        let moved = self.place(id, moved) || moved;
+        if moved {
+            self.settle_on_links(now, id);
         }
-        self.settle_on_links(now, id);
-        let flow = self.flows.get_mut(id);
-        let domain = flow.domain;
-        let Some(old) = flow.leaf.take() else { return };
-        let queues = &mut self.domains[domain].queues;
-        let held = queues.take(old, id);
-        queues.detach(old);
-        if !held.is_empty() {
-            let leaf = self.leaf(id);
-            held.into_iter().for_each(|held| self.domains[domain].queues.push(leaf, held, now));
+        let (flow, domain) = (self.flows.get(id), self.stations.get(station).domain);
+        // A discipline gives back nothing of what it holds.
+        let stays = flow.domain == domain || flow.held > 0 && self.domains[flow.domain].discipline.is_some();
+        let domain = if stays { flow.domain } else { domain };
+        if moved || !stays {
+            self.move_held(now, id, domain);
         }
     }
 
@@ -135,7 +134,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
-            self.domains[domain].standing.answer(now, answered);
+            self.domains[answered.domain()].standing.answer(now, answered);
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
@@ -216,7 +215,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.domains[id].discipline.is_some() {
             return self.hold_in_discipline(now, held);
         }
-        let (leaf, elsewhere) = (self.leaf(held.flow), self.held_beside());
+        let (leaf, elsewhere) = (self.leaf(held.flow), self.held() - self.domains[id].queues.len());
         loop {
             match self.domains[id].queues.make_room(leaf, &held, elsewhere) {
                 Room::Enough => break,
@@ -228,10 +227,7 @@ impl<P: Send + 'static> Manager<P> {
             }
         }
         self.flows.get_mut(held.flow).held += 1;
-        let domain = &mut self.domains[id];
-        if domain.queues.is_empty() && domain.server.wake(now) && self.free_at(id) <= now {
-            self.domains[id].queues.end_service();
-        }
+        self.wake(now, id);
         self.domains[id].queues.push(leaf, held, now);
     }
 
@@ -241,8 +237,11 @@ impl<P: Send + 'static> Manager<P> {
         let ip_len = meta.ip_len();
         let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
         let known = if mac.is_multicast() { None } else { self.station(now, mac) };
-        let domain = known.map_or(DomainId::DEFAULT, |id| self.stations.get(id).domain);
-        let domain = &mut self.domains[domain];
+        if let (Port::Wlan, Some(id)) = (meta.ingress, known) {
+            self.see_vlan(now, id, meta.vlan);
+        }
+        let id = self.domain_of(known, meta);
+        let domain = &mut self.domains[id];
         if meta.ingress == Port::Wlan {
             domain.standing.hear(now);
         }
@@ -263,10 +262,10 @@ impl<P: Send + 'static> Manager<P> {
             // From a station it goes up as a unicast to its access point, which then broadcasts it.
             let group = self.medium.broadcast_airtime(ip_len);
             airtime += group;
-            if managed {
-                domain.server.bypass(domain.rate.stretch(group));
+            domain.note_group(now, group, managed);
+            if self.access_points.of_frame(meta.vlan).is_none() {
+                self.domains.note_group(id, group);
             }
-            domain.standing.release(now, group, false);
             self.counters.groups += u64::from(!control);
         }
         self.counters.control += u64::from(control);
@@ -281,14 +280,37 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
+/// Media.
+impl<P: Send + 'static> Manager<P> {
+    /// Where a packet that is not held is charged: with its station, or with the access point whose VLAN it is in.
+    fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
+        let of_station = station.map(|id| self.stations.get(id).domain);
+        let of_frame = || self.access_points.of_frame(meta.vlan).map(|(_, domain)| domain);
+        of_station.or_else(of_frame).unwrap_or(DomainId::DEFAULT)
+    }
+
+    /// Nothing is to be done in any domain before its deadline.
+    pub(super) fn settle_domains(&mut self) {
+        while let Some(id) = self.domains.next_touched() {
+            let due = self.due(id);
+            self.domains.settle(id, due);
+        }
+    }
+}
+
 /// Packets out.
 impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
-        self.domains.iter_mut().for_each(|domain| domain.queues.refresh(now));
+        self.domains[DomainId::DEFAULT].queues.refresh(now);
         self.serve_line(now);
         self.serve_links(now);
-        self.domains.ids().for_each(|id| self.serve_domain(now, id));
+        self.domains.touch_due(now);
+        while let Some(id) = self.domains.next_touched() {
+            self.serve_domain(now, id);
+            let due = self.due(id);
+            self.domains.settle(id, due);
+        }
         if self.mode == Mode::Draining && self.holds_nothing() {
             self.set_mode(now, Mode::Bypassed);
         }
@@ -296,7 +318,13 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Releases what the server of one domain is free for.
     fn serve_domain(&mut self, now: Instant, id: DomainId) {
-        self.domains[id].standing.reckon(now);
+        let (missed, managed) = (self.domains.take_groups(id), self.mode != Mode::Bypassed && self.holds_for_wlan());
+        let domain = &mut self.domains[id];
+        if missed > Span::ZERO {
+            domain.note_group(now, missed, managed);
+        }
+        domain.queues.refresh(now);
+        domain.standing.reckon(now);
         while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
             self.look_ahead(id);
             let Some((mut held, load, congested)) = self.take_next(now, id) else { break };
@@ -306,7 +334,9 @@ impl<P: Send + 'static> Manager<P> {
             self.pay_debt(held.flow, &load, rate);
             self.note_standing(now, &held, &load, rate);
             self.note_unanswered(&held, &load, rate);
-            self.domains[id].waits.note(now.saturating_since(held.since));
+            let waited = now.saturating_since(held.since);
+            self.waits.note(waited);
+            self.domains[id].waits.note(waited);
             self.counters.queued += 1;
             held.marked |= congested;
             self.send(now, held, Port::Wlan);

@@ -26,7 +26,8 @@ impl<P: Send + 'static> Manager<P> {
         let released_as_it_crosses =
             self.mode == Mode::Inserted && matches!(self.config.controller, Controller::Queue { .. });
         let outputs = &mut self.outputs;
-        self.stations.judge_told(now, released_as_it_crosses.then_some(elapsed), |mac, rate| {
+        let shares = self.domains.iter_mut().map(|domain| &mut domain.shares).collect();
+        self.stations.judge_told(now, released_as_it_crosses.then_some(elapsed), shares, |mac, rate| {
             outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
         });
         let rates = self.config.phy.standard().rates();

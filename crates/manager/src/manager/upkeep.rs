@@ -7,7 +7,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
 use crate::discipline::Disciplined;
-use crate::domain::DomainId;
+use crate::domain::{Domain, DomainId};
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
 use crate::receiver::steering::Steering;
@@ -19,8 +19,9 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
         let before = self.rates();
         let mut elapsed = Span::ZERO;
+        let unsure = self.stations.unsure(self.domains.iter().count());
         for id in self.domains.ids() {
-            elapsed = self.judge_rate(now, id);
+            elapsed = self.judge_rate(now, id, unsure.get(id.index()) == Some(&true));
         }
         self.judge_told(now, elapsed);
         self.tell_rate(before);
@@ -37,9 +38,10 @@ impl<P: Send + 'static> Manager<P> {
         self.expire_neighbours(now);
     }
 
-    /// An interval of a domain has ended, which was so long.
-    fn judge_rate(&mut self, now: Instant, id: DomainId) -> Span {
-        let usual = self.usual_speed(id);
+    /// An interval of a domain has ended, which was so long; `unsure`: of some stations that are in use there nobody has
+    /// said at which rate they are.
+    fn judge_rate(&mut self, now: Instant, id: DomainId, unsure: bool) -> Span {
+        let usual = self.usual_speed(unsure);
         let domain = &mut self.domains[id];
         let account = domain.server.take_account(now, domain.len() > 0);
         if self.mode == Mode::Bypassed {
@@ -56,16 +58,12 @@ impl<P: Send + 'static> Manager<P> {
     /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
     /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
     /// station, but does not slow down a fast one.
-    fn usual_speed(&self, id: DomainId) -> (u64, u64) {
+    fn usual_speed(&self, unsure: bool) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
         let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
         let usual = airtime(self.config.default_rate);
         let shortest = self.config.phy.standard().rates().iter().map(|&rate| airtime(rate)).min().unwrap_or(usual);
-        let mut stations = self.stations.iter().filter(|station| station.domain == id);
-        match stations.any(|station| station.flows > 0 && !station.has_known_rate()) {
-            true => (usual, shortest),
-            false => (1, 1),
-        }
+        if unsure { (usual, shortest) } else { (1, 1) }
     }
 
     /// Tells who takes more than its share and cannot be held back.
@@ -74,9 +72,13 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
-        let (numerator, denominator) = self.domains[DomainId::DEFAULT].standing.speed();
+        let interval = |domain: &Domain<P>| {
+            let (numerator, denominator) = domain.standing.speed();
+            elapsed.mul_div(numerator, denominator)
+        };
+        let intervals: Vec<Span> = self.domains.iter().map(interval).collect();
         let outputs = &mut self.outputs;
-        self.stations.judge(elapsed.mul_div(numerator, denominator), |mac, over| {
+        self.stations.judge(&intervals, |mac, over| {
             outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));
         });
     }
@@ -101,10 +103,13 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// C and C*.
-    fn rates(&self) -> (BitRate, BitRate) {
-        let rate = &self.domains[DomainId::DEFAULT].rate;
-        (rate.rate(), rate.capacity())
+    /// C and C* of all domains together.
+    pub(super) fn rates(&self) -> (BitRate, BitRate) {
+        let add = |sum: BitRate, rate: BitRate| sum + rate;
+        let sum = |rate: fn(&ServiceRate) -> BitRate| {
+            self.domains.iter().map(|domain| rate(&domain.rate)).fold(BitRate::ZERO, add)
+        };
+        (sum(ServiceRate::rate), sum(ServiceRate::capacity))
     }
 
     fn tell_rate(&mut self, before: (BitRate, BitRate)) {
@@ -119,11 +124,13 @@ impl<P: Send + 'static> Manager<P> {
         let before = self.rates();
         self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
         self.stations.reconfigure(&config, &self.medium, now);
+        let held = self.rebuild_domains(&config, now);
         self.domains.iter_mut().for_each(|domain| domain.server.set_slack(config.pacing_slack));
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
         self.reads_dscp = config.policy.reads_dscp();
         self.rebuild_queues(&config, now);
         self.domains.ids().for_each(|id| self.rebuild_discipline(id, &config, now));
+        held.into_iter().for_each(|held| self.hold_again(now, held));
         self.rebuild_links(&config, now);
         self.domains.ids().for_each(|id| self.rebuild_rate(id, &config, now));
         match (self.config.receiver, config.receiver) {
@@ -139,7 +146,7 @@ impl<P: Send + 'static> Manager<P> {
     fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
         let domain = &mut self.domains[id];
         let capacity = domain.active_capacity(&self.stations, now);
-        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.medium, &self.stations));
+        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.medium, &self.stations, id));
         domain.server.take_account(now, domain.len() > 0);
         domain.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
     }
@@ -154,6 +161,9 @@ impl<P: Send + 'static> Manager<P> {
             let flow = self.flows.get_mut(id);
             flow.leaf = None;
             let station = self.stations.get(flow.station);
+            if flow.held == 0 {
+                flow.domain = station.domain;
+            }
             flow.placed_at = Some(station.regrouped);
             flow.place = config.policy.place(flow, station);
             flow.beyond = config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&flow.key.1, flow.key.2));

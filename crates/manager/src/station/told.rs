@@ -8,7 +8,7 @@ use evenair_wifi::PhyRate;
 
 use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
 use crate::cost::Medium;
-use crate::told::{Told, ToldCounts};
+use crate::told::{Shares, Told, ToldCounts};
 
 /// What became of something that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,30 +98,34 @@ impl Stations {
     }
 
     /// An interval has ended in which what crossed can be held against what is told (`None`: it cannot): `tell` hears of
-    /// each station whose rate is set aside.
+    /// each station whose rate is set aside. `shares` are those of each medium.
     pub(crate) fn judge_told(
         &mut self,
         now: Instant,
         interval: Option<Span>,
+        shares: Vec<&mut Shares>,
         mut tell: impl FnMut(MacAddr, Option<PhyRate>),
     ) {
-        let mut all = Span::ZERO;
+        let mut all: Vec<Span> = shares.iter().map(|_| Span::ZERO).collect();
         let mut contradicted = 0;
         for station in self.slots.iter_mut().flatten() {
             let used = core::mem::take(&mut station.told_used);
             let Some(hearsay) = &mut station.hearsay else { continue };
             let Some(interval) = interval.filter(|_| hearsay.can_be_judged(now)) else { continue };
-            all += used;
+            all[station.domain.index()] += used;
             if hearsay.doubt.judge(used, interval) {
                 hearsay.doubt.set_aside(now);
                 contradicted += 1;
                 tell(station.mac, station.told);
             }
         }
-        if interval.is_some_and(|interval| self.shares.judge(all, interval)) {
+        let judged = shares.into_iter().zip(all);
+        let over: Vec<bool> =
+            judged.map(|(shares, all)| interval.is_some_and(|interval| shares.judge(all, interval))).collect();
+        if over.contains(&true) {
             for station in self.slots.iter_mut().flatten() {
                 let Some(hearsay) = &mut station.hearsay else { continue };
-                if hearsay.can_be_judged(now) {
+                if over[station.domain.index()] && hearsay.can_be_judged(now) {
                     hearsay.doubt.set_aside(now);
                     contradicted += 1;
                     tell(station.mac, station.told);

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config, Controller,
-    Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode, Observation, Output, Policy,
-    QueueConfig, ReceiverConfig, Rule, Steps, Takes, Told, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config,
+    Controller, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode, Observation,
+    Output, Place, Policy, QueueConfig, ReceiverConfig, Rule, Steps, Takes, Told, UplinkLimit, VoiceConfig, WanConfig,
+    WindowLaw,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
 use evenair_sched::{
@@ -73,11 +74,32 @@ impl Session {
             wan: (self.rng.below(2) == 0).then(|| self.link().into()),
             receiver: (self.rng.below(2) == 0).then(|| self.receiver()),
             uplink_limit: (self.rng.below(2) == 0).then(|| self.limit()),
+            access_points: self.access_points(),
             ..config(&rates)
         };
+        if config.check().is_err() && self.rng.below(2) == 0 {
+            (config.receiver, config.uplink_limit) = (None, None);
+        } else if config.check().is_err() {
+            config.access_points.clear();
+        }
         config.stations[1].class = Some(ClassId(1));
         config.stations[2].class = Some(ClassId(7));
         config
+    }
+
+    /// None, or some, of which two may be on one medium; one may be told by a VLAN.
+    fn access_points(&mut self) -> Vec<AccessPoint> {
+        let names = ["a", "b", "c"].map(|name| name.parse().unwrap());
+        let mut points: Vec<_> =
+            names.map(AccessPoint::new).into_iter().take([0, 0, 2, 3][self.rng.below(4) as usize]).collect();
+        let domains = [names[0], names[1], "default".parse().unwrap(), "x".parse().unwrap()];
+        for point in &mut points {
+            point.domain = domains[self.rng.below(4) as usize];
+        }
+        if let Some(point) = points.first_mut().filter(|_| self.rng.below(3) == 0) {
+            point.vlans = vec![1.into()];
+        }
+        points
     }
 
     /// A tree of classes with rules, minimums and ceilings, and kinds of traffic below it.
@@ -236,7 +258,9 @@ impl Session {
     fn observation(&mut self) -> Observation {
         let mac = mac(self.rng.below(8) as usize);
         let label = [None, Some("staff".parse().unwrap()), Some("x".parse().unwrap())][self.rng.below(3) as usize];
-        match self.rng.below(8) {
+        let at = ["a", "b", "c", "nowhere"][self.rng.below(4) as usize].parse().unwrap();
+        match self.rng.below(11) {
+            8.. => Observation::StationAt { mac, place: (self.rng.below(8) > 0).then_some(Place::Named(at)) },
             6 => Observation::StationNetwork { mac, ssid: label },
             7 => Observation::StationGroup { mac, group: label },
             0 => Observation::StationGone { mac },

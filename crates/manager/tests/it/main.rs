@@ -7,6 +7,7 @@ mod classes;
 mod closed_loop;
 mod conservation;
 mod disciplines;
+mod domains;
 mod neighbours;
 mod receiver;
 mod replay;

@@ -1,0 +1,51 @@
+//! Access points to bytes and back, see [`crate::config_codec`].
+
+use alloc::vec::Vec;
+
+use evenair_packet::codec::{self, CodecError, Reader, Write};
+
+use super::{AccessPoint, MacPrefix, Place};
+use crate::classes::codec::{put_label, read_label};
+use crate::config_codec::{put_list, read_list};
+
+pub(crate) fn put_access_point(out: &mut Vec<u8>, access_point: &AccessPoint) {
+    put_label(out, access_point.name);
+    put_label(out, access_point.domain);
+    put_list(out, &access_point.vlans, |out, &vlan| codec::put_vlan(out, vlan));
+    put_list(out, &access_point.radios, |out, radio| {
+        out.put(&radio.mac.0);
+        out.put_u8(radio.bits);
+    });
+    put_list(out, &access_point.told_as, |out, &name| put_label(out, name));
+}
+
+pub(crate) fn read_access_point(reader: &mut Reader<'_>) -> Result<AccessPoint, CodecError> {
+    Ok(AccessPoint {
+        name: read_label(reader)?,
+        domain: read_label(reader)?,
+        vlans: read_list(reader, codec::read_vlan)?,
+        radios: read_list(reader, |r| Ok(MacPrefix { mac: r.mac()?, bits: r.u8()? }))?,
+        told_as: read_list(reader, read_label)?,
+    })
+}
+
+pub(crate) fn put_place(out: &mut Vec<u8>, place: Place) {
+    match place {
+        Place::Named(name) => {
+            out.put_u8(0);
+            put_label(out, name);
+        }
+        Place::Radio(mac) => {
+            out.put_u8(1);
+            out.put(&mac.0);
+        }
+    }
+}
+
+pub(crate) fn read_place(reader: &mut Reader<'_>) -> Result<Place, CodecError> {
+    match reader.u8()? {
+        0 => read_label(reader).map(Place::Named),
+        1 => reader.mac().map(Place::Radio),
+        tag => Err(CodecError::Tag(tag)),
+    }
+}

@@ -1,0 +1,159 @@
+//! Access points: how the box knows that a station is at one of them, and which medium each is on.
+//!
+//! Where nobody says anything there is one medium, and who is at which access point does not matter. Where access points
+//! are told of, each is on a medium of its own unless the operator names the same *domain* for several: those hear each
+//! other on one channel. That is the safe way round. Two access points that share a channel and are taken for two media
+//! slow each other's answers down, so that both queues stay short; what is lost is equality across the two, where a slow
+//! station at one takes from those at the other, as it does without a box. Two media that are taken for one wait for each
+//! other, and what each would carry meanwhile is lost. So a channel of the same number makes no common domain: it says
+//! nothing about who hears whom.
+//!
+//! A station's frames go before what is told: where they come in a VLAN that is an access point's, that is where it is
+//! now. A poll may be a minute old.
+//!
+//! What is not here: what becomes of a station that moves (see `manager::roaming`).
+
+mod codec;
+mod table;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use evenair_packet::{MacAddr, Vlan};
+
+use crate::Label;
+
+pub(crate) use codec::{put_access_point, put_place, read_access_point, read_place};
+pub(crate) use table::Table;
+
+/// An access point that the operator tells of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessPoint {
+    /// What reports call it, and by which it may be told where a station is.
+    pub name: Label,
+    /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of whoever
+    /// is not known to be at an access point.
+    pub domain: Label,
+    /// Frames of its stations come in one of these VLANs. One without an inner tag stands for all that are inside it.
+    pub vlans: Vec<Vlan>,
+    /// Its radios' addresses (BSSIDs).
+    pub radios: Vec<MacPrefix>,
+    /// Other names by which it may be told where a station is.
+    pub told_as: Vec<Label>,
+}
+
+/// The first bits of MAC addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MacPrefix {
+    /// An address that begins so; what is behind the prefix does not matter.
+    pub mac: MacAddr,
+    /// How many bits, 1 to 48.
+    pub bits: u8,
+}
+
+/// The access point that somebody tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// By a name of it.
+    Named(Label),
+    /// By the address of its radio (BSSID).
+    Radio(MacAddr),
+}
+
+/// Why a list of access points cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessPointError {
+    /// More than [`AccessPoint::MOST`], or more than [`AccessPoint::MOST_MARKS`] VLANs, radios and names in all.
+    TooMany,
+    /// Two have, or are told by, this name.
+    Name(Label),
+    /// Frames in this VLAN would be of two.
+    Vlan(Vlan),
+    /// This prefix is of two, or has no bits or more than 48.
+    Radio(MacPrefix),
+    /// With several domains there is to be no limit on uploads and no control at the receiver: either goes by what one
+    /// medium does.
+    OneMedium,
+}
+
+impl AccessPoint {
+    /// The domain of whoever is not known to be anywhere else.
+    pub const DEFAULT_DOMAIN: &str = "default";
+    /// Access points at most, and so domains.
+    pub const MOST: usize = 1024;
+    /// VLANs, radios and names of all together at most.
+    pub const MOST_MARKS: usize = 1 << 14;
+
+    /// One of this name, on a medium of its own, that is told of by name.
+    pub const fn new(name: Label) -> Self {
+        Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), told_as: Vec::new() }
+    }
+}
+
+impl MacPrefix {
+    /// The bits of the prefix, and zeros.
+    fn value(self) -> u64 {
+        masked(self.mac, self.bits)
+    }
+}
+
+/// The first bits of an address, as a number with zeros behind them.
+fn masked(mac: MacAddr, bits: u8) -> u64 {
+    let [a, b, c, d, e, f] = mac.0;
+    let behind = 48 - u32::from(bits.min(48));
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f]) >> behind << behind
+}
+
+/// Whether these can be.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub(crate) fn check(access_points: &[AccessPoint]) -> Result<(), AccessPointError> {
+    let marks = access_points.iter().map(|at| at.vlans.len() + at.radios.len() + at.told_as.len()).sum::<usize>();
+    if access_points.len() > AccessPoint::MOST || marks > AccessPoint::MOST_MARKS {
+        return Err(AccessPointError::TooMany);
+    }
+    Table::new(access_points).map(|_| ())
+}
+
+impl fmt::Display for MacPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bits {
+            48 => self.mac.fmt(f),
+            bits => write!(f, "{}/{bits}", self.mac),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => name.fmt(f),
+            Self::Radio(mac) => mac.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for AccessPointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(
+                f,
+                "there are too many access points: {} at most, with {} VLANs, radios and other names",
+                AccessPoint::MOST,
+                AccessPoint::MOST_MARKS
+            ),
+            Self::Name(name) => write!(f, "two access points are told by the name {name}"),
+            Self::Vlan(vlan) => match vlan.inner {
+                Some(inner) => write!(f, "the VLAN {}.{inner} is of two access points", vlan.id),
+                None => write!(f, "the VLAN {} is of two access points", vlan.id),
+            },
+            Self::Radio(prefix) => write!(f, "the radio {prefix} is of two access points, or not 1 to 48 bits long"),
+            Self::OneMedium => f.write_str(
+                "the limit on uploads and the control at the receiver go by one medium: not with several domains",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for AccessPointError {}

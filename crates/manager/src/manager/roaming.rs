@@ -1,0 +1,147 @@
+//! Stations that come to another access point, and so to another medium.
+//!
+//! What the box holds for a station goes along at once, each flow as a whole and in its order, since it leaves by the new
+//! access point from now on; what comes later lines up behind it. What was released before stays in the account of the old
+//! medium until an answer or time takes it out: it was sent there. Where a discipline holds the packets, which gives
+//! none of them back, a flow follows when the last of those has gone.
+//!
+//! What is not here: how it is known where a station is (see `access_points`).
+
+use alloc::vec::Vec;
+
+use evenair_packet::{MacAddr, Vlan};
+use evenair_units::Instant;
+
+use super::Manager;
+use crate::access_points::Table;
+use crate::domain::{Domain, DomainId, Domains};
+use crate::flow::FlowId;
+use crate::queues::{Held, Service};
+use crate::station::StationId;
+use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
+
+impl<P: Send + 'static> Manager<P> {
+    /// Somebody tells where a station is.
+    pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
+        let Some((id, new)) = self.stations.told_of(mac, &self.medium, now) else {
+            return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
+        };
+        if new {
+            self.tell(Event::StationLearned(mac));
+        }
+        let station = self.stations.get_mut(id);
+        // Sources say the same again and again.
+        let before = core::mem::replace(&mut station.told_at, place);
+        if before != place && !station.is_seen {
+            let found = place.and_then(|place| self.access_points.find(place));
+            self.put_at(now, id, found);
+        }
+        self.serve(now);
+    }
+
+    /// A frame has come from a station: where its VLAN tells an access point, that is where the station is.
+    pub(super) fn see_vlan(&mut self, now: Instant, id: StationId, vlan: Option<Vlan>) {
+        let vlan = vlan.filter(|_| self.access_points.reads_vlans());
+        let Some(found) = vlan.and_then(|vlan| self.access_points.of_vlan(vlan)) else { return };
+        let station = self.stations.get_mut(id);
+        station.is_seen = true;
+        if station.access_point != Some(found.0) {
+            self.put_at(now, id, Some(found));
+        }
+    }
+
+    fn put_at(&mut self, now: Instant, id: StationId, found: Option<(Label, DomainId)>) {
+        let station = self.stations.get_mut(id);
+        let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
+        station.access_point = found.map(|(name, _)| name);
+        if core::mem::replace(&mut station.domain, domain) == domain {
+            return;
+        }
+        self.domains[domain].roamed += 1;
+        let flows: Vec<FlowId> = self.flows.of_station(id).collect();
+        for flow in flows {
+            self.settle(now, flow, None);
+        }
+    }
+
+    /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another place
+    /// in the policy.
+    pub(super) fn move_held(&mut self, now: Instant, id: FlowId, to: DomainId) {
+        let flow = self.flows.get_mut(id);
+        let from = core::mem::replace(&mut flow.domain, to);
+        let Some(old) = flow.leaf.take() else { return };
+        let queues = &mut self.domains[from].queues;
+        let held = queues.take(old, id);
+        queues.detach(old);
+        if held.is_empty() {
+            return;
+        }
+        let leaf = self.leaf(id);
+        if from != to {
+            self.wake(now, to);
+        }
+        held.into_iter().for_each(|held| self.domains[to].queues.push(leaf, held, now));
+    }
+
+    /// The first packet of a busy period is about to come.
+    pub(super) fn wake(&mut self, now: Instant, id: DomainId) {
+        let domain = &mut self.domains[id];
+        if domain.queues.is_empty() && domain.server.wake(now) && self.free_at(id) <= now {
+            self.domains[id].queues.end_service();
+        }
+    }
+
+    /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them have
+    /// changed, and is to be held again.
+    pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant) -> Vec<Held<P>> {
+        let table = Table::of(&config.access_points);
+        let moved = self.stations.find_again(&table);
+        let same = table.domains().eq(self.domains.iter().map(|domain| domain.name));
+        self.access_points = table;
+        if same && !moved {
+            return Vec::new();
+        }
+        let held = self.domains.ids().flat_map(|id| self.take_held(now, id)).collect();
+        if !same {
+            // Nobody knows any more which releases the answers that are still to come are of.
+            self.flows.ids().for_each(|id| self.flows.get_mut(id).answers.forget());
+            let mut old: Vec<Option<Domain<P>>> = self.domains.take().into_iter().map(Some).collect();
+            let mut renewed = Vec::new();
+            for (at, name) in self.access_points.domains().enumerate() {
+                let kept = old.get_mut(at).and_then(|domain| domain.take_if(|domain| domain.name == name));
+                let capacity = super::configured_capacity(config, &self.medium, &self.stations, DomainId::at(at));
+                renewed.push(kept.unwrap_or_else(|| Domain::new((DomainId::at(at), name), config, capacity, now)));
+            }
+            self.domains = Domains::new(renewed);
+        }
+        held
+    }
+
+    /// Takes all that waits out of a domain, in the order of service.
+    fn take_held(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
+        let mut taken = self.drain_discipline(now, id);
+        let domain = &mut self.domains[id];
+        let capacity = domain.rate.capacity();
+        domain.queues.lift_ceilings();
+        while let Some(held) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
+            self.flows.get_mut(held.flow).held -= 1;
+            taken.push(held);
+        }
+        taken
+    }
+
+    pub(super) fn report_domains(&self) -> Vec<DomainReport> {
+        let stations = self.stations.count_by_domain(self.domains.iter().count());
+        let report = |(at, domain): (usize, &Domain<P>)| DomainReport {
+            name: domain.name,
+            access_points: self.access_points.in_domain(DomainId::at(at)).collect(),
+            stations: stations.get(at).copied().unwrap_or(0),
+            roamed: domain.roamed,
+            service_rate: domain.rate.rate(),
+            capacity: domain.rate.capacity(),
+            throughput: domain.rate.throughput(),
+            hop: domain.waits.report(Hop::Wlan, domain.len()),
+        };
+        self.domains.iter().enumerate().map(report).collect()
+    }
+}
