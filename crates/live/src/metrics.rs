@@ -122,6 +122,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     receiver(&mut page, status);
     uplink_limit(&mut page, status);
     classes(&mut page, status);
+    domains(&mut page, status);
     telemetry(&mut page, status);
     stations(&mut page, status, interface);
     page.0
@@ -269,6 +270,25 @@ fn classes(page: &mut Page, status: &Status) {
     of_each("evenair_class_held_packets", "gauge", "Packets held.", |class| f64::from(class.held));
     let help = "1 for a class that has had what its ceiling allows.";
     of_each("evenair_class_at_ceiling", "gauge", help, |class| f64::from(u8::from(class.at_ceiling)));
+}
+
+fn domains(page: &mut Page, status: &Status) {
+    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::DomainStatus) -> f64| {
+        page.family(name, kind, help);
+        for domain in &status.domains {
+            page.sample(name, &[("domain", &domain.name)], value(domain));
+        }
+    };
+    let help = "Service rate C of one medium.";
+    of_each("evenair_domain_service_rate_bits_per_second", "gauge", help, |domain| domain.service_rate_mbps * 1e6);
+    let help = "Capacity C* of the active stations of one medium, by the formula.";
+    of_each("evenair_domain_capacity_bits_per_second", "gauge", help, |domain| domain.capacity_mbps * 1e6);
+    let help = "IP-level bits of flows seen to cross one medium.";
+    of_each("evenair_domain_throughput_bits_per_second", "gauge", help, |domain| domain.throughput_mbps * 1e6);
+    of_each("evenair_domain_held_packets", "gauge", "Packets that wait for one medium.", |domain| domain.held as f64);
+    of_each("evenair_domain_stations", "gauge", "Stations known on one medium.", |domain| domain.stations as f64);
+    let help = "Stations that came to one medium from another.";
+    of_each("evenair_domain_roamed_total", "counter", help, |domain| domain.roamed as f64);
 }
 
 fn stations(page: &mut Page, status: &Status, interface: &str) {

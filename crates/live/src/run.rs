@@ -237,7 +237,7 @@ impl Live {
                 }
                 Wish::Membership(observation) => done(self.engine.observe(now(), observation)),
                 Wish::Told(told) => {
-                    told.into_iter().for_each(|told| _ = self.engine.observe(now(), Observation::Told(told)));
+                    told.into_iter().for_each(|observation| _ = self.engine.observe(now(), observation));
                     Answer::Done
                 }
                 Wish::Reconfigure(config, telemetry) => done(self.reconfigure(*config, telemetry)),

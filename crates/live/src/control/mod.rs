@@ -13,6 +13,7 @@
 
 mod calls;
 mod client;
+mod domains;
 mod server;
 mod status;
 mod telemetry;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use calls::{CallStatus, SpeechStatus};
 pub(crate) use calls::{codec_word, refusal_word};
 pub use client::{Client, ClientError};
+pub use domains::DomainStatus;
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 #[cfg(test)]
 pub(crate) use status::tests_support;
@@ -70,6 +72,14 @@ pub enum Request {
         /// The network's name; none: it is not known any more.
         #[serde(default)]
         ssid: Option<String>,
+    },
+    /// A station is at this access point now: it is served on that one's medium, and what is held for it goes along.
+    At {
+        /// Its MAC address.
+        mac: String,
+        /// A name of the access point, or the address of its radio (BSSID); none: it is not known any more.
+        #[serde(default)]
+        access_point: Option<String>,
     },
     /// A station belongs to this group of the operator's, for classes that ask for it.
     Group {
@@ -121,6 +131,8 @@ mod tests {
         assert_eq!(losses, Request::Losses { access_point: "02:00:00:00:00:09".into(), total: 12 });
         let group = parse(r#"{"command":"group","mac":"02:00:00:00:00:01","group":"staff"}"#).expect("right");
         assert_eq!(group, Request::Group { mac: "02:00:00:00:00:01".into(), group: Some("staff".into()) });
+        let at = parse(r#"{"command":"at","mac":"02:00:00:00:00:01","access_point":"hall"}"#).expect("right");
+        assert_eq!(at, Request::At { mac: "02:00:00:00:00:01".into(), access_point: Some("hall".into()) });
         assert!(parse(r#"{"command":"explode"}"#).is_err());
         assert_eq!(serde_json::to_string(&Request::Bypass).expect("serialises"), r#"{"command":"bypass"}"#);
     }

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use evenair_manager::{Config, Label, Observation, Told};
+use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::Waker;
 use evenair_units::BitRate;
@@ -49,7 +49,7 @@ pub(crate) enum Wish {
     /// Where a station belongs.
     Membership(Observation),
     /// What a source of telemetry says.
-    Told(Vec<Told>),
+    Told(Vec<Observation>),
     Reconfigure(Box<Config>, Vec<SourceConfig>),
     /// All is well.
     Nothing,
@@ -226,6 +226,13 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             let (mac, ssid) = (mac_address("mac", &mac)?, ssid.map(|ssid| label("ssid", &ssid)).transpose()?);
             Wish::Membership(Observation::StationNetwork { mac, ssid })
         }
+        Request::At { mac, access_point } => {
+            let place = |text: String| {
+                text.parse().map(Place::Radio).or_else(|_| label("access_point", &text).map(Place::Named))
+            };
+            let (mac, place) = (mac_address("mac", &mac)?, access_point.map(place).transpose()?);
+            Wish::Membership(Observation::StationAt { mac, place })
+        }
         Request::Group { mac, group } => {
             let (mac, group) = (mac_address("mac", &mac)?, group.map(|group| label("group", &group)).transpose()?);
             Wish::Membership(Observation::StationGroup { mac, group })
@@ -346,6 +353,18 @@ mod tests {
         let group =
             |group: &str| check(Request::Group { mac: "02:00:00:00:00:01".into(), group: Some(group.into()) }, &config);
         assert!(matches!(group("staff"), Ok(Wish::Membership(Observation::StationGroup { group: Some(_), .. }))));
+        let at = |place: Option<&str>| {
+            let request = Request::At { mac: "02:00:00:00:00:01".into(), access_point: place.map(str::to_owned) };
+            match check(request, &config) {
+                Ok(Wish::Membership(Observation::StationAt { place, .. })) => Ok(place),
+                Ok(_) => panic!("another wish"),
+                Err(error) => Err(error),
+            }
+        };
+        assert!(matches!(at(Some("hall")), Ok(Some(Place::Named(_)))));
+        assert!(matches!(at(Some("02:00:00:00:09:01")), Ok(Some(Place::Radio(_)))));
+        assert_eq!(at(None), Ok(None));
+        assert!(at(Some("")).unwrap_err().starts_with("access_point: "));
         assert!(group("").err().expect("refused").contains("1 to 32 bytes"));
         assert!(observe("02:00", None).err().expect("refused").contains("\"02:00\" is not a MAC address"));
         for wrong in [1e300, -1.0, f64::NAN, f64::INFINITY, 10_001.0] {

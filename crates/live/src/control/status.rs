@@ -8,6 +8,7 @@ use evenair_units::{BitRate, Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::calls::CallStatus;
+use super::domains::{self, DomainStatus};
 use super::telemetry::{self, SourceStatus, StationToldStatus, ToldStatus};
 use crate::kinds::Kinds;
 
@@ -56,6 +57,10 @@ pub struct Status {
     /// The operator's classes, and last what is in none of them; empty where there are none.
     #[serde(default)]
     pub classes: Vec<ClassStatus>,
+    /// Each medium; the first one is that of stations that are not known to be elsewhere. Service rate and capacity above
+    /// are those of all together.
+    #[serde(default)]
+    pub domains: Vec<DomainStatus>,
     /// Access points and controllers that are asked for stations and rates.
     #[serde(default)]
     pub telemetry: Vec<SourceStatus>,
@@ -292,6 +297,9 @@ pub struct RecordingStatus {
 pub struct StationStatus {
     /// MAC address.
     pub mac: String,
+    /// The access point that it is at, by its name in the configuration or else as it was told.
+    #[serde(default)]
+    pub access_point: Option<String>,
     /// PHY rate assumed of it.
     pub rate_mbps: f64,
     /// Its C_i: IP-level TCP capacity of the medium at that rate.
@@ -455,6 +463,7 @@ impl From<Snapshot> for Status {
             receiver,
             uplink,
             classes,
+            domains,
             told,
             ..
         } = snapshot.report;
@@ -477,6 +486,7 @@ impl From<Snapshot> for Status {
             calls: calls.iter().map(|call| CallStatus::new(call, snapshot.now)).collect(),
             receiver: receiver.as_ref().map(receiver_status),
             classes: classes.iter().map(|report| class(report, &classes)).collect(),
+            domains: domains.iter().map(DomainStatus::from).collect(),
             telemetry: telemetry.iter().map(telemetry::source).collect(),
             told: told.into(),
             stations: stations.iter().map(|report| station(report, snapshot.now, &telemetry)).collect(),
@@ -528,6 +538,7 @@ fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
 fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationStatus {
     StationStatus {
         mac: report.mac.to_string(),
+        access_point: report.access_point.map(domains::text).or(report.told_at.map(domains::place)),
         rate_mbps: report.rate.bit_rate().as_mbps_f64(),
         capacity_mbps: report.capacity.as_mbps_f64(),
         weight: report.weight,

@@ -4,17 +4,20 @@
 //! thousand stations delays no packet. Whether to believe it is the manager's business. Without any source, or with all of
 //! them silent or wrong, the box goes by what crosses.
 
+mod places;
 mod spec;
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Clock};
 
-use evenair_manager::Told;
+use evenair_manager::{Observation, Told};
 use evenair_sys::rt;
 use evenair_telemetry::{Health, Pollers, Scheduled, poll_once};
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
 use crate::control::{Desk, Wish};
+use places::Places;
 
 pub use evenair_telemetry::{AccessPointReading, Reading, StationReading, TelemetryError};
 pub use spec::{SourceConfig, SourceKind, TelemetrySpec};
@@ -66,9 +69,17 @@ impl Telemetry {
             configs.iter().zip(opened).map(|(config, source)| Scheduled { source, interval: interval(config) });
         let scheduled: Vec<_> = scheduled.collect();
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
-        let desk = self.desk.clone();
+        let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
+        let (desk, places) = (self.desk.clone(), Arc::new(Mutex::new(Places::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
-            hand_over(&desk, number, asked, validity[usize::from(number)], reading)
+            let at = usize::from(number);
+            // Whoever panicked with it has left it as it was between two answers, or with one more.
+            let mut known = places.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let news = known.news(number, own[at], reading);
+            drop(known);
+            let told = told(number, asked, validity[at], reading).map(Observation::Told);
+            let places = news.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
+            hand_over(&desk, &told.chain(places).collect::<Vec<_>>(), reading)
         };
         self.sources = sources;
         if scheduled.is_empty() {
@@ -86,12 +97,12 @@ impl Telemetry {
     }
 }
 
-/// Hands an answer to the loop; false: it has ended.
-fn hand_over(desk: &Desk, source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> bool {
+/// What an answer says of each station.
+fn told(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> impl Iterator<Item = Told> {
     // Measured when it was asked, or some time before. Both clocks are the machine's monotonic one.
     let ago = Span::from_nanos(u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let measured = Instant::from_nanos(rt::monotonic_ns()).saturating_sub(ago);
-    let told = reading.stations.iter().map(|station| Told {
+    reading.stations.iter().map(move |station| Told {
         mac: station.mac,
         source,
         measured,
@@ -99,8 +110,11 @@ fn hand_over(desk: &Desk, source: u16, asked: Clock, valid_for: Span, reading: &
         transmit_kbps: station.transmit_kbps,
         receive_kbps: station.receive_kbps,
         signal_dbm: station.signal_dbm,
-    });
-    let told: Vec<Told> = told.collect();
+    })
+}
+
+/// Hands an answer to the loop; false: it has ended.
+fn hand_over(desk: &Desk, told: &[Observation], reading: &Reading) -> bool {
     let portions = told.chunks(PORTION).map(|portion| Wish::Told(portion.to_vec()));
     let losses = reading.access_points.iter().map(|radio| Wish::Losses(radio.mac, radio.lost));
     portions.chain(losses).all(|wish| desk.ask(wish).is_ok())

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use evenair_manager::Label;
 use evenair_scenario::config::{Problems, Written};
 use evenair_telemetry::hostapd::Hostapd;
 use evenair_telemetry::nl80211::StationDump;
@@ -27,7 +28,7 @@ use evenair_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The keys of each kind, beside `kind` and `interval`; those that it must have come first, up to the bar.
+/// The keys of each kind, beside `kind`, `interval` and `access_point`; those that it must have come first, up to the bar.
 const KEYS: [(&str, &str); 5] = [
     ("snmp", "address | version vendor user authentication privacy secrets"),
     ("unifi", "url user secrets | site verify certificate"),
@@ -66,6 +67,10 @@ pub struct TelemetrySpec {
     /// Time between two questions, 1 s to 10 min. Default: 5 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
+    /// The access point of its stations, by its name in `[[manager.access_point]]`, where the source does not tell it: a
+    /// controller does, an access point does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_point: Option<Written<String>>,
     /// snmp: name or address of the agent, with `:port` if it is not 161.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Written<String>>,
@@ -116,6 +121,8 @@ pub struct SourceConfig {
     pub kind: SourceKind,
     /// How often.
     pub interval: Span,
+    /// The access point that it is, as it is called.
+    pub access_point: Option<Label>,
 }
 
 impl fmt::Debug for SourceConfig {
@@ -195,6 +202,16 @@ impl TelemetrySpec {
             None => Some(INTERVAL),
             Some(interval) => interval.get_if(problems, seconds, "1 s to 10 min"),
         };
+        let access_point = match &self.access_point {
+            None => None,
+            Some(name) => {
+                let label = name.get(problems)?.parse().ok();
+                if label.is_none() {
+                    problems.add(name.span(), format!("{name} is no name of an access point"), "1 to 32 bytes");
+                }
+                label
+            }
+        };
         self.check_keys(&kind, problems);
         let secrets = self.secrets(problems);
         let kind = match kind.as_str() {
@@ -208,7 +225,7 @@ impl TelemetrySpec {
                 .as_ref()
                 .map(|interface| Some(SourceKind::Nl80211 { interface: interface.get(problems)? }))?,
         };
-        Some(SourceConfig { kind: kind?, interval: interval? }).filter(|_| problems.count() == before)
+        Some(SourceConfig { kind: kind?, interval: interval?, access_point }).filter(|_| problems.count() == before)
     }
 
     /// Keys of other kinds, and those that are missing.

@@ -201,6 +201,18 @@ fn print_status(status: &Status) {
         println!("    to the station: {}", call.down.in_short());
         println!("    from it:        {}", call.up.in_short());
     }
+    for domain in status.domains.iter().filter(|_| status.domains.len() > 1) {
+        println!(
+            "  domain {:<16} C {:.3} of C* {:.3} Mb/s, {} stations, {} held, {} roamed to it; {}",
+            domain.name,
+            domain.service_rate_mbps,
+            domain.capacity_mbps,
+            domain.stations,
+            domain.held,
+            domain.roamed,
+            domain.access_points.join(", ")
+        );
+    }
     for source in &status.telemetry {
         let age = source.age_s.map_or("never answered".into(), |age| format!("answered {age:.0} s ago"));
         let error = source.error.as_ref().map_or_else(String::new, |error| format!("; now: {error}"));

@@ -96,6 +96,7 @@ pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
 fn one(kind: &str, args: &TelemetryArgs) -> Result<SourceConfig> {
     let written = |text: &Option<String>| text.clone().map(Written::new);
     let spec = TelemetrySpec {
+        access_point: None,
         kind: Written::new(kind.to_owned()),
         interval: None,
         address: written(&args.address),
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn a_table_has_a_line_for_each_station() {
         let kind = SourceKind::Nl80211 { interface: "wlan0".into() };
-        let source = SourceConfig { kind, interval: evenair_units::Span::from_secs(5) };
+        let source = SourceConfig { kind, interval: evenair_units::Span::from_secs(5), access_point: None };
         let station = StationReading {
             transmit_kbps: Some(6_500),
             signal_dbm: Some(-61),

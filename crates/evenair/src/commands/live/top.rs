@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::control::{CallStatus, ClassStatus, Client, FlowStatus, SpeechStatus, StationStatus, Status};
+use evenair_live::control::{
+    CallStatus, ClassStatus, Client, DomainStatus, FlowStatus, SpeechStatus, StationStatus, Status,
+};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -54,6 +56,7 @@ struct StationRow {
     dropped: u64,
     over_share: bool,
     is_class: bool,
+    is_medium: bool,
 }
 
 /// The columns by which rows can be in order, and the key of each.
@@ -99,6 +102,7 @@ impl Looks {
         };
         let mut rows = rows(before, &status, seconds);
         rows.extend(class_rows(before, &status, seconds));
+        rows.extend(domain_rows(&status));
         self.before = Some((now, status.clone()));
         Ok((status, rows))
     }
@@ -127,6 +131,19 @@ fn class_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
         }
     };
     now.classes.iter().map(row).collect()
+}
+
+/// Media, where there are several, as rows of their own.
+fn domain_rows(now: &Status) -> Vec<StationRow> {
+    let row = |domain: &DomainStatus| StationRow {
+        mac: format!("[{}]", domain.name),
+        address: format!("{:.1} of {:.1} Mb/s", domain.throughput_mbps, domain.capacity_mbps),
+        held: domain.held,
+        is_class: true,
+        is_medium: true,
+        ..StationRow::default()
+    };
+    now.domains.iter().filter(|_| now.domains.len() > 1).map(row).collect()
 }
 
 fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
@@ -239,13 +256,18 @@ fn cells(row: &StationRow) -> [String; 10] {
         row.address.clone(),
         if row.is_class { String::new() } else { format!("{}", row.rate_mbps) },
         row.signal_dbm.map_or_else(|| if row.is_class { "" } else { "-" }.into(), |dbm| dbm.to_string()),
-        format!("{:.1}", row.airtime),
-        format!("{:.2}", row.down_mbps),
-        format!("{:.2}", row.up_mbps),
+        unless(row.is_medium, format!("{:.1}", row.airtime)),
+        unless(row.is_medium, format!("{:.2}", row.down_mbps)),
+        unless(row.is_medium, format!("{:.2}", row.up_mbps)),
         if row.is_class { String::new() } else { row.flows.to_string() },
         row.held.to_string(),
-        row.dropped.to_string(),
+        unless(row.is_medium, row.dropped.to_string()),
     ]
+}
+
+/// Nothing where that is not known.
+fn unless(unknown: bool, text: String) -> String {
+    if unknown { String::new() } else { text }
 }
 
 fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
@@ -353,6 +375,21 @@ mod tests {
         assert_eq!(rows[1].flows, 0, "a station without connections is shown, too");
         put_in_order(&mut rows, Order::Mac);
         assert_eq!(rows[1].mac, "02:00:00:00:00:02");
+    }
+
+    #[test]
+    fn media_are_shown_where_there_are_several() {
+        let domain = |name: &str| DomainStatus {
+            name: name.into(),
+            throughput_mbps: 18.25,
+            capacity_mbps: 22.5,
+            ..DomainStatus::default()
+        };
+        let with = |names: &[&str]| Status { domains: names.iter().map(|name| domain(name)).collect(), ..status(0, 0) };
+        assert_eq!(domain_rows(&with(&["default"])), []);
+        let rows = domain_rows(&with(&["default", "hall"]));
+        let cells = cells(&rows[1]);
+        assert_eq!((cells[0].as_str(), cells[1].as_str(), cells[4].as_str()), ("[hall]", "18.2 of 22.5 Mb/s", ""));
     }
 
     #[test]

@@ -1,0 +1,55 @@
+//! What a box tells of its media.
+
+use evenair_manager::{DomainReport, Label, Place};
+use serde::{Deserialize, Serialize};
+
+/// A contention domain: one medium.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DomainStatus {
+    /// Its name: "default", or what the configuration calls it.
+    pub name: String,
+    /// The access points that the configuration puts there.
+    pub access_points: Vec<String>,
+    /// Stations that are known there.
+    pub stations: usize,
+    /// Stations that came to it from another one, since it was configured.
+    pub roamed: u64,
+    /// Service rate C: IP-level megabits of DATA and ACKs per second.
+    pub service_rate_mbps: f64,
+    /// Capacity C* of its active stations, by the formula.
+    pub capacity_mbps: f64,
+    /// IP-level megabits of flows seen to cross it per second, in the last interval of the controller.
+    pub throughput_mbps: f64,
+    /// Packets that wait for it.
+    pub held: u64,
+    /// How long those waited that left in the last interval: 95 of 100 no longer than this.
+    pub wait_p95_ms: f64,
+}
+
+/// A name as text. Most are; what is none is shown with escapes.
+pub(super) fn text(name: Label) -> String {
+    std::str::from_utf8(name.as_bytes()).map_or_else(|_| name.to_string(), str::to_owned)
+}
+
+pub(super) fn place(place: Place) -> String {
+    match place {
+        Place::Named(name) => text(name),
+        Place::Radio(mac) => mac.to_string(),
+    }
+}
+
+impl From<&DomainReport> for DomainStatus {
+    fn from(report: &DomainReport) -> Self {
+        Self {
+            name: text(report.name),
+            access_points: report.access_points.iter().map(|&name| text(name)).collect(),
+            stations: report.stations,
+            roamed: report.roamed,
+            service_rate_mbps: report.service_rate.as_mbps_f64(),
+            capacity_mbps: report.capacity.as_mbps_f64(),
+            throughput_mbps: report.throughput.as_mbps_f64(),
+            held: report.hop.held,
+            wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
+        }
+    }
+}
