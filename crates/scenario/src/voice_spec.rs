@@ -11,7 +11,7 @@ use crate::words::CodePoint;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoiceSpec {
-    /// Calls at once at most. Default: as many as leave data_part.
+    /// Calls at once at most, on each medium. Default: as many as leave data_part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Written<u32>>,
     /// Of these, calls of G.711 (or G.722) at most. Default: no such limit.

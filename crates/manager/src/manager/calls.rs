@@ -66,7 +66,9 @@ impl<P: Send + 'static> Manager<P> {
     fn begin_call(&mut self, now: Instant, id: FlowId, speaker: Speaker, stream: Stream, dialog: Option<u64>) {
         let Some(config) = &self.config.voice else { return };
         let airtime = self.speech_airtime(speaker.station, stream.len);
-        let Some((number, is_new)) = self.calls.begin(now, config, speaker, (stream, airtime), dialog) else { return };
+        let medium_of = |station| self.stations.get(station).domain;
+        let begun = self.calls.begin(now, config, speaker, (stream, airtime), dialog, medium_of);
+        let Some((number, is_new)) = begun else { return };
         self.flows.get_mut(id).talk.get_or_insert_default().join(number);
         let Some(call) = self.calls.get(number).filter(|_| is_new) else { return };
         let (station, peer, codec) = (self.stations.get(call.station).mac, call.peer, call.codec);

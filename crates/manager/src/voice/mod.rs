@@ -2,8 +2,9 @@
 //!
 //! A call that is admitted goes first: its packets pass at once, with the code point that makes the access point send them
 //! as voice, and what they take of the medium is taken from all else. So there are to be only so many: up to the operator's
-//! limits, and as long as what all of them take leaves the rest its part. One more is refused, visibly: it waits its turn
-//! like other traffic and is marked as such, and the calls that go on do not notice.
+//! limits, and as long as what all of them take leaves the rest its part, on each medium for itself. One more is refused,
+//! visibly: it waits its turn like other traffic and is marked as such, and the calls that go on do not notice. One that
+//! roams to another medium is not asked again.
 //!
 //! A call is what flows between a station and one address, one stream each way at most, whether these are one flow or two; a
 //! second pair of streams is a second call. It ends when its telephones say so (see [`dialogs`]) or when it has been silent
@@ -24,6 +25,7 @@ use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
 use crate::Direction;
+use crate::domain::DomainId;
 use crate::station::StationId;
 
 mod config;
@@ -192,6 +194,7 @@ impl Calls {
         speaker: Speaker,
         (stream, airtime): (Stream, Span),
         dialog: Option<u64>,
+        medium_of: impl Fn(StationId) -> DomainId,
     ) -> Option<(u64, bool)> {
         let Speaker { serial, held, station, peer, direction } = speaker;
         let (own, other) = (index(direction), 1 - index(direction));
@@ -210,7 +213,9 @@ impl Calls {
         }
         const SECOND: Span = Span::from_secs(1);
         let slice = airtime.mul_div(2 * SECOND.as_nanos(), stream.gap.as_nanos().max(1));
-        let refused = self.refusal(config, stream.codec, slice);
+        let medium = medium_of(station);
+        let beside = self.iter().filter(|call| call.refused.is_none() && medium_of(call.station) == medium);
+        let refused = refusal(config, stream.codec, slice, beside);
         let mut streams = [None; 2];
         streams[own] = Some(serial);
         let Stream { codec, gap, clock_hz, .. } = stream;
@@ -222,22 +227,6 @@ impl Calls {
         self.numbers += 1;
         self.by_number.insert(self.numbers, call);
         Some((self.numbers, true))
-    }
-
-    /// Why one more call with this codec cannot be.
-    fn refusal(&self, config: &VoiceConfig, codec: Codec, slice: Span) -> Option<Refusal> {
-        let admitted = || self.iter().filter(|call| call.refused.is_none());
-        let (all, same) = (admitted().count(), admitted().filter(|call| call.codec == codec).count());
-        if config.calls.is_some_and(|most| all >= most as usize) {
-            return Some(Refusal::Calls);
-        }
-        let of_codec = config.codecs.iter().find(|(limited, _)| *limited == codec);
-        if of_codec.is_some_and(|(_, most)| same >= *most as usize) {
-            return Some(Refusal::Codec);
-        }
-        let taken = admitted().map(|call| call.slice).sum::<Span>() + slice;
-        let most = Span::from_millis(u64::from(1000 - config.data_permille));
-        (taken > most).then_some(Refusal::DataPart)
     }
 
     /// A flow turned out to be something else.
@@ -272,4 +261,28 @@ impl Calls {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
         self.by_number.values().filter(|call| !call.hung_up)
     }
+}
+
+/// Why one more call with this codec cannot be, beside those that go first on the same medium.
+fn refusal<'a>(
+    config: &VoiceConfig,
+    codec: Codec,
+    slice: Span,
+    beside: impl Iterator<Item = &'a Call>,
+) -> Option<Refusal> {
+    let (mut all, mut same, mut taken) = (0, 0, slice);
+    for call in beside {
+        all += 1;
+        same += u32::from(call.codec == codec);
+        taken += call.slice;
+    }
+    if config.calls.is_some_and(|most| all >= most) {
+        return Some(Refusal::Calls);
+    }
+    let of_codec = config.codecs.iter().find(|(limited, _)| *limited == codec);
+    if of_codec.is_some_and(|(_, most)| same >= *most) {
+        return Some(Refusal::Codec);
+    }
+    let most = Span::from_millis(u64::from(1000 - config.data_permille));
+    (taken > most).then_some(Refusal::DataPart)
 }

@@ -1,10 +1,12 @@
 //! Calls: found, admitted or refused, and first.
 
-use evenair_manager::{Codec, Command, Config, Controller, Event, Manager, Output, Refusal, VoiceConfig};
+use evenair_manager::{
+    AccessPoint, Codec, Command, Config, Controller, Event, Manager, Observation, Output, Place, Refusal, VoiceConfig,
+};
 use evenair_packet::{Content, Encoding, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags, Transport};
 use evenair_units::{Bytes, Instant, Span};
 
-use crate::world::{SEGMENT, config, packet, rate};
+use crate::world::{SEGMENT, config, mac, packet, rate};
 
 /// Eight stations at 11 Mb/s behind a box that knows calls.
 fn inserted(voice: VoiceConfig) -> Manager<u64> {
@@ -120,6 +122,34 @@ fn one_call_too_many_is_refused_and_harms_nobody() {
         };
         let code_points: Vec<_> = heard.released.iter().filter_map(|release| of_fourth(&release)).collect();
         assert!(code_points.len() > 30 && code_points.iter().all(|dscp| *dscp == Some(0)), "{code_points:?}");
+    }
+}
+
+#[test]
+fn each_medium_has_room_of_its_own_for_calls() {
+    for voice in [
+        VoiceConfig { calls: Some(1), ..VoiceConfig::default() },
+        // A call takes some 75 ms of a second at 11 Mb/s, both ways.
+        VoiceConfig { data_permille: 900, ..VoiceConfig::default() },
+    ] {
+        let (mut manager, mut heard) = (inserted(voice.clone()), Heard::default());
+        let name = |text: &str| text.parse().unwrap();
+        let access_points = ["a", "b"].map(|text| AccessPoint::new(name(text))).into();
+        let config = Config { access_points, voice: Some(voice.into()), ..config(&[rate(11_000); 8]) };
+        manager.handle_command(Instant::ZERO, Command::Reconfigure(config.into()));
+        for station in 0..4 {
+            let place = Some(Place::Named(name(if station < 2 { "a" } else { "b" })));
+            manager.handle_observation(Instant::ZERO, Observation::StationAt { mac: mac(station), place });
+        }
+        talk(&mut manager, 0, 2_000, 4, 46, &mut heard);
+        let (admitted, refused, ended) = heard.calls();
+        assert_eq!((admitted, refused.len(), ended), (2, 2, 0), "{refused:?}");
+        let of = |admitted: bool| {
+            let calls = manager.report(Instant::ZERO).calls;
+            let stations = calls.iter().filter(|call| call.refused.is_none() == admitted).map(|call| call.station);
+            stations.collect::<Vec<_>>()
+        };
+        assert_eq!((of(true), of(false)), (vec![mac(0), mac(2)], vec![mac(1), mac(3)]));
     }
 }
 
@@ -294,7 +324,7 @@ fn a_call_that_was_agreed_upon_is_admitted_at_its_first_packet_and_ends_with_its
     // Another dialog ends, and another station's words count for nothing.
     manager.handle_packet(at(1_700), 5, &signal(Port::Wire, 78, SipStep::End, None));
     let mut foreign = signal(Port::Wlan, 77, SipStep::End, None);
-    foreign.src = crate::world::mac(3);
+    foreign.src = mac(3);
     foreign.ip.as_mut().unwrap().src = speech(3, Port::Wlan, 60, 0).ip.unwrap().src;
     manager.handle_packet(at(1_700), 6, &foreign);
     heard.drain(&mut manager, at(1_700));
