@@ -76,24 +76,40 @@ impl Air for Formula {
     }
 }
 
-/// DCF with its collisions: an access point, node 0, and stations. Nobody's buffer overflows.
-pub struct Dcf(Medium<Frame>);
+/// DCF with its collisions: access points, which are the first nodes, and stations. Nobody's buffer overflows.
+pub struct Dcf {
+    medium: Medium<Frame>,
+    access_points: u32,
+    /// The first stations, as many as this, are at the first access point; the others at the last.
+    split: usize,
+}
 
 impl Dcf {
     pub fn new(phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
+        Self::of(1, stations, phy, rts_threshold, stations)
+    }
+
+    /// Two access points on one channel.
+    pub fn two(split: usize, phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
+        Self::of(2, split, phy, rts_threshold, stations)
+    }
+
+    fn of(access_points: u32, split: usize, phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
         let after_collision = AfterCollision::Eifs;
         let config = MediumConfig { rts_threshold, after_collision, ..MediumConfig::new(phy) };
         let mut medium = Medium::new(config, &Streams::new(1));
-        (0..=stations).for_each(|_| _ = medium.add_node(NodeConfig::dcf(Limit::Unlimited)));
-        Self(medium)
+        let nodes = access_points as usize + stations;
+        (0..nodes).for_each(|_| _ = medium.add_node(NodeConfig::dcf(Limit::Unlimited)));
+        Self { medium, access_points, split }
     }
 }
 
 impl Air for Dcf {
     fn offer(&mut self, now: Instant, frame: Frame) {
-        let (ap, station) = (NodeId(0), NodeId(1 + frame.station as u32));
+        let at_first = self.access_points == 1 || frame.station < self.split;
+        let (ap, station) = (NodeId(u32::from(!at_first)), NodeId(self.access_points + frame.station as u32));
         let (from, to) = if frame.from_station { (station, ap) } else { (ap, station) };
-        self.0.handle_frame(
+        self.medium.handle_frame(
             now,
             from,
             Mpdu {
@@ -107,15 +123,15 @@ impl Air for Dcf {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.0.poll_deadline()
+        self.medium.poll_deadline()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Frame> {
-        if self.0.poll_deadline().is_some_and(|deadline| deadline <= now) {
-            self.0.handle_timeout(now);
+        if self.medium.poll_deadline().is_some_and(|deadline| deadline <= now) {
+            self.medium.handle_timeout(now);
         }
         // A frame past its retry limit is delivered all the same: the sources here have no recovery.
-        self.0.poll_event().map(|event| match event {
+        self.medium.poll_event().map(|event| match event {
             Event::Delivered { frame, .. } | Event::Dropped { frame, .. } => frame,
         })
     }

@@ -1,6 +1,6 @@
 //! Several media under one manager: each at its own pace, and stations that go from one to the other.
 
-use crate::air::{Air, Formula, Frame};
+use crate::air::{Air, Dcf, Formula, Frame};
 use crate::world::{World, bits, close, config, jain, mac, packet, rate, sources};
 use evenair_manager::{
     AccessPoint, AccessPointError, Command, Config, ConfigError, Label, Manager, Observation, Output, Place,
@@ -13,7 +13,7 @@ const HALF_A_MINUTE: Span = Span::from_secs(30);
 
 /// A medium for each channel.
 struct Channels {
-    airs: Vec<Formula>,
+    airs: Vec<Box<dyn Air>>,
     /// Of each station.
     channel: std::rc::Rc<std::cell::RefCell<Vec<usize>>>,
 }
@@ -24,11 +24,11 @@ impl Air for Channels {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.airs.iter().filter_map(Air::deadline).min()
+        self.airs.iter().filter_map(|air| air.deadline()).min()
     }
 
     fn advance(&mut self, now: Instant) -> Option<Frame> {
-        self.airs.iter_mut().find_map(|air| air.deadline().filter(|at| *at <= now).and_then(|_| air.advance(now)))
+        self.airs.iter_mut().find_map(|air| air.advance(now))
     }
 
     fn slow_down(&mut self, permille: u64) {
@@ -62,6 +62,8 @@ struct Site {
     ups: Vec<usize>,
     channels: usize,
     known: bool,
+    /// Contention and collisions, and not what the formulas say.
+    dcf: bool,
 }
 
 impl Site {
@@ -70,8 +72,15 @@ impl Site {
         let config = Config { access_points: access_points(!self.known), ..config(&self.rates) };
         let channel = |station: usize| usize::from(station >= self.split && self.channels > 1);
         let channel = std::rc::Rc::new(std::cell::RefCell::new((0..self.rates.len()).map(channel).collect::<Vec<_>>()));
-        let air = || Formula::new(config.phy.clone(), config.rts_threshold);
-        let airs = (0..self.channels).map(|_| air()).collect();
+        let (phy, rts) = (config.phy.clone(), config.rts_threshold);
+        let air = |_| -> Box<dyn Air> {
+            match (self.dcf, self.channels) {
+                (false, _) => Box::new(Formula::new(phy.clone(), rts)),
+                (true, 1) => Box::new(Dcf::two(self.split, phy.clone(), rts, self.rates.len())),
+                (true, _) => Box::new(Dcf::new(phy.clone(), rts, self.rates.len())),
+            }
+        };
+        let airs = (0..self.channels).map(air).collect();
         let air = Channels { airs, channel: channel.clone() };
         let mut world = World::over(Box::new(air), config, &self.rates, sources(&self.downs, &self.ups));
         world.command(Command::Insert);
@@ -93,7 +102,7 @@ fn rates_of(world: &mut World) -> Vec<f64> {
 fn mixed(channels: usize, known: bool) -> Site {
     let (fast, slow) = (rate(11_000), rate(1_000));
     let rates = vec![fast, fast, fast, slow, fast];
-    Site { rates, split: 3, downs: vec![0, 1, 3, 4], ups: vec![2], channels, known }
+    Site { rates, split: 3, downs: vec![0, 1, 3, 4], ups: vec![2], channels, known, dcf: false }
 }
 
 /// The same stations of one access point alone.
@@ -148,11 +157,44 @@ fn access_points_on_one_medium_share_it() {
     assert!(apart.iter().sum::<f64>() > 0.4 * got.iter().sum::<f64>(), "{apart:?} beside {got:?}");
 }
 
+/// What crosses in all of it, by flow.
+fn contended(stations: std::ops::Range<usize>, channels: usize, known: bool) -> Vec<f64> {
+    let site = mixed(channels, known);
+    let only = |flows: &[usize]| flows.iter().copied().filter(|station| stations.contains(station)).collect();
+    let (mut world, _) = Site { downs: only(&site.downs), ups: only(&site.ups), dcf: true, ..site }.build();
+    rates_of(&mut world)
+}
+
+#[test]
+fn under_contention_each_medium_is_used_as_if_it_were_alone() {
+    let total = |rates: &[f64]| rates.iter().sum::<f64>();
+    let (a_alone, b_alone) = (total(&contended(0..3, 2, true)), total(&contended(3..5, 2, true)));
+    let got = contended(0..5, 2, true);
+    let (a, b) = (got[0] + got[1] + got[4], got[2] + got[3]);
+    println!("alone {a_alone:.2} and {b_alone:.2}, together {a:.2} and {b:.2}, flows {got:.2?}");
+    assert!(close(a, a_alone, 30.0) && close(b, b_alone, 30.0), "{a} of {a_alone}, {b} of {b_alone}");
+    let common = contended(0..5, 2, false);
+    println!("taken for one: {:.2}, flows {common:.2?}", total(&common));
+    assert!(total(&common) < 0.85 * (a_alone + b_alone));
+    // On one channel: taken for what it is, and for two.
+    let (one, two) = (contended(0..5, 1, false), contended(0..5, 1, true));
+    println!("one channel: {:.2}, flows {one:.2?}; taken for two {:.2}, flows {two:.2?}", total(&one), total(&two));
+    assert!(close(one[0], one[1], 30.0) && close(one[0], one[3], 30.0), "equal stations are equal: {one:?}");
+    assert!(total(&two) < total(&one) && two.iter().all(|&rate| rate > 0.1), "{two:?}");
+}
+
 #[test]
 fn a_station_that_roams_has_its_share_within_two_seconds() {
     let fast = rate(11_000);
-    let site =
-        Site { rates: vec![fast; 5], split: 3, downs: (0..5).collect(), ups: Vec::new(), channels: 2, known: true };
+    let site = Site {
+        rates: vec![fast; 5],
+        split: 3,
+        downs: (0..5).collect(),
+        ups: Vec::new(),
+        channels: 2,
+        known: true,
+        dcf: false,
+    };
     let (mut world, channel) = site.build();
     world.released.iter_mut().for_each(Vec::clear);
     channel.borrow_mut()[2] = 1;
