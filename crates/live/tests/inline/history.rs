@@ -126,3 +126,38 @@ fn history_survives_a_killed_box() {
         assert!(carried > 2_000_000 * run as u64 && carried < 2_400_000 * run as u64, "{carried}");
     }
 }
+
+#[test]
+fn a_call_that_telephones_agree_upon_begins_and_ends_with_their_words() {
+    let Some(lab) = Lab::new() else { return };
+    let history = lab.file("history");
+    let running = lab.start_box(&configuration(&lab, &history));
+    let mut client = running.client();
+    let bind = |ns: &Netns, address: &str| {
+        let address: SocketAddr = address.parse().expect("an address");
+        ns.run(|| UdpSocket::bind(address)).expect("entered").expect("free")
+    };
+    let telephone = bind(&lab.source, "10.9.0.1:5060");
+    let _exchange = bind(&lab.sink, "10.9.0.2:5060");
+    let say = |start: &str, body: &str| {
+        let message = format!("{start}\r\nCall-ID: 4711@10.9.0.1\r\nContent-Type: application/sdp\r\n\r\n{body}");
+        telephone.send_to(message.as_bytes(), "10.9.0.2:5060").expect("taken");
+    };
+    say(
+        "INVITE sip:desk@10.9.0.2 SIP/2.0",
+        "v=0\r\nc=IN IP4 10.9.0.1\r\nm=audio 33010 RTP/AVP 97\r\na=rtpmap:97 G729/8000\r\na=ptime:20\r\n",
+    );
+    let (_ear, mouth) = (bind(&lab.source, "10.9.0.1:33010"), bind(&lab.sink, "10.9.0.2:44010"));
+    for number in 0..3u8 {
+        let [high, low] = (u16::from(number) * 160).to_be_bytes();
+        let header = [0x80, 97, 0, number, 0, 0, high, low, 1, 2, 3, 4];
+        mouth.send_to(&[&header[..], &[0x5a; 20]].concat(), "10.9.0.1:33010").expect("taken");
+        thread::sleep(PACKET);
+    }
+    let calls = client.status().expect("answers").calls;
+    assert_eq!(calls.iter().map(|call| call.codec.as_str()).collect::<Vec<_>>(), ["g729"], "from its first packet on");
+    say("BYE sip:desk@10.9.0.2 SIP/2.0", "");
+    thread::sleep(Duration::from_millis(200));
+    let status = client.status().expect("answers");
+    assert_eq!((status.calls.len(), status.packets.calls_admitted, status.packets.calls_ended), (0, 1, 1));
+}

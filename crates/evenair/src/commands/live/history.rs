@@ -137,8 +137,9 @@ impl<'a, W: Write> Printer<'a, W> {
         match record {
             Record::Start { version, .. } => writeln!(self.out, "{at}  the box started, version {version}")?,
             Record::Event(event) => {
-                let station = event.station.as_deref().unwrap_or_default();
-                writeln!(self.out, "{at}  {} {station} {}", event.name, event.text)?;
+                let words = [Some(event.name.as_str()), event.station.as_deref(), Some(&event.text)];
+                let words: Vec<_> = words.into_iter().flatten().collect();
+                writeln!(self.out, "{at}  {}", words.join(" "))?;
             }
             Record::Sample(sample) => {
                 if !std::mem::replace(&mut self.headed, true) {
@@ -245,7 +246,8 @@ fn percent(part_s: f64, seconds: f64) -> String {
 }
 
 fn line_of_all(sample: &Sample) -> [String; 9] {
-    let airtime: f64 = sample.stations.iter().map(|station| station.airtime_s).sum();
+    // A sum of nothing would be minus zero.
+    let airtime = sample.stations.iter().fold(0.0, |sum, station| sum + station.airtime_s);
     let wait = sample.hops.iter().find(|hop| hop.hop == "wlan").map_or(0.0, |hop| hop.mean_ms);
     [
         time(sample.at_s),
