@@ -1,4 +1,4 @@
-//! Telephone calls: RTP-like packets whose first twelve bytes say which one it is and when it was sent.
+//! Telephone calls: packets of RTP (RFC 3550), in which the first bytes of what would be speech say when it was sent.
 //!
 //! The listener judges. How many packets there should have been it knows as the speaker does, from the seed: a speaker
 //! that was held up and gave time up is heard as one whose packets were lost.
@@ -14,6 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::protocol::Report;
 use super::state::{App, Times, sleep_until};
 
+/// A codec agreed upon between the two ends (RFC 3551, 3), whose clock ticks as that of G.711.
+const PAYLOAD_TYPE: u8 = 96;
+const CLOCK_HZ: u64 = 8_000;
+/// Where it says when it was sent; no packet is shorter.
+const SENT: std::ops::Range<usize> = RTP_HEADER.0 as usize..RTP_HEADER.0 as usize + 8;
 /// Time between two reports.
 const REPORT_NS: u64 = 1_000_000_000;
 
@@ -33,16 +38,20 @@ pub struct Call {
 pub(super) fn speak(app: &App, socket: &UdpSocket, to: SocketAddr, spec: &VoipSpec, seed: u64, times: Times) {
     let mut source = DatagramSource::new(&spec.packets, &Streams::new(seed), app.number as u64);
     let mut content = [0x5a; 2048];
-    for sequence in 0u32.. {
+    content[0] = 2 << 6;
+    content[1] = PAYLOAD_TYPE;
+    content[8..12].copy_from_slice(&(app.number as u32).to_be_bytes());
+    for sequence in 0u64.. {
         let datagram = source.peek();
         sleep_until(times.start_ns + datagram.at.as_nanos());
         if app.is_stopped() {
             return;
         }
-        let size =
-            usize::try_from(datagram.payload.0.max(RTP_HEADER.0)).map_or(content.len(), |n| n.min(content.len()));
-        content[..4].copy_from_slice(&sequence.to_be_bytes());
-        content[4..12].copy_from_slice(&monotonic_ns().to_be_bytes());
+        let size = usize::try_from(datagram.payload.0).map_or(content.len(), |n| n.clamp(SENT.end, content.len()));
+        let ticks = datagram.at.mul_div(CLOCK_HZ, 1_000_000_000).as_nanos();
+        content[2..4].copy_from_slice(&(sequence as u16).to_be_bytes());
+        content[4..8].copy_from_slice(&(ticks as u32).to_be_bytes());
+        content[SENT].copy_from_slice(&monotonic_ns().to_be_bytes());
         // A full queue or an ICMP error loses the packet.
         let _ = socket.send_to(&content[..size], to);
         source.advance();
@@ -64,7 +73,7 @@ pub(super) fn listen(app: &App, socket: &UdpSocket, call: &Call, times: Times) {
         // The rest of what has come by the end is heard, too: the socket is asked before the end is acted upon.
         if let Ok((n, _)) = socket.recv_from(&mut buffer) {
             app.count_received(n);
-            if let Some(sent_ns) = buffer[..n].get(4..12).and_then(|bytes| bytes.first_chunk()) {
+            if let Some(sent_ns) = buffer[..n].get(SENT).and_then(|bytes| bytes.first_chunk()) {
                 let sent_ns = u64::from_be_bytes(*sent_ns);
                 let delay = span(monotonic_ns().saturating_sub(sent_ns));
                 meter.receive(span(sent_ns.saturating_sub(origin_ns)), delay);
