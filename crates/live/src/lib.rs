@@ -4,6 +4,7 @@
 //! it is inserted, lets the manager decide, and sends them on. Whatever happens to it, the bridge carries the traffic
 //! when it does not (see [`evenair_sys::hold`]). [`control`] is how it is told to do something while it runs.
 
+pub mod calibrate;
 pub mod config;
 pub mod control;
 pub mod crash;

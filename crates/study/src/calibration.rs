@@ -9,7 +9,8 @@
 //! Source: Garroppo, Giordano, Lucetti, Valori, "The Wireless Hierarchical Token Bucket: a Channel Aware Scheduler for 802.11
 //! Networks", n = 100. They do not say how they smooth; here it is a quarter, a half and a quarter of three neighbours.
 //!
-//! Not here: signals of real stations. In a simulation the signal is what the scenario sets.
+//! In a simulation the signal is what the scenario sets; of a real link pairs of signal and goodput come from elsewhere
+//! ([`Calibration::of_pairs`]).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -180,6 +181,22 @@ fn windows(flow: &FlowSeries, interval_s: f64, window: u64) -> Vec<f64> {
 }
 
 impl Calibration {
+    /// Of pairs of signal over noise, in decibels, and goodput of a window, in kb/s: one step for each multiple of
+    /// `step_db` that is nearest to some of them.
+    pub fn of_pairs(pairs: &[(f64, f64)], step_db: f64) -> Self {
+        let mut sorted = pairs.to_vec();
+        sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let mut steps: Vec<Step> = Vec::new();
+        for (snr_db, kbps) in sorted {
+            let snr_db = (snr_db / step_db).round() * step_db;
+            match steps.last_mut().filter(|last| (last.snr_db - snr_db).abs() < step_db / 2.0) {
+                Some(last) => last.windows_kbps.push(kbps),
+                None => steps.push(Step { snr_db, windows_kbps: vec![kbps] }),
+            }
+        }
+        Self { steps }
+    }
+
     /// The table: signals and goodputs rising.
     ///
     /// # Errors
@@ -305,6 +322,17 @@ mod tests {
         assert!(error(&LINK.replace("802.11b", "802.11z")).contains("802.11z"));
         let dead = calibrator(LINK).run(&[-20.0]).unwrap();
         assert!(matches!(dead.points(), Err(CalibrationError::Nothing)));
+    }
+
+    #[test]
+    fn pairs_of_a_real_link_are_put_together_by_their_signals() {
+        let pairs = [(20.4, 5000.0), (9.6, 1000.0), (10.4, 3000.0), (19.6, 4000.0), (30.0, 5000.0)];
+        let calibration = Calibration::of_pairs(&pairs, 1.0);
+        let steps: Vec<_> = calibration.steps.iter().map(|step| (step.snr_db, step.windows_kbps.len())).collect();
+        assert_eq!(steps, [(10.0, 2), (20.0, 2), (30.0, 1)]);
+        let points = calibration.points().unwrap();
+        assert_eq!((points[0].measured_kbps, points[1].measured_kbps), (2000.0, 4500.0));
+        assert!(matches!(Calibration::of_pairs(&[], 1.0).points(), Err(CalibrationError::Nothing)));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
 
 /// Where the box's configuration is, and where it listens, unless said otherwise.
-const CONFIG: &str = "/etc/evenair/box.toml";
+pub(super) const CONFIG: &str = "/etc/evenair/box.toml";
 const SOCKET: &str = "/run/evenair/control.sock";
 /// So many connections are printed, the largest first.
 const MOST_FLOWS: usize = 20;

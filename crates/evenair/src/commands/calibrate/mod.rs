@@ -1,23 +1,45 @@
-//! `evenair calibrate`: the table from signal to goodput by which WHTB knows channels.
+//! `evenair calibrate`: the table from signal to goodput by which WHTB knows channels, of a simulated link or a real one.
 
-use std::path::PathBuf;
+mod link;
+mod sink;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, Subcommand};
 use evenair_report::Page;
 use evenair_scenario::Scenario;
-use evenair_study::calibration::{Calibrator, Point, WINDOW, channel_key, curves, points_table};
+use evenair_study::calibration::{Calibration, Calibrator, Point, WINDOW, channel_key, curves, points_table};
 
 use super::scenario_run::key_and_value;
 use crate::output;
 
 /// What `evenair calibrate` is told.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct CalibrateArgs {
+    #[command(subcommand)]
+    real: Option<Real>,
+    #[command(flatten)]
+    simulated: SimulatedArgs,
+}
+
+/// The ends of a real link.
+#[derive(Subcommand)]
+enum Real {
+    /// Measure a real link: send a station more than the medium carries, and ask its access point for its signal
+    Link(link::LinkArgs),
+    /// The other end of that, on the station: receive and report
+    Sink(sink::SinkArgs),
+}
+
+#[derive(Args)]
+struct SimulatedArgs {
     /// A scenario with one `[[udp]]` application that sends its station more than the medium carries, for instance
     /// scenarios/whtb/calibration.toml
-    file: PathBuf,
+    #[arg(required = true)]
+    file: Option<PathBuf>,
     /// The signals at which it is measured, in decibels over noise: 5,5.5,6 or FROM..TO or FROM..TO/STEP
     #[arg(long, default_value = "0..30/0.5", value_name = "SIGNALS", value_parser = signals, allow_hyphen_values = true)]
     snr: Signals,
@@ -41,36 +63,50 @@ const MOST_SIGNALS: usize = 1000;
 
 /// Measures, writes and prints the table.
 pub fn calibrate(args: &CalibrateArgs) -> Result<ExitCode> {
-    let file = args.file.to_string_lossy();
-    let text = std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {file}"))?;
+    match &args.real {
+        None => simulated(&args.simulated),
+        Some(Real::Link(args)) => link::link(args),
+        Some(Real::Sink(args)) => sink::sink(args),
+    }
+}
+
+fn simulated(args: &SimulatedArgs) -> Result<ExitCode> {
+    let path = args.file.as_ref().context("a scenario is needed, for instance scenarios/whtb/calibration.toml")?;
+    let file = path.to_string_lossy();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
     let sets: Vec<_> = args.sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     let scenario = Scenario::parse_with(&text, &file, &sets)?;
     let calibrator = Calibrator { text: &text, file: &file, settings: &args.sets, window: args.window };
     let calibration = calibrator.run(&args.snr.0)?;
-    let points = calibration.points()?;
-    let silent = calibration.steps.len() - points.len();
+    let silent = calibration.steps.iter().filter(|step| step.windows_kbps.is_empty()).count();
     let facts = format!("{}, simulated, windows of {} packets", scenario.title, args.window);
+    write(&calibration, &args.out, &scenario.name, &facts, &silence(silent))?;
+    Ok(ExitCode::SUCCESS)
+}
 
-    let directory = output::new_directory(&args.out, &scenario.name)?;
+/// Writes and prints the table and what it was made of; `remark` says what is not in it.
+fn write(calibration: &Calibration, out: &Path, name: &str, facts: &str, remark: &str) -> Result<()> {
+    let points = calibration.points()?;
+    let directory = output::new_directory(out, name)?;
     let table = points_table(&points);
     output::write_file(&directory, "channel.toml", channel_key(&points).as_bytes())?;
     output::write_table(&directory, "channel", &table)?;
     output::write_table(&directory, "pairs", &calibration.pairs_table())?;
-    let pictures: Vec<_> = curves(&points, &facts).draw().into_iter().collect();
+    let pictures: Vec<_> = curves(&points, facts).draw().into_iter().collect();
     output::write_pictures(&directory, &pictures)?;
-    let mut page = Page::new("Calibration", &facts);
-    page.paragraph(&silence(silent));
+    let mut page = Page::new("Calibration", facts);
+    page.paragraph(remark);
     pictures.iter().for_each(|picture| page.picture(picture));
     page.table("The table", &table);
     output::write_file(&directory, "report.html", page.finish().as_bytes())?;
 
     print_points(&points);
-    println!("\n{}", silence(silent));
+    println!("\n{remark}");
     println!(
         "results: {} (channel.toml: for [radio.ap_queue] of a scenario; channel.csv; report.html)",
         directory.display()
     );
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn silence(silent: usize) -> String {
