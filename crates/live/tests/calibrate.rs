@@ -71,13 +71,7 @@ fn socket() -> UdpSocket {
 }
 
 fn link(lasts: Duration) -> Link {
-    Link {
-        station: STATION,
-        rate_bps: 8_000_000,
-        payload: PAYLOAD,
-        lasts,
-        ask_every: Duration::from_millis(100),
-    }
+    Link { station: STATION, rate_bps: 8_000_000, payload: PAYLOAD, lasts, ask_every: Duration::from_millis(100) }
 }
 
 fn channel() -> &'static Channel {

@@ -7,6 +7,7 @@
 //!
 //! What is not here: events, which hostapd sends to whoever attaches.
 
+use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,10 @@ impl Source for Hostapd {
         let mut answer = vec![0; LONGEST_ANSWER];
         let mut ask = |question: &str| {
             let exchange = socket.send(question.as_bytes()).and_then(|_| socket.recv(&mut answer));
-            let len = exchange.map_err(TelemetryError::io(format!("ask {question}")))?;
+            let len = exchange.map_err(|error| match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => TelemetryError::Silent(self.timeout),
+                _ => TelemetryError::io(format!("ask {question}"))(error),
+            })?;
             Ok(String::from_utf8_lossy(&answer[..len]).into_owned())
         };
         let mut reading = Reading { from: "STA-FIRST".into(), ..Reading::default() };

@@ -84,7 +84,10 @@ fn ask(source: &mut dyn Source, station: MacAddr) -> Result<Sample> {
     let reading = poll_once(source).with_context(|| format!("{name} does not tell the signal"))?;
     let Some(told) = reading.stations.iter().find(|told| told.mac == station) else {
         let known: Vec<_> = reading.stations.iter().map(|told| told.mac.to_string()).collect();
-        bail!("{name} knows no station {station}; it knows: {}", if known.is_empty() { "none".into() } else { known.join(", ") });
+        bail!(
+            "{name} knows no station {station}; it knows: {}",
+            if known.is_empty() { "none".into() } else { known.join(", ") }
+        );
     };
     let Some(signal_dbm) = told.signal_dbm else { bail!("{name} knows {station}, but does not tell its signal") };
     Ok(Sample { at, signal_dbm })
@@ -217,6 +220,7 @@ fn seen(window: Window, told: Instant) -> Seen {
     let lasted = Duration::from_nanos(window.lasted_ns);
     Seen {
         middle: told.checked_sub(lasted / 2).unwrap_or(told),
+        half: lasted / 2,
         goodput_kbps: window.bytes as f64 * 8e3 / lasted.as_secs_f64() / 1e6,
         lost: window.sent - window.packets,
     }

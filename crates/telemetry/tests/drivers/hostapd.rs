@@ -80,3 +80,13 @@ fn whatever_else_answers_is_an_error() {
     let [station] = &reading.stations[..] else { panic!("one station") };
     assert_eq!((station.signal_dbm, station.receive_kbps, station.transmit_kbps), (None, None, Some(-100)));
 }
+
+#[test]
+fn silence_is_told_as_such() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wlan0");
+    let _deaf = UnixDatagram::bind(&path).expect("a socket");
+    let timeout = Duration::from_millis(50);
+    let error = Hostapd::new(&path, timeout).poll().expect_err("nobody answers");
+    assert!(matches!(error, TelemetryError::Silent(after) if after == timeout), "{error}");
+}

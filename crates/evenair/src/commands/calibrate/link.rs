@@ -77,7 +77,10 @@ pub fn link(args: &LinkArgs) -> Result<ExitCode> {
         lasts: duration(args.lasts),
         ask_every: interval,
     };
-    println!("measuring for {}, signals from {name}; move the station, so that many signals occur", args.lasts);
+    println!(
+        "measuring for {} s, signals from {name}; move the station, slowly, so that many signals occur",
+        link.lasts.as_secs()
+    );
     let measured = measure(&socket, &link, source.open()?, &stop, |glance| println!("{}", line(&glance)))?;
     let pairs = measured.pairs();
     let remark = remark(&pairs, args.rate);
@@ -114,7 +117,10 @@ fn source_of(args: &LinkArgs) -> Result<(SourceConfig, Duration)> {
         told.signal_dbm
     };
     let Some(source) = sources.iter().find(|source| tells(source).is_some()) else {
-        bail!("no [[telemetry]] of {config} tells the signal of {}; `evenair telemetry {config}` shows what they tell", args.station);
+        bail!(
+            "no [[telemetry]] of {config} tells the signal of {}; `evenair telemetry {config}` shows what they tell",
+            args.station
+        );
     };
     Ok((source.clone(), duration(source.interval)))
 }
@@ -134,6 +140,9 @@ fn remark(pairs: &Pairs, rate: BitRate) -> String {
             " In {} nothing was lost, so that the medium may not have been full: send more than {rate}.",
             pairs.not_full
         );
+    }
+    if pairs.unsteady > 0 {
+        remark += &format!(" During {} the signal changed by more than 3 dB.", pairs.unsteady);
     }
     if pairs.without_signal > 0 {
         remark += &format!(" For {} no signal was told near them in time.", pairs.without_signal);

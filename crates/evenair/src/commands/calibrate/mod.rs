@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    const CALIBRATION: &str = include_str!("../../../../scenarios/whtb/calibration.toml");
+    const CALIBRATION: &str = include_str!("../../../../../scenarios/whtb/calibration.toml");
     /// Those of the places in the experiments, and between.
     const SNRS: &str = "0,4,4.5,5,5.25,5.5,5.6,5.695,5.8,5.915,6,6.1,6.26,6.5,6.75,7,7.5,8,9,12,30";
 
@@ -162,8 +162,8 @@ mod tests {
             .map(|point| ((point.snr_db * 1e3).round() as i32, point.goodput_kbps.round().max(1.0) as u64))
             .collect();
         for text in [
-            include_str!("../../../../scenarios/whtb/w01-four-to-one.toml"),
-            include_str!("../../../../scenarios/whtb/w02-one-to-one.toml"),
+            include_str!("../../../../../scenarios/whtb/w01-four-to-one.toml"),
+            include_str!("../../../../../scenarios/whtb/w02-one-to-one.toml"),
         ] {
             let scenario = Scenario::parse(text, "w.toml").unwrap();
             let Config::Whtb(config) = scenario.radio.ap_queue.unwrap().config else { panic!("it is WHTB") };

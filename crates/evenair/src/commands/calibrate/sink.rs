@@ -28,7 +28,8 @@ pub struct SinkArgs {
 /// Receives until it is interrupted.
 pub fn sink(args: &SinkArgs) -> Result<ExitCode> {
     let at = (args.listen, args.port);
-    let socket = UdpSocket::bind(at).with_context(|| format!("cannot listen on {}, port {}", args.listen, args.port))?;
+    let socket =
+        UdpSocket::bind(at).with_context(|| format!("cannot listen on {}, port {}", args.listen, args.port))?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("install a signal handler")?;
