@@ -31,7 +31,7 @@ pub struct LinkArgs {
     /// The station's MAC address, by which access points know it
     #[arg(long, value_name = "MAC")]
     station: MacAddr,
-    /// A box's configuration file, whose [[telemetry]] tells the signal
+    /// A box's configuration file, whose `[[telemetry]]` tells the signal
     #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
     /// The port on which the station receives
