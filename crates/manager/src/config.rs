@@ -7,7 +7,7 @@ use core::fmt;
 
 use evenair_packet::{MacAddr, Subnet};
 use evenair_sched::CodelConfig;
-use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_units::{BitRate, Bytes, Dbm, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
 use crate::classes::check_rules;
@@ -95,6 +95,8 @@ pub struct QueueConfig {
     pub leaves: Vec<LeafRule>,
     /// The leaf of all others.
     pub default_leaf: u32,
+    /// Of a discipline that knows channels by a table over the noise: what signals that are told are held against.
+    pub noise: Dbm,
     /// Where flows are hashed.
     pub seed: u64,
 }

@@ -72,6 +72,11 @@ impl Medium {
         self.phy.access_cost(ip_len, rate, rts).0
     }
 
+    /// The standard's highest rate.
+    pub(crate) fn fastest(&self) -> PhyRate {
+        *self.phy.standard().rates().last().expect("every standard has rates")
+    }
+
     /// Medium time of a broadcast: at the lowest basic rate, and nobody acknowledges it.
     pub(crate) fn broadcast_airtime(&self, ip_len: Bytes) -> Span {
         self.phy.difs() + self.phy.mean_backoff() + self.phy.data(ip_len, self.phy.lowest_basic())

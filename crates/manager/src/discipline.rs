@@ -4,6 +4,10 @@
 //! itself all the same, as much is released as the controller says, and only whose turn it is, is the discipline's to
 //! decide. It sees what goes toward the WLAN, by its length: an ACK counts as 40 bytes here, not as what it releases.
 //!
+//! A discipline that knows channels (WHTB) hears what the manager does: the signals that are told, and the medium time of a
+//! packet at the rate that its station is taken to have, beside that at the best one. What becomes of single packets nobody
+//! tells the box, so that attempts that fail show only in a rate or a signal.
+//!
 //! What it does not do: weights by the Internet link, senders of uploads told to slow down, and small things first are
 //! the tree's.
 
@@ -11,8 +15,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use evenair_sched::{Discipline, Dropped, Packet, Progress};
-use evenair_units::{BitRate, Bytes, Instant, Span};
+use evenair_sched::{Discipline, Dropped, Feedback, News, Packet, Progress};
+use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 
 use crate::queues::Held;
 use crate::{ClassId, Direction, Hop, QueueConfig, QueueReport};
@@ -140,6 +144,28 @@ impl<P: Send + 'static> Disciplined<P> {
     /// What the discipline has dropped.
     pub(crate) fn poll_drop(&mut self) -> Option<Dropped<Held<P>>> {
         self.queue.poll_drop().map(|Dropped { packet, cause }| Dropped { packet: packet.held, cause })
+    }
+
+    /// A station is received with so much signal: it goes for the leaves of its packets.
+    pub(crate) fn hear(&mut self, now: Instant, class: Option<ClassId>, signal: Dbm) {
+        let news = News::Signal(signal - self.config.noise);
+        let [up, down] = [Direction::Up, Direction::Down].map(|direction| self.config.leaf_of(class, direction));
+        self.queue.handle_feedback(now, &Feedback { class: up, news });
+        if down != up {
+            self.queue.handle_feedback(now, &Feedback { class: down, news });
+        }
+    }
+
+    /// It goes by what packets cost.
+    pub(crate) const fn asks_for_costs(&self) -> bool {
+        use evenair_sched::{Config, Estimator, WhtbConfig};
+        matches!(self.config.discipline, Config::Whtb(WhtbConfig { estimator: Estimator::Delivery(_), .. }))
+    }
+
+    /// A packet of a leaf has left: the medium time that it takes, and what it would take over the best channel.
+    pub(crate) fn note_cost(&mut self, now: Instant, leaf: u32, size: Bytes, [took, at_best]: [Span; 2]) {
+        let news = News::Fate { size, took, at_best, delivered: true };
+        self.queue.handle_feedback(now, &Feedback { class: leaf, news });
     }
 
     pub(crate) fn note_service(&mut self, bits: u64, capacity: BitRate, airtime: Span) {

@@ -13,7 +13,7 @@ use core::cmp::Reverse;
 use core::hint::black_box;
 
 use evenair_packet::{HostName, MacAddr};
-use evenair_units::{BitRate, Bytes, Instant, Span};
+use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
@@ -132,6 +132,12 @@ impl Station {
 
     pub(crate) fn class(&self) -> Option<ClassId> {
         self.configured.as_ref()?.class
+    }
+
+    /// The last signal that was told of it.
+    pub(crate) fn signal(&self, now: Instant) -> Option<Dbm> {
+        let told = self.hearsay.as_ref()?.report(now)?;
+        told.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
     }
 
     /// Somebody has said at which rate it is.

@@ -11,10 +11,10 @@ use evenair_manager::{
 };
 use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_sched::{
-    CakeConfig, CbqClass, CbqConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass,
-    HtbConfig, LasAckConfig, Overflow,
+    CakeConfig, CbqClass, CbqConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig, Estimator,
+    FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
 };
-use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+use evenair_units::{BitRate, Bytes, Dbm, Instant, Limit, Span};
 use evenair_wifi::adwiser_80211b;
 use peak_alloc::PeakAlloc;
 
@@ -68,11 +68,19 @@ fn policies() -> Vec<(&'static str, Config)> {
         ("cake", Discipline::Cake(CakeConfig { limit, ..CakeConfig::default() })),
         ("las-ack", Discipline::LasAck(LasAckConfig { floor: Some(8), ..las })),
         ("las-ack, published", Discipline::LasAck(LasAckConfig { overflow: Overflow::TailDrop, ..las })),
-        ("htb", Discipline::Htb(htb)),
+        ("htb", Discipline::Htb(htb.clone())),
+        ("whtb", Discipline::Whtb(WhtbConfig { tree: htb, estimator: Estimator::Delivery(DeliveryConfig::default()) })),
         ("cbq", Discipline::Cbq(cbq)),
     ];
     let in_place = |(name, discipline)| {
-        let queue = QueueConfig { discipline, by_station: false, leaves: vec![], default_leaf: 1, seed: 3 };
+        let queue = QueueConfig {
+            discipline,
+            by_station: false,
+            leaves: vec![],
+            default_leaf: 1,
+            noise: Dbm::from_milli(-95_000),
+            seed: 3,
+        };
         (name, Config { queue: Some(queue.into()), ..base() })
     };
     let published =

@@ -2,18 +2,23 @@
 
 use evenair_manager::{LeafRule, QueueConfig};
 use evenair_sched::Config as Discipline;
-use evenair_units::Limit;
+use evenair_units::{Dbm, Limit};
+use evenair_wifi::Phy;
+use evenair_wifi::power::noise_floor;
 
 use crate::ManagerSpec;
 use crate::check::queue::{Checked, discipline};
 use crate::config::{OrDefault, Problems};
 use crate::raw::{QueueClassRaw, QueueRaw};
 
-/// The discipline with room for `limit`. `seed`: see [`QueueConfig`].
+/// From a quiet narrow channel to one on which nothing would be heard.
+const NOISES: core::ops::RangeInclusive<Dbm> = Dbm::from_milli(-120_000)..=Dbm::from_milli(-30_000);
+
+/// The discipline with room for `limit`, over such a medium. `seed`: see [`QueueConfig`].
 pub(crate) fn check(
     manager: &ManagerSpec,
     raw: &QueueRaw,
-    limit: Limit,
+    (limit, phy): (Limit, &Phy),
     problems: &mut Problems,
 ) -> Option<QueueConfig> {
     refuse_what_is_the_trees(manager, problems);
@@ -27,11 +32,9 @@ pub(crate) fn check(
         problems.add(place, what, "only for a queue of [radio]");
     }
     let Checked { mut config, by_station, tree } = discipline(raw, limit, problems)?;
-    if matches!(config, Discipline::Whtb(_)) {
-        let what = "the manager does not learn what became of packets on the medium, or their signals";
-        problems.add(raw.discipline.span(), what, "another discipline here; \"whtb\" in a queue of [radio]");
-        return None;
-    }
+    refuse_fates(raw, problems);
+    let floor = noise_floor(phy.standard());
+    let noise = raw.noise.get_or_if(floor, problems, |noise| NOISES.contains(noise), "-120 dBm to -30 dBm");
     mark_where_it_can(&mut config);
     let mut leaves = Vec::new();
     for (number, class) in raw.class.iter().enumerate() {
@@ -46,7 +49,14 @@ pub(crate) fn check(
         leaves.push(rule(manager, number, class, problems)?);
     }
     let default_leaf = tree.map_or(0, |tree| tree.default as u32);
-    Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, seed: 0 })
+    Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, noise: noise?, seed: 0 })
+}
+
+/// Nobody tells the box what became of a packet, so that no channel is ever taken for dead.
+fn refuse_fates(raw: &QueueRaw, problems: &mut Problems) {
+    for place in [raw.dead.place(), raw.pause.place()].into_iter().filter(|place| !place.is_empty()) {
+        problems.add(place, "the box does not learn what became of a packet", "only for a queue of [radio]");
+    }
 }
 
 fn rule(manager: &ManagerSpec, number: usize, class: &QueueClassRaw, problems: &mut Problems) -> Option<LeafRule> {

@@ -152,6 +152,10 @@ pub struct ManagerSpec {
     /// would (simulator only); otherwise it infers losses from what is sent again. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub know_losses: Option<Written<bool>>,
+    /// Whether the box is told, each second, how strongly the access point receives each station, as it would tell over SNMP
+    /// (simulator only, stations with an `snr` or a place). Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub know_signals: Option<Written<bool>>,
 }
 
 /// The Internet link as the box serves it: its transfers go before those of the LAN.
@@ -327,6 +331,11 @@ impl ManagerSpec {
         self.know_losses.get_or(false, &mut Problems::default()).unwrap_or(false)
     }
 
+    /// Whether the box is told how strongly stations are received.
+    pub fn knows_signals(&self) -> bool {
+        self.know_signals.get_or(false, &mut Problems::default()).unwrap_or(false)
+    }
+
     /// The number of the class of this name.
     pub fn class_id(&self, name: &str) -> Option<ClassId> {
         let at = self.class.iter().position(|class| class.name == Written::new(name))?;
@@ -362,14 +371,15 @@ impl ManagerSpec {
         };
         let wan = self.wan.as_ref().map(|wan| wan.check(problems));
         let limit = queue_limit.unwrap_or(Limit::Unlimited);
-        let queue = self.queue.as_ref().map(|raw| manager_queue::check(self, raw, limit, problems));
+        let queue = self.queue.as_ref().map(|raw| manager_queue::check(self, raw, (limit, phy), problems));
         let voice = self.voice.as_ref().map(|voice| voice.check(problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
         let know_losses = self.know_losses.get_or(false, problems);
+        let know_signals = self.know_signals.get_or(false, problems);
         let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
-        know_losses?;
+        know_losses.and(know_signals)?;
         let (Some(_), Some(_)) = know else { return None };
         let config = Config {
             phy: phy.clone(),
@@ -849,5 +859,24 @@ mod tests {
         assert_eq!(of_tree.matches("takes the place of the tree").count(), 2, "{of_tree}");
         assert!(error("[queue]\ndiscipline = \"red\"\n").contains("fq-codel"));
         assert!(error("[queue]\ndiscipline = \"fifo\"\ndriver = 3\n").contains("no MAC below"));
+    }
+
+    #[test]
+    fn a_discipline_that_knows_channels_in_the_place_of_the_tree() {
+        let text = |words: &str| {
+            format!("[queue]\ndiscipline = \"whtb\"\n{words}[[queue.class]]\nname = \"all\"\nrate = \"1 Mb/s\"\n")
+        };
+        let by_signal = "estimator = \"signal\"\nchannel = [{ snr = \"4 dB\", goodput = \"1 Mb/s\" }]\n";
+        let noise = |words: &str| check(&text(words)).unwrap().queue.expect("there is one").noise;
+        assert_eq!(noise(by_signal), evenair_wifi::power::noise_floor(Standard::Dot11b));
+        assert_eq!(noise(&format!("{by_signal}noise = \"-90 dBm\"\n")), evenair_units::Dbm::from_milli(-90_000));
+        assert!(check(&text("")).is_ok(), "by rates");
+
+        let error = |words: &str| check(&text(words)).unwrap_err().to_string();
+        assert!(error(&format!("{by_signal}noise = \"10 dBm\"\n")).contains("-120 dBm to -30 dBm"));
+        assert!(error("noise = \"-90 dBm\"\n").contains("only with estimator = \"signal\""));
+        assert!(error("pause = \"1 s\"\n").contains("does not learn what became of a packet"));
+        let of_fifo = check("[queue]\ndiscipline = \"fifo\"\nnoise = \"-90 dBm\"\n").unwrap_err().to_string();
+        assert!(of_fifo.contains("does not have this"), "{of_fifo}");
     }
 }

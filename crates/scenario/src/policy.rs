@@ -82,8 +82,17 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
-const OF_SITE: &[&str] =
-    &["wan", "voice", "class", "application", "default_rate", "know_stations", "know_rates", "know_losses"];
+const OF_SITE: &[&str] = &[
+    "wan",
+    "voice",
+    "class",
+    "application",
+    "default_rate",
+    "know_stations",
+    "know_rates",
+    "know_losses",
+    "know_signals",
+];
 /// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 

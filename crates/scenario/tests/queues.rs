@@ -112,6 +112,8 @@ fn whtb_is_a_tree_and_how_channels_are_known() {
     assert!(error(&format!("channel = {points}\n")).contains("only with estimator = \"signal\""));
     assert!(error("estimator = \"signal\"\npause = \"1 s\"\n").contains("only with estimator = \"delivery\""));
     assert!(error("dead = \"60 %\"\n").contains("0 % to 50 %"));
+    let noisy = error(&format!("estimator = \"signal\"\nchannel = {points}\nnoise = \"-90 dBm\"\n"));
+    assert!(noisy.contains("only for the manager's queue"), "{noisy}");
     let htb = self::error(&format!("{HTB}pause = \"1 s\"\n{}", class("all", "")));
     assert!(htb.contains("does not have this"), "{htb}");
 }

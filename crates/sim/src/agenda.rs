@@ -27,6 +27,8 @@ pub(crate) enum Task {
     Rates,
     /// The box is told what the access point has lost.
     Losses,
+    /// The box is told how strongly stations are received.
+    Signals,
 }
 
 /// An end of a connection: the station opens it, the server accepts it.

@@ -8,7 +8,7 @@ use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId,
 use evenair_scenario::results::stretch::FlowStretch;
 use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Fate, Scenario, StationPlan, Unsent};
 use evenair_sched::Cause;
-use evenair_units::{Airtime, Bytes, Instant, Limit, Streams};
+use evenair_units::{Airtime, Bytes, Dbm, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
 
 use crate::categories::Categories;
@@ -198,6 +198,14 @@ impl Air {
             Some((station.host, rate))
         };
         self.stations.iter_mut().zip(&self.links).filter_map(changed).collect()
+    }
+
+    /// How strongly the access point receives each associated station, by host, where that is known.
+    pub(crate) fn signals(&mut self) -> Vec<(usize, Dbm)> {
+        let (medium, access_point) = (&mut self.medium, self.access_point);
+        let signal =
+            |(station, link): (&Station, &Link)| Some((station.host, medium.signal(link.node?, access_point)?));
+        self.stations.iter().zip(&self.links).filter_map(signal).collect()
     }
 
     /// A station sends a packet. Gives it back where the station is not associated; what is lost in a buffer comes out

@@ -6,11 +6,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig};
+use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig, Told};
 use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport};
 use evenair_scenario::config::Problems;
 use evenair_scenario::{App, AppKind, Direction, IpVersion, Place, Scenario, Tool};
-use evenair_units::{Bytes, Instant, Span};
+use evenair_units::{Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::SimError;
@@ -28,6 +28,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Names the access point in observations; no host has it.
 const ACCESS_POINT: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 0]);
+/// A signal that is told holds until the next one but two.
+const SIGNAL_VALID: Span = Span::from_secs(3);
 /// Server port of the first application, as in the testbed.
 pub(crate) const FIRST_SERVER_PORT: u16 = 20_000;
 /// Station's port of the first application that sends datagrams or echoes.
@@ -43,6 +45,7 @@ pub(crate) struct Middlebox {
     talks: Vec<Talk>,
     knows_stations: bool,
     knows_rates: bool,
+    knows_signals: bool,
     /// How often it is told what the access point has lost.
     losses_interval: Option<Span>,
 }
@@ -70,6 +73,7 @@ impl Middlebox {
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
             knows_stations: scenario.manager.knows_stations(),
             knows_rates: scenario.manager.knows_rates(),
+            knows_signals: scenario.manager.knows_signals(),
             losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
         })
     }
@@ -99,6 +103,24 @@ impl Middlebox {
             None if self.knows_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
             _ => {}
         }
+    }
+
+    pub(crate) fn knows_signals(&self) -> bool {
+        self.knows_signals
+    }
+
+    /// The access point receives a station so strongly: in whole decibels, as access points tell it.
+    pub(crate) fn tell_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
+        let told = Told {
+            mac: mac_of(host),
+            source: 0,
+            measured: now,
+            valid_for: SIGNAL_VALID,
+            transmit_kbps: None,
+            receive_kbps: None,
+            signal_dbm: Some(i64::from((signal.as_milli() + 500).div_euclid(1000))),
+        };
+        self.manager.handle_observation(now, Observation::Told(told));
     }
 
     pub(crate) fn losses_interval(&self) -> Option<Span> {

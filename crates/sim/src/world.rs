@@ -34,6 +34,8 @@ use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
 
 /// How often the box is told the rates that senders choose.
 const TELL_RATES: Span = Span::from_secs(1);
+/// How often the box is told of signals, where it is.
+const TELL_SIGNALS: Span = Span::from_secs(1);
 
 pub(crate) struct World<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -121,6 +123,9 @@ impl<'a> World<'a> {
             if let Some(interval) = middlebox.losses_interval() {
                 self.agenda.enter(Instant::ZERO + interval, Task::Losses);
             }
+            if middlebox.knows_signals() {
+                self.agenda.enter(Instant::ZERO, Task::Signals);
+            }
         }
     }
 
@@ -185,6 +190,7 @@ impl<'a> World<'a> {
             Task::Event => self.do_event(),
             Task::Rates => self.tell_rates(),
             Task::Losses => self.tell_losses(),
+            Task::Signals => self.tell_signals(),
         }
     }
 
@@ -521,6 +527,16 @@ impl World<'_> {
         middlebox.tell_losses(self.now, self.air.access_point_overflows());
         if let Some(interval) = middlebox.losses_interval() {
             self.agenda.enter(self.now + interval, Task::Losses);
+        }
+        self.drain_box();
+    }
+
+    /// As whoever manages an access point would ask it for its stations.
+    fn tell_signals(&mut self) {
+        self.agenda.enter(self.now + TELL_SIGNALS, Task::Signals);
+        let Some(middlebox) = &mut self.middlebox else { return };
+        for (host, signal) in self.air.signals() {
+            middlebox.tell_signal(self.now, host, signal);
         }
         self.drain_box();
     }

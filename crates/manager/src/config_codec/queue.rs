@@ -8,7 +8,7 @@ use evenair_sched::{
     CakeConfig, CbqClass, CbqConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig,
     DrrConfig, Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
 };
-use evenair_units::{BitRate, Bytes, Db};
+use evenair_units::{BitRate, Bytes, Db, Dbm};
 
 use super::{put_limit, read_limit, read_list, read_span};
 use crate::{ClassId, Direction, LeafRule, QueueConfig};
@@ -24,6 +24,7 @@ pub(super) fn put(out: &mut Vec<u8>, queue: &QueueConfig) {
         out.put_option(rule.direction, |out, direction| out.put_u8((direction == Direction::Up).into()));
     }
     out.put_u32(queue.default_leaf);
+    out.put_u32(queue.noise.as_milli().cast_unsigned());
     out.put_u64(queue.seed);
 }
 
@@ -40,6 +41,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<QueueConfig, CodecError> {
         by_station: reader.bool()?,
         leaves: read_list(reader, rule)?,
         default_leaf: reader.u32()?,
+        noise: Dbm::from_milli(reader.u32()?.cast_signed()),
         seed: reader.u64()?,
     })
 }
@@ -296,6 +298,7 @@ pub(super) mod tests {
             by_station: true,
             leaves: [rule.clone()].into(),
             default_leaf: 2,
+            noise: Dbm::from_milli(-93_500),
             seed: 77,
         };
         disciplines.map(queue).into()

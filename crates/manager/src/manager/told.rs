@@ -3,6 +3,7 @@
 use evenair_units::{Instant, Span};
 
 use super::Manager;
+use crate::station::StationId;
 use crate::{Controller, Event, Mode, Output, Told};
 
 impl<P: Send + 'static> Manager<P> {
@@ -17,7 +18,18 @@ impl<P: Send + 'static> Manager<P> {
             self.update_station(heard.id);
             self.update_capacity(now, heard.id);
         }
+        self.pass_signal_on(now, heard.id, told);
         self.serve(now);
+    }
+
+    /// To a discipline that knows channels by it.
+    fn pass_signal_on(&mut self, now: Instant, id: StationId, told: &Told) {
+        let station = self.stations.get(id);
+        let Some(signal) = told.signal_dbm.and_then(|_| station.signal(now)) else { return };
+        let class = station.class();
+        if let Some(discipline) = &mut self.domains[station.domain].discipline {
+            discipline.hear(now, class, signal);
+        }
     }
 
     /// An interval has ended: what is told is held against what crossed, and what is old is forgotten.

@@ -78,6 +78,10 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get(flow.station);
         let airtime = self.medium.packet_airtime(held.ip_len, station.rate);
         discipline.note_service(load.bits(), station.capacity, airtime);
+        if let (Some(tags), true) = (flow.tags, discipline.asks_for_costs()) {
+            let at_best = self.medium.packet_airtime(held.ip_len, self.medium.fastest());
+            discipline.note_cost(now, tags.leaf, held.ip_len, [airtime, at_best]);
+        }
         Some((held, load))
     }
 

@@ -10,9 +10,10 @@ use evenair_manager::{
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
 use evenair_sched::{
-    CakeConfig, CodelQueueConfig, Config as Discipline, DrrConfig, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig,
+    CakeConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig, Estimator, FqCodelConfig, HtbClass,
+    HtbConfig, LasAckConfig, WhtbConfig,
 };
-use evenair_units::{BitRate, Bytes, Instant, Limit, Rng, Span, Streams};
+use evenair_units::{BitRate, Bytes, Dbm, Instant, Limit, Rng, Span, Streams};
 use proptest::prelude::*;
 
 use crate::world::{config, mac, packet, rate};
@@ -148,7 +149,7 @@ impl Session {
         let codel = CodelQueueConfig { codel: strict, mtu: Bytes(1500), ecn: self.rng.below(2) == 0 };
         let class = HtbClass::new(BitRate::from_kbps(500)).with_ceil(BitRate::from_kbps(900));
         let classes = vec![class.clone(), class.clone().under(0), class.under(0)];
-        let discipline = match self.rng.below(8) {
+        let discipline = match self.rng.below(9) {
             0 => Discipline::Fifo(limit),
             1 => Discipline::Codel(codel, limit),
             2 => Discipline::Drr(DrrConfig { quantum: Bytes(1500), limit }),
@@ -161,16 +162,25 @@ impl Session {
                 ..LasAckConfig::default()
             }),
             6 => Discipline::Cake(CakeConfig { codel: strict, queues: 4, limit, ..CakeConfig::default() }),
-            _ => {
+            n => {
                 let leaf = Box::new(Discipline::Fifo(limit));
-                Discipline::Htb(HtbConfig { classes, default: 2, leaf, hysteresis: false, tick: Span::ZERO })
+                let tree = HtbConfig { classes, default: 2, leaf, hysteresis: false, tick: Span::ZERO };
+                let estimator = Estimator::Delivery(DeliveryConfig::default());
+                if n == 7 { Discipline::Htb(tree) } else { Discipline::Whtb(WhtbConfig { tree, estimator }) }
             }
         };
         let leaves = vec![
             LeafRule { leaf: 1, classes: vec![ClassId(1)], direction: None },
             LeafRule { leaf: 2, classes: vec![], direction: Some(Direction::Up) },
         ];
-        QueueConfig { discipline, by_station: self.rng.below(2) == 0, leaves, default_leaf: 1, seed: 5 }
+        QueueConfig {
+            discipline,
+            by_station: self.rng.below(2) == 0,
+            leaves,
+            default_leaf: 1,
+            noise: Dbm::from_milli(-95_000),
+            seed: 5,
+        }
     }
 
     fn receiver(&mut self) -> ReceiverConfig {

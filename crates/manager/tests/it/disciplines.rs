@@ -1,16 +1,28 @@
 //! A queue discipline in the place of the policy's tree.
 
-use evenair_manager::{ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig};
+use evenair_manager::{
+    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig, Told,
+};
 use evenair_packet::{PacketMeta, Port, TcpFlags};
-use evenair_sched::{Config as Discipline, DrrConfig, HtbClass, HtbConfig, LasAckConfig};
-use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+use evenair_sched::{
+    ChannelTable, Config as Discipline, DeliveryConfig, DrrConfig, Estimator, HtbClass, HtbConfig, LasAckConfig,
+    WhtbConfig,
+};
+use evenair_units::{BitRate, Bytes, Db, Dbm, Instant, Limit, Span};
 
 use crate::world::{SEGMENT, config, packet, rate};
 
 const LIMIT: Limit = Limit::Packets(100);
 
 fn queue(discipline: Discipline) -> QueueConfig {
-    QueueConfig { discipline, by_station: false, leaves: vec![], default_leaf: 0, seed: 0 }
+    QueueConfig {
+        discipline,
+        by_station: false,
+        leaves: vec![],
+        default_leaf: 0,
+        noise: Dbm::from_milli(-95_000),
+        seed: 0,
+    }
 }
 
 fn las() -> QueueConfig {
@@ -97,6 +109,77 @@ fn a_tree_of_classes_shapes_by_class_of_station_and_tells_when_to_come_back() {
     let (other, gold) = (bits(|&n| n < 1000), bits(|&n| n >= 1000));
     // Four seconds at 0.4 and 1.6 Mb/s, with a burst each.
     assert!(other.abs_diff(1_600_000) < 60_000 && gold.abs_diff(6_400_000) < 100_000, "{other} {gold}");
+}
+
+/// Two classes of 1 Mb/s, one for each of the first two stations, that share by what a channel carries.
+fn channel_aware(estimator: Estimator) -> Config {
+    let class = || HtbClass::new(BitRate::from_mbps(1));
+    let leaf = Box::new(Discipline::Fifo(Limit::Packets(2_000)));
+    let tree = HtbConfig { classes: vec![class(), class()], default: 0, leaf, hysteresis: false, tick: Span::ZERO };
+    let leaves = vec![LeafRule { leaf: 1, classes: vec![ClassId(3)], direction: None }];
+    let whtb = Discipline::Whtb(WhtbConfig { tree, estimator });
+    let mut config = with(Some(QueueConfig { leaves, ..queue(whtb) }));
+    config.controller = Controller::None;
+    config.stations[1].class = Some(ClassId(3));
+    config
+}
+
+/// What either station gets of its class's rate in four seconds, with more to send than that.
+fn shares(mut manager: Manager<u64>, before: impl Fn(&mut Manager<u64>, Instant)) -> [f64; 2] {
+    for n in 0..400 {
+        manager.handle_packet(Instant::ZERO, n, &data(0, 1, n as u32));
+        manager.handle_packet(Instant::ZERO, 1000 + n, &data(1, 2, n as u32));
+    }
+    let mut order = Vec::new();
+    for second in 0..4 {
+        let now = Instant::ZERO + Span::from_secs(second);
+        before(&mut manager, now);
+        order.extend(released(&mut manager, now + Span::from_secs(1)));
+    }
+    let bits = |of: fn(&u64) -> bool| order.iter().copied().filter(of).count() as u64 * (SEGMENT + 40) * 8;
+    [bits(|&n| n < 1000), bits(|&n| n >= 1000)].map(|bits| bits as f64 / 4e6)
+}
+
+#[test]
+fn a_signal_that_is_told_stretches_what_goes_over_a_poor_channel() {
+    let point = |db, mbps| (Db::from_milli(db * 1000), BitRate::from_mbps(mbps));
+    let table = ChannelTable::new(vec![point(10, 1), point(30, 5)]).expect("it rises");
+    let tell = |signals: [i64; 2]| {
+        move |manager: &mut Manager<u64>, now: Instant| {
+            for (station, signal) in signals.into_iter().enumerate() {
+                let told = Told {
+                    mac: data(station, 1, 0).dst,
+                    source: 0,
+                    measured: now,
+                    valid_for: Span::from_secs(3),
+                    transmit_kbps: None,
+                    receive_kbps: None,
+                    signal_dbm: Some(signal),
+                };
+                manager.handle_observation(now, Observation::Told(told));
+            }
+        }
+    };
+    // Over -95 dBm of noise 30 and 10 dB: the second station's packets count five times.
+    let [good, poor] = shares(inserted(channel_aware(Estimator::Signal(table.clone()))), tell([-65, -85]));
+    assert!((0.97..1.06).contains(&good) && (0.19..0.24).contains(&poor), "{good} {poor}");
+    let [good, better] = shares(inserted(channel_aware(Estimator::Signal(table.clone()))), tell([-65, -40]));
+    assert!((0.97..1.06).contains(&good) && (0.97..1.06).contains(&better), "{good} {better}");
+    // What cannot be is not taken.
+    let [good, absurd] = shares(inserted(channel_aware(Estimator::Signal(table))), tell([-65, -400]));
+    assert!((0.97..1.06).contains(&good) && (0.97..1.06).contains(&absurd), "{good} {absurd}");
+}
+
+#[test]
+fn without_signals_a_packet_is_charged_what_it_takes_at_its_stations_rate() {
+    let estimator = || Estimator::Delivery(DeliveryConfig::default());
+    let [first, second] = shares(inserted(channel_aware(estimator())), |_, _| ());
+    assert!((0.97..1.06).contains(&first) && (0.97..1.06).contains(&second), "{first} {second}");
+    let mut slow = channel_aware(estimator());
+    slow.stations[1].rate = rate(2_000);
+    let [fast, slow] = shares(inserted(slow), |_, _| ());
+    // 1500 bytes at 2 Mb/s take 6.9 ms with all that belongs to them, at 11 Mb/s 2.1 ms.
+    assert!((0.97..1.06).contains(&fast) && (0.25..0.38).contains(&slow), "{fast} {slow}");
 }
 
 #[test]

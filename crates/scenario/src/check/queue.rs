@@ -39,6 +39,9 @@ pub(super) fn check(
     for class in raw.class.iter().filter_map(|class| class.station_classes.as_ref()) {
         problems.add(class.span(), "only the manager knows classes of stations", "stations, direction or apps");
     }
+    if let Some(noise) = &raw.noise {
+        problems.add(noise.span(), "a radio's own receiver knows its noise", "only for the manager's queue");
+    }
     let driver = raw.driver.get_or_if(Count(1), problems, |n| n.0 <= MAX_DRIVER, format!("1 to {MAX_DRIVER}"));
     let checked = discipline(raw, limit, problems);
     let class_of_app = match &checked {
@@ -140,6 +143,7 @@ fn estimator(raw: &QueueRaw, problems: &mut Problems) -> Option<Estimator> {
     let first_channel = raw.channel.first().map(|point| point.snr.span());
     let keys = [
         (first_channel, EstimatorWord::Signal, "signal"),
+        (raw.noise.as_ref().map(Written::span), EstimatorWord::Signal, "signal"),
         (raw.dead.as_ref().map(Written::span), EstimatorWord::Delivery, "delivery"),
         (raw.pause.as_ref().map(Written::span), EstimatorWord::Delivery, "delivery"),
     ];
@@ -254,6 +258,7 @@ fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [Discipl
         (raw.channel.first().map(|point| point.snr.span()), WITH_CHANNELS),
         (place(&raw.dead), WITH_CHANNELS),
         (place(&raw.pause), WITH_CHANNELS),
+        (place(&raw.noise), WITH_CHANNELS),
     ]
     .into_iter()
     .filter_map(|(place, disciplines)| Some((place?, disciplines)))

@@ -1,7 +1,7 @@
 //! Queues in front of the medium, as they are written.
 
 use evenair_sched::Overflow;
-use evenair_units::{BitRate, Bytes, Db, Span};
+use evenair_units::{BitRate, Bytes, Db, Dbm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,10 @@ pub struct QueueRaw {
     /// Estimator "signal": goodput by signal, from a calibration, in rising order; on lines between the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channel: Vec<ChannelRaw>,
+    /// Estimator "signal", in the manager: the noise that signals are told over. Default: what a usual receiver has in the
+    /// standard's channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Written<Dbm>>,
     /// Estimator "delivery": a class that gets less than this of what the best channel carries is taken for dead.
     /// Default: "2 %".
     #[serde(skip_serializing_if = "Option::is_none")]

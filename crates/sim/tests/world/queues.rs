@@ -203,3 +203,95 @@ direction = "up"
     let (held, free) = (up("50 kb/s"), up("12 Mb/s"));
     assert!(free > 1.3 * held, "{held} and {free} Mb/s");
 }
+
+/// Two downloads under a tree of two equal classes in the box, the second station with so much signal over noise.
+fn in_the_box(discipline: &str, snr: &str) -> [f64; 2] {
+    let text = format!(
+        r#"version = 1
+name = "channels"
+duration = "30 s"
+[radio]
+standard = "802.11b"
+ap_buffer = "100 packets"
+[manager]
+know_signals = true
+[manager.queue]
+{discipline}
+[[manager.class]]
+name = "near"
+[[manager.class]]
+name = "far"
+[[manager.queue.class]]
+name = "link"
+rate = "8 Mb/s"
+[[manager.queue.class]]
+name = "first"
+parent = "link"
+rate = "4 Mb/s"
+ceil = "8 Mb/s"
+station_classes = ["near"]
+[[manager.queue.class]]
+name = "second"
+parent = "link"
+rate = "4 Mb/s"
+ceil = "8 Mb/s"
+station_classes = ["far"]
+[[station]]
+name = "near"
+rate = "11 Mb/s"
+snr = "30 dB"
+class = "near"
+[[station]]
+name = "far"
+rate = "11 Mb/s"
+snr = "{snr}"
+class = "far"
+[[server]]
+name = "server"
+[[bulk]]
+name = "to-near"
+stations = ["near"]
+server = "server"
+direction = "down"
+[[bulk]]
+name = "to-far"
+stations = ["far"]
+server = "server"
+direction = "down"
+[[event]]
+at = "1 s"
+do = "insert"
+[[phase]]
+name = "managed"
+from = "5 s"
+to = "30 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "channels.toml").unwrap_or_else(|error| panic!("{error}"));
+    let result = evenair_sim::run(&scenario, |_| ()).unwrap();
+    [goodput(&result, "to-near"), goodput(&result, "to-far")]
+}
+
+/// Its table is a part of scenarios/whtb/calibration.toml's.
+const WHTB: &str = r#"discipline = "whtb"
+estimator = "signal"
+channel = [
+    { snr = "5 dB", goodput = "10 kb/s" },
+    { snr = "6 dB", goodput = "1194 kb/s" },
+    { snr = "6.5 dB", goodput = "3204 kb/s" },
+    { snr = "7 dB", goodput = "4467 kb/s" },
+    { snr = "8 dB", goodput = "5037 kb/s" },
+    { snr = "12 dB", goodput = "5113 kb/s" },
+]"#;
+
+#[test]
+fn a_box_that_is_told_signals_spares_the_near_station_the_far_ones_retries() {
+    let htb = "discipline = \"htb\"";
+    let [near, far] = in_the_box(WHTB, "30 dB");
+    assert!((0.9..1.1).contains(&(near / far)), "both are near: {near} {far}");
+    let [plain, plain_far] = in_the_box(htb, "6.3 dB");
+    let [spared, far] = in_the_box(WHTB, "6.3 dB");
+    println!("HTB {plain} {plain_far}, WHTB {spared} {far}");
+    assert!(spared > 1.3 * plain, "WHTB {spared} {far}, HTB {plain} {plain_far}");
+    assert!(far > 0.1 * plain_far, "it is not starved: WHTB {spared} {far}, HTB {plain} {plain_far}");
+}
