@@ -19,7 +19,7 @@ use crate::{
 /// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// PHY profile of the BSS (one contention domain).
+    /// PHY profile of the access points, in all domains the same.
     pub phy: Phy,
     /// Packets longer than this at IP level are sent behind an RTS/CTS exchange; `None`: none are.
     pub rts_threshold: Option<Bytes>,

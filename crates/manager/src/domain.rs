@@ -5,7 +5,7 @@
 //!
 //! A site may have hundreds of them, and a packet is to cost the same all the same. So whoever changes something in a
 //! domain touches it by that, and only those that were touched, or whose deadline has come, are looked at. The default
-//! one always is: where it is the only one, as on most sites, nothing else is to be kept.
+//! one always is, without any account of it: where it is the only one, as on most sites, there is nothing to be kept.
 //!
 //! What is not here: the way of a packet through it (see `manager`), what is above all of them: the Internet link, the
 //! tables of stations and flows, totals.
@@ -73,7 +73,7 @@ pub(crate) struct Domain<P> {
 #[derive(Debug)]
 pub(crate) struct Domains<P> {
     list: Vec<Domain<P>>,
-    /// To be looked at.
+    /// To be looked at, beside the default one.
     touched: Vec<DomainId>,
     /// Of all others: the packets that they hold, and when the next one may be released of those that hold any.
     held: usize,
@@ -161,7 +161,8 @@ impl<P: Send + 'static> Domains<P> {
 
     /// Packets that wait for the WLAN, in all of them.
     pub(crate) fn held(&self) -> usize {
-        self.held + self.touched.iter().map(|id| self.list[id.index()].len()).sum::<usize>()
+        let default = self.list.first().map_or(0, Domain::len);
+        default + self.held + self.touched.iter().map(|id| self.list[id.index()].len()).sum::<usize>()
     }
 
     /// Those whose deadline has come are to be looked at.
@@ -174,6 +175,9 @@ impl<P: Send + 'static> Domains<P> {
     }
 
     fn touch(&mut self, id: DomainId) {
+        if id == DomainId::DEFAULT {
+            return;
+        }
         let domain = &mut self.list[id.index()];
         if core::mem::replace(&mut domain.touched, true) {
             return;
@@ -185,7 +189,7 @@ impl<P: Send + 'static> Domains<P> {
         self.touched.push(id);
     }
 
-    /// One that is to be looked at.
+    /// One that is to be looked at, not the default one.
     pub(crate) fn next_touched(&self) -> Option<DomainId> {
         self.touched.last().copied()
     }
@@ -200,7 +204,7 @@ impl<P: Send + 'static> Domains<P> {
         self.touched.retain(|&other| other != id);
     }
 
-    /// Those that were touched since they were looked at; the next deadline of all others.
+    /// Those that were touched since they were looked at; the next deadline of all others, but for the default one's.
     pub(crate) fn deadlines(&self) -> (&[DomainId], Option<Instant>) {
         (&self.touched, self.due.first().map(|&(at, _)| at))
     }

@@ -212,7 +212,7 @@ impl<P: Send + 'static> Manager<P> {
         let mut deadline = (self.next_tick(), Reason::Tick);
         let (touched, due) = self.domains.deadlines();
         let touched = touched.iter().filter_map(|&id| self.due(id));
-        if let Some(at) = touched.chain(due).min() {
+        if let Some(at) = touched.chain(due).chain(self.due(DomainId::DEFAULT)).min() {
             deadline = deadline.min((at, Reason::Release));
         }
         if let Some(at) = self.wan.as_ref().and_then(Wan::deadline) {

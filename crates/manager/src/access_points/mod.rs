@@ -11,7 +11,8 @@
 //! A station's frames go before what is told: where they come in a VLAN that is an access point's, that is where it is
 //! now. A poll may be a minute old.
 //!
-//! What is not here: what becomes of a station that moves (see `manager::roaming`).
+//! What is not here: what becomes of a station that moves (see `manager::roaming`); a PHY profile for each domain, so that
+//! where standards differ, rates of some are taken for the nearest of the others'; access points that are learned.
 
 mod codec;
 mod table;

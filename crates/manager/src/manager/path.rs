@@ -305,6 +305,7 @@ impl<P: Send + 'static> Manager<P> {
         self.domains[DomainId::DEFAULT].queues.refresh(now);
         self.serve_line(now);
         self.serve_links(now);
+        self.serve_domain(now, DomainId::DEFAULT);
         self.domains.touch_due(now);
         while let Some(id) = self.domains.next_touched() {
             self.serve_domain(now, id);
