@@ -44,6 +44,9 @@ use crate::telemetry::{SourceConfig, TelemetrySpec};
 pub struct BoxFile {
     /// The interfaces.
     pub ports: PortsSpec,
+    /// The machine is the stations' gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterSpec>,
     /// How the box is talked to while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
@@ -96,6 +99,16 @@ pub struct PortsSpec {
     pub pool_packets: Option<Written<u32>>,
 }
 
+/// The interfaces of a machine that is the stations' gateway.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouterSpec {
+    /// Where the stations' gateway is: an interface whose other end is the wired side, a port of the bridge.
+    pub gateway: Written<String>,
+    /// Interface toward the Internet.
+    pub uplink: Written<String>,
+}
+
 /// How the box is talked to while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +150,15 @@ pub struct StationSpec {
     pub class: Option<Written<String>>,
 }
 
+/// The interfaces of a machine that is the stations' gateway, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterConfig {
+    /// Where the stations' gateway is.
+    pub gateway: String,
+    /// Toward the Internet.
+    pub uplink: String,
+}
+
 /// A checked configuration of the box.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxConfig {
@@ -148,6 +170,8 @@ pub struct BoxConfig {
     pub wire: String,
     /// The bridge of which both are ports, and which carries the traffic when the box does not.
     pub bridge: Option<String>,
+    /// Where the machine is the stations' gateway, its interfaces.
+    pub router: Option<RouterConfig>,
     /// Start inserted, not bypassed.
     pub inserted: bool,
     /// Start to look at what the bridge carries.
@@ -204,6 +228,7 @@ impl BoxConfig {
             wlan: wlan.into(),
             wire: wire.into(),
             bridge: None,
+            router: None,
             inserted: false,
             observing: false,
             ring_frames: Self::RING_FRAMES,
@@ -261,6 +286,7 @@ impl BoxFile {
         let ports = &self.ports;
         let (wlan, wire) = (interface(&ports.wlan, problems), interface(&ports.wire, problems));
         let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
+        let router = self.router.as_ref().map(|router| router.check(ports, problems));
         let start = ports.start(problems);
         let sizes = |size: &u32| (64..=1 << 20).contains(size);
         let range = "64 to 1048576 packets";
@@ -279,6 +305,7 @@ impl BoxFile {
             wlan: wlan?,
             wire: wire?,
             bridge: present(bridge)?,
+            router: present(router)?,
             inserted: start? == Start::Insert,
             observing: start? == Start::Observe,
             ring_frames: ring_frames?,
@@ -316,7 +343,8 @@ impl BoxFile {
             return Vec::new();
         }
         let PortsSpec { wlan, wire, bridge, .. } = &self.ports;
-        let names = [bridge.as_ref(), Some(wlan), Some(wire)].into_iter().flatten();
+        let gateway = self.router.as_ref().map(|router| &router.gateway);
+        let names = [bridge.as_ref(), Some(wlan), Some(wire), gateway].into_iter().flatten();
         let names = names.filter_map(|name| name.get(&mut Problems::default()));
         let networks = names.flat_map(|name| evenair_sys::networks::of(&name).unwrap_or_default());
         networks.map(|(address, prefix)| format!("{address}/{prefix}")).collect()
@@ -335,6 +363,31 @@ fn present<T>(value: Option<Option<T>>) -> Option<Option<T>> {
 fn interface(name: &Written<String>, problems: &mut Problems) -> Option<String> {
     let fits = |name: &String| !name.is_empty() && name.len() < 16 && !name.contains(['/', ' ']);
     name.get_if(problems, fits, "the name of an interface, up to 15 bytes, as `ip link` shows it")
+}
+
+impl RouterSpec {
+    fn check(&self, ports: &PortsSpec, problems: &mut Problems) -> Option<RouterConfig> {
+        let (gateway, uplink) = (interface(&self.gateway, problems)?, interface(&self.uplink, problems)?);
+        let ports = [Some(&ports.wlan), Some(&ports.wire), ports.bridge.as_ref()].into_iter().flatten();
+        let taken: Vec<_> = ports.filter_map(|port| port.get(&mut Problems::default())).collect();
+        for (written, name) in [(&self.gateway, &gateway), (&self.uplink, &uplink)] {
+            if taken.contains(name) {
+                let right = "one beside those of [ports]: `evenair init --router` makes a gateway";
+                problems.add(written.span(), format!("{written} is a port of the box or their bridge"), right);
+                return None;
+            }
+        }
+        if gateway == uplink {
+            problems.add(self.uplink.span(), "gateway and uplink are the same interface", "two interfaces");
+            return None;
+        }
+        if taken.len() < 3 {
+            let right = "[ports] bridge = \"br0\", which joins wlan and the gateway's port";
+            problems.add(self.gateway.span(), "nothing leads to the gateway when the box does not run", right);
+            return None;
+        }
+        Some(RouterConfig { gateway, uplink })
+    }
 }
 
 impl MetricsSpec {
@@ -504,6 +557,27 @@ class = "gold"
             let error = with(wrong).expect_err("refused").to_string();
             assert!(error.contains(right), "{error}");
         }
+    }
+
+    #[test]
+    fn a_gateway_is_beside_the_ports() {
+        let with = |gateway: &str, uplink: &str| {
+            let router = format!("[router]\ngateway = {gateway:?}\nuplink = {uplink:?}\n");
+            BoxConfig::parse(&format!("{GOOD}{router}"), "box.toml")
+        };
+        let router = with("gw0", "eth7").expect("good").router.expect("there is one");
+        assert_eq!((router.gateway.as_str(), router.uplink.as_str()), ("gw0", "eth7"));
+        for (gateway, uplink, told) in [
+            ("eth0", "eth7", "is a port of the box"),
+            ("gw0", "br0", "is a port of the box or their bridge"),
+            ("gw0", "gw0", "the same interface"),
+        ] {
+            let error = with(gateway, uplink).expect_err("refused").to_string();
+            assert!(error.contains(told), "{error}");
+        }
+        let alone = GOOD.replace("bridge = \"br0\"\n", "") + "[router]\ngateway = \"gw0\"\nuplink = \"eth7\"\n";
+        let error = BoxConfig::parse(&alone, "box.toml").expect_err("refused").to_string();
+        assert!(error.contains("nothing leads to the gateway"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! iproute2's commands, by their JSON and their exit status.
+//! The commands of iproute2, and nft, by their JSON and their exit status.
 
 use std::process::{Command, Output};
 
@@ -18,7 +18,8 @@ pub(crate) fn list(command: &[&str]) -> Result<Vec<Value>, String> {
 /// Runs a command that is to succeed.
 pub(crate) fn run(command: &[&str]) -> Result<Output, String> {
     let output = Command::new(command[0]).args(&command[1..]).output();
-    let output = output.map_err(|error| format!("{}: {error} (it comes with iproute2)", command[0]))?;
+    let package = if command[0] == "nft" { "nftables" } else { "iproute2" };
+    let output = output.map_err(|error| format!("{}: {error} (it comes with {package})", command[0]))?;
     if output.status.success() {
         return Ok(output);
     }

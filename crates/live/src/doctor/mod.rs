@@ -6,6 +6,7 @@
 mod host;
 mod path;
 mod ports;
+mod router;
 mod telemetry;
 
 use std::fmt;
@@ -88,6 +89,7 @@ pub fn examine(file: &Path) -> Vec<Finding> {
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(path::examine(config));
+    findings.extend(config.router.iter().flat_map(|router| router::examine(config, router)));
     findings.extend(config.telemetry.iter().map(telemetry::examine));
     if let Some(socket) = &config.control {
         let running = match Client::connect(socket).and_then(|mut client| client.status()) {

@@ -11,7 +11,8 @@ const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "
 
 pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     let mut findings: Vec<_> = [&config.wlan, &config.wire].into_iter().map(|name| second_manager(name)).collect();
-    if let Some(bridge) = &config.bridge {
+    // A gateway's wired side is a cable to itself, which `router` looks at.
+    if let Some(bridge) = config.bridge.as_ref().filter(|_| config.router.is_none()) {
         findings.push(sides(config, bridge));
     }
     findings

@@ -2,9 +2,27 @@
 
 use evenair_wifi::Standard;
 
+use super::Gateway;
+
+fn quoted(name: &str) -> String {
+    serde_json::Value::from(name).to_string()
+}
+
+/// A commented configuration of a box on a machine that is the stations' gateway.
+pub fn router_configuration(names: Gateway<'_>, standard: Standard) -> String {
+    let (gateway, uplink) = (quoted(names.gateway), quoted(names.uplink));
+    let router = format!(
+        r#"
+[router]
+gateway = {gateway}    # where the stations' gateway is; its other end is the wired side above
+uplink = {uplink}    # toward the Internet; stations go there by its address
+"#
+    );
+    configuration(names.wlan, &names.port(), names.bridge, standard) + &router
+}
+
 /// A commented configuration of a box between these interfaces.
 pub fn configuration(wlan: &str, wire: &str, bridge: &str, standard: Standard) -> String {
-    let quoted = |name: &str| serde_json::Value::from(name).to_string();
     let (wlan, wire, bridge) = (quoted(wlan), quoted(wire), quoted(bridge));
     format!(
         r#"# The box's configuration. After a change: evenair reload. What is wrong on this machine: evenair doctor.
@@ -47,5 +65,14 @@ mod tests {
             assert_eq!((config.wlan.as_str(), config.wire.as_str()), ("eth1", "eth0"));
             assert_eq!((config.bridge.as_deref(), config.manager.phy.standard()), (Some("br0"), standard));
         }
+    }
+
+    #[test]
+    fn that_of_a_gateway_is_one() {
+        let names = Gateway { wlan: "eth1", uplink: "eth0", bridge: "br0", gateway: "gw0" };
+        let text = router_configuration(names, Standard::Dot11g);
+        let config = BoxConfig::parse(&text, "box.toml").unwrap_or_else(|error| panic!("{error}"));
+        let router = config.router.expect("it is one");
+        assert_eq!((config.wire.as_str(), router.gateway.as_str(), router.uplink.as_str()), ("gw0p", "gw0", "eth0"));
     }
 }

@@ -1,18 +1,20 @@
 //! Bringing a box into a site's path: which interfaces there are, the bridge that joins two of them, the configuration.
 //!
-//! [`interfaces`] and [`plan`] only read. [`Plan::apply`] changes the network, one command of `ip` after the other, and what
-//! it did can be taken back as long as its [`Applied`] lives: dropped, it takes everything back. So a session that the
+//! [`interfaces`], [`plan`] and [`plan_router`] only read. [`Plan::apply`] changes the network, one command after the other,
+//! and what it did can be taken back as long as its [`Applied`] lives: dropped, it takes everything back. So a session that the
 //! change itself cut off ends with the network as it was.
 
 mod file;
 mod plan;
+mod router;
 
 use serde_json::Value;
 
 use crate::iproute;
 
-pub use file::configuration;
+pub use file::{configuration, router_configuration};
 pub use plan::{Applied, Plan, plan};
+pub use router::{Gateway, plan as plan_router};
 
 /// An interface that could be a port of the box.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
 }
 
 /// The addresses of an interface that are valid beyond its link, as `address/length`.
-fn addresses(link: &Value) -> Vec<String> {
+pub(crate) fn addresses(link: &Value) -> Vec<String> {
     let list = link["addr_info"].as_array().into_iter().flatten();
     let global = list.filter(|address| address["scope"] == "global");
     global.filter_map(|a| Some(format!("{}/{}", a["local"].as_str()?, a["prefixlen"].as_u64()?))).collect()

@@ -1,5 +1,6 @@
-//! The changes of the network that join two interfaces in a bridge, and how each is taken back.
+//! Changes of the network, and how each is taken back; those that join two interfaces in a bridge.
 
+use evenair_sys::netns;
 use serde_json::Value;
 use tracing::warn;
 
@@ -12,7 +13,7 @@ pub struct Plan {
     steps: Vec<Step>,
 }
 
-/// A change: what to do, and what takes it back. Arguments of `ip`.
+/// A change: what to do, and what takes it back. Commands of `ip`, `nft` and `sysctl`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     make: String,
@@ -28,7 +29,12 @@ pub struct Applied {
 impl Plan {
     /// The commands, for a person to read.
     pub fn commands(&self) -> impl Iterator<Item = String> {
-        self.steps.iter().map(|step| format!("ip {}", step.make))
+        self.steps.iter().map(|step| match step.make.split_once(' ') {
+            // The shell is to leave its braces and semicolons alone.
+            Some(("nft", words)) => format!("nft '{words}'"),
+            Some(("sysctl", setting)) => format!("sysctl -w {setting}"),
+            _ => step.make.clone(),
+        })
     }
 
     /// There is nothing to be done.
@@ -39,17 +45,17 @@ impl Plan {
     /// Changes the network.
     ///
     /// # Errors
-    /// The command that failed, with what `ip` said. Everything before it has been taken back.
+    /// The command that failed, with what it said. Everything before it has been taken back.
     pub fn apply(&self) -> Result<Applied, String> {
         let mut applied = Applied { undo: Vec::new() };
         for step in &self.steps {
-            ip(&step.make)?;
+            run(&step.make)?;
             applied.undo.extend(step.undo.clone());
         }
         Ok(applied)
     }
 
-    fn step(&mut self, make: String, undo: Option<String>) {
+    pub(super) fn step(&mut self, make: String, undo: Option<String>) {
         self.steps.push(Step { make, undo });
     }
 }
@@ -64,16 +70,23 @@ impl Applied {
 impl Drop for Applied {
     fn drop(&mut self) {
         for command in self.undo.drain(..).rev() {
-            if let Err(error) = ip(&command) {
+            if let Err(error) = run(&command) {
                 warn!("cannot be taken back: {error}");
             }
         }
     }
 }
 
-fn ip(arguments: &str) -> Result<(), String> {
-    let command: Vec<_> = std::iter::once("ip").chain(arguments.split(' ')).collect();
-    iproute::run(&command).map(drop)
+fn run(command: &str) -> Result<(), String> {
+    match command.split_once(' ') {
+        // It has a language of its own, and takes all of it as one word.
+        Some(("nft", words)) => iproute::run(&["nft", words]).map(drop),
+        Some(("sysctl", setting)) => {
+            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+            netns::set_sysctl(name, value).map_err(|error| error.to_string())
+        }
+        _ => iproute::run(&command.split(' ').collect::<Vec<_>>()).map(drop),
+    }
 }
 
 /// What joins two interfaces in a bridge: nothing, if they are its ports already. The wired side's addresses and routes go
@@ -83,14 +96,20 @@ fn ip(arguments: &str) -> Result<(), String> {
 /// One of them is not there, or belongs to something else.
 pub fn plan(wlan: &str, wire: &str, bridge: &str) -> Result<Plan, String> {
     let ports = interfaces()?;
-    let find = |name: &str| {
-        let names = || ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
-        let found = ports.iter().find(|port| port.name == name);
-        found.ok_or_else(|| format!("{name}: there is no such Ethernet interface; there are: {}", names()))
-    };
-    let routes = |family: &str| iproute::list(&["ip", family, "-j", "route", "show", "dev", wire]);
-    let routes = [routes("-4")?, routes("-6")?].concat();
-    join(find(wlan)?, find(wire)?, bridge, &routes)
+    join(find(&ports, wlan)?, find(&ports, wire)?, bridge, &routes_of(wire)?)
+}
+
+/// The port of this name.
+pub(super) fn find<'p>(ports: &'p [Candidate], name: &str) -> Result<&'p Candidate, String> {
+    let names = || ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = ports.iter().find(|port| port.name == name);
+    found.ok_or_else(|| format!("{name}: there is no such Ethernet interface; there are: {}", names()))
+}
+
+/// The routes over an interface.
+pub(super) fn routes_of(name: &str) -> Result<Vec<Value>, String> {
+    let routes = |family: &str| iproute::list(&["ip", family, "-j", "route", "show", "dev", name]);
+    Ok([routes("-4")?, routes("-6")?].concat())
 }
 
 fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> Result<Plan, String> {
@@ -105,32 +124,35 @@ fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> R
         (_, Some(other)) => return Err(format!("{} is a port of {other} already", wire.name)),
     }
     // 0xfff8: 802.1X, LLDP and the like go on, as they did over a cable.
-    plan.step(format!("link add {bridge} type bridge group_fwd_mask 0xfff8"), Some(format!("link del {bridge}")));
+    plan.step(format!("ip link add {bridge} type bridge group_fwd_mask 0xfff8"), Some(format!("ip link del {bridge}")));
     // With the wired side's address the machine keeps its lease.
-    plan.step(format!("link set {bridge} address {}", wire.mac), None);
+    plan.step(format!("ip link set {bridge} address {}", wire.mac), None);
     let routes: Vec<_> = routes.iter().filter_map(in_words).collect();
     for (target, way) in &routes {
         let there = format!("{} {way} dev {}", target, wire.name);
-        plan.step(format!("route del {there}"), Some(format!("route add {there}")));
+        plan.step(format!("ip route del {there}"), Some(format!("ip route add {there}")));
     }
     for address in &wire.addresses {
         let there = format!("{address} dev {}", wire.name);
-        plan.step(format!("addr del {there}"), Some(format!("addr add {there}")));
+        plan.step(format!("ip addr del {there}"), Some(format!("ip addr add {there}")));
     }
     for port in [wlan, wire] {
-        plan.step(format!("link set {} up", port.name), None);
-        plan.step(format!("link set {} master {bridge}", port.name), Some(format!("link set {} nomaster", port.name)));
+        plan.step(format!("ip link set {} up", port.name), None);
+        plan.step(
+            format!("ip link set {} master {bridge}", port.name),
+            Some(format!("ip link set {} nomaster", port.name)),
+        );
     }
-    plan.step(format!("link set {bridge} up"), None);
+    plan.step(format!("ip link set {bridge} up"), None);
     // Taken back before the wired side gets its own again: there can be only one of each.
     let moved = wire.addresses.iter().map(|address| ("addr", format!("{address} dev {bridge}")));
     let moved = moved.chain(routes.iter().map(|(target, way)| ("route", format!("{target} {way} dev {bridge}"))));
-    moved.for_each(|(what, there)| plan.step(format!("{what} add {there}"), Some(format!("{what} del {there}"))));
+    moved.for_each(|(what, there)| plan.step(format!("ip {what} add {there}"), Some(format!("ip {what} del {there}"))));
     Ok(plan)
 }
 
 /// A route as `ip` takes it: where to, and which way. `None` for those that come with addresses, by themselves.
-fn in_words(route: &Value) -> Option<(String, String)> {
+pub(super) fn in_words(route: &Value) -> Option<(String, String)> {
     let by_itself = matches!(route["protocol"].as_str(), Some("kernel" | "ra"));
     let target = route["dst"].as_str().filter(|_| !by_itself)?;
     let mut way = vec![];
@@ -178,9 +200,10 @@ mod tests {
         assert!(!commands.iter().any(|command| command.contains("10.0.0.0/24")), "it comes with the address");
         let undo: Vec<_> = plan.steps.iter().rev().filter_map(|step| step.undo.as_deref()).collect();
         let way = "default via 10.0.0.1 proto dhcp metric 100";
-        assert_eq!(undo[..2], [format!("route del {way} dev br0"), "addr del 10.0.0.7/24 dev br0".into()]);
-        assert_eq!(undo[2..5], ["link set eth0 nomaster", "link set eth1 nomaster", "addr add 10.0.0.7/24 dev eth0"]);
-        assert_eq!(undo[5..], [format!("route add {way} dev eth0"), "link del br0".into()]);
+        assert_eq!(undo[..2], [format!("ip route del {way} dev br0"), "ip addr del 10.0.0.7/24 dev br0".into()]);
+        let back = ["ip link set eth0 nomaster", "ip link set eth1 nomaster", "ip addr add 10.0.0.7/24 dev eth0"];
+        assert_eq!(undo[2..5], back);
+        assert_eq!(undo[5..], [format!("ip route add {way} dev eth0"), "ip link del br0".into()]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod field_day;
 mod history;
 mod lab;
 mod observing;
+mod router;
 mod switching;
 mod telemetry;
 mod traffic;

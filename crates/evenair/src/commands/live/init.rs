@@ -1,4 +1,5 @@
-//! `evenair init`: from two network ports to a box's configuration, and if wanted to the bridge that it needs.
+//! `evenair init`: from two network ports to a box's configuration, and if wanted to the bridge or the gateway that it
+//! needs.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use evenair_live::setup::{self, Applied, Candidate};
+use evenair_live::setup::{self, Applied, Candidate, Gateway};
 use evenair_wifi::Standard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -29,13 +30,23 @@ pub struct InitArgs {
     /// Name of the bridge that joins both
     #[arg(long, default_value = "br0", value_name = "NAME")]
     bridge: String,
+    /// Make this machine the stations' gateway, between the access points and the Internet, with translation of addresses
+    #[arg(long)]
+    router: bool,
+    /// Name of the interface where the stations' gateway is to be
+    #[arg(long, default_value = "gw0", value_name = "NAME", requires = "router", value_parser = gateway_name)]
+    gateway: String,
+    /// Address of the stations' gateway with its prefix length, once for each
+    /// [default: those that the access points' interface has]
+    #[arg(long, value_name = "ADDRESS/LENGTH", requires = "router")]
+    address: Vec<String>,
     /// Where to write the configuration
     #[arg(long, default_value = super::CONFIG, value_name = "FILE")]
     out: PathBuf,
     /// Replace a configuration that is there
     #[arg(long)]
     force: bool,
-    /// Make the bridge now; everything is taken back unless it is confirmed
+    /// Change the network now; everything is taken back unless it is confirmed
     #[arg(long)]
     apply: bool,
     /// How long to wait for the confirmation, in seconds
@@ -52,7 +63,12 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     let wire = choose(args.wire.as_deref(), &ports, "toward the rest of the network", "--wire", |port| port.to_router)?;
     let wlan = choose(args.wlan.as_deref(), &ports, "toward the access points", "--wlan", |port| port.name != wire)?;
     let standard = standard(args.standard.as_deref())?;
-    let plan = setup::plan(&wlan, &wire, &args.bridge).map_err(anyhow::Error::msg)?;
+    let gateway = Gateway { wlan: &wlan, uplink: &wire, bridge: &args.bridge, gateway: &args.gateway };
+    let plan = match args.router {
+        true => setup::plan_router(gateway, &args.address),
+        false => setup::plan(&wlan, &wire, &args.bridge),
+    };
+    let plan = plan.map_err(anyhow::Error::msg)?;
     if args.apply && !plan.is_empty() {
         let applied = plan.apply().map_err(|error| anyhow!("{error}; the network is as it was"))?;
         if !confirmed(Duration::from_secs(args.confirm_within))? {
@@ -64,14 +80,26 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
             "kept. It lasts until the next start of this machine: see that your network configuration does the same."
         );
     }
-    write(&args.out, &setup::configuration(&wlan, &wire, &args.bridge, standard))?;
+    let text = match args.router {
+        true => setup::router_configuration(gateway, standard),
+        false => setup::configuration(&wlan, &wire, &args.bridge, standard),
+    };
+    write(&args.out, &text)?;
     println!("{} is written: the access points behind {wlan}, the network behind {wire}.", args.out.display());
     if !args.apply && !plan.is_empty() {
-        println!("\nThe bridge is not there yet. With --apply this is done, and taken back unless you confirm it:");
+        println!("\nThe network is not so yet. With --apply this is done, and taken back unless you confirm it:");
         plan.commands().for_each(|command| println!("  {command}"));
     }
     println!("\nNext: evenair doctor --config {}", args.out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The name of its port at the bridge is one longer.
+fn gateway_name(name: &str) -> Result<String, String> {
+    match name.len() {
+        1..=14 if !name.contains(['/', ' ', '"']) => Ok(name.to_owned()),
+        _ => Err("the name of an interface to be made, up to 14 bytes".into()),
+    }
 }
 
 /// An interface: as told, or asked for with a proposal.
@@ -141,7 +169,7 @@ fn confirmed(within: Duration) -> Result<bool> {
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ended)).context("install a signal handler")?;
     }
-    println!("The bridge is made. If you still reach this machine, type yes within {} s: ", within.as_secs());
+    println!("The network is changed. If you still reach this machine, type yes within {} s: ", within.as_secs());
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         let line = io::stdin().lock().lines().next().and_then(Result::ok).unwrap_or_default();

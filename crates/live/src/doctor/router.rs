@@ -1,0 +1,191 @@
+//! Whether this machine is the gateway that the configuration takes it for.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::config::{BoxConfig, RouterConfig};
+use crate::iproute;
+
+const SUBJECT: &str = "gateway";
+
+pub(super) fn examine(config: &BoxConfig, router: &RouterConfig) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let addresses = match iproute::list(&["ip", "-j", "-d", "addr", "show", "dev", &router.gateway]) {
+        Err(why) => {
+            let mend = "evenair init --router --apply makes it, or correct [router] gateway";
+            return vec![Finding::wrong(SUBJECT, why, mend)];
+        }
+        Ok(links) => {
+            let link = links.into_iter().find(|link| link["ifname"] == *router.gateway).unwrap_or_default();
+            findings.extend(judge_gateway(config, router, &link));
+            super::super::setup::addresses(&link)
+        }
+    };
+    let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
+    let name = "net/bridge/bridge-nf-call-iptables";
+    findings.extend(bridge_filter(name, setting(name).as_deref()));
+    findings.push(forwarding("IPv4", "net/ipv4/ip_forward", setting("net/ipv4/ip_forward").as_deref()));
+    if addresses.iter().any(|address| address.contains(':')) {
+        let name = "net/ipv6/conf/all/forwarding";
+        findings.push(forwarding("IPv6", name, setting(name).as_deref()));
+        let name = format!("net/ipv6/conf/{}/accept_ra", router.uplink);
+        findings.extend(advertisements(&name, setting(&name).as_deref()));
+    }
+    findings.push(match iproute::run(&["nft", "-j", "list", "ruleset"]) {
+        Err(why) => Finding::unknown("translation", why),
+        Ok(output) => judge_rules(router, &serde_json::from_slice(&output.stdout).unwrap_or_default()),
+    });
+    findings
+}
+
+/// The gateway is up, has an address, hands packets over one by one, and its other end is the box's wired side.
+fn judge_gateway(config: &BoxConfig, router: &RouterConfig, link: &Value) -> Vec<Finding> {
+    let gateway = &router.gateway;
+    let mut findings = Vec::new();
+    if link["link"] != *config.wire {
+        findings.push(Finding::wrong(
+            SUBJECT,
+            format!("{} is not the other end of {gateway}: the box does not stand before the gateway", config.wire),
+            format!("[ports] wire is to be the port of the bridge whose other end is {gateway}"),
+        ));
+    }
+    let is_up = link["flags"].as_array().is_some_and(|flags| flags.iter().any(|flag| flag == "UP"));
+    if !is_up {
+        findings.push(Finding::wrong(SUBJECT, format!("{gateway} is down"), format!("run: ip link set {gateway} up")));
+    }
+    let addresses = super::super::setup::addresses(link);
+    if addresses.is_empty() {
+        findings.push(Finding::wrong(
+            SUBJECT,
+            format!("{gateway} has no address, so that stations have no gateway"),
+            format!("run: ip addr add ADDRESS/LENGTH dev {gateway}"),
+        ));
+    }
+    if link["gso_max_segs"].as_u64() != Some(1) {
+        findings.push(Finding::wrong(
+            SUBJECT,
+            format!("{gateway} hands over super-packets, of which the long ones are lost"),
+            format!("run: ip link set {gateway} gso_max_segs 1"),
+        ));
+    }
+    if findings.is_empty() {
+        findings.push(Finding::fine(SUBJECT, format!("{gateway} has {}", addresses.join(", "))));
+    }
+    findings
+}
+
+/// What the bridge's filter takes note of before it is routed is not translated any more.
+fn bridge_filter(name: &str, setting: Option<&str>) -> Option<Finding> {
+    (setting?.trim() == "1").then(|| {
+        Finding::wrong(
+            "translation",
+            "what the bridge carries goes through iptables, and connections that were seen there are not translated",
+            format!("run: sysctl -w {name}=0"),
+        )
+    })
+}
+
+fn forwarding(version: &str, name: &str, setting: Option<&str>) -> Finding {
+    match setting.map(str::trim) {
+        None => Finding::unknown("forwarding", format!("the kernel does not say whether it forwards {version}")),
+        Some("0") => Finding::wrong(
+            "forwarding",
+            format!("the kernel does not forward {version}: stations reach nobody beyond this machine"),
+            format!("run: sysctl -w {name}=1"),
+        ),
+        Some(_) => Finding::fine("forwarding", format!("the kernel forwards {version}")),
+    }
+}
+
+/// A machine that forwards takes router advertisements only where it is told to in so many words.
+fn advertisements(name: &str, setting: Option<&str>) -> Option<Finding> {
+    (setting?.trim() == "1").then(|| {
+        Finding::warning(
+            "forwarding",
+            "the uplink does not take router advertisements any more, now that the kernel forwards IPv6",
+            format!("if it has its address or its way out from them, run: sysctl -w {name}=2"),
+        )
+    })
+}
+
+/// Some rule translates what leaves by the uplink. Where the next router knows the stations' network, none needs to.
+fn judge_rules(router: &RouterConfig, rules: &Value) -> Finding {
+    let rules = rules["nftables"].as_array().into_iter().flatten().filter_map(|entry| entry["rule"]["expr"].as_array());
+    let translates = |expressions: &&Vec<Value>| {
+        expressions.iter().any(|e| e.get("masquerade").is_some() || e.get("snat").is_some())
+            && expressions.iter().all(|e| match &e["match"] {
+                rule if rule["left"]["meta"]["key"] == "oifname" => rule["right"] == *router.uplink,
+                _ => true,
+            })
+    };
+    match rules.into_iter().any(|rule| translates(&rule)) {
+        true => Finding::fine("translation", format!("what leaves by {} gets its address", router.uplink)),
+        false => Finding::warning(
+            "translation",
+            format!("no rule of nftables translates what leaves by {}", router.uplink),
+            "unless the next router knows the way to the stations' network, add one: docs/box.md has it",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+    use evenair_manager::Config;
+    use evenair_wifi::{Phy, Standard};
+    use serde_json::json;
+
+    fn router() -> RouterConfig {
+        RouterConfig { gateway: "gw0".into(), uplink: "eth0".into() }
+    }
+
+    #[test]
+    fn a_gateway_is_up_has_an_address_and_ends_at_the_box() {
+        let config = BoxConfig::new("eth1", "gw0p", Config::new(Phy::default_for(Standard::Dot11g)));
+        let good = json!({"ifname": "gw0", "link": "gw0p", "flags": ["UP"], "gso_max_segs": 1,
+            "addr_info": [{"local": "192.168.77.1", "prefixlen": 24, "scope": "global"}]});
+        let judge = |link: &Value| judge_gateway(&config, &router(), link);
+        assert_eq!(judge(&good)[0].verdict, Verdict::Fine);
+        for (key, value, found) in [
+            ("link", json!("other0"), "not the other end"),
+            ("flags", json!([]), "is down"),
+            ("gso_max_segs", json!(65535), "super-packets"),
+            ("addr_info", json!([]), "no address"),
+        ] {
+            let mut bad = good.clone();
+            bad[key] = value;
+            let findings = judge(&bad);
+            assert!(findings.len() == 1 && findings[0].found.contains(found), "{key}: {findings:?}");
+            assert_eq!(findings[0].verdict, Verdict::Wrong);
+        }
+    }
+
+    #[test]
+    fn translation_is_for_the_uplink() {
+        let rules = |port: &str, act: Value| {
+            let of_port = json!({"match": {"op": "==", "left": {"meta": {"key": "oifname"}}, "right": port}});
+            json!({"nftables": [{"metainfo": {}}, {"rule": {"expr": [of_port, act]}}]})
+        };
+        let judge = |rules: &Value| judge_rules(&router(), rules).verdict;
+        assert_eq!(judge(&rules("eth0", json!({"masquerade": null}))), Verdict::Fine);
+        assert_eq!(judge(&rules("eth9", json!({"masquerade": null}))), Verdict::Warning);
+        assert_eq!(judge(&rules("eth0", json!({"accept": null}))), Verdict::Warning);
+        assert_eq!(judge(&Value::Null), Verdict::Warning);
+    }
+
+    #[test]
+    fn forwarding_is_off_on_or_unknown() {
+        for (setting, verdict) in
+            [(Some("0\n"), Verdict::Wrong), (Some("1\n"), Verdict::Fine), (None, Verdict::Unknown)]
+        {
+            assert_eq!(forwarding("IPv4", "net/ipv4/ip_forward", setting).verdict, verdict);
+        }
+        assert_eq!(bridge_filter("x", Some("1\n")).map(|finding| finding.verdict), Some(Verdict::Wrong));
+        assert_eq!((bridge_filter("x", Some("0")), bridge_filter("x", None)), (None, None));
+        assert_eq!(advertisements("x", Some("1")).map(|finding| finding.verdict), Some(Verdict::Warning));
+        assert_eq!((advertisements("x", Some("2")), advertisements("x", None)), (None, None));
+    }
+}

@@ -1,0 +1,341 @@
+//! The changes of the network that make this machine the stations' gateway, with a place for the box in it.
+//!
+//! The stations' gateway is one end of a pair of virtual cables; the other end and the access points' port are joined by a
+//! bridge. So the box has two ports as ever, and sees packets as stations do: before their addresses are translated, and
+//! after they were translated back. Routing and translation are the kernel's, and go on when the box does not run.
+//!
+//! ```text
+//! Internet --- uplink  (kernel: routes, nftables)  gateway === gateway's port --- [ box ] --- WLAN port --- access points
+//! ```
+//!
+//! What comes from beyond the uplink reaches stations only as an answer, whichever version of IP it has: without translation,
+//! as with IPv6, nothing else would keep it out.
+//!
+//! What is not here: who gives stations their addresses (DHCP, router advertisements).
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use evenair_sys::iface;
+use serde_json::Value;
+
+use super::plan::{Plan, find, in_words, routes_of};
+use super::{Candidate, interfaces};
+
+/// The interfaces of a gateway.
+#[derive(Clone, Copy, Debug)]
+pub struct Gateway<'a> {
+    /// Toward the access points.
+    pub wlan: &'a str,
+    /// Toward the Internet.
+    pub uplink: &'a str,
+    /// To be made: what joins the access points' port and the gateway's.
+    pub bridge: &'a str,
+    /// To be made: where the stations' gateway is.
+    pub gateway: &'a str,
+}
+
+impl Gateway<'_> {
+    /// The gateway's port at the bridge: the wired side of the box.
+    pub fn port(&self) -> String {
+        format!("{}p", self.gateway)
+    }
+}
+
+/// What makes this machine the gateway of the stations behind an interface, with `addresses` (with prefix lengths) and those
+/// that this interface has had: nothing, if it is so already.
+///
+/// # Errors
+/// An interface is not there or belongs to something else, there is no address, one is none or is in the uplink's network.
+pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
+    let ports = interfaces()?;
+    let (wlan, uplink) = (find(&ports, names.wlan)?, find(&ports, names.uplink)?);
+    let joined =
+        |name: &str| ports.iter().any(|port| port.name == name && port.bridge.as_deref() == Some(names.bridge));
+    if joined(names.wlan) && joined(&names.port()) {
+        return Ok(Plan::default());
+    }
+    let mtu = iface::find(names.wlan).map_err(|error| error.to_string())?.mtu;
+    let site = Site { wlan, uplink, routes: routes_of(names.wlan)?, mtu, settings: Settings::now(names.uplink) };
+    site.plan(names, addresses)
+}
+
+/// What there is now.
+struct Site<'a> {
+    wlan: &'a Candidate,
+    uplink: &'a Candidate,
+    routes: Vec<Value>,
+    mtu: u32,
+    settings: Settings,
+}
+
+/// What the kernel does now; `None`: it knows nothing of it.
+#[derive(Clone, Debug, Default)]
+struct Settings {
+    forward_v4: Option<String>,
+    forward_v6: Option<String>,
+    /// Whether the uplink learns its way out from router advertisements.
+    accept_ra: Option<String>,
+    /// Whether what bridges carry goes through the filters of IPv4 and IPv6.
+    filter_bridges: [Option<String>; 2],
+}
+
+const FORWARD_V4: &str = "net/ipv4/ip_forward";
+const FORWARD_V6: &str = "net/ipv6/conf/all/forwarding";
+const FILTER_BRIDGES: [&str; 2] = ["net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"];
+
+fn accept_ra(uplink: &str) -> String {
+    format!("net/ipv6/conf/{uplink}/accept_ra")
+}
+
+impl Settings {
+    fn now(uplink: &str) -> Self {
+        let read = |name: &str| std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok();
+        let read = |name: &str| read(name).map(|text| text.trim().to_owned());
+        Self {
+            forward_v4: read(FORWARD_V4),
+            forward_v6: read(FORWARD_V6),
+            accept_ra: read(&accept_ra(uplink)),
+            filter_bridges: FILTER_BRIDGES.map(read),
+        }
+    }
+}
+
+impl Site<'_> {
+    fn plan(&self, names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
+        for (port, other) in [(self.wlan, self.uplink), (self.uplink, self.wlan)] {
+            if port.name == other.name {
+                return Err(format!("{} cannot be both sides", port.name));
+            }
+            if let Some(bridge) = &port.bridge {
+                return Err(format!("{} is a port of {bridge} already", port.name));
+            }
+        }
+        let mut all = self.wlan.addresses.clone();
+        all.extend(addresses.iter().filter(|address| !self.wlan.addresses.contains(address)).cloned());
+        let networks = self.networks(&all)?;
+        let mut plan = Plan::default();
+        self.join(&mut plan, names);
+        self.give_addresses(&mut plan, names, &all);
+        self.forward(&mut plan, names);
+        translate(&mut plan, names, &networks);
+        Ok(plan)
+    }
+
+    /// The networks of these addresses.
+    fn networks(&self, addresses: &[String]) -> Result<Vec<(IpAddr, u8)>, String> {
+        if addresses.is_empty() {
+            return Err("no address for the stations' gateway; say it, as in --address 192.168.77.1/24".into());
+        }
+        let of = |text: &String| network(text).ok_or_else(|| format!("{text}: not an address such as 192.168.77.1/24"));
+        let networks: Vec<_> = addresses.iter().map(of).collect::<Result<_, _>>()?;
+        let outside: Vec<_> = self.uplink.addresses.iter().filter_map(|text| network(text)).collect();
+        match networks.iter().position(|inside| outside.contains(inside)) {
+            Some(at) => Err(format!("{}: {} is in this network already", addresses[at], self.uplink.name)),
+            None => Ok(networks),
+        }
+    }
+
+    /// The virtual cable, and the bridge between its far end and the access points' port.
+    fn join(&self, plan: &mut Plan, names: Gateway<'_>) {
+        let Gateway { bridge, gateway, .. } = names;
+        let (port, mtu, wlan) = (names.port(), self.mtu, &self.wlan.name);
+        plan.step(
+            format!("ip link add {gateway} mtu {mtu} type veth peer name {port} mtu {mtu}"),
+            Some(format!("ip link del {gateway}")),
+        );
+        // The same at each start, so that stations find their gateway again.
+        if let Some(mac) = local_mac(&self.wlan.mac) {
+            plan.step(format!("ip link set {gateway} address {mac}"), None);
+        }
+        // What was merged on its way in is cut again before it comes to the box, which schedules packets.
+        plan.step(format!("ip link set {gateway} gso_max_segs 1"), None);
+        plan.step(
+            format!("ip link add {bridge} type bridge group_fwd_mask 0xfff8"),
+            Some(format!("ip link del {bridge}")),
+        );
+        plan.step(format!("ip link set {bridge} address {}", self.wlan.mac), None);
+        if self.settings.forward_v6.is_some() {
+            // It has no address; the gateway has.
+            plan.step(format!("sysctl net/ipv6/conf/{bridge}/disable_ipv6=1"), None);
+        }
+        for route in self.routes.iter().filter_map(in_words) {
+            let there = format!("{} {} dev {wlan}", route.0, route.1);
+            plan.step(format!("ip route del {there}"), Some(format!("ip route add {there}")));
+        }
+        for address in &self.wlan.addresses {
+            let there = format!("{address} dev {wlan}");
+            plan.step(format!("ip addr del {there}"), Some(format!("ip addr add {there}")));
+        }
+        for port in [wlan, &port] {
+            plan.step(format!("ip link set {port} up"), None);
+            plan.step(format!("ip link set {port} master {bridge}"), Some(format!("ip link set {port} nomaster")));
+        }
+        plan.step(format!("ip link set {bridge} up"), None);
+    }
+
+    fn give_addresses(&self, plan: &mut Plan, names: Gateway<'_>, addresses: &[String]) {
+        let gateway = names.gateway;
+        // Stations that knew the gateway by another MAC address hear of it at once.
+        plan.step(format!("sysctl net/ipv4/conf/{gateway}/arp_notify=1"), None);
+        if self.settings.forward_v6.is_some() {
+            plan.step(format!("sysctl net/ipv6/conf/{gateway}/ndisc_notify=1"), None);
+        }
+        let mut give = |what: &str| {
+            plan.step(
+                format!("ip {}", what.replacen(' ', " add ", 1)),
+                Some(format!("ip {}", what.replacen(' ', " del ", 1))),
+            );
+        };
+        addresses.iter().for_each(|address| give(&format!("addr {address} dev {gateway}")));
+        plan.step(format!("ip link set {gateway} up"), None);
+        let mut give = |what: String| plan.step(format!("ip route add {what}"), Some(format!("ip route del {what}")));
+        let routes = self.routes.iter().filter_map(in_words);
+        routes.for_each(|(target, way)| give(format!("{target} {way} dev {gateway}")));
+    }
+
+    fn forward(&self, plan: &mut Plan, names: Gateway<'_>) {
+        let Settings { forward_v4, forward_v6, accept_ra: ra, filter_bridges } = &self.settings;
+        let mut set = |name: &str, now: &Option<String>, to: &str| {
+            if let Some(now) = now.as_ref().filter(|now| *now != to) {
+                plan.step(format!("sysctl {name}={to}"), Some(format!("sysctl {name}={now}")));
+            }
+        };
+        // A connection that the bridge's filter has taken note of is not translated any more when it comes to be routed.
+        for (name, now) in FILTER_BRIDGES.into_iter().zip(filter_bridges) {
+            set(name, now, "0");
+        }
+        set(FORWARD_V4, forward_v4, "1");
+        // One that forwards takes no router advertisements, unless it is told to in these words.
+        if ra.as_deref() == Some("1") {
+            set(&accept_ra(names.uplink), ra, "2");
+        }
+        set(FORWARD_V6, forward_v6, "1");
+    }
+}
+
+/// Translation of IPv4 and what keeps strangers out, in a table of its own.
+fn translate(plan: &mut Plan, names: Gateway<'_>, networks: &[(IpAddr, u8)]) {
+    let Gateway { uplink, gateway, .. } = names;
+    plan.step("nft create table inet evenair".into(), Some("nft delete table inet evenair".into()));
+    plan.step("nft add chain inet evenair translate { type nat hook postrouting priority srcnat ; }".into(), None);
+    for (address, prefix) in networks.iter().filter(|(address, _)| address.is_ipv4()) {
+        plan.step(
+            format!("nft add rule inet evenair translate ip saddr {address}/{prefix} oifname \"{uplink}\" masquerade"),
+            None,
+        );
+    }
+    plan.step("nft add chain inet evenair forward { type filter hook forward priority filter ; }".into(), None);
+    let inward = format!("nft add rule inet evenair forward iifname \"{uplink}\" oifname \"{gateway}\"");
+    plan.step(format!("{inward} ct state established,related accept"), None);
+    plan.step(format!("{inward} drop"), None);
+}
+
+/// An address with its prefix length: the first address of its network, and the length.
+fn network(text: &str) -> Option<(IpAddr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let prefix: u8 = prefix.parse().ok()?;
+    let first = match address.parse().ok()? {
+        IpAddr::V4(v4) if prefix <= 32 => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            IpAddr::V4((u32::from(v4) & mask).into())
+        }
+        IpAddr::V6(v6) if prefix <= 128 => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            IpAddr::V6((u128::from(v6) & mask).into())
+        }
+        _ => return None,
+    };
+    Some((first, prefix))
+}
+
+/// A MAC address that belongs to nobody (IEEE 802, 8.2), made of one that does and never the same.
+fn local_mac(mac: &str) -> Option<String> {
+    let (first, rest) = mac.split_once(':')?;
+    let first = u8::from_str_radix(first, 16).ok()?;
+    Some(format!("{:02x}:{rest}", (first | 0x02) ^ 0x40))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NAMES: Gateway<'_> = Gateway { wlan: "eth1", uplink: "eth0", bridge: "br0", gateway: "gw0" };
+
+    fn port(name: &str, bridge: Option<&str>, addresses: &[&str]) -> Candidate {
+        Candidate {
+            name: name.into(),
+            mac: "00:16:3e:00:00:01".into(),
+            carrier: true,
+            bridge: bridge.map(str::to_owned),
+            addresses: addresses.iter().map(|&address| address.into()).collect(),
+            to_router: name == "eth0",
+        }
+    }
+
+    fn commands(wlan: &Candidate, routes: &[Value], addresses: &[&str]) -> Result<Vec<String>, String> {
+        let uplink = port("eth0", None, &["10.9.0.254/24"]);
+        let settings = |value: &str| Some(value.to_owned());
+        let settings = Settings {
+            forward_v4: settings("0"),
+            forward_v6: settings("0"),
+            accept_ra: settings("1"),
+            filter_bridges: [settings("1"), None],
+        };
+        let site = Site { wlan, uplink: &uplink, routes: routes.to_vec(), mtu: 1500, settings };
+        let addresses: Vec<_> = addresses.iter().map(|&address| address.to_owned()).collect();
+        site.plan(NAMES, &addresses).map(|plan| plan.commands().collect())
+    }
+
+    #[test]
+    fn a_gateway_gets_addresses_and_translates_their_networks() {
+        let plan = commands(&port("eth1", None, &[]), &[], &["192.168.77.1/24", "fd00:77::1/64"]).expect("a plan");
+        let position =
+            |text: &str| plan.iter().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}"));
+        assert!(position("gso_max_segs 1") < position("ip link set gw0 up"));
+        assert!(
+            position("ip link set gw0 address 42:16:3e:00:00:01") < position("ip addr add 192.168.77.1/24 dev gw0")
+        );
+        assert!(position("accept_ra=2") < position("conf/all/forwarding=1"), "so that no way out is lost meanwhile");
+        assert!(position("sysctl -w net/bridge/bridge-nf-call-iptables=0") < position("ipv4/ip_forward=1"));
+        assert!(!plan.iter().any(|line| line.contains("ip6tables")), "the kernel knows nothing of it");
+        position("'add rule inet evenair translate ip saddr 192.168.77.0/24 oifname \"eth0\" masquerade'");
+        assert!(!plan.iter().any(|line| line.contains("saddr fd00")), "IPv6 is routed as it is: {plan:?}");
+    }
+
+    #[test]
+    fn what_the_port_had_goes_to_the_gateway() {
+        let routes = [json!({"dst": "10.5.0.0/16", "gateway": "192.168.1.9", "protocol": "static"})];
+        let plan = commands(&port("eth1", None, &["192.168.1.1/24"]), &routes, &[]).expect("a plan");
+        for text in [
+            "ip addr del 192.168.1.1/24 dev eth1",
+            "ip addr add 192.168.1.1/24 dev gw0",
+            "ip route del 10.5.0.0/16 via 192.168.1.9 proto static dev eth1",
+            "ip route add 10.5.0.0/16 via 192.168.1.9 proto static dev gw0",
+        ] {
+            assert!(plan.iter().any(|line| line == text), "{text}: {plan:#?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = |wlan: Candidate, addresses: &[&str]| commands(&wlan, &[], addresses).expect_err("refused");
+        assert!(refused(port("eth1", None, &[]), &[]).contains("--address"));
+        assert!(refused(port("eth1", None, &[]), &["192.168.77.1"]).contains("not an address"));
+        assert!(refused(port("eth1", None, &[]), &["10.9.0.1/24"]).contains("eth0 is in this network already"));
+        assert!(refused(port("eth1", Some("br7"), &[]), &["192.168.77.1/24"]).contains("port of br7"));
+        assert!(refused(port("eth0", None, &[]), &["192.168.77.1/24"]).contains("both sides"));
+    }
+
+    #[test]
+    fn networks_and_addresses() {
+        assert_eq!(network("192.168.77.1/24"), Some(("192.168.77.0".parse().expect("an address"), 24)));
+        assert_eq!(network("fd00:1:2:3::9/64"), Some(("fd00:1:2:3::".parse().expect("an address"), 64)));
+        assert_eq!(network("10.0.0.1/0"), Some(("0.0.0.0".parse().expect("an address"), 0)));
+        for wrong in ["10.0.0.1", "10.0.0.1/33", "fd00::1/129", "x/8"] {
+            assert_eq!(network(wrong), None, "{wrong}");
+        }
+        assert_eq!(local_mac("02:16:3e:00:00:01").as_deref(), Some("42:16:3e:00:00:01"));
+    }
+}
