@@ -1,6 +1,7 @@
 //! The box between real interfaces. Needs root; skipped, with the reason printed, without.
 
 mod control;
+mod fail_open;
 mod field_day;
 mod history;
 mod lab;

@@ -76,7 +76,7 @@ fn pass(lab: &Lab, frames: &[(&'static str, Vec<u8>)]) -> Vec<Vec<u8>> {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let mut bytes = vec![0; 2048];
+        let mut bytes = vec![0; 16_384];
         let len = frame.copy_to(&mut bytes).expect("whole");
         bytes.truncate(len);
         if bytes[6..12] == SOURCE {
@@ -84,6 +84,32 @@ fn pass(lab: &Lab, frames: &[(&'static str, Vec<u8>)]) -> Vec<Vec<u8>> {
         }
     }
     arrived
+}
+
+/// Frames as long as this cross unchanged, of IP and of what is not.
+pub fn largest_cross(lab: &Lab, len: usize) {
+    let ip_len = u16::try_from(len - 14).expect("an IP packet's length").to_be_bytes();
+    let frames = [
+        ("another protocol", frame(SINK, &[0x88, 0xb5], len)),
+        ("in a VLAN", frame(SINK, &[0x81, 0x00, 0x00, 0x05, 0x88, 0xb5], len + 4)),
+        ("IPv4 UDP", frame(SINK, &[&V4[..4], &ip_len, &V4[6..12], &[0, 0], &V4[14..]].concat(), len)),
+    ];
+    let mut frames = frames.to_vec();
+    checksum(&mut frames[2].1[14..34]);
+    let arrived = pass(lab, &frames);
+    for ((what, sent), arrived) in frames.iter().zip(&arrived) {
+        assert!(arrived == sent, "{what} of {len} bytes");
+    }
+    assert_eq!(arrived.len(), frames.len());
+}
+
+/// Writes the checksum of an IPv4 header (RFC 1071).
+fn checksum(header: &mut [u8]) {
+    let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum = words.sum::<u32>();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
 /// Frames that a bridge does not forward, and the box does.

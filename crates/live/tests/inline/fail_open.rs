@@ -1,0 +1,169 @@
+//! What stations notice when the box changes: nothing where it ends in order, a gap where it does not; and how long that is.
+//!
+//! `make fail-open` measures the gaps and judges them; as checks, `switching` has the same with room for a busy machine.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use evenair_sys::process;
+
+use crate::lab::{Arrivals, BoxProcess, Lab, ip};
+use crate::switching::{assert_untouched, under_traffic};
+use crate::traffic::transfer;
+
+/// Packets a second, each way.
+const RATE: u64 = 5_000;
+const ROUNDS: usize = 5;
+
+fn config(lab: &Lab, more: &str) -> String {
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n\
+         [control]\nsocket = {:?}\n[manager]\ncontroller = \"published\"\n{more}",
+        lab.file("box.sock")
+    );
+    let file = lab.file("box.toml");
+    std::fs::write(&file, text).expect("writable");
+    format!("file={}", file.display())
+}
+
+/// Ends a box as a service manager does, and starts its successor, which is inserted as it was.
+fn upgrade(lab: &Lab, mut old: BoxProcess, parameters: &str) -> BoxProcess {
+    process::signal(old.child.id(), libc::SIGTERM).expect("it lives");
+    assert!(old.child.wait().expect("a child").success());
+    let new = lab.start_box(parameters);
+    new.client().insert().expect("inserted");
+    new
+}
+
+/// Reloads again and again, every time to other queues.
+fn reloads(lab: &Lab, running: &BoxProcess, times: usize) {
+    let mut client = running.client();
+    for n in 0..times {
+        config(lab, if n % 2 == 0 { "levels = [\"station\"]\n" } else { "queue_limit = \"900 packets\"\n" });
+        client.reconfigure(None).expect("a good file");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn reloads_and_upgrades_under_load_lose_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let parameters = config(&lab, "");
+    let mut running = Some(lab.start_box(&parameters));
+    running.iter().for_each(|running| running.client().insert().expect("inserted"));
+    let mut lapses = 0;
+    let arrivals = under_traffic(&lab, RATE, || {
+        for _ in 0..2 {
+            reloads(&lab, running.as_ref().expect("it runs"), 10);
+            let old = running.take().expect("it runs");
+            lapses += old.client().status().expect("answers").hold.lapses;
+            running = Some(upgrade(&lab, old, &parameters));
+        }
+    });
+    let status = running.expect("it runs").client().shutdown().expect("ends");
+    let held_up = arrivals.iter().filter(|direction| direction.longest_stall > Duration::from_millis(50)).count();
+    println!("reloads and upgrades: {arrivals:?}");
+    arrivals.iter().for_each(|direction| assert_untouched(direction, lapses + status.hold.lapses + held_up as u64));
+    assert!(status.packets.conserved && status.packets.taken > 100, "{:?}", status.packets);
+}
+
+#[test]
+fn a_connection_lives_through_reloads_and_upgrades() {
+    let Some(lab) = Lab::new() else { return };
+    let parameters = config(&lab, "");
+    let mut running = lab.start_box(&parameters);
+    running.client().insert().expect("inserted");
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let moving = scope.spawn(|| {
+            let fast = transfer(&lab.sink, &lab.source, "10.9.0.1:5104", 32 << 20);
+            done.store(true, Ordering::Relaxed);
+            fast
+        });
+        let mut upgrades = 0;
+        while !done.load(Ordering::Relaxed) && upgrades < 4 {
+            reloads(&lab, &running, 10);
+            running = upgrade(&lab, running, &parameters);
+            upgrades += 1;
+        }
+        let fast = moving.join().expect("whole");
+        println!("{upgrades} upgrades under one connection: {fast:.0} Mb/s");
+        assert!(upgrades > 1, "it was there before and after");
+    });
+}
+
+#[test]
+fn jumbo_frames_cross_unchanged() {
+    let Some(lab) = Lab::new() else { return };
+    for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
+        ip(ns, &format!("link set {port} mtu 9000"));
+    }
+    let running = lab.start_box("controller=published");
+    let mut client = running.client();
+    for inserted in [false, true] {
+        if inserted {
+            client.insert().expect("inserted");
+        }
+        crate::traffic::largest_cross(&lab, 9014);
+        transfer(&lab.source, &lab.sink, &format!("10.9.0.2:52{:02}", u8::from(inserted)), 2 << 20);
+    }
+    let status = client.shutdown().expect("ends");
+    let packets = &status.packets;
+    assert!(packets.conserved, "{packets:?}");
+    assert_eq!((packets.too_long, packets.pool_full, packets.ring_full, packets.send_refused), (0, 0, 0, 0));
+    // What is as long as that is counted like all else, by its bytes as well.
+    let mean = status.wire.sent_bytes / status.wire.sent.max(1);
+    assert!(status.wire.sent > 100 && mean > 4_000, "{mean} bytes each: {:?}", status.wire);
+}
+
+/// What is done to a box under traffic.
+type Act = fn(&Lab) -> [Arrivals; 2];
+
+/// The longest gap of either direction, and the longest time for which the machine held a sender up meanwhile.
+fn gap(arrivals: &[Arrivals; 2]) -> (Duration, Duration) {
+    let most = |of: fn(&Arrivals) -> Duration| arrivals.iter().map(of).max().unwrap_or_default();
+    (most(|arrivals| arrivals.longest_gap), most(|arrivals| arrivals.longest_stall))
+}
+
+fn killed(lab: &Lab) -> [Arrivals; 2] {
+    let mut running = lab.start_box("inserted=true");
+    under_traffic(lab, RATE, || {
+        running.child.kill().expect("it lives");
+        running.child.wait().expect("a child");
+    })
+}
+
+fn stopped(lab: &Lab) -> [Arrivals; 2] {
+    let running = lab.start_box("inserted=true");
+    under_traffic(lab, RATE, || {
+        process::signal(running.child.id(), libc::SIGSTOP).expect("it lives");
+        thread::sleep(Duration::from_millis(300));
+        process::signal(running.child.id(), libc::SIGCONT).expect("it lives");
+    })
+}
+
+#[test]
+#[ignore = "a measurement: make fail-open"]
+fn figures_of_failing_open() {
+    let Some(lab) = Lab::new() else { return };
+    let mut missed = 0;
+    let quiet = under_traffic(&lab, RATE, || thread::sleep(Duration::from_millis(400)));
+    println!("        the bridge alone: longest gap {:.1?}, of which the sender {:.1?}", gap(&quiet).0, gap(&quiet).1);
+    let rows: [(&str, Act, u64); 2] = [("kill -9", killed, 25), ("SIGSTOP", stopped, 60)];
+    for (what, act, bound) in rows {
+        let mut gaps: Vec<_> = (0..ROUNDS).map(|_| gap(&act(&lab))).collect();
+        gaps.sort_unstable();
+        let (median, _) = gaps[ROUNDS / 2];
+        let good = median <= Duration::from_millis(bound);
+        missed += u32::from(!good);
+        let all: Vec<_> = gaps.iter().map(|(gap, stall)| format!("{gap:.1?} ({stall:.1?})")).collect();
+        let verdict = if good { "ok    " } else { "MISSED" };
+        println!(
+            "{verdict}  gap after {what} at {RATE} packets/s each way, median of {ROUNDS}: {median:.1?} (bound: {bound} ms); \
+             all, and the sender's own: {}",
+            all.join(", ")
+        );
+    }
+    assert_eq!(missed, 0, "figures beyond their bounds");
+}
