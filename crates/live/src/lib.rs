@@ -18,6 +18,7 @@ mod metrics;
 mod pacing;
 mod pool;
 mod port;
+mod punctual;
 mod recording;
 mod run;
 mod service;

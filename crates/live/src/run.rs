@@ -20,6 +20,7 @@ use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, W
 use crate::engine::Engine;
 use crate::history::History;
 use crate::metrics::Metrics;
+use crate::punctual::Punctual;
 use crate::service::ServiceManager;
 use crate::switch::Carrier;
 use crate::telemetry::{SourceConfig, Telemetry};
@@ -47,10 +48,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
         signal_hook::low_level::pipe::register(signal, writer).context("install a signal handler")?;
     }
     signals.set_nonblocking(true).context("make a pipe for signals")?;
-    rt::remove_timer_slack();
-    if let Err(error) = rt::prefer_this_thread() {
-        warn!("{error}: the box may be late when the machine is busy");
-    }
+    let punctual = Punctual::ask(now());
     let mut engine = Engine::open(&config, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
     let server = match &config.control {
@@ -68,7 +66,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
     let metrics = config.metrics.map(|address| Metrics::start(address, config.wlan.clone(), desk)).transpose()?;
     let (waiting, ending, last) = (Vec::new(), None, None);
-    let mut live = Live { engine, config, telemetry, inbox, waker, signals, waiting, ending, last };
+    let mut live = Live { engine, config, punctual, telemetry, inbox, waker, signals, waiting, ending, last };
     let end = live.work();
     // The answers to those who wait are written before the process may end.
     drop(live);
@@ -85,6 +83,7 @@ fn now() -> Instant {
 struct Live {
     engine: Engine,
     config: BoxConfig,
+    punctual: Punctual,
     telemetry: Telemetry,
     inbox: mpsc::Receiver<Asked>,
     waker: Arc<Waker>,
@@ -117,6 +116,7 @@ impl Live {
         let mut full = false;
         loop {
             let time = now();
+            self.punctual.tend(time);
             let mode = if self.engine.is_observing() { OBSERVING } else { mode_word(self.engine.mode()) };
             service.tend(time, mode);
             let next = self.engine.deadline(time).into_iter().chain(service.deadline()).min();

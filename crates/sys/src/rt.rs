@@ -93,6 +93,16 @@ pub fn prefer_this_thread() -> Result<(), OsError> {
     }
 }
 
+/// Runs the calling thread before all ordinary ones: SCHED_FIFO at the lowest real-time priority. What it starts is ordinary.
+/// Whoever asks for it must sleep now and then: the kernel lets real-time threads have 950 ms of each second
+/// (sched_rt_runtime_us), and what shares the core has nothing meanwhile. [`prefer_this_thread`] undoes it.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE`.
+pub fn run_first() -> Result<(), OsError> {
+    set_fifo(1)
+}
+
 fn set_fifo(priority: i32) -> Result<(), OsError> {
     // SAFETY: prctl with these arguments takes no pointer. It matters only where SCHED_FIFO (slack 0) is refused.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -389,6 +399,26 @@ mod tests {
         for refused in [granted.fifo.err(), granted.core.err(), granted.locked.err()].into_iter().flatten() {
             eprintln!("not granted here: {refused}");
             assert!(matches!(refused.errno(), libc::EPERM | libc::ENOMEM | libc::EINVAL), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_runs_first_can_be_ordinary_again() {
+        // SAFETY: takes no pointer; 0 is the calling thread.
+        let policy = || unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+        let policies = std::thread::spawn(move || {
+            run_first().and_then(|()| {
+                let first = policy();
+                let started = std::thread::spawn(policy).join().expect("no panic");
+                prefer_this_thread().map(|()| (first, started, policy()))
+            })
+        });
+        match policies.join().expect("no panic") {
+            Ok(policies) => assert_eq!(policies, (libc::SCHED_FIFO, libc::SCHED_OTHER, libc::SCHED_OTHER)),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                assert_eq!(error.errno(), libc::EPERM);
+            }
         }
     }
 

@@ -1,0 +1,133 @@
+//! The loop's place among the threads of the machine.
+//!
+//! A packet that comes to a box waits until its thread runs. Among ordinary threads that is up to some milliseconds whenever
+//! another one is busy on the core, however much the box is preferred; so the loop asks to run before all of them. It
+//! sleeps between packets, and so takes what it needs and no more.
+//!
+//! Where there is more to do than a core can, it would not sleep, and then the kernel takes real-time threads off the core
+//! for 50 ms of each second (sched(7), sched_rt_runtime_us): as long as the hold on the traffic lasts. So a loop that hardly
+//! sleeps is an ordinary one for a while, and the kernel shares the core as it does among others.
+
+use evenair_sys::error::OsError;
+use evenair_sys::rt;
+use evenair_units::{Instant, Span};
+use tracing::warn;
+
+/// The loop's own time is looked at so often.
+const WINDOW: Span = Span::from_millis(100);
+/// A loop that has used so much of it, in percent, hardly sleeps.
+const MOST_USED: u64 = 80;
+/// For so long it is an ordinary one then: in no second has it had more than two windows of real time.
+const REST: Span = Span::from_secs(1);
+
+/// The calling thread's place, once it has asked for one.
+#[derive(Debug)]
+pub struct Punctual {
+    place: Place,
+    /// When its use was last looked at, and what it had used then.
+    looked: Instant,
+    used: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before all ordinary threads.
+    First,
+    /// Preferred among them until then.
+    Resting(Instant),
+    /// It was not granted.
+    Ordinary,
+}
+
+impl Punctual {
+    /// Asks for the calling thread.
+    pub fn ask(now: Instant) -> Self {
+        rt::remove_timer_slack();
+        let place = match rt::run_first() {
+            Ok(()) => Place::First,
+            Err(error) => {
+                warn!("{error}: the box may be late when the machine is busy");
+                // A user who may not do the one may still do the other (RLIMIT_NICE).
+                let _ = rt::prefer_this_thread();
+                Place::Ordinary
+            }
+        };
+        Self { place, looked: now, used: used() }
+    }
+
+    /// To be called in every round of the loop.
+    pub fn tend(&mut self, now: Instant) {
+        if self.place == Place::Ordinary || now.saturating_since(self.looked) < WINDOW {
+            return;
+        }
+        let used = used();
+        let most = now.saturating_since(self.looked).mul_div(MOST_USED, 100);
+        let busy = used.saturating_sub(self.used) >= most;
+        (self.looked, self.used) = (now, used);
+        let next = place_after(self.place, now, busy);
+        if next == self.place {
+            return;
+        }
+        let result = if next == Place::First { rt::run_first() } else { rt::prefer_this_thread() };
+        self.place = kept(next, result);
+    }
+}
+
+/// Where a thread is to be that has, or has not, hardly slept in the last window.
+fn place_after(place: Place, now: Instant, busy: bool) -> Place {
+    match place {
+        Place::First if busy => Place::Resting(now + REST),
+        Place::Resting(until) if now >= until => Place::First,
+        stays => stays,
+    }
+}
+
+/// The place that a thread has where it asked for `next`.
+fn kept(next: Place, result: Result<(), OsError>) -> Place {
+    match result {
+        Ok(()) => next,
+        Err(error) => {
+            warn!("{error}: the box may be late when the machine is busy");
+            Place::Ordinary
+        }
+    }
+}
+
+fn used() -> Span {
+    Span::from_nanos(rt::thread_cpu_ns())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn who_hardly_sleeps_rests_for_a_second() {
+        let resting = place_after(Place::First, at(100), true);
+        assert_eq!(resting, Place::Resting(at(1_100)));
+        assert_eq!(place_after(resting, at(1_000), true), resting);
+        assert_eq!(place_after(resting, at(1_100), true), Place::First, "and if it is busy still, rests again");
+        assert_eq!(place_after(Place::First, at(100), false), Place::First);
+        assert_eq!(place_after(Place::Ordinary, at(100), true), Place::Ordinary);
+    }
+
+    #[test]
+    fn a_thread_that_spins_does_not_stay_first() {
+        let place = std::thread::spawn(|| {
+            let now = || Instant::from_nanos(rt::monotonic_ns());
+            let mut punctual = Punctual::ask(now());
+            let start = now();
+            while now() < start + Span::from_millis(400) {
+                punctual.tend(now());
+            }
+            punctual.place
+        });
+        let place = place.join().expect("no panic");
+        // On a machine that is busy with other real-time threads it may have slept enough.
+        assert!(matches!(place, Place::Resting(_) | Place::Ordinary), "{place:?}");
+    }
+}
