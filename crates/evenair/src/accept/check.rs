@@ -51,7 +51,7 @@ impl Bound {
         }
     }
 
-    /// The same bound for a figure that `part` of the run may have moved, against the box: the band gets that much narrower.
+    /// The same bound for a figure of a run of which `part` was lost, against the box: the band gets that much narrower.
     /// What must be exactly nothing stays so.
     pub fn narrowed(self, part: f64) -> Self {
         match self {

@@ -3,7 +3,7 @@
 //! A case is a scenario, run several times on the testbed, and the figures read off each run. A run that the testbed
 //! itself calls invalid (it could not keep real time) is printed and repeated, since its numbers say nothing about the
 //! manager; more than one such run in five fails the case. In the short form a run that was only a little late is judged, by
-//! bounds that are narrower by what the lateness may have moved. A run in which the box was at fault is never repeated: it
+//! bounds that are narrower by the part of it that was lost. A run in which the box was at fault is never repeated: it
 //! fails the case.
 
 mod cases;
@@ -153,8 +153,9 @@ const fn is_repeated(result: &RunResult) -> bool {
 }
 
 /// The part of a run for which the medium stood idle because the testbed was late, where that alone makes the run invalid and
-/// is little against the bands of the short form. Those are then narrowed by it, so that the lateness of a shared machine
-/// may fail the box but never pass it.
+/// is little against the bands of the short form. Those are then narrowed by it. That is a margin and not a proof: it covers
+/// what a total or a part of all may have moved, if the idle time is spread over the run; a ratio of two flows, or a phase
+/// in which all of it fell, may have moved by a few times as much.
 fn late_part(result: &RunResult) -> Option<f64> {
     let permille = result.lateness?.idle_for_late_permille;
     let alone = result.invalid_because.len() == 1 && permille > IDLE_LIMIT_PERMILLE && result.box_faults.is_empty();
