@@ -23,7 +23,7 @@ use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
 use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, SpeechReport, Told};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x0a";
+const MAGIC: [u8; 8] = *b"evenair\x0b";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);

@@ -12,7 +12,7 @@ use evenair_manager::{
 use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_sched::{
     CakeConfig, CbqClass, CbqConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig, Estimator,
-    FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
+    FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, Sharing, WhtbConfig,
 };
 use evenair_units::{BitRate, Bytes, Dbm, Instant, Limit, Span};
 use evenair_wifi::adwiser_80211b;
@@ -54,11 +54,13 @@ fn policies() -> Vec<(&'static str, Config)> {
         quantum: Bytes(1500),
         priority: 0,
         borrows: true,
+        isolated: false,
         max_idle: Span::from_millis(10),
         min_idle: None,
+        extra_delay: None,
     };
-    let cbq =
-        CbqConfig { classes: vec![whole, CbqClass { parent: Some(0), ..whole }], default: 1, leaf: leaf(), gain: 4 };
+    let (classes, sharing) = (vec![whole, CbqClass { parent: Some(0), ..whole }], Sharing::Formal);
+    let cbq = CbqConfig { classes, default: 1, leaf: leaf(), gain: 4, sharing };
     let las = LasAckConfig { limit, connections: REMEMBERED, ..LasAckConfig::default() };
     let disciplines = [
         ("fifo", Discipline::Fifo(limit)),

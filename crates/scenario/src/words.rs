@@ -1,7 +1,7 @@
 //! The words of the scenario format that no checked type has.
 
 use evenair_medium::{Adaptation, AfterCollision};
-use evenair_sched::Overflow;
+use evenair_sched::{Overflow, Sharing};
 use evenair_units::{BitRate, Db, Span};
 use schemars::{Schema, json_schema};
 
@@ -161,6 +161,11 @@ words!(DisciplineWord {
     "htb" => Self::Htb,
     "whtb" => Self::Whtb,
     "cbq" => Self::Cbq,
+});
+words!(Sharing {
+    "formal" => Self::Formal,
+    "ancestors-only" => Self::AncestorsOnly,
+    "top-level" => Self::TopLevel,
 });
 words!(EstimatorWord { "delivery" => Self::Delivery, "signal" => Self::Signal });
 words!(FlowOf { "flow" => Self::Flow, "station" => Self::Station });

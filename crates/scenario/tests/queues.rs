@@ -1,7 +1,7 @@
 //! What is written of queues in front of the medium, and what of it cannot be.
 
 use evenair_scenario::{QueueSpec, Scenario};
-use evenair_sched::{ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig};
+use evenair_sched::{CbqConfig, ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig, Sharing};
 use evenair_units::{BitRate, Bytes, Db, Limit, Span};
 
 /// The access point's queue, in a cell of three stations with an upload and a download each.
@@ -122,8 +122,10 @@ const CBQ: &str = "discipline = \"cbq\"\n";
 
 #[test]
 fn a_class_of_cbq_has_its_part_of_the_link_and_what_is_written() {
-    let one =
-        class("one", "parent = \"link\"\nborrows = false\nmax_burst = 5\nmin_idle = \"3 ms\"\nquantum = \"700 bytes\"");
+    let one = class(
+        "one",
+        "parent = \"link\"\nborrows = false\nmax_burst = 5\nmin_idle = \"3 ms\"\nquantum = \"700 bytes\"\nisolated = true\nmin_burst = 3",
+    );
     let root = class("link", "").replace("1 Mb/s", "10 Mb/s");
     let two = class("two", "parent = \"link\"").replace("1 Mb/s", "4 Mb/s");
     let spec = queue(&[CBQ, &root, &one, &two].concat()).unwrap_or_else(|error| panic!("{error}"));
@@ -136,6 +138,12 @@ fn a_class_of_cbq_has_its_part_of_the_link_and_what_is_written() {
     // 8 ms and 0.8 for a packet of 1000 bytes; (32/31)^5 - 1 is 0.17206.
     let idle = one.max_idle.as_nanos() as f64 / 1e6;
     assert!((idle - 7.2 * 0.172_06).abs() < 1e-3, "{idle} ms");
+    // (32/31)^2 - 1 is 0.06556, and 1 - g is 1/32.
+    let extra = one.extra_delay.expect("it has a burst").as_nanos() as f64 / 1e6;
+    assert!((extra - 7.2 * (1.0 + 0.065_557 * 32.0)).abs() < 1e-2, "{extra} ms");
+    assert_eq!((one.isolated, two.isolated, two.extra_delay, config.sharing), (true, false, None, Sharing::TopLevel));
+    let formal = queue(&[CBQ, "sharing = \"formal\"\n", &root].concat()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(formal.config, Config::Cbq(CbqConfig { sharing: Sharing::Formal, .. })));
 }
 
 #[test]

@@ -43,7 +43,7 @@ mod token_bucket;
 mod whtb;
 
 pub use cake::{Cake, CakeConfig};
-pub use cbq::{Cbq, CbqClass, CbqConfig};
+pub use cbq::{Cbq, CbqClass, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig, Verdict};
 pub use codel_queue::{CodelQueue, CodelQueueConfig};
 pub use config::Config;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_sched::{
     CakeConfig, CbqClass, CbqConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig,
-    DrrConfig, Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, WhtbConfig,
+    DrrConfig, Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, Sharing, WhtbConfig,
 };
 use evenair_units::{BitRate, Bytes, Db, Dbm};
 
@@ -99,13 +99,18 @@ fn put_discipline(out: &mut Vec<u8>, discipline: &Discipline) {
             put_limit(*limit, out);
             out.put_u64(*seed);
         }
-        Discipline::Cbq(CbqConfig { classes, default, leaf, gain }) => {
+        Discipline::Cbq(CbqConfig { classes, default, leaf, gain, sharing }) => {
             out.put_u8(7);
             out.put_u32(classes.len() as u32);
             classes.iter().for_each(|class| put_part(out, class));
             out.put_u32(*default as u32);
             put_discipline(out, leaf);
             out.put_u32(*gain);
+            out.put_u8(match sharing {
+                Sharing::Formal => 0,
+                Sharing::AncestorsOnly => 1,
+                Sharing::TopLevel => 2,
+            });
         }
     }
 }
@@ -162,8 +167,11 @@ fn put_part(out: &mut Vec<u8>, class: &CbqClass) {
     out.put_u64(class.quantum.0);
     out.put_u8(class.priority);
     out.put_u8(class.borrows.into());
+    out.put_u8(class.isolated.into());
     out.put_u64(class.max_idle.as_nanos());
-    out.put_option(class.min_idle, |out, idle| out.put_u64(idle.as_nanos()));
+    for span in [class.min_idle, class.extra_delay] {
+        out.put_option(span, |out, span| out.put_u64(span.as_nanos()));
+    }
 }
 
 fn read_part(reader: &mut Reader<'_>) -> Result<CbqClass, CodecError> {
@@ -173,8 +181,10 @@ fn read_part(reader: &mut Reader<'_>) -> Result<CbqClass, CodecError> {
         quantum: Bytes(reader.u64()?),
         priority: reader.u8()?,
         borrows: reader.bool()?,
+        isolated: reader.bool()?,
         max_idle: read_span(reader)?,
         min_idle: reader.option(read_span)?,
+        extra_delay: reader.option(read_span)?,
     })
 }
 
@@ -213,6 +223,12 @@ fn read_discipline(reader: &mut Reader<'_>, depth: u8) -> Result<Discipline, Cod
             default: reader.u32()? as usize,
             leaf: Box::new(read_discipline(reader, depth - 1)?),
             gain: reader.u32()?,
+            sharing: match reader.u8()? {
+                0 => Sharing::Formal,
+                1 => Sharing::AncestorsOnly,
+                2 => Sharing::TopLevel,
+                tag => return Err(CodecError::Tag(tag)),
+            },
         }),
         tag => return Err(CodecError::Tag(tag)),
     })
@@ -274,11 +290,17 @@ pub(super) mod tests {
             quantum: Bytes(700),
             priority: 3,
             borrows: false,
+            isolated: true,
             max_idle: Span::from_micros(90),
             min_idle: Some(Span::from_micros(80)),
+            extra_delay: None,
         };
-        let other = CbqClass { parent: Some(0), borrows: true, min_idle: None, ..part };
-        let cbq = CbqConfig { classes: [part, other].into(), default: 1, leaf: leaf(), gain: 4 };
+        let extra_delay = Some(Span::from_micros(70));
+        let other = CbqClass { parent: Some(0), borrows: true, isolated: false, min_idle: None, extra_delay, ..part };
+        let cbq = |sharing| {
+            let classes = [part, other].into();
+            Discipline::Cbq(CbqConfig { classes, default: 1, leaf: leaf(), gain: 4, sharing })
+        };
         let disciplines = [
             Discipline::Fifo(limit),
             Discipline::Codel(codel, limit),
@@ -290,7 +312,9 @@ pub(super) mod tests {
             whtb(signal),
             whtb(delivery),
             Discipline::Htb(htb),
-            Discipline::Cbq(cbq),
+            cbq(Sharing::Formal),
+            cbq(Sharing::AncestorsOnly),
+            cbq(Sharing::TopLevel),
         ];
         let rule = LeafRule { leaf: 1, classes: [ClassId(0), ClassId(4)].into(), direction: Some(Direction::Up) };
         let queue = |discipline| QueueConfig {

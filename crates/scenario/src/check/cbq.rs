@@ -1,6 +1,6 @@
 //! The classes of CBQ: what they have besides those of every tree.
 
-use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass};
+use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
 use evenair_units::{Bytes, Span};
 
 use super::tree::Tree;
@@ -18,10 +18,11 @@ const MOST_BURST: u32 = 1000;
 /// Tells of keys that a class of the other kind of tree has.
 pub(super) fn refuse_keys_of_others(raw: &QueueRaw, discipline: DisciplineWord, problems: &mut Problems) {
     let is_cbq = discipline == DisciplineWord::Cbq;
-    for QueueClassRaw { ceil, burst, cburst, borrows, max_burst, min_idle, .. } in &raw.class {
-        let of_buckets = [ceil.as_ref().map(Written::span), place(burst), place(cburst)];
-        let of_estimators = [borrows.as_ref().map(Written::span), place(max_burst), place(min_idle)];
-        for place in if is_cbq { of_buckets } else { of_estimators }.into_iter().flatten() {
+    for QueueClassRaw { ceil, burst, cburst, borrows, isolated, max_burst, min_burst, min_idle, .. } in &raw.class {
+        let of_buckets = [place(ceil), place(burst), place(cburst)];
+        let of_estimators = [place(borrows), place(isolated), place(max_burst), place(min_burst), place(min_idle)];
+        let refused = if is_cbq { &of_buckets[..] } else { &of_estimators[..] };
+        for place in refused.iter().flatten().cloned() {
             let what = format!("a class of a queue that is {} does not have this", raw.discipline);
             problems.add(place, what, "only without this key");
         }
@@ -41,7 +42,13 @@ pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mu
     let classes = written.map(|(raw, class)| {
         let link = root(&tree.classes, class).rate;
         let range = format!("1 to {MOST_BURST} packets");
-        let burst = raw.max_burst.get_or_if(MAX_BURST, problems, |n| (1..=MOST_BURST).contains(&n.0), range)?;
+        let in_bursts = |n: &Count| (1..=MOST_BURST).contains(&n.0);
+        let burst = raw.max_burst.get_or_if(MAX_BURST, problems, in_bursts, range.clone())?;
+        let extra_delay = match &raw.min_burst {
+            None => None,
+            Some(written) => Some(written.get_if(problems, in_bursts, range)?),
+        };
+        let extra_delay = extra_delay.map(|burst| CbqConfig::extra_delay(link, class.rate, burst.0, CbqConfig::GAIN));
         let longest = Span::from_secs(10);
         let in_range = |idle: &Span| (Span::ZERO..=longest).contains(idle);
         let min_idle = match &raw.min_idle {
@@ -56,12 +63,15 @@ pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mu
             quantum: if raw.quantum.is_some() { class.quantum } else { usual },
             priority: class.priority,
             borrows: raw.borrows.get_or(true, problems)?,
+            isolated: raw.isolated.get_or(false, problems)?,
             max_idle: CbqConfig::max_idle(link, class.rate, burst.0, CbqConfig::GAIN),
             min_idle,
+            extra_delay,
         })
     });
     let classes = classes.collect::<Option<_>>()?;
-    Some(CbqConfig { classes, default: tree.default, leaf, gain: CbqConfig::GAIN })
+    let sharing = raw.sharing.get_or(Sharing::TopLevel, problems)?;
+    Some(CbqConfig { classes, default: tree.default, leaf, gain: CbqConfig::GAIN, sharing })
 }
 
 fn root<'a>(classes: &'a [HtbClass], class: &'a HtbClass) -> &'a HtbClass {

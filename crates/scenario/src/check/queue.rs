@@ -254,6 +254,7 @@ fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [Discipl
         (place(&raw.default), WITH_TREE),
         (place(&raw.hysteresis), WITH_BUCKETS),
         (place(&raw.tick), WITH_BUCKETS),
+        (place(&raw.sharing), &[DisciplineWord::Cbq]),
         (place(&raw.estimator), WITH_CHANNELS),
         (raw.channel.first().map(|point| point.snr.span()), WITH_CHANNELS),
         (place(&raw.dead), WITH_CHANNELS),

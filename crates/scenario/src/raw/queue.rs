@@ -1,6 +1,6 @@
 //! Queues in front of the medium, as they are written.
 
-use evenair_sched::Overflow;
+use evenair_sched::{Overflow, Sharing};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,10 @@ pub struct QueueRaw {
     /// before 2.6.22. Default: "0 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<Written<Span>>,
+    /// "cbq": by which guidelines classes lend what they do not use, "formal", "ancestors-only" or "top-level".
+    /// Default: "top-level".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Written<Sharing>>,
     /// "whtb": how channels are known, by the "delivery" of packets or, as published, by "signal". Default: "delivery".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimator: Option<Written<EstimatorWord>>,
@@ -118,9 +122,16 @@ pub struct QueueClassRaw {
     /// "cbq": over its rate it may send while the class above is not. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub borrows: Option<Written<bool>>,
+    /// "cbq": its rate is never lent to a class that is not below it, nor does it borrow. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<Written<bool>>,
     /// "cbq": packets of 1000 bytes that it may send at once after a silence. Default: 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<Written<Count>>,
+    /// "cbq": packets of 1000 bytes that it sends at once each time that it had to wait, for which it waits longer. Default: it
+    /// sends each when its rate allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_burst: Option<Written<Count>>,
     /// "cbq": its mean idle time does not fall further below zero than this. Default: it has no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_idle: Option<Written<Span>>,

@@ -1,0 +1,152 @@
+//! The parameters of a tree, and how bursts become times.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use evenair_units::{BitRate, Bytes, Span};
+
+use super::{LONGEST_NS, PRIORITIES};
+use crate::Config;
+
+/// The largest n of a gain 2^-n: a mean over so many packets follows nothing.
+const MOST_GAIN: u32 = 16;
+/// Sizes for which bursts are meant (`avpkt` in the examples of `tc`).
+const USUAL_PACKET: Bytes = Bytes(1000);
+/// Bits behind the point of a power.
+const POINT: u32 = 32;
+
+/// Who may go on sending above its own rate. The names and rules are those of the paper's guidelines; each lends a class
+/// what a class above it does not use, through classes that borrow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// A class lends where no class at a lower level is *unsatisfied*, that is, within its rate and with packets waiting.
+    /// Exact, and looks at the whole tree for each packet.
+    Formal,
+    /// A class lends whenever it is within its own rate, whoever else is waiting.
+    AncestorsOnly,
+    /// A class lends up to a level that follows who was within its rate last. The formal rule's approximation that
+    /// implementations run.
+    TopLevel,
+}
+
+/// One class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CbqClass {
+    /// The class above it, by its number, which is lower than its own.
+    pub parent: Option<usize>,
+    /// Its part of the link.
+    pub rate: BitRate,
+    /// What it sends in a round. Of a leaf.
+    pub quantum: Bytes,
+    /// 0 goes first, 7 last. Of a leaf.
+    pub priority: u8,
+    /// It may send while it is over limit and the sharing allows it to borrow; else it is *bounded*.
+    pub borrows: bool,
+    /// It lends nothing to who is not below it: its rate is never anybody else's.
+    pub isolated: bool,
+    /// The most that its mean idle time is.
+    pub max_idle: Span,
+    /// The least, below zero; `None`: it has no bound.
+    pub min_idle: Option<Span>,
+    /// A class that has to wait waits for so much longer than its rate asks, instead of until its mean has recovered: then
+    /// it sends several packets at once. `None`: until its mean has recovered.
+    pub extra_delay: Option<Span>,
+}
+
+/// Parameters of a tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CbqConfig {
+    /// Parents before their children. Those without children are leaves.
+    pub classes: Vec<CbqClass>,
+    /// Of packets whose class is no leaf.
+    pub default: usize,
+    /// The queue in each leaf.
+    pub leaf: Box<Config>,
+    /// n of the gain 2^-n of all means.
+    pub gain: u32,
+    /// Who lends to whom.
+    pub sharing: Sharing,
+}
+
+impl CbqConfig {
+    /// The gain of 1/32 that Floyd and Linux use.
+    pub const GAIN: u32 = 5;
+
+    /// Whether there can be such a tree.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        for (number, class) in self.classes.iter().enumerate() {
+            if class.parent.is_some_and(|parent| parent >= number) {
+                return Err("has a class before its parent");
+            }
+            if usize::from(class.priority) >= PRIORITIES {
+                return Err("has a priority above 7");
+            }
+            if class.rate == BitRate::ZERO || class.quantum == Bytes::ZERO {
+                return Err("has a class that would never send");
+            }
+            if self.lent_by(number) == BitRate::ZERO {
+                return Err("has a class of which isolated ones have all");
+            }
+        }
+        if self.gain > MOST_GAIN {
+            return Err("has a gain below 2^-16");
+        }
+        if !self.leaf.is_for_leaves() {
+            return Err("shapes in a leaf of another that shapes");
+        }
+        if self.default >= self.classes.len() || !self.is_leaf(self.default) {
+            return Err("has a default class that is no leaf");
+        }
+        self.leaf.check()
+    }
+
+    pub(super) fn is_leaf(&self, number: usize) -> bool {
+        self.classes.iter().all(|class| class.parent != Some(number))
+    }
+
+    /// What a class has for all below it that are not isolated.
+    pub(super) fn lent_by(&self, number: usize) -> BitRate {
+        let isolated = self.classes.iter().filter(|class| class.isolated && class.parent == Some(number));
+        isolated.fold(self.classes[number].rate, |rest, class| rest.saturating_sub(class.rate))
+    }
+
+    /// Leaves are at level 1, each other class one above the highest of its children.
+    pub(super) fn levels(&self) -> Vec<usize> {
+        let mut levels = alloc::vec![1; self.classes.len()];
+        for (number, class) in self.classes.iter().enumerate().rev() {
+            if let Some(parent) = class.parent {
+                levels[parent] = levels[parent].max(levels[number] + 1);
+            }
+        }
+        levels
+    }
+
+    /// The mean idle time by which a class of this rate, on a link of that one, sends so many packets of 1000 bytes at once:
+    /// `(s / rate - s / link) * (g^-burst - 1)` with g = 1 - 2^-gain, and for one packet of the link at least.
+    pub fn max_idle(link: BitRate, rate: BitRate, burst: u32, gain: u32) -> Span {
+        let idle = (short_of(link, rate) * (inverse_power(burst, gain) - (1 << POINT))) >> POINT;
+        let least = link.time_for(USUAL_PACKET).as_nanos() >> gain;
+        Span::from_nanos(u64::try_from(idle).unwrap_or(u64::MAX).clamp(least, LONGEST_NS as u64))
+    }
+
+    /// The extra delay by which a class of this rate, on a link of that one, that is not let go before, sends so many packets
+    /// of 1000 bytes at once, time after time: `(s / rate - s / link) * (1 + (g^-(burst - 1) - 1) / (1 - g))`. A mean
+    /// forgets, so that such a class gets somewhat less than its rate, the less the longer its bursts are.
+    pub fn extra_delay(link: BitRate, rate: BitRate, burst: u32, gain: u32) -> Span {
+        let parts = (1 << POINT) + ((inverse_power(burst.saturating_sub(1), gain) - (1 << POINT)) << gain);
+        let delay = (short_of(link, rate) * parts) >> POINT;
+        Span::from_nanos(u64::try_from(delay).unwrap_or(u64::MAX).min(LONGEST_NS as u64))
+    }
+}
+
+/// What a packet takes less at the link's rate than at the class's, in nanoseconds.
+fn short_of(link: BitRate, rate: BitRate) -> u128 {
+    let time = |rate: BitRate| rate.time_for(USUAL_PACKET).as_nanos();
+    u128::from(time(rate).saturating_sub(time(link)))
+}
+
+/// `g^-n` with g = 1 - 2^-gain, with `POINT` bits behind the point, at most 2^32.
+fn inverse_power(n: u32, gain: u32) -> u128 {
+    let whole = 1u128 << gain;
+    (0..n).fold(1u128 << POINT, |power, _| (power * whole / (whole - 1).max(1)).min(1 << 64))
+}
