@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Rng, Span};
 use evenair_wifi::PhyRate;
 
-use crate::{Counters, Mpdu, QueueState, To};
+use crate::{Counters, Mpdu, NodeId, QueueState, To};
 
 /// Where there are many, each access fetches a function from far: so what every access needs comes first, in three pieces
 /// of what a processor fetches at once: what a frame that comes needs, what the back-off needs, what is counted.
@@ -203,6 +203,16 @@ impl<F> Function<F> {
         }
         self.bytes = self.bytes - queued.mpdu.msdu;
         Some((queued, core::mem::take(&mut self.head)))
+    }
+
+    /// Takes out what waits for a node behind what is in service.
+    pub(crate) fn take_waiting(&mut self, to: NodeId) -> Vec<Queued<F>> {
+        let first = usize::from(!self.is_unconfirmed()).min(self.queue.len());
+        let waiting = self.queue.split_off(first);
+        let (taken, kept): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|queued| queued.mpdu.to == To::Node(to));
+        self.queue.extend(kept);
+        taken.iter().for_each(|queued| self.bytes = self.bytes - queued.mpdu.msdu);
+        taken
     }
 
     pub(crate) fn draw_back_off(&mut self) -> u64 {

@@ -215,6 +215,17 @@ impl<F> Medium<F> {
         }
     }
 
+    /// `from` gives up what its buffers hold for `to`, as an access point does for a station that has gone to another one:
+    /// it comes out as events. What is in service already stays there, and is tried on.
+    pub fn forsake(&mut self, now: Instant, from: NodeId, to: NodeId) {
+        self.handle_timeout(now);
+        for number in self.nodes[from.0 as usize].functions() {
+            for queued in self.functions[number].take_waiting(to) {
+                self.events.push_back(dropped(self.clock, from, queued.mpdu, DropReason::Left));
+            }
+        }
+    }
+
     /// `from` has a frame to send, of a category that matters where it has EDCA. It is dropped where the buffer is full
     /// or the node has left.
     ///

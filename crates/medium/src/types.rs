@@ -190,7 +190,7 @@ pub enum DropReason {
     BufferFull,
     /// The last permitted attempt failed.
     RetryLimit,
-    /// The sender left.
+    /// The sender left, or gave up what it had for a node that did.
     Left,
     /// A broadcast collided; nobody acknowledges it and so it is not sent again.
     BroadcastCollision,

@@ -1,27 +1,40 @@
-//! From a checked scenario to its medium and the nodes on it: one step for the simulator and the testbed, so that both
+//! From a checked scenario to its media and the nodes on them: one step for the simulator and the testbed, so that both
 //! run the same radio.
 
 use evenair_medium::{Antenna, Medium, MediumConfig, NodeConfig, NodeId};
 use evenair_units::{Db, Dbm, Limit, Streams};
 use evenair_wifi::{PathLoss, PhyRate};
 
-use crate::{Place, QueueSpec, Radio, Scenario};
+use crate::{Action, Place, QueueSpec, Radio, Scenario};
 
-/// The access point and the stations of a scenario, to be put on a medium.
+/// The access points of one contention domain and the stations of a scenario, to be put on a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirPlan {
     /// The medium's rules.
     pub medium: MediumConfig,
-    /// The access point, as a node.
-    pub access_point: NodeConfig,
-    /// The stations, in the order of the hosts.
+    /// The access points, in the order of the file.
+    pub access_points: Vec<AccessPointPlan>,
+    /// All stations, in the order of the hosts: also those that are in other domains, for they may come.
     pub stations: Vec<StationPlan>,
     /// The access point's queue in front of its MAC.
     pub ap_queue: Option<QueueSpec>,
     /// The same at each station.
     pub station_queue: Option<QueueSpec>,
-    /// Some stations do not hear each other.
+    /// What the medium's random streams are named after, where access points have names.
+    streams_of: Option<String>,
+    /// Some nodes do not hear each other.
     has_hidden: bool,
+}
+
+/// One access point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessPointPlan {
+    /// Its number among the scenario's access points.
+    pub number: usize,
+    /// The access point, as a node.
+    pub node: NodeConfig,
+    /// Those before it that do not hear it, by their numbers in the plan.
+    pub hidden_from: Vec<usize>,
 }
 
 /// One station.
@@ -37,39 +50,75 @@ pub struct StationPlan {
     pub loss_per_billion: u32,
     /// Signal over noise both ways, where it does not follow from places.
     pub snr: Option<Db>,
+    /// The number, among the scenario's access points, of the one that it is at in the beginning.
+    pub access_point: usize,
     /// Those that do not hear it, by their numbers among the stations. Who joins a station hides it from them.
     pub hidden_from: Vec<usize>,
+    /// The same of access points, by their numbers in the plan; that at which it is hears it all the same.
+    pub hidden_from_points: Vec<usize>,
 }
 
 impl AirPlan {
-    /// The scenario's air. Random places are those of its seed.
+    /// The air of a scenario's first contention domain, which is the only one unless it names several access points.
+    /// Random places are those of its seed.
     pub fn new(scenario: &Scenario) -> Self {
-        let Radio { ap_buffer, ap_position, tx_power, back_off, .. } = scenario.radio;
+        Self::of_domain(scenario, 0)
+    }
+
+    /// The air of each contention domain, in the order of their numbers.
+    pub fn all(scenario: &Scenario) -> Vec<Self> {
+        (0..scenario.domains()).map(|domain| Self::of_domain(scenario, domain)).collect()
+    }
+
+    fn of_domain(scenario: &Scenario, domain: usize) -> Self {
+        let Radio { ap_buffer, tx_power, back_off, .. } = scenario.radio;
         let medium = scenario.radio.medium_config();
         let has_places = medium.reception.path_loss.is_some();
-        let antenna = has_places.then_some(Antenna { position: ap_position, power: tx_power });
         let edca = scenario.radio.edca.map(|edca| edca.access_point);
         let Radio { ap_queue, station_queue, .. } = scenario.radio.clone();
-        let access_point =
-            NodeConfig { buffer: mac_buffer(ap_buffer, ap_queue.as_ref()), edca, back_off: back_off.0, antenna };
+        let buffer = mac_buffer(ap_buffer, ap_queue.as_ref());
+        let here = scenario.access_points.iter().enumerate().filter(|(_, point)| point.domain == domain);
+        let mut streams_of = None;
+        let access_points = here.map(|(number, point)| {
+            streams_of = point.channel.map(|_| point.domain_name.clone());
+            let antenna = has_places.then_some(Antenna { position: point.position, power: tx_power });
+            let node = NodeConfig { buffer, edca, back_off: back_off.0, antenna };
+            AccessPointPlan { number, node, hidden_from: Vec::new() }
+        });
+        let mut access_points: Vec<_> = access_points.collect();
         let mut stations = stations(scenario, has_places);
         if let Some(path_loss) = medium.reception.path_loss {
-            hide_distant(&mut stations, &path_loss, scenario.radio.carrier_sense);
+            let threshold = scenario.radio.carrier_sense;
+            hide_distant(&mut stations, &path_loss, threshold);
+            hide_distant_points(&mut access_points, &mut stations, &path_loss, threshold);
         }
-        let has_hidden = stations.iter().any(|station| !station.hidden_from.is_empty());
-        Self { medium, access_point, stations, ap_queue, station_queue, has_hidden }
+        let comes = |station: &StationPlan| comes_to(scenario, station.host, domain);
+        let hidden = |station: &StationPlan| {
+            let others = station.hidden_from.iter().any(|&other| comes(&stations[other]));
+            comes(station) && (others || !station.hidden_from_points.is_empty())
+        };
+        let has_hidden = stations.iter().any(hidden) || access_points.iter().any(|point| !point.hidden_from.is_empty());
+        Self { medium, access_points, stations, ap_queue, station_queue, streams_of, has_hidden }
     }
 
-    /// A medium with the access point on it: one on which nodes may be hidden from each other only where some are, for
-    /// the other is faster.
-    pub fn build<F>(&self, streams: &Streams) -> (Medium<F>, NodeId) {
+    /// The random streams of its medium: with names, a domain's own, which do not depend on what other domains there are.
+    pub fn streams(&self, streams: &Streams) -> Streams {
+        self.streams_of.as_ref().map_or(*streams, |name| streams.of(&format!("medium {name}")))
+    }
+
+    /// A medium with the access points on it, in their order: one on which nodes may be hidden from each other only where
+    /// some are, for the other is faster. `streams` are those of the run.
+    pub fn build<F>(&self, streams: &Streams) -> (Medium<F>, Vec<NodeId>) {
         let new = if self.has_hidden { Medium::with_hidden_nodes } else { Medium::new };
-        let mut medium = new(self.medium.clone(), streams);
-        let access_point = medium.add_node(self.access_point);
-        (medium, access_point)
+        let mut medium = new(self.medium.clone(), &self.streams(streams));
+        let nodes: Vec<_> = self.access_points.iter().map(|point| medium.add_node(point.node)).collect();
+        for (point, &node) in self.access_points.iter().zip(&nodes) {
+            point.hidden_from.iter().for_each(|&other| medium.hide(node, nodes[other]));
+        }
+        (medium, nodes)
     }
 
-    /// Puts a station on the medium, or puts it there again.
+    /// Puts a station on the medium, or puts it there again, at one of the access points.
     pub fn join<F>(&self, medium: &mut Medium<F>, access_point: NodeId, station: usize) -> NodeId {
         let &StationPlan { node, loss_per_billion, snr, .. } = &self.stations[station];
         let node = medium.add_node(node);
@@ -83,6 +132,16 @@ impl AirPlan {
         }
         node
     }
+}
+
+/// Whether a station is in a contention domain at any time.
+fn comes_to(scenario: &Scenario, host: usize, domain: usize) -> bool {
+    let is_here = |access_point: usize| scenario.access_points[access_point].domain == domain;
+    let roams_here = scenario.events.iter().any(|event| match event.action {
+        Action::Roam { station, access_point, .. } => station == host && is_here(access_point),
+        _ => false,
+    });
+    roams_here || is_here(scenario.access_point_at(host, evenair_units::Span::ZERO))
 }
 
 impl Radio {
@@ -111,15 +170,22 @@ fn mac_buffer(buffer: Limit, queue: Option<&QueueSpec>) -> Limit {
 fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
     let radio = &scenario.radio;
     let streams = Streams::new(scenario.seed);
-    let count = scenario.hosts.iter().filter(|host| host.place.is_station()).count();
     let all = scenario.hosts.iter().enumerate().filter_map(|(host, spec)| match spec.place {
-        Place::Station { rate, link, .. } => Some((host, rate, link)),
+        Place::Station { rate, link, access_point, .. } => Some((host, rate, link, access_point)),
         Place::Lan | Place::Wan => None,
     });
-    let plan = |(index, (host, rate, link)): (usize, (usize, PhyRate, crate::Link))| {
+    let all: Vec<_> = all.collect();
+    // A layout is that of the stations of one access point.
+    let mut counts = vec![0; scenario.access_points.len()];
+    all.iter().for_each(|&(.., access_point)| counts[access_point] += 1);
+    let mut before = vec![0; counts.len()];
+    let mut plan = |(index, (host, rate, link, access_point)): (usize, (usize, PhyRate, crate::Link, usize))| {
+        let place = before[access_point];
+        before[access_point] += 1;
         let laid_out = || {
             let mut rng = streams.numbered("station position", index as u64);
-            radio.layout.map(|layout| layout.place(index, count, &mut rng).moved_by(radio.ap_position))
+            let position = |layout: crate::Layout| layout.place(place, counts[access_point], &mut rng);
+            radio.layout.map(position).map(|at| at.moved_by(scenario.access_points[access_point].position))
         };
         let position = link.position.or_else(laid_out).filter(|_| has_places);
         let power = link.tx_power.unwrap_or(radio.tx_power);
@@ -127,10 +193,18 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
         let buffer = mac_buffer(radio.station_buffer, radio.station_queue.as_ref());
         let node =
             NodeConfig { buffer, edca: radio.edca.map(|edca| edca.stations), back_off: radio.back_off.1, antenna };
-        let hidden_from = hidden_from(radio, index).collect();
-        StationPlan { host, rate, node, loss_per_billion: link.loss_per_billion, snr: link.snr, hidden_from }
+        StationPlan {
+            host,
+            rate,
+            node,
+            loss_per_billion: link.loss_per_billion,
+            snr: link.snr,
+            access_point,
+            hidden_from: hidden_from(radio, index).collect(),
+            hidden_from_points: Vec::new(),
+        }
     };
-    all.enumerate().map(plan).collect()
+    all.iter().copied().enumerate().map(&mut plan).collect()
 }
 
 /// Hides from each other the stations of which one reaches the other with less than `threshold`.
@@ -142,6 +216,29 @@ fn hide_distant(stations: &mut [StationPlan], path_loss: &PathLoss, threshold: D
             if weaker < threshold && !stations[a].hidden_from.contains(&b) {
                 stations[a].hidden_from.push(b);
                 stations[b].hidden_from.push(a);
+            }
+        }
+    }
+}
+
+/// The same of access points, from each other and from stations of others.
+fn hide_distant_points(
+    points: &mut [AccessPointPlan],
+    stations: &mut [StationPlan],
+    path_loss: &PathLoss,
+    threshold: Dbm,
+) {
+    let is_weak = |one: Option<Antenna>, other: Option<Antenna>| {
+        let (Some(one), Some(other)) = (one, other) else { return false };
+        one.power.min(other.power) - path_loss.between(one.position, other.position) < threshold
+    };
+    for a in 0..points.len() {
+        let antenna = points[a].node.antenna;
+        points[a].hidden_from = (0..a).filter(|&b| is_weak(antenna, points[b].node.antenna)).collect();
+        for station in stations.iter_mut() {
+            // A scenario with one access point is one in which that hears all.
+            if station.access_point != points[a].number && is_weak(antenna, station.node.antenna) {
+                station.hidden_from_points.push(a);
             }
         }
     }

@@ -59,7 +59,7 @@ pub enum Fate {
 pub struct Unsent<F> {
     /// Whose queue.
     pub from: NodeId,
-    /// Why the queue dropped it; `None`: its node left.
+    /// Why the queue dropped it; `None`: its node left, or the one that it is for.
     pub cause: Option<Cause>,
     /// What.
     pub frame: F,
@@ -73,6 +73,8 @@ pub struct AirQueues<F> {
     /// When which queue is to be looked at although nothing happens.
     wakes: BTreeSet<(Instant, NodeId)>,
     unsent: VecDeque<Unsent<F>>,
+    /// Those to whom nothing more is sent.
+    forsaken: BTreeSet<NodeId>,
 }
 
 struct Queue<F> {
@@ -145,7 +147,13 @@ impl<F> fmt::Debug for Queue<F> {
 impl<F: Send + 'static> AirQueues<F> {
     /// No queue yet.
     pub fn new(streams: &Streams) -> Self {
-        Self { streams: *streams, nodes: BTreeMap::new(), wakes: BTreeSet::new(), unsent: VecDeque::new() }
+        Self {
+            streams: *streams,
+            nodes: BTreeMap::new(),
+            wakes: BTreeSet::new(),
+            unsent: VecDeque::new(),
+            forsaken: BTreeSet::new(),
+        }
     }
 
     /// A node's MAC gets a queue above it; its own buffer has no limit that matters.
@@ -193,6 +201,10 @@ impl<F: Send + 'static> AirQueues<F> {
                     break;
                 };
                 let Mpdu { to, msdu: size, rate, .. } = mpdu;
+                if matches!(to, To::Node(to) if self.forsaken.contains(&to)) {
+                    self.unsent.push_back(Unsent { from: node, cause: None, frame: mpdu.frame });
+                    continue;
+                }
                 lane.below.push_back(Below { since, class, to, size, rate });
                 medium.handle_frame(now, node, mpdu);
             }
@@ -256,6 +268,12 @@ impl<F: Send + 'static> AirQueues<F> {
     pub fn queue(&self, node: NodeId) -> QueueState {
         let lanes = self.nodes.get(&node).into_iter().flat_map(|queue| &queue.lanes);
         lanes.map(|lane| QueueState { packets: lane.discipline.len(), bytes: lane.discipline.bytes() }).sum()
+    }
+
+    /// Nothing is to be sent to a node any more: what queues hold for it is lost when its turn comes. What a MAC has is the
+    /// medium's to give up.
+    pub fn forsake(&mut self, to: NodeId) {
+        self.forsaken.insert(to);
     }
 
     /// A node leaves, with what its queue holds. What its MAC holds is the medium's to tell.

@@ -33,17 +33,60 @@ impl Scenario {
     /// for each application, by its number; where none was, 2 as with delayed ACKs (RFC 9293, 3.8.6.3).
     ///
     /// `None` where the formula does not apply: another access method than DCF, no transfers, other traffic than bulk
-    /// transfers and pings, or stations and transfers that come, go or change inside the phase.
+    /// transfers and pings, or stations and transfers that come, go or change inside the phase. Of several contention
+    /// domains it is the sum.
     pub fn capacity_mbps(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        let transfers = self.steady_transfers(phase, measured_d)?;
+        let domains = 0..self.domains();
+        let sum: f64 = domains.filter_map(|domain| self.capacity_of(domain, phase, &transfers)).sum();
+        (sum > 0.0).then_some(sum)
+    }
+
+    /// The same of one contention domain, by its number.
+    pub fn domain_capacity_mbps(
+        &self,
+        domain: usize,
+        phase: &Phase,
+        measured_d: impl Fn(usize) -> Option<f64>,
+    ) -> Option<f64> {
+        self.capacity_of(domain, phase, &self.steady_transfers(phase, measured_d)?)
+    }
+
+    /// How many contention domains there are.
+    pub fn domains(&self) -> usize {
+        self.access_points.iter().map(|point| point.domain + 1).max().unwrap_or(1)
+    }
+
+    /// The number of the access point that a station is at, or that it roams to, at `at`; of other hosts the first one's.
+    pub fn access_point_at(&self, host: usize, at: Span) -> usize {
+        let Place::Station { access_point, .. } = self.hosts[host].place else { return 0 };
+        let roams = self.events.iter().take_while(|event| event.at <= at).filter_map(|event| match event.action {
+            Action::Roam { station, access_point, .. } if station == host => Some(access_point),
+            _ => None,
+        });
+        roams.last().unwrap_or(access_point)
+    }
+
+    /// The transfers of a phase in which nobody comes, goes or changes.
+    fn steady_transfers(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<Vec<Transfer>> {
         let inside = |at: Span| at > phase.from && at < phase.to;
         let population_changes = |event: &crate::Event| match event.action {
             Action::Join(_) | Action::Leave(_) | Action::Rate(..) => inside(event.at),
+            Action::Roam { gap, .. } => event.at < phase.to && event.at + gap > phase.from,
             Action::Insert | Action::Bypass => false,
         };
         let transfers = self.transfers(phase, measured_d)?;
         let steady = !self.events.iter().any(population_changes);
         let is_dcf = self.radio.edca.is_none() && self.radio.back_off == Default::default();
-        if !steady || transfers.is_empty() || !is_dcf {
+        (steady && !transfers.is_empty() && is_dcf).then_some(transfers)
+    }
+
+    fn capacity_of(&self, domain: usize, phase: &Phase, transfers: &[Transfer]) -> Option<f64> {
+        let is_there = |transfer: &&Transfer| {
+            self.access_points[self.access_point_at(transfer.station, phase.from)].domain == domain
+        };
+        let transfers: Vec<_> = transfers.iter().filter(is_there).collect();
+        if transfers.is_empty() {
             return None;
         }
         let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
@@ -51,7 +94,7 @@ impl Scenario {
             return None;
         }
         let mut shares = Vec::new();
-        divide(&config.policy.levels, transfers.iter().collect(), 1.0, &mut shares);
+        divide(&config.policy.levels, transfers, 1.0, &mut shares);
         Some(1.0 / shares.iter().map(|(share, capacity)| share / capacity).sum::<f64>())
     }
 

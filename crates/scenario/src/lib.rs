@@ -38,7 +38,7 @@ mod words;
 mod written_units;
 
 pub use access_point_spec::{AccessPointSpec, RadioName};
-pub use air::{AirPlan, StationPlan};
+pub use air::{AccessPointPlan, AirPlan, StationPlan};
 pub use air_queues::{AirQueues, Fate, QueueSpec, Tag, Unsent};
 pub use class_spec::{ApplicationSpec, ClassSpec, MatchSpec};
 pub use config::ConfigError as ScenarioError;

@@ -156,6 +156,13 @@ pub struct ManagerSpec {
     /// (simulator only, stations with an `snr` or a place). Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub know_signals: Option<Written<bool>>,
+    /// Whether the box is told at which access point each station is, as a controller would tell (simulator only, with
+    /// `access_point`). Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub know_places: Option<Written<bool>>,
+    /// How long after a station has come to an access point the box is told. Default: "0 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places_delay: Option<Written<Span>>,
 }
 
 /// The Internet link as the box serves it: its transfers go before those of the LAN.
@@ -336,6 +343,12 @@ impl ManagerSpec {
         self.know_signals.get_or(false, &mut Problems::default()).unwrap_or(false)
     }
 
+    /// How long after a station has come to an access point the box is told; `None`: it is not.
+    pub fn knows_places(&self) -> Option<Span> {
+        let told = self.know_places.get_or(true, &mut Problems::default()).unwrap_or(true);
+        told.then(|| self.places_delay.get_or(Span::ZERO, &mut Problems::default()).unwrap_or(Span::ZERO))
+    }
+
     /// The number of the class of this name.
     pub fn class_id(&self, name: &str) -> Option<ClassId> {
         let at = self.class.iter().position(|class| class.name == Written::new(name))?;
@@ -379,7 +392,11 @@ impl ManagerSpec {
         let know_signals = self.know_signals.get_or(false, problems);
         let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
-        know_losses.and(know_signals)?;
+        let know_places = self.know_places.get_or(true, problems);
+        let told = |delay: &Span| *delay <= Span::from_secs(600);
+        let places_delay = self.places_delay.get_or_if(Span::ZERO, problems, told, "0 to 10 min");
+
+        know_losses.and(know_signals).and(know_places).and(places_delay)?;
         let (Some(_), Some(_)) = know else { return None };
         let config = Config {
             phy: phy.clone(),

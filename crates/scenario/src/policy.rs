@@ -92,6 +92,9 @@ const OF_SITE: &[&str] = &[
     "know_rates",
     "know_losses",
     "know_signals",
+    "know_places",
+    "places_delay",
+    "access_point",
 ];
 /// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];

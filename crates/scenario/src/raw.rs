@@ -36,7 +36,10 @@ pub(crate) struct ScenarioRaw {
     pub duration: Written<Span>,
     /// The wireless side.
     pub radio: RadioRaw,
-    /// The wire between the access point and the servers on the LAN.
+    /// Access points, where there are several. Default: one, called "ap".
+    #[serde(default)]
+    pub access_point: Vec<AccessPointRaw>,
+    /// The wire between the access points and the servers on the LAN.
     #[serde(default)]
     pub lan: LinkRaw,
     /// The Internet link; needed by servers that are at "wan".
@@ -199,6 +202,22 @@ pub(crate) struct CategoryRaw {
     pub txop: Option<Written<Span>>,
 }
 
+/// An access point, on one wired network with the others.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AccessPointRaw {
+    /// What stations, events and results call it.
+    pub name: Written<String>,
+    /// Channel of its radio. Those on one channel share one medium.
+    pub channel: Written<u32>,
+    /// Radios on one channel that are in different areas do not hear each other. Default: all are in one.
+    pub area: Option<Written<String>>,
+    /// Where it is: two coordinates. Default: that of [radio].
+    pub position: Option<List<Metres>>,
+    /// Its stations' frames cross the box in this VLAN (simulator only). Default: in none.
+    pub vlan: Option<Written<u32>>,
+}
+
 /// Where the stations are around the access point.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -262,6 +281,8 @@ pub(crate) struct StationRaw {
     pub weight: Option<Written<u32>>,
     /// Its class in the manager's policy, one of [[manager.class]]. Default: none.
     pub class: Option<Written<String>>,
+    /// The access point that it is at. Default: the only one; needed where there are several.
+    pub access_point: Option<Written<String>>,
     /// Stations and groups that do not hear it, nor it them. Its own name: those of its group do not hear each other.
     /// Default: none.
     pub hidden_from: Option<List<String>>,
@@ -429,13 +450,18 @@ pub(crate) struct TcpRaw {
 pub(crate) struct EventRaw {
     /// When.
     pub at: Written<Span>,
-    /// What: "insert" or "bypass" the manager; a station's "join", "leave" or "rate" change.
+    /// What: "insert" or "bypass" the manager; a station's "join", "leave" or "rate" change, or "roam" to another access
+    /// point.
     #[serde(rename = "do")]
     pub action: Written<Do>,
-    /// Stations and groups that join, leave or change their rate.
+    /// Stations and groups that join, leave, roam or change their rate.
     pub stations: Option<List<String>>,
     /// The new PHY rate.
     pub rate: Option<Written<BitRate>>,
+    /// The access point that a "roam" leads to.
+    pub access_point: Option<Written<String>>,
+    /// How long a station that roams hears nobody. Default: "50 ms".
+    pub gap: Option<Written<Span>>,
 }
 
 /// How time series are taken.

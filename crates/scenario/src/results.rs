@@ -8,6 +8,7 @@ pub mod air;
 mod average;
 pub mod backlog;
 mod calls;
+mod domains;
 pub mod estimate;
 pub mod groups;
 pub mod histogram;
@@ -36,6 +37,7 @@ pub use air::{
 };
 pub use backlog::Backlog;
 pub use calls::CallResult;
+pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
 pub use groups::{Evenness, GroupResult};
 pub use histogram::Distribution;
 pub use measures::scalar;
@@ -161,6 +163,12 @@ pub struct PhaseResult {
     /// Senders on the medium: the access point first.
     #[serde(default)]
     pub nodes: Vec<NodeResult>,
+    /// Access points with their stations, where the scenario names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_points: Vec<AccessPointResult>,
+    /// Contention domains, where the scenario names its access points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<DomainResult>,
     /// Wired ports and the box.
     #[serde(default)]
     pub places: Vec<PlaceResult>,
@@ -368,7 +376,7 @@ pub struct DropCount {
 pub struct EventRecord {
     /// When.
     pub at_s: f64,
-    /// "insert", "bypass", "inserted", "bypassed", "join", "leave", "rate", "over its share",
+    /// "insert", "bypass", "inserted", "bypassed", "join", "leave", "rate", "roam", "roamed", "over its share",
     /// "within its share".
     pub what: String,
     /// Station or detail; empty where there is none.
@@ -402,7 +410,7 @@ pub struct MediumUse {
     pub ap_repeated_failures: u64,
     /// Of the slowed attempts those of the access point.
     pub ap_slowed: u64,
-    /// Medium time of each sender's own accesses, failed ones included; the access point is called "ap".
+    /// Medium time of each sender's own accesses, failed ones included; an access point without a name is called "ap".
     pub airtime: Vec<AirtimeShare>,
 }
 

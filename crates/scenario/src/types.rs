@@ -29,7 +29,9 @@ pub struct Scenario {
     pub duration: Span,
     /// The wireless side: PHY profile, MAC limits, buffers.
     pub radio: Radio,
-    /// Between the access point and the LAN's hosts.
+    /// Access points, in the order of the file; where it names none, the one that there is.
+    pub access_points: Vec<AccessPoint>,
+    /// Between the access points and the LAN's hosts.
     pub lan: LinkSpec,
     /// Between the LAN's router and the hosts on the Internet; present whenever a host is there.
     pub wan: Option<WanSpec>,
@@ -100,6 +102,23 @@ pub struct Radio {
     pub carrier_sense: Dbm,
 }
 
+/// An access point with its radio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessPoint {
+    /// Unique among access points and hosts; "ap" where the file names none.
+    pub name: String,
+    /// Its radio's channel; `None` where the file names no access points.
+    pub channel: Option<u32>,
+    /// Number of its contention domain, which it shares with those that it hears: from zero on in the order of the file.
+    pub domain: usize,
+    /// What results call that domain.
+    pub domain_name: String,
+    /// Where it is.
+    pub position: Position,
+    /// Its stations' frames cross the box in this VLAN.
+    pub vlan: Option<u16>,
+}
+
 /// The access categories' parameters. Each category has a buffer of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edca {
@@ -153,6 +172,8 @@ pub enum Place {
         weight: u32,
         /// Its class in the manager's policy.
         class: Option<ClassId>,
+        /// The number of the access point that it is at, until an event moves it.
+        access_point: usize,
         /// How it and the access point receive each other.
         link: Link,
     },
@@ -359,6 +380,15 @@ pub enum Action {
     Leave(usize),
     /// A station's PHY rate changes.
     Rate(usize, PhyRate),
+    /// A station goes to another access point.
+    Roam {
+        /// Which.
+        station: usize,
+        /// The number of the access point that it comes to.
+        access_point: usize,
+        /// How long it hears nobody meanwhile.
+        gap: Span,
+    },
 }
 
 /// What is measured.

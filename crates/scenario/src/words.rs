@@ -25,6 +25,7 @@ pub(crate) enum Do {
     Join,
     Leave,
     Rate,
+    Roam,
 }
 
 /// Which result a published value compares to.
@@ -128,6 +129,7 @@ words!(Do {
     "bypass" => Self::Bypass,
     "join" => Self::Join,
     "leave" => Self::Leave,
+    "roam" => Self::Roam,
     "rate" => Self::Rate,
 });
 words!(AfterCollision {

@@ -28,7 +28,10 @@ fn nothing_written_is_the_standard_without_errors_or_places() {
     assert_eq!(plan.medium.after_collision, AfterCollision::Eifs);
     assert_eq!((plan.medium.rate_control, plan.medium.reception), (RateControl::Fixed, Default::default()));
     assert_eq!((plan.medium.phy.cw_min(), plan.medium.phy.cw_max()), (31, 1023));
-    assert!(plan.access_point.antenna.is_none() && plan.stations.iter().all(|station| station.node.antenna.is_none()));
+    assert!(
+        plan.access_points[0].node.antenna.is_none()
+            && plan.stations.iter().all(|station| station.node.antenna.is_none())
+    );
 }
 
 #[test]
@@ -43,8 +46,8 @@ fn layouts_positions_and_powers_reach_the_nodes() {
         [place(3_000, 0), place(5_000, 0), place(-3_500, 4_000)]
     );
     assert_eq!(antennas.iter().map(|a| a.power.as_milli()).collect::<Vec<_>>(), [20_000, 20_000, 10_000]);
-    assert_eq!(plan.access_point.antenna.unwrap().position, place(1_000, 0));
-    assert_eq!(plan.access_point.antenna.unwrap().power, Dbm::from_milli(20_000));
+    assert_eq!(plan.access_points[0].node.antenna.unwrap().position, place(1_000, 0));
+    assert_eq!(plan.access_points[0].node.antenna.unwrap().power, Dbm::from_milli(20_000));
     assert!(plan.medium.reception.noise && plan.medium.reception.path_loss.is_some());
 }
 

@@ -29,6 +29,10 @@ pub(crate) enum Task {
     Losses,
     /// The box is told how strongly stations are received.
     Signals,
+    /// A station comes to another access point, as the event of this number says.
+    Come(u32),
+    /// The box is told where a host is.
+    Place(u32),
 }
 
 /// An end of a connection: the station opens it, the server accepts it.

@@ -1,8 +1,11 @@
-//! The access point and its stations on the medium.
+//! The access points of one contention domain and their stations on the medium.
 //!
 //! The medium is the testbed's: the same crate, driven from event to event instead of by a clock. A packet from a
 //! station goes to the wired side (stations talk to servers only). A packet for a station that is not associated is
-//! dropped, as an access point does.
+//! dropped, as an access point does. Where there are several domains (`airs`), each knows all stations, by the same
+//! numbers, and those that are at none of its access points are to it as if they had left.
+
+use std::collections::BTreeMap;
 
 use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId, RateControl, To, Totals};
 use evenair_scenario::results::stretch::FlowStretch;
@@ -12,13 +15,15 @@ use evenair_units::{Airtime, Bytes, Dbm, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
 
 use crate::categories::Categories;
+use crate::cells::Cells;
 use crate::packet::{PacketId, Pool};
-use crate::tally::Tally;
+use crate::tally::{Tallied, Tally};
 
 /// Who sent a frame over the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
-    AccessPoint,
+    /// By its number on the medium.
+    AccessPoint(usize),
     /// By its number among the stations.
     Station(usize),
 }
@@ -37,21 +42,27 @@ pub(crate) struct Air {
     pub(crate) medium: Medium<PacketId>,
     /// In front of the MACs, where there are any.
     queues: Option<Box<AirQueues<PacketId>>>,
-    access_point: NodeId,
+    /// Nodes of this medium that are access points: the first ones.
+    points: usize,
     plan: AirPlan,
     stations: Vec<Station>,
     /// At the same places.
     links: Vec<Link>,
     /// At the same places: the one application that uses the buffer, where it is one that sends datagrams.
     sole_senders: Vec<Option<u32>>,
-    /// Whose each node is or was; the access point's is beyond the stations.
+    /// Whose each node is or was; the access points' mean nothing.
     owner: Vec<usize>,
-    queue: QueueAverage,
-    /// The access point's are the last.
+    /// What stations were that have gone to another access point, which is not known yet at the old one.
+    gone: BTreeMap<usize, NodeId>,
+    /// Of each access point.
+    queue_averages: Vec<QueueAverage>,
+    /// The access points' are the last.
     losses: Vec<Losses>,
     /// Places with losses in this interval.
     lossy: Vec<u32>,
     pub(crate) tally: Tally,
+    /// Where access points have names.
+    cells: Option<Box<Cells>>,
     /// Where there is EDCA.
     categories: Option<Box<Categories>>,
     chooses_rates: bool,
@@ -73,9 +84,11 @@ struct Link {
     /// While it is associated.
     node: Option<NodeId>,
     rate: PhyRate,
+    /// The one that it is at, or was at last.
+    access_point: NodeId,
 }
 
-/// Time average of the access point's queue.
+/// Time average of an access point's queue.
 #[derive(Debug, Default)]
 struct QueueAverage {
     packets: usize,
@@ -104,10 +117,9 @@ struct LossCounts {
 }
 
 impl Air {
-    /// All stations of the scenario, associated.
-    pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
-        let plan = AirPlan::new(scenario);
-        let (mut medium, access_point) = plan.build(streams);
+    /// A domain of the scenario, with all stations associated that are there in the beginning.
+    pub(crate) fn new(scenario: &Scenario, plan: AirPlan, streams: &Streams) -> Self {
+        let (mut medium, points) = plan.build(streams);
         medium.count_backlog();
         let station = |spec: &StationPlan| Station {
             host: spec.host,
@@ -117,32 +129,44 @@ impl Air {
         };
         // Who sleeps until the buffer has room has to know what a queue would do.
         let sole = |spec: &StationPlan| sole_sender(scenario, spec.host).filter(|_| plan.station_queue.is_none());
-        let links = plan.stations.iter().map(|spec| Link { node: None, rate: spec.rate }).collect();
+        let links =
+            plan.stations.iter().map(|spec| Link { node: None, rate: spec.rate, access_point: points[0] }).collect();
         let sole_senders = plan.stations.iter().map(sole).collect();
         let stations: Vec<_> = plan.stations.iter().map(station).collect();
         let names = stations.iter().map(|station| scenario.hosts[station.host].name.clone());
         let queues = (plan.ap_queue.is_some() || plan.station_queue.is_some()).then(|| {
-            let mut queues = Box::new(AirQueues::new(streams));
-            plan.ap_queue.iter().for_each(|spec| queues.add(&medium, access_point, spec));
+            let mut queues = Box::new(AirQueues::new(&plan.streams(streams)));
+            let all = plan.ap_queue.iter().flat_map(|spec| points.iter().map(move |&point| (spec, point)));
+            all.for_each(|(spec, point)| queues.add(&medium, point, spec));
             queues
         });
+        let senders = stations.len() + points.len();
+        let point_names: Vec<_> =
+            plan.access_points.iter().map(|point| scenario.access_points[point.number].name.clone()).collect();
+        let has_names = scenario.access_points.iter().any(|point| point.channel.is_some());
         let mut air = Self {
             medium,
             queues,
-            access_point,
-            plan,
-            owner: vec![usize::MAX],
-            queue: QueueAverage::default(),
-            losses: vec![Losses::default(); stations.len() + 1],
+            points: points.len(),
+            owner: vec![usize::MAX; points.len()],
+            gone: BTreeMap::new(),
+            queue_averages: points.iter().map(|_| QueueAverage::default()).collect(),
+            losses: vec![Losses::default(); senders],
             lossy: Vec::new(),
-            tally: Tally::new(scenario, names.chain(["ap".to_owned()])),
-            categories: scenario.radio.edca.map(|_| Box::new(Categories::new(stations.len() + 1))),
+            cells: has_names.then(|| Box::new(Cells::new(scenario, &plan))),
+            plan,
+            tally: Tally::new(scenario, names.chain(point_names), points.len()),
+            categories: scenario.radio.edca.map(|_| Box::new(Categories::new(senders))),
             chooses_rates: scenario.radio.rate_control != RateControl::Fixed,
             stations,
             links,
             sole_senders,
         };
-        (0..air.stations.len()).for_each(|station| air.join(station));
+        for station in 0..air.stations.len() {
+            let here =
+                air.plan.access_points.iter().position(|point| point.number == air.plan.stations[station].access_point);
+            here.into_iter().for_each(|point| air.join(station, point));
+        }
         air
     }
 
@@ -154,16 +178,39 @@ impl Air {
         self.stations.iter().position(|station| station.host == host).expect("applications and events name stations")
     }
 
-    pub(crate) fn join(&mut self, station: usize) {
+    /// A station comes to an access point, by its number on the medium.
+    pub(crate) fn join(&mut self, station: usize, point: usize) {
         if self.links[station].node.is_none() {
-            let node = self.plan.join(&mut self.medium, self.access_point, station);
-            self.links[station].node = Some(node);
+            let access_point = NodeId(point as u32);
+            let node = self.plan.join(&mut self.medium, access_point, station);
+            (self.links[station].node, self.links[station].access_point) = (Some(node), access_point);
             if let (Some(queues), Some(spec)) = (&mut self.queues, &self.plan.station_queue) {
                 queues.add(&self.medium, node, spec);
             }
             let others = self.plan.stations[station].hidden_from.iter();
             others.filter_map(|&other| self.links[other].node).for_each(|other| self.medium.hide(node, other));
+            let points = self.plan.stations[station].hidden_from_points.iter().filter(|&&other| other != point);
+            points.for_each(|&other| self.medium.hide(node, NodeId(other as u32)));
             self.owner.push(station);
+            self.cells.iter_mut().for_each(|cells| cells.join(point));
+        }
+    }
+
+    /// A station goes to another access point, which its own does not know yet.
+    pub(crate) fn go(&mut self, now: Instant, station: usize) {
+        if let Some(node) = self.links[station].node {
+            self.leave(now, station);
+            self.gone.insert(station, node);
+        }
+    }
+
+    /// Its access point learns that a station has gone, and gives up what it has for it.
+    pub(crate) fn give_up(&mut self, now: Instant, station: usize) {
+        let Some(node) = self.gone.remove(&station) else { return };
+        let point = self.links[station].access_point;
+        match &mut self.queues {
+            Some(queues) if queues.has(point) => queues.forsake(node),
+            _ => self.medium.forsake(now, point, node),
         }
     }
 
@@ -187,24 +234,25 @@ impl Air {
 
     /// The stations, by host, toward which senders have come to another rate since the last call.
     pub(crate) fn changed_rates(&mut self) -> Vec<(usize, PhyRate)> {
-        let (medium, access_point) = (&self.medium, self.access_point);
-        let chosen = |node: NodeId| {
+        let medium = &self.medium;
+        let chosen = |(node, access_point): (NodeId, NodeId)| {
             let toward_station = medium.rate_toward(access_point, node);
             toward_station.or_else(|| medium.rate_toward(node, access_point))
         };
         let changed = |(station, link): (&mut Station, &Link)| {
-            let rate = link.node.and_then(chosen).filter(|&rate| rate != station.told_rate)?;
+            let ends = link.node.map(|node| (node, link.access_point));
+            let rate = ends.and_then(chosen).filter(|&rate| rate != station.told_rate)?;
             station.told_rate = rate;
             Some((station.host, rate))
         };
         self.stations.iter_mut().zip(&self.links).filter_map(changed).collect()
     }
 
-    /// How strongly the access point receives each associated station, by host, where that is known.
+    /// How strongly its access point receives each associated station, by host, where that is known.
     pub(crate) fn signals(&mut self) -> Vec<(usize, Dbm)> {
-        let (medium, access_point) = (&mut self.medium, self.access_point);
+        let medium = &mut self.medium;
         let signal =
-            |(station, link): (&Station, &Link)| Some((station.host, medium.signal(link.node?, access_point)?));
+            |(station, link): (&Station, &Link)| Some((station.host, medium.signal(link.node?, link.access_point)?));
         self.stations.iter().zip(&self.links).filter_map(signal).collect()
     }
 
@@ -218,19 +266,19 @@ impl Air {
         category: AccessCategory,
         frame: PacketId,
     ) -> Result<(), PacketId> {
-        let Link { rate, node } = self.links[station];
+        let Link { rate, node, access_point } = self.links[station];
         let Some(node) = node else { return Err(frame) };
         let packet = pool.get(frame);
         self.tally.arrive(station, now, packet.made(now));
         if let Some(categories) = &mut self.categories {
             categories.arrive(station, category, now, packet.made(now));
         }
-        let to = To::Node(self.access_point);
+        let to = To::Node(access_point);
         self.hand_over(now, node, station, pool, Mpdu { to, msdu: packet.len, rate, category, frame });
         Ok(())
     }
 
-    /// A packet comes to the access point for a station. Gives it back where the station is not associated.
+    /// A packet comes to its access point for a station. Gives it back where the station is not associated.
     pub(crate) fn send_down(
         &mut self,
         now: Instant,
@@ -239,16 +287,17 @@ impl Air {
         category: AccessCategory,
         frame: PacketId,
     ) -> Result<(), PacketId> {
-        let Link { rate, node } = self.links[station];
-        let Some(node) = node else { return Err(frame) };
+        let Link { rate, node, access_point } = self.links[station];
+        let Some(node) = node.or_else(|| self.gone.get(&station).copied()) else { return Err(frame) };
         let packet = pool.get(frame);
-        self.tally.arrive(self.stations.len(), now, now);
+        let place = self.place_of_point(access_point);
+        self.tally.arrive(place, now, now);
         if let Some(categories) = &mut self.categories {
-            categories.arrive(self.stations.len(), category, now, now);
+            categories.arrive(place, category, now, now);
         }
         let mpdu = Mpdu { to: To::Node(node), msdu: packet.len, rate, category, frame };
-        self.hand_over(now, self.access_point, station, pool, mpdu);
-        self.note_queue(now);
+        self.hand_over(now, access_point, station, pool, mpdu);
+        self.note_queue(now, access_point);
         Ok(())
     }
 
@@ -330,14 +379,15 @@ impl Air {
     }
 
     pub(crate) fn sender(&self, node: NodeId) -> Sender {
-        if node == self.access_point { Sender::AccessPoint } else { Sender::Station(self.owner[node.0 as usize]) }
+        let number = node.0 as usize;
+        if number < self.points { Sender::AccessPoint(number) } else { Sender::Station(self.owner[number]) }
     }
 
-    /// Which host a node is; `None` for the access point.
-    pub(crate) fn host_of(&self, node: NodeId) -> Option<usize> {
+    /// Which host a node is, or by its number among the scenario's which access point.
+    pub(crate) fn host_of(&self, node: NodeId) -> Result<usize, usize> {
         match self.sender(node) {
-            Sender::AccessPoint => None,
-            Sender::Station(station) => Some(self.stations[station].host),
+            Sender::AccessPoint(point) => Err(self.plan.access_points[point].number),
+            Sender::Station(station) => Ok(self.stations[station].host),
         }
     }
 
@@ -346,12 +396,13 @@ impl Air {
         self.sole_senders[station]
     }
 
-    fn note_queue(&mut self, now: Instant) {
-        let packets = self.held_by(self.access_point);
-        let queue = &mut self.queue;
+    fn note_queue(&mut self, now: Instant, point: NodeId) {
+        let packets = self.held_by(point);
+        let point = point.0 as usize;
+        let queue = &mut self.queue_averages[point];
         let time = now.saturating_since(queue.since);
         queue.area += u128::from(time.as_nanos()) * queue.packets as u128;
-        self.tally.stay(queue.packets, time);
+        self.tally.stay(point, queue.packets, time);
         queue.since = now;
         queue.packets = packets;
     }
@@ -363,7 +414,7 @@ impl Air {
         from: NodeId,
         category: AccessCategory,
         since: Instant,
-        attempts: u32,
+        (attempts, msdu): (u32, Bytes),
     ) {
         let (place, sojourn) = (self.place_of(from), at.saturating_since(since));
         self.tally.leave(place, at, false);
@@ -371,8 +422,11 @@ impl Air {
         if let Some(categories) = &mut self.categories {
             categories.deliver(place, category, at, sojourn);
         }
-        if from == self.access_point {
-            self.note_queue(at);
+        if let Some(cells) = &mut self.cells {
+            cells.deliver(from, msdu);
+        }
+        if (from.0 as usize) < self.points {
+            self.note_queue(at, from);
         }
     }
 
@@ -383,16 +437,20 @@ impl Air {
         if let Some(categories) = &mut self.categories {
             categories.lose(place, category, at, found_no_room);
         }
-        if from == self.access_point {
-            self.note_queue(at);
+        if (from.0 as usize) < self.points {
+            self.note_queue(at, from);
         }
     }
 
     fn place_of_sender(&self, sender: Sender) -> usize {
         match sender {
-            Sender::AccessPoint => self.stations.len(),
+            Sender::AccessPoint(point) => self.stations.len() + point,
             Sender::Station(station) => station,
         }
+    }
+
+    fn place_of_point(&self, point: NodeId) -> usize {
+        self.stations.len() + point.0 as usize
     }
 
     /// The number of a sender in what is counted.
@@ -402,7 +460,7 @@ impl Air {
 
     /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too.
     pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) {
-        let Self { medium, access_point, stations, links, losses, lossy, tally, .. } = self;
+        let Self { medium, points, stations, links, losses, lossy, tally, .. } = self;
         for place in lossy.drain(..) {
             let losses = &mut losses[place as usize];
             let before = std::mem::replace(&mut losses.before, losses.total);
@@ -413,16 +471,18 @@ impl Air {
         }
         let counters = |place: usize| {
             let station = stations.get(place);
-            let node = links.get(place).map_or(Some(*access_point), |link| link.node);
+            let node = links.get(place).map_or_else(|| Some(NodeId((place - links.len()) as u32)), |link| link.node);
             let counters = node.map_or_else(Counters::default, |node| medium.counters(node));
             match station {
                 Some(Station { before: Some(before), .. }) => [**before, counters].into_iter().sum(),
                 _ => counters,
             }
         };
+        self.cells.iter_mut().for_each(|cells| cells.end_interval(medium));
         if tally.end_interval(now, medium.totals(now), medium.has_repeated(), counters) {
             if self.chooses_rates {
-                let nodes = links.iter().map(|link| link.node).chain([Some(*access_point)]);
+                let nodes =
+                    links.iter().map(|link| link.node).chain((0..*points as u32).map(|point| Some(NodeId(point))));
                 for (place, node) in nodes.enumerate().filter_map(|(place, node)| Some((place, node?))) {
                     tally.use_rates(place, medium.take_rates_used(node));
                 }
@@ -432,10 +492,11 @@ impl Air {
         }
     }
 
-    /// Packets in the access point's queue, and packets times nanoseconds since the last call.
+    /// Packets in the access points' queues, and packets times nanoseconds since the last call.
     pub(crate) fn take_queue(&mut self, now: Instant) -> (usize, u128) {
-        self.note_queue(now);
-        (self.queue.packets, std::mem::take(&mut self.queue.area))
+        (0..self.points as u32).for_each(|point| self.note_queue(now, NodeId(point)));
+        let taken = self.queue_averages.iter_mut().map(|queue| (queue.packets, std::mem::take(&mut queue.area)));
+        taken.fold((0, 0), |sum, queue| (sum.0 + queue.0, sum.1 + queue.1))
     }
 
     pub(crate) fn lose(&mut self, place: Sender, category: AccessCategory, loss: Loss) {
@@ -460,9 +521,10 @@ impl Air {
         self.never_arrived(station, category, datagrams);
     }
 
-    /// Packets that the access point's buffer has lost so far.
-    pub(crate) fn access_point_overflows(&self) -> u64 {
-        self.losses[self.place_of_sender(Sender::AccessPoint)].total.buffer_full
+    /// Packets that each access point's buffer has lost so far, by its number among the scenario's.
+    pub(crate) fn overflows(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let losses = &self.losses[self.stations.len()..];
+        self.plan.access_points.iter().zip(losses).map(|(point, losses)| (point.number, losses.total.buffer_full))
     }
 
     /// What is lost at a place now.
@@ -481,9 +543,10 @@ impl Air {
         }
     }
 
-    /// Losses: of the host that is a station (`None`: of the access point), why, how many.
-    pub(crate) fn losses(&self) -> impl Iterator<Item = (Option<usize>, &'static str, u64)> + '_ {
-        let hosts = self.stations.iter().map(|station| Some(station.host)).chain([None]);
+    /// Losses: of the host that is a station, or of an access point, why, how many.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (Result<usize, usize>, &'static str, u64)> + '_ {
+        let points = self.plan.access_points.iter().map(|point| Err(point.number));
+        let hosts = self.stations.iter().map(|station| Ok(station.host)).chain(points);
         hosts
             .zip(&self.losses)
             .flat_map(|(host, losses)| losses.total.reasons().map(|(reason, frames)| (host, reason, frames)))
@@ -491,27 +554,34 @@ impl Air {
 
     /// Packets in all buffers of the air.
     pub(crate) fn held(&self) -> usize {
-        let nodes = self.links.iter().filter_map(|link| link.node).chain([self.access_point]);
+        let nodes = self.links.iter().filter_map(|link| link.node).chain((0..self.points as u32).map(NodeId));
         nodes.map(|node| self.held_by(node)).sum()
     }
 
+    /// What happened at the access points.
     pub(crate) fn access_point_counters(&self) -> Counters {
-        self.medium.counters(self.access_point)
+        (0..self.points as u32).map(|point| self.medium.counters(NodeId(point))).sum()
     }
 
     pub(crate) fn totals(&self, now: Instant) -> Totals {
         self.medium.totals(now)
     }
 
-    /// Medium time of all accesses: the access point's and, by host, each station's.
-    pub(crate) fn airtime(&self) -> impl Iterator<Item = (Option<usize>, Airtime)> + '_ {
+    /// Medium time of all accesses: the access points', by their numbers, and, by host, each station's.
+    pub(crate) fn airtime(&self) -> impl Iterator<Item = (Result<usize, usize>, Airtime)> + '_ {
         let of = |node: NodeId| -> Counters { self.medium.counters(node) };
         let stations = self.stations.iter().zip(&self.links).map(move |(station, link)| {
             let now = link.node.map_or(Airtime::ZERO, |node| of(node).airtime);
             let before = station.before.as_ref().map_or(Airtime::ZERO, |before| before.airtime);
-            (Some(station.host), Airtime(before.0 + now.0))
+            (Ok(station.host), Airtime(before.0 + now.0))
         });
-        [(None, of(self.access_point).airtime)].into_iter().chain(stations)
+        let points = self.plan.access_points.iter().zip(0..);
+        points.map(move |(point, node)| (Err(point.number), of(NodeId(node)).airtime)).chain(stations)
+    }
+
+    /// All that was counted in the run, and of the access points with their stations, where they have names.
+    pub(crate) fn finish(self) -> (Tallied, Option<Cells>) {
+        (self.tally.finish(), self.cells.map(|cells| *cells))
     }
 }
 

@@ -375,7 +375,7 @@ impl World<'_> {
         let app = &mut self.apps[number as usize];
         let Kind::Datagrams { sleeps, .. } = &mut app.kind else { return };
         let station = app.station as usize;
-        *sleeps = self.air.sole_sender(station) == Some(number) && !self.air.is_empty(station);
+        *sleeps = self.airs.first.sole_sender(station) == Some(number) && !self.airs.of(station).is_empty(station);
         if !*sleeps {
             self.agenda.enter(next, Task::App(number));
         }
@@ -384,7 +384,7 @@ impl World<'_> {
     /// A frame of `left` bytes has left a station's buffer, or the station's only application ends: what a sleeping
     /// sender has missed.
     pub(crate) fn catch_up(&mut self, station: usize, left: Option<Bytes>) {
-        let Some(number) = self.air.sole_sender(station) else { return };
+        let Some(number) = self.airs.first.sole_sender(station) else { return };
         let now = self.now;
         let app = &self.apps[number as usize];
         let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
@@ -393,19 +393,19 @@ impl World<'_> {
             let (Some((at, len)), way, category) = (app.next_datagram(), app.data, app.category) else { return };
             let Kind::Datagrams { source, sleeps } = &mut app.kind else { return };
             if at >= now {
-                let wakes = self.air.is_empty(station);
+                let wakes = self.airs.of(station).is_empty(station);
                 *sleeps = !wakes;
                 if wakes {
                     self.agenda.enter(at, Task::App(number));
                 }
                 return;
             }
-            if self.air.had_room(station, len, left) {
+            if self.airs.of(station).had_room(station, len, left) {
                 source.advance();
                 self.send(Packet { app: number, way, len, body: Body::Datagram { sent: at } });
             } else {
                 let missed = source.skip_alike(since_start(now));
-                self.air.lose_unmade(station, category, missed);
+                self.airs.of_mut(station).lose_unmade(station, category, missed);
                 self.meter.lose_unmade(number, missed);
             }
         }

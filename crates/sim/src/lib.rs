@@ -10,9 +10,10 @@
 //! Memory grows with what is under way at once, and with the intervals that are reported, not with the packets sent, the
 //! transfers made or the pages read: these are counted in histograms, and the first of them are listed (`tests/memory`).
 //!
-//! One file a concern: `world` who hands a packet to whom; `agenda` what happens next; `packet` what travels; `air`,
-//! `wire` and `middlebox` the path; `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`,
-//! `occupancy`, `categories`, `places`, `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
+//! One file a concern: `world` who hands a packet to whom; `agenda` what happens next and `events` what the scenario says of
+//! that; `packet` what travels; `air`, `airs` (where there are several media), `wire` and `middlebox` the path; `connections`,
+//! `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`, `notes` and
+//! `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
 //! keep what is counted until it is reported. `trace` writes what Wireshark opens.
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, receive buffers that grow by themselves, traffic
@@ -20,11 +21,14 @@
 
 mod agenda;
 mod air;
+mod airs;
 mod apps;
 mod call;
 mod categories;
+mod cells;
 mod connections;
 mod error;
+mod events;
 mod flow_rows;
 mod flows;
 mod meter;

@@ -6,8 +6,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, Reason, Report, StationConfig, Told};
-use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport};
+use evenair_manager::{
+    Command, Config, Manager, Mode, Observation, Output, Place as At, Reason, Report, StationConfig, Told,
+};
+use evenair_packet::{
+    Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
+};
 use evenair_scenario::config::Problems;
 use evenair_scenario::{App, AppKind, Direction, IpVersion, Place, Scenario, Tool};
 use evenair_units::{Bytes, Dbm, Instant, Span};
@@ -26,8 +30,10 @@ const ETHER_TYPE_V6: u16 = 0x86dd;
 /// IANA "Assigned Internet Protocol Numbers".
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Names the access point in observations; no host has it.
+/// Names the first access point in observations; the others' have their numbers at the end. No host has one of them.
 const ACCESS_POINT: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 0]);
+/// A tag of IEEE 802.1Q.
+const VLAN_TAG: Bytes = Bytes(4);
 /// A signal that is told holds until the next one but two.
 const SIGNAL_VALID: Span = Span::from_secs(3);
 /// Server port of the first application, as in the testbed.
@@ -46,6 +52,8 @@ pub(crate) struct Middlebox {
     knows_stations: bool,
     knows_rates: bool,
     knows_signals: bool,
+    /// How long after a station has come to an access point it is told, where it is.
+    places_delay: Option<Span>,
     /// How often it is told what the access point has lost.
     losses_interval: Option<Span>,
 }
@@ -57,6 +65,8 @@ pub(crate) struct Talk {
     /// The server's, or beyond the Internet link the router's MAC address.
     pub(crate) server: (MacAddr, IpAddr),
     pub(crate) dscp: u8,
+    /// In which its frames cross the box.
+    vlan: Option<Vlan>,
     /// The box sees datagrams, whatever is in them.
     opaque: bool,
 }
@@ -74,6 +84,7 @@ impl Middlebox {
             knows_stations: scenario.manager.knows_stations(),
             knows_rates: scenario.manager.knows_rates(),
             knows_signals: scenario.manager.knows_signals(),
+            places_delay: scenario.manager.knows_places().filter(|_| knows_places(scenario)),
             losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
         })
     }
@@ -123,13 +134,32 @@ impl Middlebox {
         self.manager.handle_observation(now, Observation::Told(told));
     }
 
+    pub(crate) fn places_delay(&self) -> Option<Span> {
+        self.places_delay
+    }
+
+    /// A station is at the access point of this name.
+    pub(crate) fn tell_place(&mut self, now: Instant, host: usize, access_point: &str) {
+        let place = access_point.parse().ok().map(At::Named);
+        self.manager.handle_observation(now, Observation::StationAt { mac: mac_of(host), place });
+    }
+
+    /// A station's frames come in a VLAN from now on.
+    pub(crate) fn set_vlan(&mut self, host: usize, vlan: Option<u16>) {
+        let own = mac_of(host);
+        let talks = self.talks.iter_mut().filter(|talk| talk.station.0 == own);
+        talks.for_each(|talk| talk.vlan = vlan.map(Vlan::from));
+    }
+
     pub(crate) fn losses_interval(&self) -> Option<Span> {
         self.losses_interval
     }
 
-    /// The packets that the access point's buffer has lost so far.
-    pub(crate) fn tell_losses(&mut self, now: Instant, total: u64) {
-        self.manager.handle_observation(now, Observation::AccessPointLosses { access_point: ACCESS_POINT, total });
+    /// The packets that the buffer of an access point has lost so far.
+    pub(crate) fn tell_losses(&mut self, now: Instant, number: usize, total: u64) {
+        let MacAddr([a, b, c, d, e, f]) = ACCESS_POINT;
+        let access_point = MacAddr([a, b, c, d, e, f + number as u8]);
+        self.manager.handle_observation(now, Observation::AccessPointLosses { access_point, total });
     }
 
     /// Its entry came up.
@@ -187,10 +217,10 @@ impl Middlebox {
         };
         PacketMeta {
             ingress,
-            frame_len: packet.len + ETHERNET_HEADER,
+            frame_len: packet.len + ETHERNET_HEADER + if talk.vlan.is_some() { VLAN_TAG } else { Bytes::ZERO },
             src: from.0,
             dst: to.0,
-            vlan: None,
+            vlan: talk.vlan,
             ether_type: if from.1.is_ipv4() { ETHER_TYPE_V4 } else { ETHER_TYPE_V6 },
             ip: Some(IpMeta {
                 src: from.1,
@@ -241,6 +271,11 @@ fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {
     }
 }
 
+/// Whether there is anything to be told of where stations are.
+fn knows_places(scenario: &Scenario) -> bool {
+    !scenario.manager.access_point.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
+}
+
 fn config(scenario: &Scenario) -> Result<Config, SimError> {
     let Scenario { radio, manager, .. } = scenario;
     let checked = manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
@@ -273,7 +308,7 @@ pub(crate) fn talk(scenario: &Scenario, app: &App) -> Talk {
     };
     let (station, server) = ((mac_of(app.station), address(app.station)), (peer_mac, address(app.peer)));
     let opaque = matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. });
-    Talk { station, server, dscp: app.dscp, opaque }
+    Talk { station, server, dscp: app.dscp, vlan: None, opaque }
 }
 
 /// The host with a MAC address that [`mac_of`] has given.

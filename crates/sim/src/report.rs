@@ -1,6 +1,7 @@
 //! From what was counted to what is reported.
 
 use evenair_manager::Counters;
+use evenair_medium::{Counters as Counter, Totals};
 use evenair_scenario::results::{
     AirtimeShare, BoxCounters, CallResult, DropCount, HopResult, LossCount, MediumUse, PhaseResult, RunResult,
     stats::share,
@@ -22,7 +23,7 @@ pub(crate) fn report(world: World<'_>) -> RunResult {
     let calls = calls.filter_map(|(app, state)| Some(CallResult::of(scenario, app, state.call()?))).flatten().collect();
     let echoes = echoes.collect();
     let mut series = world.meter.finish(scenario);
-    let stretches = world.air.tally.finish(&mut series);
+    let stretches = world.airs.finish(&mut series);
     let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &stretches, phase));
     let phases: Vec<_> = phases.collect();
     let (pages, page_times) = world.pages.finish(scenario, &phases);
@@ -92,35 +93,59 @@ pub(crate) fn port(scenario: &Scenario, leads: Leads) -> String {
 }
 
 fn medium_use(world: &World<'_>) -> MediumUse {
-    let scenario = world.scenario;
-    let totals = world.air.totals(world.now);
+    let (scenario, airs) = (world.scenario, &world.airs);
+    let totals: Vec<_> = airs.all().map(|air| air.totals(world.now)).collect();
     let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
-    let sender = |host: Option<usize>| host.map_or_else(|| "ap".to_owned(), |host| scenario.hosts[host].name.clone());
-    let airtime = world.air.airtime();
-    let senders = world.air.medium.all_counters();
-    let access_point = world.air.access_point_counters();
+    // Of several media, the mean.
+    let mean =
+        |of: fn(&Totals) -> Span| totals.iter().map(|totals| part(of(totals))).sum::<f64>() / totals.len() as f64;
+    let senders: Counter = airs.all().map(|air| air.medium.all_counters()).sum();
+    let access_points: Counter = airs.all().map(|air| air.access_point_counters()).sum();
     MediumUse {
-        busy_share: part(totals.busy),
-        contending_share: part(totals.contending),
-        idle_share: part(totals.idle),
-        transmissions: totals.transmissions,
-        collisions: totals.collisions,
+        busy_share: mean(|totals| totals.busy),
+        contending_share: mean(|totals| totals.contending),
+        idle_share: mean(|totals| totals.idle),
+        transmissions: totals.iter().map(|totals| totals.transmissions).sum(),
+        collisions: totals.iter().map(|totals| totals.collisions).sum(),
         attempts: senders.attempts,
         repeated_failures: senders.repeated_failures,
         duplicates: senders.duplicates,
         slowed: senders.slowed,
-        ap_attempts: access_point.attempts,
-        ap_repeated_failures: access_point.repeated_failures,
-        ap_slowed: access_point.slowed,
-        airtime: airtime.map(|(host, time)| AirtimeShare { sender: sender(host), share: part(time.0) }).collect(),
+        ap_attempts: access_points.attempts,
+        ap_repeated_failures: access_points.repeated_failures,
+        ap_slowed: access_points.slowed,
+        airtime: airtime(world, part),
     }
+}
+
+/// Medium time by sender: access points first.
+fn airtime(world: &World<'_>, part: impl Fn(Span) -> f64) -> Vec<AirtimeShare> {
+    let mut all: Vec<_> = world.airs.all().flat_map(|air| air.airtime()).collect();
+    all.sort_by_key(|(sender, _)| match *sender {
+        Err(access_point) => (0, access_point),
+        Ok(host) => (1, host),
+    });
+    let mut shares: Vec<AirtimeShare> = Vec::new();
+    for (sender, time) in all {
+        let sender = sender_name(world.scenario, sender);
+        match shares.last_mut().filter(|last| last.sender == sender) {
+            Some(last) => last.share += part(time.0),
+            None => shares.push(AirtimeShare { sender, share: part(time.0) }),
+        }
+    }
+    shares
+}
+
+/// The name of a host, or of the access point of this number.
+fn sender_name(scenario: &Scenario, sender: Result<usize, usize>) -> String {
+    sender.map_or_else(|point| scenario.access_points[point].name.clone(), |host| scenario.hosts[host].name.clone())
 }
 
 /// Where frames were lost. Places have the testbed's names.
 fn losses(world: &World<'_>) -> Vec<LossCount> {
     let scenario = world.scenario;
-    let air = world.air.losses().map(|(host, reason, frames)| LossCount {
-        place: host.map_or_else(|| "ap".to_owned(), |host| scenario.hosts[host].name.clone()),
+    let air = world.airs.all().flat_map(|air| air.losses()).map(|(sender, reason, frames)| LossCount {
+        place: sender_name(scenario, sender),
         reason: reason.to_owned(),
         frames,
     });
@@ -129,7 +154,19 @@ fn losses(world: &World<'_>) -> Vec<LossCount> {
         reason: "buffer full".to_owned(),
         frames,
     });
-    air.chain(wire).filter(|loss| loss.frames > 0).collect()
+    let mut losses: Vec<LossCount> = Vec::new();
+    for loss in air.filter(|loss| loss.frames > 0) {
+        // A station may have lost some on several media.
+        let same = |known: &&mut LossCount| {
+            world.airs.are_several() && known.place == loss.place && known.reason == loss.reason
+        };
+        match losses.iter_mut().find(same) {
+            Some(known) => known.frames += loss.frames,
+            None => losses.push(loss),
+        }
+    }
+    losses.extend(wire.filter(|loss| loss.frames > 0));
+    losses
 }
 
 fn place(scenario: &Scenario, leads: Leads) -> String {

@@ -1,4 +1,4 @@
-//! What is counted on the air: by sender, by interval, and in stretches for what has no series. What stands in a queue
+//! What is counted on one medium: by sender, by interval, and in stretches for what has no series. What stands in a queue
 //! is counted as `occupancy` says.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::iter::repeat_with;
 use evenair_medium::{BacklogChain, Counters, Totals};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::stretch::{CategoryStretch, FlowStretch, Stretch};
-use evenair_scenario::results::{MediumSeries, Series};
+use evenair_scenario::results::{MediumSeries, NodeSeries};
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;
 
@@ -16,7 +16,7 @@ use crate::records::Records;
 use crate::rows::intervals;
 use crate::senders::{Deliveries, Delivery, NodeRow, NodeRows};
 
-/// What is counted of all senders; the access point is the last of them.
+/// What is counted of all senders; the access points are the last of them.
 #[derive(Debug)]
 pub(crate) struct Tally {
     interval: Span,
@@ -26,9 +26,10 @@ pub(crate) struct Tally {
     /// How each stood at the end of the last interval.
     before: Vec<Before>,
     rows: NodeRows,
-    access_point: usize,
-    /// Time at each level of the access point's queue.
-    levels: Vec<u64>,
+    /// All but the access points.
+    stations: usize,
+    /// Time at each level of each access point's queue.
+    levels: Vec<Vec<u64>>,
     /// Stations with a frame to send, and wrapping nanoseconds as of an [`Occupancy`].
     active: (u64, u64),
     active_before: u64,
@@ -41,6 +42,14 @@ pub(crate) struct Tally {
     stretch_began: usize,
     ends: BTreeSet<usize>,
     stretches: Vec<Stretch>,
+}
+
+/// All that was counted in a run: access points first, then stations.
+#[derive(Debug)]
+pub(crate) struct Tallied {
+    pub(crate) nodes: Vec<NodeSeries>,
+    pub(crate) medium: MediumSeries,
+    pub(crate) stretches: Vec<Stretch>,
 }
 
 /// A sender in the present interval: what each frame touches, two of them in as much memory as a processor fetches at
@@ -66,18 +75,19 @@ struct Before {
 }
 
 impl Tally {
-    pub(crate) fn new(scenario: &Scenario, names: impl Iterator<Item = String>) -> Self {
+    /// Of senders of these names, the last of which are so many access points.
+    pub(crate) fn new(scenario: &Scenario, names: impl Iterator<Item = String>, access_points: usize) -> Self {
         let rows = NodeRows::new(names);
         let senders = rows.senders();
         Self {
             interval: scenario.measure.interval,
-            access_point: senders - 1,
+            stations: senders - access_points,
             nodes: repeat_with(NodeTally::default).take(senders).collect(),
             deliveries: Records::new(repeat_with(Deliveries::default).take(senders)),
             before: repeat_with(Before::default).take(senders).collect(),
             rows,
             whole: intervals(scenario),
-            levels: Vec::new(),
+            levels: vec![Vec::new(); access_points],
             active: (0, 0),
             active_before: 0,
             totals: Totals::default(),
@@ -95,7 +105,7 @@ impl Tally {
         let tally = &mut self.nodes[node];
         tally.offered += 1;
         tally.queue.arrive(now, due);
-        if tally.queue.packets() == 1 && node != self.access_point {
+        if tally.queue.packets() == 1 && node < self.stations {
             self.active.0 += 1;
             self.active.1 = self.active.1.wrapping_sub(now.as_nanos());
         }
@@ -110,7 +120,7 @@ impl Tally {
     pub(crate) fn leave(&mut self, node: usize, at: Instant, found_no_room: bool) {
         let tally = &mut self.nodes[node];
         tally.queue.leave(at, found_no_room);
-        if tally.queue.packets() == 0 && node != self.access_point {
+        if tally.queue.packets() == 0 && node < self.stations {
             self.active.0 -= 1;
             self.active.1 = self.active.1.wrapping_add(at.as_nanos());
         }
@@ -121,12 +131,13 @@ impl Tally {
         self.deliveries.enter(node, Delivery { sojourn, attempts });
     }
 
-    /// The access point's queue stayed at a level.
-    pub(crate) fn stay(&mut self, packets: usize, time: Span) {
-        if packets >= self.levels.len() {
-            self.levels.resize(packets + 1, 0);
+    /// An access point's queue stayed at a level.
+    pub(crate) fn stay(&mut self, access_point: usize, packets: usize, time: Span) {
+        let levels = &mut self.levels[access_point];
+        if packets >= levels.len() {
+            levels.resize(packets + 1, 0);
         }
-        self.levels[packets] += time.as_nanos();
+        levels[packets] += time.as_nanos();
     }
 
     /// An interval has ended; `counters` says how each sender stands. Whether a stretch ends too.
@@ -177,7 +188,7 @@ impl Tally {
     }
 
     /// A stretch has ended, with what was counted of each sender's access categories, where there are any. The access
-    /// point comes first in results.
+    /// points come first in results.
     pub(crate) fn end_stretch(
         &mut self,
         flows: Vec<FlowStretch>,
@@ -186,20 +197,18 @@ impl Tally {
     ) {
         let mut nodes: Vec<_> = self.deliveries.all().iter_mut().map(Deliveries::take).collect();
         nodes.iter_mut().zip(categories).for_each(|(node, categories)| node.categories = categories);
-        nodes.rotate_right(1);
-        nodes[0].time_at_level = std::mem::take(&mut self.levels);
+        nodes.rotate_right(self.levels.len());
+        nodes.iter_mut().zip(&mut self.levels).for_each(|(node, levels)| node.time_at_level = std::mem::take(levels));
         let intervals = self.stretch_began..self.intervals;
         self.stretch_began = self.intervals;
         self.stretches.push(Stretch { intervals, nodes, flows, chain });
     }
 
-    /// Puts the series into those of the run, and gives the stretches.
-    pub(crate) fn finish(self, series: &mut Series) -> Vec<Stretch> {
-        let intervals = self.intervals;
-        series.nodes = self.rows.finish(intervals);
-        series.nodes.rotate_right(1);
-        series.medium = Some(self.medium);
-        self.stretches
+    /// All of it, at the end of the run.
+    pub(crate) fn finish(self) -> Tallied {
+        let mut nodes = self.rows.finish(self.intervals);
+        nodes.rotate_right(self.levels.len());
+        Tallied { nodes, medium: self.medium, stretches: self.stretches }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The world: who hands a packet to whom, and what happens next.
 //!
 //! ```text
-//! station ~ medium ~ access point - [box] - LAN switch - server
-//!                                               `------- router - Internet link - server
+//! station ~ medium ~ access point -.- [box] - LAN switch - server
+//! station ~ medium ~ access point -'               `------- router - Internet link - server
 //! ```
 //!
 //! One thing happens at a time: what is due on the medium, a packet's arrival behind a wire, or the next entry of the
@@ -11,8 +11,8 @@
 //! (an acknowledgment, a release of the box) is carried out before the next step. Nothing here depends on a clock, on
 //! addresses in memory, or on anything but the scenario and its seed.
 
-use evenair_manager::{Command, Event as BoxEvent, Mode, Output};
-use evenair_medium::{AccessCategory, DropReason, Event as AirEvent, RateControl};
+use evenair_manager::{Event as BoxEvent, Mode, Output};
+use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
 use evenair_scenario::results::{EventRecord, PageLog, Progress, TransferLog};
 use evenair_scenario::{Action, AppKind, Direction, Fate, Scenario, Unsent};
@@ -21,7 +21,8 @@ use evenair_units::{Bytes, Instant, Span, Streams};
 
 use crate::SimError;
 use crate::agenda::{Agenda, Side, Task};
-use crate::air::{Air, Loss, Sender};
+use crate::air::{Loss, Sender};
+use crate::airs::Airs;
 use crate::apps::{App, Way};
 use crate::connections::{Connections, way_from};
 use crate::meter::{Glance, Meter};
@@ -32,17 +33,12 @@ use crate::tcp::Config;
 use crate::trace::Tracer;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
 
-/// How often the box is told the rates that senders choose.
-const TELL_RATES: Span = Span::from_secs(1);
-/// How often the box is told of signals, where it is.
-const TELL_SIGNALS: Span = Span::from_secs(1);
-
 pub(crate) struct World<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) now: Instant,
     pub(crate) agenda: Agenda,
     pub(crate) pool: Pool,
-    pub(crate) air: Air,
+    pub(crate) airs: Airs,
     pub(crate) wire: Wire,
     pub(crate) middlebox: Option<Middlebox>,
     pub(crate) connections: Connections,
@@ -55,7 +51,7 @@ pub(crate) struct World<'a> {
     pub(crate) tracer: Option<Box<Tracer>>,
     pub(crate) arrived: u64,
     pub(crate) lost: u64,
-    next_event: usize,
+    pub(crate) next_event: usize,
     ticks: u64,
     pub(crate) events: Notes,
     pub(crate) pages: PageLog,
@@ -67,16 +63,16 @@ impl<'a> World<'a> {
     /// are `listed` one by one.
     pub(crate) fn new(scenario: &'a Scenario, tcp: &Config, listed: usize) -> Result<Self, SimError> {
         let streams = Streams::new(scenario.seed);
-        let mut air = Air::new(scenario, &streams);
+        let mut airs = Airs::new(scenario, &streams);
         for host in (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()) {
             if !scenario.is_present(host, Span::ZERO) {
-                let station = air.station_of(host);
-                air.leave(Instant::ZERO, station);
+                let station = airs.first.station_of(host);
+                airs.of_mut(station).leave(Instant::ZERO, station);
             }
         }
         let wire = Wire::new(scenario, &streams);
         let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
-        let apps = App::all(scenario, tcp, &air, &wire, &streams)?;
+        let apps = App::all(scenario, tcp, &airs.first, &wire, &streams)?;
         let mut world = Self {
             now: Instant::ZERO,
             agenda: Agenda::default(),
@@ -95,7 +91,7 @@ impl<'a> World<'a> {
             events: Notes::new(listed),
             pages: PageLog::new(scenario).listing(listed),
             transfers: TransferLog::new(scenario).listing(listed),
-            air,
+            airs,
             wire,
             scenario,
         };
@@ -106,6 +102,7 @@ impl<'a> World<'a> {
     /// Enters what the scenario says.
     fn begin(&mut self) {
         let scenario = self.scenario;
+        self.begin_places();
         for (number, app) in scenario.apps.iter().enumerate() {
             self.agenda.enter(Instant::ZERO + app.start, Task::Start(number as u32));
             if let Some(stop) = app.stop {
@@ -115,18 +112,7 @@ impl<'a> World<'a> {
         if let Some(event) = scenario.events.first() {
             self.agenda.enter(Instant::ZERO + event.at, Task::Event);
         }
-        if let Some(middlebox) = &mut self.middlebox {
-            middlebox.settle(&mut self.agenda);
-            if scenario.radio.rate_control != RateControl::Fixed && scenario.manager.knows_rates() {
-                self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
-            }
-            if let Some(interval) = middlebox.losses_interval() {
-                self.agenda.enter(Instant::ZERO + interval, Task::Losses);
-            }
-            if middlebox.knows_signals() {
-                self.agenda.enter(Instant::ZERO, Task::Signals);
-            }
-        }
+        self.begin_telling();
     }
 
     /// Runs to the end of the next interval; `None` where the run ends before. What happens at the very end of an
@@ -138,7 +124,7 @@ impl<'a> World<'a> {
         loop {
             let (wire, agenda) = (self.wire.deadline(), self.agenda.next());
             let next = wire.min(agenda);
-            let air = self.air.deadline();
+            let air = self.airs.deadline();
             if air <= next && air < stop {
                 self.run_air(air, next, stop);
             } else if next >= stop {
@@ -163,11 +149,14 @@ impl<'a> World<'a> {
     /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due
     /// at `next` or the interval ends at `stop`. A trace is told what is on the air step by step.
     fn run_air(&mut self, air: Instant, next: Instant, stop: Instant) {
+        let limit = next.min(stop - Span::from_nanos(1));
         if self.tracer.is_some() {
             self.now = air;
-            self.air.handle_timeout(air);
+            self.airs.handle_timeout(air);
+        } else if self.airs.are_several() {
+            self.now = self.airs.advance(limit);
         } else {
-            self.now = self.air.advance(air, next.min(stop - Span::from_nanos(1)));
+            self.now = self.airs.first.advance(air, limit);
         }
     }
 
@@ -191,13 +180,15 @@ impl<'a> World<'a> {
             Task::Rates => self.tell_rates(),
             Task::Losses => self.tell_losses(),
             Task::Signals => self.tell_signals(),
+            Task::Come(event) => self.come(event as usize),
+            Task::Place(host) => self.tell_place(host as usize),
         }
     }
 
     fn tick(&mut self) -> &Progress {
         self.ticks += 1;
         let at = self.scenario.measure.interval * self.ticks;
-        let (queue_packets, queue_area) = self.air.take_queue(self.now);
+        let (queue_packets, queue_area) = self.airs.take_queue(self.now);
         let mode = self.middlebox.as_ref().map_or(Mode::Bypassed, Middlebox::mode);
         let managing = self.middlebox.as_ref().filter(|_| mode != Mode::Bypassed);
         let glance = Glance {
@@ -211,7 +202,7 @@ impl<'a> World<'a> {
         let sample = |app: usize| Some((app, apps[app].sample(connections)?));
         self.meter.end_interval(&glance, self.bulk.iter().filter_map(|&app| sample(app as usize)));
         self.meter.end_interval_of_places(&self.wire, self.middlebox.as_ref().map(|m| m.report(self.now).counters));
-        self.air.end_interval(self.now, || self.meter.take_stretch());
+        self.airs.end_interval(self.now, || self.meter.take_stretch());
         self.meter.progress(&glance)
     }
 
@@ -221,7 +212,7 @@ impl<'a> World<'a> {
     /// If one is missing.
     pub(crate) fn check_conservation(&self) {
         let in_box = self.middlebox.as_ref().map_or(0, |middlebox| middlebox.held());
-        let held = (self.air.held() + self.wire.held()) as u64 + in_box;
+        let held = (self.airs.held() + self.wire.held()) as u64 + in_box;
         assert_eq!(self.pool.created(), self.arrived + self.lost + held, "packets went missing");
         assert_eq!(self.pool.under_way() as u64, held, "packets are under way nowhere");
     }
@@ -247,8 +238,10 @@ impl World<'_> {
         match packet.way {
             Direction::Up => {
                 let station = app.station as usize;
-                if let Err(id) = self.air.send_up(self.now, station, &self.pool, app.category, id) {
-                    self.lose_on_air(Sender::Station(station), Loss::NotAssociated, id);
+                let air = self.airs.of_mut(station);
+                if let Err(id) = air.send_up(self.now, station, &self.pool, app.category, id) {
+                    let domain = self.airs.domain_of(station);
+                    self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
                 }
             }
             Direction::Down => {
@@ -299,16 +292,18 @@ impl World<'_> {
                 self.send_wire(port, len, id);
             }
             Direction::Down => {
-                let category = self.category_of(id);
-                if let Err(id) = self.air.send_down(self.now, app.station as usize, &self.pool, category, id) {
-                    self.lose_on_air(Sender::AccessPoint, Loss::NotAssociated, id);
+                let (category, station) = (self.category_of(id), app.station as usize);
+                let air = self.airs.of_mut(station);
+                if let Err(id) = air.send_down(self.now, station, &self.pool, category, id) {
+                    let (domain, point) = self.airs.place_of(station);
+                    self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
                 }
             }
         }
     }
 
     /// Carries out what the manager has decided.
-    fn drain_box(&mut self) {
+    pub(crate) fn drain_box(&mut self) {
         while let Some(output) = self.middlebox.as_mut().and_then(Middlebox::poll_output) {
             match output {
                 Output::Release { packet, port, edits } => {
@@ -350,30 +345,56 @@ impl World<'_> {
 
     /// What became of frames on the air.
     fn drain_air(&mut self) {
-        self.trace_air();
-        loop {
-            self.drain_medium();
-            let Some(Unsent { from, cause, frame }) = self.air.poll_unsent() else { return };
-            let category = self.category_of(frame);
-            self.lose_on_air(self.air.sender(from), Loss::Queue(cause), frame);
-            self.air.drop(self.now, from, category, cause == Some(Cause::Overflow));
+        self.drain_domain(0);
+        if self.airs.are_several() {
+            self.drain_others();
         }
     }
 
-    fn drain_medium(&mut self) {
-        while let Some(event) = self.air.medium.poll_event() {
+    /// The same where there are further domains: what is told of one may cause something in another.
+    #[inline(never)]
+    fn drain_others(&mut self) {
+        let (mut domain, mut quiet) = (0, 1);
+        while quiet < self.airs.count() {
+            domain = (domain + 1) % self.airs.count();
+            quiet = if self.drain_domain(domain) { 1 } else { quiet + 1 };
+        }
+    }
+
+    /// Whether something had become of a frame there.
+    #[inline(always)]
+    fn drain_domain(&mut self, domain: usize) -> bool {
+        self.trace_air(domain);
+        let mut told = false;
+        loop {
+            told |= self.drain_medium(domain);
+            let Some(Unsent { from, cause, frame }) = self.airs.at_mut(domain).poll_unsent() else { return told };
+            told = true;
+            let category = self.category_of(frame);
+            self.lose_on_air(domain, self.airs.at(domain).sender(from), Loss::Queue(cause), frame);
+            self.airs.at_mut(domain).drop(self.now, from, category, cause == Some(Cause::Overflow));
+        }
+    }
+
+    #[inline(always)]
+    fn drain_medium(&mut self, domain: usize) -> bool {
+        let mut told = false;
+        while let Some(event) = self.airs.at_mut(domain).medium.poll_event() {
+            told = true;
             match event {
                 AirEvent::Delivered { at, enqueued, from, msdu, attempts, frame, .. } => {
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
                     let category = self.category_of(frame);
                     let fate = Fate::Delivered { attempts };
-                    let enqueued = self.air.settle_queue(self.now, from, category, enqueued, fate);
-                    let sender = self.air.sender(from);
-                    let since = if sender == Sender::AccessPoint { enqueued } else { packet.made(enqueued) };
-                    self.air.deliver(at, from, category, since, attempts);
+                    let air = self.airs.at_mut(domain);
+                    let enqueued = air.settle_queue(self.now, from, category, enqueued, fate);
+                    let sender = air.sender(from);
+                    let is_station = matches!(sender, Sender::Station(_));
+                    let since = if is_station { packet.made(enqueued) } else { enqueued };
+                    air.deliver(at, from, category, since, (attempts, msdu));
                     match sender {
-                        Sender::AccessPoint => self.arrive(frame, Side::Station),
+                        Sender::AccessPoint(_) => self.arrive(frame, Side::Station),
                         Sender::Station(station) => {
                             self.catch_up(station, Some(msdu));
                             self.enter_box(frame);
@@ -383,12 +404,13 @@ impl World<'_> {
                 AirEvent::Dropped { at, from, msdu, reason, frame, .. } => {
                     let category = self.category_of(frame);
                     let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
-                    self.air.settle_queue(self.now, from, category, at, fate);
-                    let sender = self.air.sender(from);
-                    self.lose_on_air(sender, Loss::Medium(reason), frame);
-                    self.air.drop(at, from, category, reason == DropReason::BufferFull);
+                    let air = self.airs.at_mut(domain);
+                    air.settle_queue(self.now, from, category, at, fate);
+                    let sender = air.sender(from);
+                    self.lose_on_air(domain, sender, Loss::Medium(reason), frame);
+                    self.airs.at_mut(domain).drop(at, from, category, reason == DropReason::BufferFull);
                     match sender {
-                        Sender::AccessPoint => {}
+                        Sender::AccessPoint(_) => {}
                         Sender::Station(station) if reason != DropReason::BufferFull => {
                             self.catch_up(station, Some(msdu))
                         }
@@ -397,6 +419,7 @@ impl World<'_> {
                 }
             }
         }
+        told
     }
 
     /// A packet has reached its end.
@@ -454,8 +477,9 @@ impl World<'_> {
         self.connections.settle(&mut self.agenda, connection, side);
     }
 
-    fn lose_on_air(&mut self, place: Sender, loss: Loss, id: PacketId) {
-        self.air.lose(place, self.category_of(id), loss);
+    fn lose_on_air(&mut self, domain: usize, place: Sender, loss: Loss, id: PacketId) {
+        let category = self.category_of(id);
+        self.airs.at_mut(domain).lose(place, category, loss);
         self.lose(id);
     }
 
@@ -469,83 +493,6 @@ impl World<'_> {
     fn lose(&mut self, id: PacketId) {
         self.pool.take(id);
         self.lost += 1;
-    }
-}
-
-/// The scenario's events.
-impl World<'_> {
-    fn do_event(&mut self) {
-        let scenario = self.scenario;
-        let event = &scenario.events[self.next_event];
-        self.next_event += 1;
-        if let Some(next) = scenario.events.get(self.next_event) {
-            self.agenda.enter(Instant::ZERO + next.at, Task::Event);
-        }
-        let name = |host: usize| scenario.hosts[host].name.clone();
-        match event.action {
-            Action::Insert => self.command("insert", Command::Insert),
-            Action::Bypass => self.command("bypass", Command::Bypass),
-            Action::Join(host) => {
-                self.note("join", name(host));
-                let station = self.air.station_of(host);
-                self.air.join(station);
-            }
-            Action::Leave(host) => {
-                self.note("leave", name(host));
-                let station = self.air.station_of(host);
-                self.air.leave(self.now, station);
-                self.observe(host, None);
-            }
-            Action::Rate(host, rate) => {
-                self.note("rate", format!("{} {}", name(host), rate.bit_rate()));
-                let station = self.air.station_of(host);
-                self.air.set_rate(station, rate);
-                self.observe(host, Some(rate));
-            }
-        }
-    }
-
-    fn command(&mut self, what: &str, command: Command) {
-        self.note(what, String::new());
-        if let Some(middlebox) = &mut self.middlebox {
-            middlebox.command(self.now, command);
-            self.drain_box();
-        }
-    }
-
-    /// As whoever manages an access point would ask it now and then.
-    fn tell_rates(&mut self) {
-        self.agenda.enter(self.now + TELL_RATES, Task::Rates);
-        for (host, rate) in self.air.changed_rates() {
-            self.observe(host, Some(rate));
-        }
-    }
-
-    /// As whoever manages an access point would read its counters.
-    fn tell_losses(&mut self) {
-        let Some(middlebox) = &mut self.middlebox else { return };
-        middlebox.tell_losses(self.now, self.air.access_point_overflows());
-        if let Some(interval) = middlebox.losses_interval() {
-            self.agenda.enter(self.now + interval, Task::Losses);
-        }
-        self.drain_box();
-    }
-
-    /// As whoever manages an access point would ask it for its stations.
-    fn tell_signals(&mut self) {
-        self.agenda.enter(self.now + TELL_SIGNALS, Task::Signals);
-        let Some(middlebox) = &mut self.middlebox else { return };
-        for (host, signal) in self.air.signals() {
-            middlebox.tell_signal(self.now, host, signal);
-        }
-        self.drain_box();
-    }
-
-    fn observe(&mut self, host: usize, rate: Option<evenair_wifi::PhyRate>) {
-        if let Some(middlebox) = &mut self.middlebox {
-            middlebox.observe(self.now, host, rate);
-            self.drain_box();
-        }
     }
 }
 

@@ -228,6 +228,58 @@ fn the_wire_has_each_packet_once() {
     assert!(ups[1] > 500 && downs[0] > 500);
 }
 
+/// Two access points on different channels and a station that goes to and fro every half second.
+fn roaming() -> String {
+    let mut text = SCENARIO.replace(
+        "[[server]]",
+        "access_point = \"hall\"\n[[access_point]]\nname = \"hall\"\nchannel = 1\n\
+         [[access_point]]\nname = \"yard\"\nchannel = 6\n[[server]]",
+    );
+    for k in 0..5 {
+        let (at, to) = (1_200 + 500 * k, ["yard", "hall"][k % 2]);
+        text += &format!(
+            "[[event]]\nat = \"{at} ms\"\ndo = \"roam\"\nstations = [\"sta2\"]\naccess_point = \"{to}\"\ngap = \"30 ms\"\n"
+        );
+    }
+    text + "[[event]]\nat = \"1 s\"\ndo = \"insert\"\n\
+            [[manager.access_point]]\nname = \"hall\"\n[[manager.access_point]]\nname = \"yard\"\n"
+}
+
+/// What leaves the box is what came to it, in the order in which it came, but for what is missing: flow by flow, each way.
+#[test]
+fn roaming_turns_no_flow_s_order_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = traced(folder.path(), &roaming(), &[]);
+    assert_eq!(result.events.iter().filter(|event| event.what == "roamed").count(), 5);
+    // By both ends with their ports: of TCP and UDP over both versions of IP.
+    let flows = |file: &str| {
+        let mut flows: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
+        for Captured { bytes, .. } in read(&folder.path().join(file), DataLink::ETHERNET) {
+            let addresses = if bytes[14] >> 4 == 4 { 26..38 } else { 22..58 };
+            flows.entry(bytes[addresses].to_vec()).or_default().push(bytes);
+        }
+        flows
+    };
+    let (access_point, network) = (flows("ap-wire.pcap"), flows("box-wire.pcap"));
+    assert_eq!(access_point.len(), network.len());
+    let mut missing = 0;
+    for (flow, near) in &access_point {
+        let far = &network[flow];
+        // Stations are hosts 0 to 2 of the scenario.
+        let (came, left) = if near[0][11] < 3 { (near, far) } else { (far, near) };
+        let mut order = came.iter();
+        let in_order = left.iter().filter(|packet| order.any(|other| other == *packet)).count();
+        assert_eq!(in_order, left.len(), "of {} packets that left", left.len());
+        missing += came.len() - left.len();
+    }
+    let counters = result.box_counters.unwrap();
+    assert_eq!(missing as u64, counters.dropped.iter().map(|drop| drop.packets).sum::<u64>() + counters.held);
+    // Frames went over both channels: 2412 and 2437 MHz.
+    let air = read(&folder.path().join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
+    let on = |mhz: u16| air.iter().filter(|frame| frame.bytes[18..20] == mhz.to_le_bytes()).count();
+    assert!(on(2412) > 1000 && on(2437) > 500 && on(2412) + on(2437) == air.len(), "{} {}", on(2412), on(2437));
+}
+
 #[test]
 fn without_a_box_there_is_one_wire() {
     let folder = tempfile::tempdir().unwrap();

@@ -101,11 +101,11 @@ impl Air {
     /// The access point and the stations of a plan, which have these addresses, all associated.
     pub fn new(plan: AirPlan, macs: &[MacAddr], streams: &Streams) -> Self {
         assert_eq!(plan.stations.len(), macs.len(), "each station has an address");
-        let (medium, access_point) = plan.build(streams);
+        let (medium, access_points) = plan.build(streams);
         let station = |rate| Station { rate, node: None, earlier_airtime: Airtime::ZERO };
         let mut air = Self {
             medium,
-            access_point,
+            access_point: access_points[0],
             stations: plan.stations.iter().map(|spec| station(spec.rate)).collect(),
             by_mac: macs.iter().enumerate().map(|(index, &mac)| (mac, index)).collect(),
             plan,

@@ -46,6 +46,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     }
     kernel_tcp(&scenario.tcp)?;
     plain_buffers(&scenario.radio)?;
+    one_access_point(scenario)?;
     if let Some(host) = scenario.hosts.iter().find(|host| host.jitter > Span::ZERO) {
         let name = &host.name;
         let text = format!("server.{name}.jitter is for the simulator only: the testbed's hosts have their own");
@@ -101,6 +102,15 @@ fn plain_buffers(radio: &Radio) -> Result<(), TestbedError> {
     };
     let text = format!("{key} is for the simulator only: on the testbed, buffers in front of the medium are drop-tail");
     Err(TestbedError::Unsupported(text))
+}
+
+/// All hosts are on one medium.
+fn one_access_point(scenario: &Scenario) -> Result<(), TestbedError> {
+    if scenario.access_points.iter().all(|point| point.channel.is_none()) {
+        return Ok(());
+    }
+    let text = "[[access_point]] is for the simulator only: the testbed has one access point, which has no name";
+    Err(TestbedError::Unsupported(text.to_owned()))
 }
 
 /// Checks that the box can be started here.
@@ -218,6 +228,21 @@ mod tests {
         few_stations(250).expect("as many as there may be");
         let text = few_stations(251).expect_err("too many").to_string();
         assert!(text.contains("251") && text.contains("[[station]]") && text.contains("250"), "{text}");
+    }
+
+    #[test]
+    fn access_points_are_refused_by_their_key() {
+        let scenario = |point: &str| {
+            let text = format!(
+                "version = 1\nname = \"p\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n{point}\n\
+                 [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
+                 [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n"
+            );
+            Scenario::parse(&text, "p.toml").expect("it is sound")
+        };
+        one_access_point(&scenario("")).expect("there is one without a name");
+        let refused = one_access_point(&scenario("[[access_point]]\nname = \"hall\"\nchannel = 1")).expect_err("named");
+        assert!(refused.to_string().contains("[[access_point]] is for the simulator only"), "{refused}");
     }
 
     #[test]

@@ -240,6 +240,7 @@ impl<'a> Session<'a> {
                 self.tell_box_rate(host, event.at);
                 ("rate", format!("{} {}", name(host), rate.bit_rate()))
             }
+            Action::Roam { .. } => unreachable!("the testbed refuses several access points beforehand"),
         };
         self.collected.add_event(event.at, what, detail);
     }

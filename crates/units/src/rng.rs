@@ -28,6 +28,12 @@ impl Streams {
         self.numbered(name, 0)
     }
 
+    /// The streams of a part of the run that is called `name`: each of its components has one of its own name, which does
+    /// not depend on what other parts there are.
+    pub fn of(&self, name: &str) -> Self {
+        Self { seed: self.stream(name).next_u64() }
+    }
+
     /// The `index`-th stream of a family of components called `name` (for instance one per station).
     pub fn numbered(&self, name: &str, index: u64) -> Rng {
         // FNV-1a over the name, then SplitMix64 over (seed, name, index): each step is a bijection of the state, so

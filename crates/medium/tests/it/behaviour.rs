@@ -331,6 +331,24 @@ fn who_leaves_loses_its_queue_and_is_not_reached_any_more() {
 }
 
 #[test]
+fn what_waits_for_who_has_gone_is_given_up_and_the_frame_in_service_is_tried_on() {
+    let (mut medium, n) = dot11b(3);
+    for (frame, to) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 2)] {
+        send(&mut medium, at_us(0), n[0], n[to], frame);
+    }
+    // While the first frame is on the air; it is not received.
+    medium.remove_node(at_us(100), n[1]);
+    medium.forsake(at_us(200), n[0], n[1]);
+    assert_eq!(medium.queue(n[0]), QueueState { packets: 3, bytes: Bytes(3 * 1500) });
+    let events = run(&mut medium);
+    assert_eq!(drops(&events), [(DropReason::Left, 1), (DropReason::Left, 3), (DropReason::RetryLimit, 0)]);
+    assert_eq!(received(&events).iter().map(|&(_, frame)| frame).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!((medium.counters(n[0]).retry_drops, medium.queue(n[0]).packets), (1, 0));
+    medium.forsake(at_us(900_000), n[0], n[2]);
+    assert_eq!(run(&mut medium).len(), 0, "there is nothing to give up");
+}
+
+#[test]
 fn a_receiver_that_leaves_during_a_frame_does_not_get_it() {
     // With RTS, DATA is lost once, and then seven RTS are not answered.
     for (rts_threshold, attempts) in [(None, 7), (Some(Bytes(0)), 8)] {

@@ -195,7 +195,7 @@ impl Checker<'_> {
     fn check_presence(&self, raw: &Common<'_>, station: usize, start: Span, problems: &mut Problems) {
         let first = self.events.iter().find(|event| match event.action {
             Action::Join(host) | Action::Leave(host) => host == station,
-            Action::Insert | Action::Bypass | Action::Rate(..) => false,
+            Action::Insert | Action::Bypass | Action::Rate(..) | Action::Roam { .. } => false,
         });
         if let Some(Event { at, action: Action::Join(_) }) = first
             && start < *at

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use evenair_units::{Db, Span};
 use evenair_wifi::Standard;
 
-use super::radio;
+use super::{access_points, radio};
 use crate::config::{List, OrDefault, PerBillion, Problems, Written, closest};
 use crate::manager_spec::{WEIGHTS, is_weight, phy_rate};
 use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
 use crate::words::{At, Count};
-use crate::{Host, Link, ManagerSpec, Place};
+use crate::{AccessPoint, Host, Link, ManagerSpec, Place};
 
 /// The most stations in a scenario: as many as one access point may associate (IEEE Std 802.11-2016, 9.4.1.8: 2007), and a
 /// round number. The testbed has a limit of its own.
@@ -26,10 +26,16 @@ pub(super) struct Hosts {
     names: BTreeMap<String, Vec<usize>>,
 }
 
-pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Hosts {
+pub(super) fn check(
+    raw: &ScenarioRaw,
+    access_points: &[AccessPoint],
+    standard: Option<Standard>,
+    problems: &mut Problems,
+) -> Hosts {
     let mut hosts = Hosts { list: Vec::new(), names: BTreeMap::new() };
     for station in &raw.station {
-        hosts.add_stations(station, standard, &raw.manager, problems);
+        let access_point = access_points::of_station(station, access_points, problems);
+        hosts.add_stations(station, access_point, (standard, &raw.manager), problems);
     }
     let stations = hosts.list.len();
     if stations > MAX_STATIONS {
@@ -37,6 +43,7 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
         let what = format!("with this there are {stations} stations, too many");
         problems.add(span, what, format!("up to {MAX_STATIONS}"));
     }
+    access_points::check_names(raw, &hosts, problems);
     check_places(raw, problems);
     if raw.station.is_empty() {
         problems.add(0..0, "there is no station", "at least one [[station]]");
@@ -55,8 +62,8 @@ impl Hosts {
     fn add_stations(
         &mut self,
         raw: &StationRaw,
-        standard: Option<Standard>,
-        manager: &ManagerSpec,
+        access_point: usize,
+        (standard, manager): (Option<Standard>, &ManagerSpec),
         problems: &mut Problems,
     ) {
         let rate = match standard {
@@ -74,7 +81,7 @@ impl Hosts {
             }
             id
         });
-        let place = Place::Station { rate, weight, class, link: link(raw, problems) };
+        let place = Place::Station { rate, weight, class, access_point, link: link(raw, problems) };
         let count = raw.count.as_ref().map(|count| count.get(problems).unwrap_or(Count(1)));
         self.add(&raw.name, count, place, problems);
     }
@@ -215,7 +222,7 @@ pub(super) fn members(name: &str, count: Option<u32>) -> Vec<String> {
 }
 
 /// A list for people: long ones are cut.
-fn listing(names: &[&str]) -> String {
+pub(super) fn listing(names: &[&str]) -> String {
     const SHOWN: usize = 12;
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))

@@ -4,6 +4,7 @@
 //! the checks which follow can go on; the scenario is refused at the end all the same, so no stand-in gets out.
 
 mod access;
+mod access_points;
 mod apps;
 mod cbq;
 mod distribution;
@@ -103,9 +104,10 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let radio = radio::check(raw, problems);
     let buffers = radio.as_ref().map_or((Limit::Unlimited, Limit::Unlimited), |r| (r.ap_buffer, r.station_buffer));
     let phy = radio.as_ref().map(|radio| &radio.phy);
-    let hosts = hosts::check(raw, phy.map(Phy::standard), problems);
+    let access_points = access_points::check(raw, phy.map(Phy::standard), problems);
+    let hosts = hosts::check(raw, &access_points, phy.map(Phy::standard), problems);
     let hidden = hidden::check(&raw.station, &hosts, problems);
-    let events = timeline::events(&raw.event, &hosts, phy.map(Phy::standard), duration, problems);
+    let events = timeline::events(&raw.event, (&hosts, &access_points), phy.map(Phy::standard), duration, problems);
     let apps = apps::check(raw, folder, &hosts, &events, duration, problems);
     let mut queue = |raw: &Option<QueueRaw>, limit| queue::check(raw.as_ref()?, limit, &hosts, &apps, problems);
     let ap_queue = queue(&raw.radio.ap_queue, buffers.0);
@@ -119,6 +121,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     if let Some(radio) = &radio {
         manager.check(&radio.phy, radio.rts_threshold, problems);
     }
+    access_points::check_manager(raw, &access_points, problems);
     let wan = raw.wan.as_ref();
 
     Scenario {
@@ -130,6 +133,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         lan: link(&raw.lan, problems),
         wan: wan.map(|wan| WanSpec { down: link(&wan.down, problems), up: link(&wan.up, problems) }),
         radio: Radio { hidden, ap_queue, station_queue, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
+        access_points,
         hosts: hosts.list,
         apps: apps.list,
         manager,

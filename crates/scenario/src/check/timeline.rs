@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use evenair_units::Span;
 use evenair_wifi::Standard;
 
+use super::access_points;
 use super::apps::seconds;
 use super::hosts::Hosts;
 use super::name;
@@ -12,15 +13,20 @@ use crate::config::{OrDefault, Problems, Written};
 use crate::manager_spec::phy_rate;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
-use crate::{Action, Event, Measure, Phase, WarmUp};
+use crate::{AccessPoint, Action, Event, Host, Measure, Phase, Place, WarmUp};
 
+/// What a station takes to another access point, where nobody says: as with fast transition or a cached key; a full
+/// authentication takes some hundred milliseconds.
+const ROAMING: Span = Span::from_millis(50);
+/// Nobody is away for longer than this while it roams.
+const MAX_GAP: Span = Span::from_secs(60);
 /// Time series are kept in memory: the most intervals of all applications and stations together, at less than a hundred
 /// bytes each.
 const MAX_INTERVALS: u64 = 20_000_000;
 
 pub(super) fn events(
     raw: &[EventRaw],
-    hosts: &Hosts,
+    (hosts, access_points): (&Hosts, &[AccessPoint]),
     standard: Option<Standard>,
     duration: Span,
     problems: &mut Problems,
@@ -29,17 +35,42 @@ pub(super) fn events(
     for raw in raw {
         let allowed = format!("before the run's end at {}", seconds(duration));
         let at = raw.at.get_if(problems, |&at| at < duration, allowed);
-        let actions = actions(raw, hosts, standard, problems);
+        let roam = roam(raw, access_points, problems);
+        let actions = actions(raw, hosts, (standard, roam), problems);
         if let Some(at) = at {
             events.extend(actions.into_iter().map(|action| (Event { at, action }, raw.action.span())));
         }
     }
     events.sort_by_key(|(event, _)| event.at);
-    check_order(&events, hosts, problems);
+    check_order(&events, hosts, access_points, problems);
     events.into_iter().map(|(event, _)| event).collect()
 }
 
-fn actions(raw: &EventRaw, hosts: &Hosts, standard: Option<Standard>, problems: &mut Problems) -> Vec<Action> {
+/// Where an event leads to that is a roam, and how long that takes.
+fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) -> Option<(usize, Span)> {
+    let what = raw.action.get(&mut Problems::default());
+    if what != Some(Do::Roam) {
+        let keys = [raw.access_point.as_ref().map(Written::span), raw.gap.as_ref().map(Written::span)];
+        for span in keys.into_iter().flatten().filter(|_| what.is_some()) {
+            problems.add(span, format!("{} leads to no access point", raw.action), "only with do = \"roam\"");
+        }
+        return None;
+    }
+    let gap = raw.gap.get_or_if(ROAMING, problems, |&gap| gap <= MAX_GAP, "0 to 60 s");
+    let Some(written) = &raw.access_point else {
+        problems.add(raw.action.span(), "\"roam\" needs an access point", "access_point = \"NAME\" beside it");
+        return None;
+    };
+    Some((access_points::find(written, access_points, problems)?, gap?))
+}
+
+/// `roam` is where the event leads to, where it is one.
+fn actions(
+    raw: &EventRaw,
+    hosts: &Hosts,
+    (standard, roam): (Option<Standard>, Option<(usize, Span)>),
+    problems: &mut Problems,
+) -> Vec<Action> {
     let Some(what) = raw.action.get(problems) else { return Vec::new() };
     if let Some(rate) = raw.rate.as_ref().filter(|_| what != Do::Rate) {
         problems.add(rate.span(), format!("{} has no rate", raw.action), "only without this key");
@@ -70,29 +101,87 @@ fn actions(raw: &EventRaw, hosts: &Hosts, standard: Option<Standard>, problems: 
             let rate = standard.and_then(|standard| phy_rate(standard, rate, problems));
             rate.map(|rate| stations.map(|station| Action::Rate(station, rate)).collect()).unwrap_or_default()
         }
+        Do::Roam => {
+            let Some((access_point, gap)) = roam else { return Vec::new() };
+            stations.map(|station| Action::Roam { station, access_point, gap }).collect()
+        }
         Do::Insert | Do::Bypass => unreachable!("returned above"),
     }
 }
 
-/// Nothing is inserted twice, no station joins that is there or leaves that is not.
-fn check_order(events: &[(Event, std::ops::Range<usize>)], hosts: &Hosts, problems: &mut Problems) {
+/// Nothing is inserted twice, no station joins that is there or leaves that is not, or roams to where it is.
+fn check_order(
+    events: &[(Event, std::ops::Range<usize>)],
+    hosts: &Hosts,
+    access_points: &[AccessPoint],
+    problems: &mut Problems,
+) {
     let mut inserted = false;
     let mut present: BTreeMap<usize, bool> = BTreeMap::new();
+    let mut roaming = Roaming::default();
     for (event, span) in events {
+        let name = |host: usize| &hosts.list[host].name;
         let wrong = match event.action {
             Action::Insert => std::mem::replace(&mut inserted, true).then(|| "the box is inserted already".to_owned()),
             Action::Bypass => {
                 (!std::mem::replace(&mut inserted, false)).then(|| "the box is bypassed already".to_owned())
             }
             Action::Join(host) => (present.insert(host, true) == Some(true))
-                .then(|| format!("station \"{}\" is there already", hosts.list[host].name)),
+                .then(|| format!("station \"{}\" is there already", name(host)))
+                .or_else(|| roaming.busy(host, event.at, hosts)),
             Action::Leave(host) => (present.insert(host, false) == Some(false))
-                .then(|| format!("station \"{}\" has left already", hosts.list[host].name)),
+                .then(|| format!("station \"{}\" has left already", name(host)))
+                .or_else(|| roaming.busy(host, event.at, hosts)),
             Action::Rate(..) => None,
+            Action::Roam { station, access_point, gap } => {
+                let first_join = || matches!(first_move(events, station), Some(at) if at > event.at);
+                let absent = present.get(&station).map_or_else(first_join, |&present| !present);
+                absent
+                    .then(|| format!("station \"{}\" is not there", name(station)))
+                    .or_else(|| roaming.busy(station, event.at, hosts))
+                    .or_else(|| roaming.go(station, (access_point, event.at + gap), hosts, access_points))
+            }
         };
         if let Some(what) = wrong {
             problems.add(span.clone(), format!("at {} {what}", seconds(event.at)), "");
         }
+    }
+}
+
+/// When a station joins whose first coming or going is that.
+fn first_move(events: &[(Event, std::ops::Range<usize>)], station: usize) -> Option<Span> {
+    let mut moves = events.iter().filter_map(|(event, _)| match event.action {
+        Action::Join(host) if host == station => Some(Some(event.at)),
+        Action::Leave(host) if host == station => Some(None),
+        _ => None,
+    });
+    moves.next().flatten()
+}
+
+/// Where stations have roamed to.
+#[derive(Default)]
+struct Roaming {
+    /// By host: the access point, and when it comes there.
+    places: BTreeMap<usize, (usize, Span)>,
+}
+
+impl Roaming {
+    /// What is wrong where something else happens to a station while it roams.
+    fn busy(&self, host: usize, at: Span, hosts: &Hosts) -> Option<String> {
+        let &(_, until) = self.places.get(&host).filter(|&&(_, until)| until > at)?;
+        Some(format!("station \"{}\" roams until {}", hosts.list[host].name, seconds(until)))
+    }
+
+    /// A station roams; what is wrong where it goes nowhere.
+    fn go(&mut self, host: usize, to: (usize, Span), hosts: &Hosts, access_points: &[AccessPoint]) -> Option<String> {
+        let Host { name, place, .. } = &hosts.list[host];
+        let at_start = match place {
+            Place::Station { access_point, .. } => Some(*access_point),
+            Place::Lan | Place::Wan => None,
+        };
+        let from = self.places.insert(host, to).map(|(access_point, _)| access_point).or(at_start);
+        let is_there = from == Some(to.0);
+        is_there.then(|| format!("station \"{name}\" is at \"{}\" already", access_points[to.0].name))
     }
 }
 

@@ -12,8 +12,11 @@ use super::{Distribution, DropCount};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeSeries {
-    /// "ap", or the name of the station.
+    /// "ap", or the name of the access point or of the station.
     pub node: String,
+    /// It is an access point with a name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub access_point: bool,
     /// Frames that came to its buffer, those included that found no room.
     pub offered_frames: Vec<u64>,
     /// Frames that it delivered.
@@ -81,8 +84,11 @@ pub struct MediumSeries {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeResult {
-    /// "ap", or the name of the station.
+    /// "ap", or the name of the access point or of the station.
     pub node: String,
+    /// It is an access point with a name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub access_point: bool,
     /// Frames that came to its buffer, those included that found no room.
     pub offered_frames: u64,
     /// Frames that it delivered.
@@ -105,6 +111,13 @@ pub struct NodeResult {
     pub sojourn: Option<Distribution>,
     /// Each access category by itself, where there are any: "bk", "be", "vi", "vo".
     pub categories: Vec<CategoryResult>,
+}
+
+impl NodeResult {
+    /// Whether this is an access point.
+    pub fn is_access_point(&self) -> bool {
+        self.access_point || self.node == "ap"
+    }
 }
 
 /// One access category of one sender in a phase.

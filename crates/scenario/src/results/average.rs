@@ -9,7 +9,7 @@ use evenair_units::Span;
 
 use super::stats::{jain, mean};
 use super::stretch::Stretch;
-use super::{Backlog, Evenness, PhaseResult, Series, warm_up};
+use super::{Backlog, Evenness, PhaseResult, Series, domains, warm_up};
 use crate::{App, AppKind, Direction, Phase, Scenario, WarmUp};
 
 impl PhaseResult {
@@ -64,6 +64,8 @@ impl PhaseResult {
             groups_rate: flows::by_rate(&flows, &counted),
             medium: air::medium(series, &counted, &nodes, &intervals),
             nodes,
+            access_points: domains::access_points(series, &intervals),
+            domains: domains::domains((scenario, phase), series, &flows, &intervals),
             places: air::places(series, &intervals),
             backlog: Backlog::of(&counted.chain),
             stations,
@@ -91,7 +93,7 @@ fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Opti
 }
 
 /// The values of some intervals, as far as there are any.
-fn part<'a, T>(values: &'a [T], intervals: &Range<usize>) -> &'a [T] {
+pub(super) fn part<'a, T>(values: &'a [T], intervals: &Range<usize>) -> &'a [T] {
     let to = intervals.end.min(values.len());
     &values[intervals.start.min(to)..to]
 }

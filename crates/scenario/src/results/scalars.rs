@@ -101,14 +101,36 @@ fn air_scalars(phase: &PhaseResult, list: &mut List) {
             list.add("max", backlog.max as f64);
         });
     }
-    let has_access_point = phase.nodes.iter().any(|node| node.node == "ap");
+    let has_access_point = phase.nodes.iter().any(|node| node.node == "ap" && !node.access_point);
     for node in &phase.nodes {
-        let path = if node.node == "ap" { "ap".to_owned() } else { format!("station.{}", node.node) };
+        let path = match node.node.as_str() {
+            name if node.access_point => format!("access_point.{name}"),
+            "ap" => "ap".to_owned(),
+            name => format!("station.{name}"),
+        };
         list.inside(&path, |list| node_scalars(node, list));
     }
     if !has_access_point {
         list.add("ap.queue_mean_packets", phase.ap_queue_mean_packets);
         list.add("ap.queue_max_packets", phase.ap_queue_max_packets);
+    }
+    for point in &phase.access_points {
+        list.inside(&format!("access_point.{}", point.access_point), |list| {
+            list.add("ip_mbps", point.ip_mbps);
+            list.add("cell_airtime_share", point.airtime_share);
+        });
+    }
+    for domain in &phase.domains {
+        list.inside(&format!("domain.{}", domain.domain), |list| {
+            list.add("ip_mbps", domain.ip_mbps);
+            list.add_known("capacity_cstar_mbps", domain.capacity_cstar_mbps);
+            list.add("busy_share", domain.busy_share);
+            list.add("contending_share", domain.contending_share);
+            list.add("idle_share", domain.idle_share);
+            list.add("transmissions", domain.transmissions as f64);
+            list.add("collisions", domain.collisions as f64);
+            list.add("active_stations", domain.active_stations);
+        });
     }
     for place in &phase.places {
         list.inside(&format!("place.{}", as_part(&place.place)), |list| {

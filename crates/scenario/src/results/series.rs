@@ -3,7 +3,7 @@
 use evenair_units::Span;
 use serde::{Deserialize, Serialize};
 
-use super::{MediumSeries, NodeSeries, PlaceSeries};
+use super::{AccessPointSeries, DomainSeries, MediumSeries, NodeSeries, PlaceSeries};
 use crate::{App, Direction, Scenario};
 
 /// Values per interval. Every vector has one value per interval; interval `k` ends at `(k + 1) * interval_s`.
@@ -13,13 +13,19 @@ pub struct Series {
     pub interval_s: f64,
     /// One entry per application.
     pub flows: Vec<FlowSeries>,
-    /// Time average of the access point's queue.
+    /// Time average of the access point's queue; of all access points', where there are several.
     pub ap_queue_packets: Vec<f64>,
     /// The box's service rate C; absent while it did not manage.
     pub service_rate_mbps: Vec<Option<f64>>,
     /// Senders on the medium: the access point first.
     #[serde(default)]
     pub nodes: Vec<NodeSeries>,
+    /// Access points with their stations, where the scenario names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_points: Vec<AccessPointSeries>,
+    /// Contention domains, by their numbers, where the scenario names its access points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<DomainSeries>,
     /// Wired ports and the box.
     #[serde(default)]
     pub places: Vec<PlaceSeries>,

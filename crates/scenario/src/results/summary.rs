@@ -132,6 +132,7 @@ pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
         row("medium busy", &|phase| percent(phase.medium.as_ref()?.busy_share)),
         row("stations with a frame, mean", &|phase| Some(format!("{:.2}", phase.medium.as_ref()?.active_stations))),
     ];
+    rows.extend(super::domains::rows(run));
     // What no phase has a value of, for want of a box or of an engine that counts it, is left out.
     rows.retain(|row| row[1..].iter().any(|cell| cell != "-"));
     rows

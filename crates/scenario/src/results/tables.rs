@@ -3,7 +3,7 @@
 
 use super::stats::share;
 use super::summary::FLOWS_SHOWN;
-use super::{CategoryResult, Distribution, FlowResult, PhaseResult, RateUse, RunResult, TransferSizes};
+use super::{CategoryResult, Distribution, FlowResult, NodeResult, PhaseResult, RateUse, RunResult, TransferSizes};
 
 /// How well calls were heard, by phase.
 pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
@@ -56,18 +56,19 @@ pub fn category_rows(run: &RunResult) -> Vec<Vec<String>> {
     let mut rows =
         heading(["phase", "category", "delivered", "lost", "queue, packets", "delay ms: median", "99 %", "worst"]);
     for phase in &run.phases {
-        let access_point = phase.nodes.iter().filter(|node| node.node == "ap");
-        let categories = access_point.flat_map(|node| &node.categories);
-        rows.extend(categories.filter(|category| category.offered_frames > 0).map(|c| category_row(phase, c)));
+        let access_point = phase.nodes.iter().filter(|node| node.is_access_point());
+        let categories = access_point.flat_map(|node| node.categories.iter().map(move |category| (node, category)));
+        let used = categories.filter(|(_, category)| category.offered_frames > 0);
+        rows.extend(used.map(|(node, category)| category_row(phase, node, category)));
     }
     rows
 }
 
-fn category_row(phase: &PhaseResult, category: &CategoryResult) -> Vec<String> {
+fn category_row(phase: &PhaseResult, node: &NodeResult, category: &CategoryResult) -> Vec<String> {
     let ms = |value: fn(&Distribution) -> f64| cell(category.sojourn.as_ref().map(value), 1);
     vec![
         phase.name.clone(),
-        category.category.clone(),
+        if node.access_point { format!("{} {}", node.node, category.category) } else { category.category.clone() },
         category.delivered_frames.to_string(),
         percent(category.loss_rate.unwrap_or(0.0)),
         format!("{:.1}", category.queue_mean_packets),
@@ -191,7 +192,7 @@ fn and_more(rows: &mut Vec<Vec<String>>, all: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MediumResult, NodeResult, sample};
+    use super::super::{MediumResult, sample};
     use super::*;
 
     #[test]

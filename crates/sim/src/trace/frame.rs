@@ -43,16 +43,23 @@ impl Radio {
         Self { standard, short_preamble: standard == Standard::Dot11b && phy.preamble() == Preamble::Short }
     }
 
-    /// A frame as it is captured: with a radiotap header and, at its end, the FCS.
-    pub(super) fn capture(&self, transmission: &Transmission, frame: &[u8], received: bool) -> Vec<u8> {
+    /// A frame as it is captured on a channel: with a radiotap header and, at its end, the FCS.
+    pub(super) fn capture(
+        &self,
+        transmission: &Transmission,
+        channel: Option<u32>,
+        frame: &[u8],
+        received: bool,
+    ) -> Vec<u8> {
         let mut flags = HAS_FCS;
         flags |= if self.short_preamble { SHORT_PREAMBLE } else { 0 };
         flags |= if received { 0 } else { BAD_FCS };
-        // Channel 6 of the 2.4 GHz band, or channel 36 of that at 5 GHz; the model has one channel.
-        let (mhz, band): (u16, u16) = match self.standard {
-            Standard::Dot11a => (5180, CHANNEL_5GHZ | CHANNEL_OFDM),
-            Standard::Dot11b => (2437, CHANNEL_2GHZ | CHANNEL_CCK),
-            Standard::Dot11g => (2437, CHANNEL_2GHZ | CHANNEL_OFDM),
+        // Where none is named, channel 6 of the 2.4 GHz band, or channel 36 of that at 5 GHz.
+        let channel = channel.map(|channel| channel as u16);
+        let (mhz, band): (u16, u16) = match (self.standard, channel) {
+            (Standard::Dot11a, channel) => (5000 + 5 * channel.unwrap_or(36), CHANNEL_5GHZ | CHANNEL_OFDM),
+            (Standard::Dot11b, channel) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_CCK),
+            (Standard::Dot11g, channel) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_OFDM),
         };
         let half_megabits = (transmission.rate.bit_rate().as_bps() / 500_000) as u8;
         let us = transmission.at.saturating_since(Instant::ZERO).as_nanos() / 1000;
@@ -67,6 +74,14 @@ impl Radio {
         // What was not received has a checksum that does not fit.
         out.extend(if received { fcs } else { !fcs }.to_le_bytes());
         out
+    }
+}
+
+/// Centre of a channel of the 2.4 GHz band (IEEE Std 802.11-2016, table 15-6).
+fn mhz_of(channel: Option<u16>) -> u16 {
+    match channel.unwrap_or(6) {
+        14 => 2484,
+        channel => 2407 + 5 * channel,
     }
 }
 

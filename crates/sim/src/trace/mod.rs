@@ -52,13 +52,15 @@ pub(crate) struct Tracer {
     access_point: Pcap,
     network: Option<Pcap>,
     addresses: Addresses,
-    /// Frames that have begun and whose end is not known, by sender.
-    open: BTreeMap<NodeId, (Transmission, Vec<u8>)>,
+    /// Channels of the domains, where they have any.
+    channels: Vec<Option<u32>>,
+    /// Frames that have begun and whose end is not known, by domain and sender.
+    open: BTreeMap<(usize, NodeId), (Transmission, Vec<u8>)>,
     /// Frames whose end is known, earliest first; those to come may have begun before them.
     done: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
     told: u64,
     /// What each category of each node has in service.
-    services: BTreeMap<(NodeId, AccessCategory), Service>,
+    services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
     /// The first thing that went wrong, told at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
@@ -95,6 +97,7 @@ impl Tracer {
             access_point: file("ap-wire.pcap", pcap::ETHERNET)?,
             network: with_box.then(|| file("box-wire.pcap", pcap::ETHERNET)).transpose()?,
             addresses: Addresses::new(scenario),
+            channels: channels(scenario),
             open: BTreeMap::new(),
             done: BinaryHeap::new(),
             told: 0,
@@ -115,18 +118,18 @@ impl Tracer {
     }
 
     /// Writes what has happened on the air.
-    fn air(&mut self, now: Instant, air: &mut Air, pool: &Pool) {
+    fn air(&mut self, now: Instant, (domain, air): (usize, &mut Air), pool: &Pool) {
         while let Some(news) = air.medium.poll_on_air() {
             match news {
                 OnAir::Begins(transmission) => {
                     if let Kind::Data { category, .. } | Kind::Rts { category, .. } = transmission.kind {
                         let carried = air.medium.in_service(transmission.from, category);
-                        self.serve(&transmission, category, carried.map(|&id| pool.whole(id)));
+                        self.serve(domain, &transmission, category, carried.map(|&id| pool.whole(id)));
                     }
-                    let frame = self.frame(&transmission, air);
-                    self.open.insert(transmission.from, (transmission, frame));
+                    let frame = self.frame(&transmission, (domain, air));
+                    self.open.insert((domain, transmission.from), (transmission, frame));
                 }
-                OnAir::Ends { from, fate, .. } => self.end(from, fate),
+                OnAir::Ends { from, fate, .. } => self.end((domain, from), fate),
             }
         }
         let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
@@ -136,6 +139,7 @@ impl Tracer {
     /// Brings what is known of the frame in service up to date.
     fn serve(
         &mut self,
+        domain: usize,
         transmission: &Transmission,
         category: AccessCategory,
         packet: Option<(&Packet, Option<&Segment>)>,
@@ -145,7 +149,7 @@ impl Tracer {
             Kind::Data { attempt, reserved, .. } => attempt == 1 && !reserved,
             Kind::Cts | Kind::Ack => false,
         };
-        let service = self.services.entry((transmission.from, category)).or_default();
+        let service = self.services.entry((domain, transmission.from, category)).or_default();
         if is_new {
             service.sequence = (service.sequence + 1) % 4096;
             service.sent = false;
@@ -157,8 +161,8 @@ impl Tracer {
     }
 
     /// The frame as it is on the air, without its radiotap header.
-    fn frame(&mut self, transmission: &Transmission, air: &Air) -> Vec<u8> {
-        let mac = |node| air.host_of(node).map_or(packet::BSSID, packet::mac_of);
+    fn frame(&mut self, transmission: &Transmission, (domain, air): (usize, &Air)) -> Vec<u8> {
+        let mac = |node| air.host_of(node).map_or_else(packet::bssid, packet::mac_of);
         let receiver = match transmission.to {
             To::Node(node) => mac(node),
             To::Broadcast => MacAddr([0xff; 6]),
@@ -169,9 +173,9 @@ impl Tracer {
             Kind::Cts => frame::cts(reserves, receiver),
             Kind::Ack => frame::ack(reserves, receiver),
             Kind::Data { category, qos, .. } => {
-                let service = self.services.entry((transmission.from, category)).or_default();
+                let service = self.services.entry((domain, transmission.from, category)).or_default();
                 let retry = std::mem::replace(&mut service.sent, true);
-                let up = air.host_of(transmission.from).is_some();
+                let up = air.host_of(transmission.from).is_ok();
                 let (source, destination) = service.ends;
                 let addresses = if up { [receiver, source, destination] } else { [receiver, sender, source] };
                 let qos = qos.then_some(category);
@@ -182,9 +186,9 @@ impl Tracer {
     }
 
     /// The frame that a node is sending ends.
-    fn end(&mut self, from: NodeId, fate: Fate) {
+    fn end(&mut self, from: (usize, NodeId), fate: Fate) {
         let Some((transmission, frame)) = self.open.remove(&from) else { return };
-        let bytes = self.radio.capture(&transmission, &frame, fate == Fate::Received);
+        let bytes = self.radio.capture(&transmission, self.channels[from.0], &frame, fate == Fate::Received);
         self.told += 1;
         self.done.push(Reverse((transmission.at, self.told, bytes)));
     }
@@ -216,4 +220,10 @@ impl Tracer {
         self.access_point.finish()?;
         self.network.map_or(Ok(()), Pcap::finish)
     }
+}
+
+/// The channel of each domain.
+fn channels(scenario: &Scenario) -> Vec<Option<u32>> {
+    let of = |domain| scenario.access_points.iter().find(|point| point.domain == domain);
+    (0..scenario.domains()).map(|domain| of(domain).and_then(|point| point.channel)).collect()
 }

@@ -12,8 +12,10 @@ use crate::middlebox::{FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Talk, talk};
 use crate::packet::{Body, Packet};
 use crate::tcp::Segment;
 
-/// The access point's address on the air.
-pub(super) const BSSID: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 1]);
+/// An access point's address on the air, by its number.
+pub(super) fn bssid(access_point: usize) -> MacAddr {
+    MacAddr([0x02, 0xea, 0, 0, 0, 1 + access_point as u8])
+}
 
 /// Hops that a packet may still make; Linux begins with as many.
 const TTL: u8 = 64;

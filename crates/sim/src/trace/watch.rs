@@ -14,7 +14,7 @@ impl World<'_> {
     /// From now on traces are written into a folder.
     pub(crate) fn trace_into(&mut self, folder: &Path) -> Result<(), SimError> {
         let tracer = Tracer::new(folder, self.scenario, self.middlebox.is_some()).map_err(failed)?;
-        self.air.medium.watch();
+        self.airs.all_mut().for_each(|air| air.medium.watch());
         self.tracer = Some(Box::new(tracer));
         Ok(())
     }
@@ -35,9 +35,9 @@ impl World<'_> {
     }
 
     /// What the medium has told is written before the packets that it was about are gone.
-    pub(crate) fn trace_air(&mut self) {
+    pub(crate) fn trace_air(&mut self, domain: usize) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.air(self.now, &mut self.air, &self.pool);
+            tracer.air(self.now, (domain, self.airs.at_mut(domain)), &self.pool);
         }
     }
 }

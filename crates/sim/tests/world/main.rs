@@ -4,6 +4,7 @@ mod adwiser;
 mod calls;
 mod classes;
 mod datagrams;
+mod domains;
 mod hidden;
 mod internet;
 mod laws;

@@ -26,6 +26,7 @@ fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usi
     let lost_frames = losses(&series.lost_frames, intervals);
     NodeResult {
         node: series.node.clone(),
+        access_point: series.access_point,
         offered_frames,
         delivered_frames: sum(&series.delivered_frames, intervals),
         loss_rate: loss_rate(&lost_frames, offered_frames),

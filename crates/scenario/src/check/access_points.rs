@@ -1,0 +1,186 @@
+//! Access points: names resolved, and who shares a medium.
+//!
+//! Radios on one channel share a medium unless they are in different areas. Channels that overlap in part, which disturb
+//! each other without being heard, are not modelled, and so are refused. Spacings are those of IEEE Std 802.11-2016: a
+//! channel of 802.11b is 22 MHz wide and 5 MHz from the next (15.4.4.3), one of OFDM 20 MHz (17.3.8.4).
+
+use std::collections::BTreeSet;
+
+use evenair_wifi::Standard;
+
+use super::hosts::{Hosts, listing};
+use super::{name, radio};
+use crate::AccessPoint;
+use crate::config::{Problems, Written, closest};
+use crate::raw::{AccessPointRaw, ScenarioRaw, StationRaw};
+use crate::words::AccessWord;
+
+/// The most access points in a scenario.
+const MAX_ACCESS_POINTS: usize = 50;
+/// Names by which the box may be told of access points are no longer.
+const MAX_NAME: usize = 32;
+/// The numbers that VLANs have (IEEE Std 802.1Q-2018, 9.6).
+const VLANS: std::ops::RangeInclusive<u32> = 1..=4094;
+
+/// All access points, at least one.
+pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Vec<AccessPoint> {
+    // A wrong place has been told of with the radio.
+    let of_radio = raw.radio.ap_position.as_ref().and_then(|list| radio::position(list, &mut Problems::default()));
+    let of_radio = of_radio.unwrap_or_default();
+    if raw.access_point.is_empty() {
+        let name = "ap".to_owned();
+        let domain_name = name.clone();
+        return vec![AccessPoint { name, channel: None, domain: 0, domain_name, position: of_radio, vlan: None }];
+    }
+    if let Some(one_too_many) = raw.access_point.get(MAX_ACCESS_POINTS) {
+        problems.add(one_too_many.name.span(), "too many access points", format!("up to {MAX_ACCESS_POINTS}"));
+    }
+    let has_places = raw.radio.layout.is_some() || raw.station.iter().any(|station| station.position.is_some());
+    let mut list: Vec<AccessPoint> = Vec::new();
+    let mut areas: Vec<(u32, String)> = Vec::new();
+    for point in &raw.access_point {
+        let named = name(&point.name, problems).unwrap_or_default();
+        if list.iter().any(|other| other.name == named) {
+            problems.add(
+                point.name.span(),
+                format!("an access point named \"{named}\" is there already"),
+                "another name",
+            );
+        }
+        if named.len() > MAX_NAME {
+            problems.add(
+                point.name.span(),
+                format!("{} is too long a name of an access point", point.name),
+                "1 to 32 bytes",
+            );
+        }
+        let channel = channel(point, standard, problems);
+        let area = point.area.as_ref().and_then(|area| name(area, problems)).unwrap_or_default();
+        apart(point, &area, channel, &list, &areas, standard, problems);
+        let key = (channel, area);
+        let domain = areas.iter().position(|known| *known == key).unwrap_or(areas.len());
+        let domain_name = domain_name(&key);
+        if domain == areas.len() {
+            areas.push(key);
+        } else {
+            share(raw, point, problems);
+        }
+        if let Some(list) = point.position.as_ref().filter(|_| !has_places) {
+            let allowed = "[radio.layout], or position of stations, beside it";
+            problems.add(list.items().first().map_or(0..0, Written::span), "places do not matter", allowed);
+        }
+        let position = point.position.as_ref().and_then(|list| radio::position(list, problems)).unwrap_or(of_radio);
+        let vlan = point.vlan.as_ref().and_then(|vlan| vlan.get_if(problems, |id| VLANS.contains(id), "1 to 4094"));
+        let vlan = vlan.and_then(|id| u16::try_from(id).ok());
+        list.push(AccessPoint { name: named, channel: Some(channel), domain, domain_name, position, vlan });
+    }
+    list
+}
+
+/// What results call a domain.
+fn domain_name((channel, area): &(u32, String)) -> String {
+    if area.is_empty() { format!("channel-{channel}") } else { format!("channel-{channel}-{area}") }
+}
+
+fn channel(raw: &AccessPointRaw, standard: Option<Standard>, problems: &mut Problems) -> u32 {
+    let (channels, allowed) = match standard {
+        Some(Standard::Dot11a) => (1..=200, "a channel of the 5 GHz band, 1 to 200"),
+        Some(Standard::Dot11b | Standard::Dot11g) => (1..=14, "a channel of the 2.4 GHz band, 1 to 14"),
+        None => (1..=200, "1 to 200"),
+    };
+    raw.channel.get_if(problems, |channel| channels.contains(channel), allowed).unwrap_or(1)
+}
+
+/// Radios that hear something of each other are on one channel.
+fn apart(
+    raw: &AccessPointRaw,
+    area: &str,
+    channel: u32,
+    others: &[AccessPoint],
+    areas: &[(u32, String)],
+    standard: Option<Standard>,
+    problems: &mut Problems,
+) {
+    let least = if standard == Some(Standard::Dot11a) { 4 } else { 5 };
+    for other in others.iter().filter(|other| areas[other.domain].1 == area) {
+        let distance = areas[other.domain].0.abs_diff(channel);
+        if distance > 0 && distance < least {
+            let what =
+                format!("channel {channel} overlaps with channel {} of \"{}\"", areas[other.domain].0, other.name);
+            let allowed = format!("the same channel, one that is {least} or more away, or another area");
+            problems.add(raw.channel.span(), what, allowed);
+            return;
+        }
+    }
+}
+
+/// A second access point in a domain.
+fn share(raw: &ScenarioRaw, point: &AccessPointRaw, problems: &mut Problems) {
+    let access = raw.radio.access.as_ref().and_then(|access| access.get(&mut Problems::default()));
+    if access == Some(AccessWord::Asymmetric) {
+        let what =
+            format!("{} shares its channel, and the window of \"asymmetric\" is that of one access point", point.name);
+        problems.add(point.channel.span(), what, "another channel or area, or access = \"idle-sense\" or \"dcf\"");
+    }
+}
+
+/// The number of the access point that a station is at.
+pub(super) fn of_station(raw: &StationRaw, access_points: &[AccessPoint], problems: &mut Problems) -> usize {
+    match &raw.access_point {
+        Some(written) => find(written, access_points, problems).unwrap_or(0),
+        None if access_points.len() > 1 => {
+            let names: Vec<_> = access_points.iter().map(|point| point.name.as_str()).collect();
+            let what = format!("{} is at none of the {} access points", raw.name, names.len());
+            problems.add(raw.name.span(), what, format!("access_point = \"NAME\" beside it: {}", listing(&names)));
+            0
+        }
+        None => 0,
+    }
+}
+
+/// The number of the access point of this name.
+pub(super) fn find(written: &Written<String>, all: &[AccessPoint], problems: &mut Problems) -> Option<usize> {
+    let named = written.get(problems)?;
+    let found = all.iter().position(|point| point.name == named && point.channel.is_some());
+    if found.is_none() {
+        let names: Vec<_> =
+            all.iter().filter(|point| point.channel.is_some()).map(|point| point.name.as_str()).collect();
+        let hint = closest(&named, names.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
+        let what = format!("there is no access point \"{named}\"{}", hint.unwrap_or_default());
+        let allowed = if names.is_empty() { "one of [[access_point]]".to_owned() } else { listing(&names) };
+        problems.add(written.span(), what, allowed);
+    }
+    found
+}
+
+/// In results, hosts and access points stand beside each other.
+pub(super) fn check_names(raw: &ScenarioRaw, hosts: &Hosts, problems: &mut Problems) {
+    for point in &raw.access_point {
+        if let Some(named) = point.name.get(&mut Problems::default()).filter(|named| !hosts.group(named).is_empty()) {
+            problems.add(
+                point.name.span(),
+                format!("a host or group named \"{named}\" is there already"),
+                "another name",
+            );
+        }
+    }
+}
+
+/// What the box is told of access points is of those that there are.
+pub(super) fn check_manager(raw: &ScenarioRaw, access_points: &[AccessPoint], problems: &mut Problems) {
+    if raw.access_point.is_empty() {
+        return;
+    }
+    let names: BTreeSet<_> = access_points.iter().map(|point| point.name.as_str()).collect();
+    for spec in &raw.manager.access_point {
+        let told_as = spec.told_as.iter().flat_map(|list| list.items());
+        let known = |written: &Written<String>| {
+            written.get(&mut Problems::default()).is_some_and(|name| names.contains(name.as_str()))
+        };
+        if spec.vlan.is_none() && !known(&spec.name) && !told_as.into_iter().any(known) {
+            let what = format!("nobody would tell that a station is at {}", spec.name);
+            let names: Vec<_> = names.iter().copied().collect();
+            problems.add(spec.name.span(), what, format!("a name or told_as of [[access_point]]: {}", listing(&names)));
+        }
+    }
+}

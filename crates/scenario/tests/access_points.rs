@@ -1,0 +1,146 @@
+//! Access points in a scenario: who is at which, who shares a medium, and what is refused.
+
+use evenair_scenario::{Action, AirPlan, Place, Scenario};
+use evenair_units::{Span, Streams};
+
+/// Access points `hall` and `yard`, and stations `a` at the one and `b` at the other.
+const TWO: &str = r#"version = 1
+name = "two"
+duration = "10 s"
+[radio]
+standard = "802.11g"
+[[access_point]]
+name = "hall"
+channel = 1
+[[access_point]]
+name = "yard"
+channel = 6
+[[station]]
+name = "a"
+rate = "54 Mb/s"
+access_point = "hall"
+[[station]]
+name = "b"
+rate = "54 Mb/s"
+access_point = "yard"
+[[server]]
+name = "server"
+[[ping]]
+name = "ping"
+stations = ["a", "b"]
+server = "server"
+"#;
+
+fn parse(text: &str) -> Result<Scenario, String> {
+    Scenario::parse(text, "two.toml").map_err(|error| error.to_string())
+}
+
+fn roam(at: &str, station: &str, to: &str, more: &str) -> String {
+    format!("[[event]]\nat = \"{at}\"\ndo = \"roam\"\nstations = [\"{station}\"]\naccess_point = \"{to}\"\n{more}\n")
+}
+
+fn point(name: &str, channel: u32, more: &str) -> String {
+    format!("[[access_point]]\nname = \"{name}\"\nchannel = {channel}\n{more}\n")
+}
+
+#[test]
+fn without_any_there_is_one_called_ap() {
+    let text = TWO.replace("access_point = \"hall\"\n", "").replace("access_point = \"yard\"\n", "");
+    let (before, after) = text.split_once("[[access_point]]").expect("there are some");
+    let (_, after) = after.split_once("[[station]]").expect("there is one");
+    let scenario = parse(&format!("{before}[[station]]{after}")).expect("it is sound");
+    let [point] = &scenario.access_points[..] else { panic!("one") };
+    assert_eq!((point.name.as_str(), point.channel, scenario.domains()), ("ap", None, 1));
+    let plan = AirPlan::new(&scenario);
+    assert_eq!(plan.streams(&Streams::new(7)), Streams::new(7), "the streams of a run with one medium are its own");
+}
+
+#[test]
+fn those_on_one_channel_share_a_medium_unless_they_are_apart() {
+    let domains = |text: &str| -> Vec<usize> {
+        parse(text).unwrap_or_else(|error| panic!("{error}")).access_points.iter().map(|point| point.domain).collect()
+    };
+    assert_eq!(domains(TWO), [0, 1]);
+    assert_eq!(domains(&format!("{TWO}{}{}", point("roof", 6, ""), point("shed", 1, ""))), [0, 1, 1, 0]);
+    let areas = format!("{TWO}{}{}", point("roof", 6, "area = \"north\""), point("shed", 6, "area = \"north\""));
+    assert_eq!(domains(&areas), [0, 1, 2, 2]);
+    let scenario = parse(&areas).unwrap();
+    let names: Vec<_> = scenario.access_points.iter().map(|point| point.domain_name.as_str()).collect();
+    assert_eq!(names, ["channel-1", "channel-6", "channel-6-north", "channel-6-north"]);
+    let [first, second, third] = &AirPlan::all(&scenario)[..] else { panic!("three") };
+    let counts = [first, second, third].map(|plan| (plan.access_points.len(), plan.stations.len()));
+    assert_eq!(counts, [(1, 2), (1, 2), (2, 2)], "each knows all stations");
+    let streams = Streams::new(1);
+    assert_ne!(first.streams(&streams), second.streams(&streams));
+    let alone =
+        parse(&TWO.replace("channel = 1", "channel = 11").replace("\"yard\"\nchannel = 6", "\"yard\"\nchannel = 1"));
+    let alone = AirPlan::all(&alone.unwrap());
+    assert_eq!(alone[1].streams(&streams), first.streams(&streams), "by its name, whatever else there is");
+}
+
+#[test]
+fn stations_are_where_they_are_said_to_be_and_roam() {
+    let text = format!("{TWO}{}{}", roam("2 s", "a", "yard", ""), roam("4 s", "a", "hall", "gap = \"1 s\""));
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let Place::Station { access_point, .. } = scenario.hosts[1].place else { panic!("a station") };
+    assert_eq!(access_point, 1);
+    let gap = |index: usize| match scenario.events[index].action {
+        Action::Roam { station: 0, access_point, gap } => (access_point, gap),
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!((gap(0), gap(1)), ((1, Span::from_millis(50)), (0, Span::from_secs(1))));
+    let at = |seconds| scenario.access_point_at(0, Span::from_secs(seconds));
+    assert_eq!([at(0), at(2), at(3), at(4)], [0, 1, 1, 0]);
+}
+
+#[test]
+fn what_cannot_be_is_told_with_its_place() {
+    let refused = |text: &str, words: &[&str]| {
+        let error = parse(text).map(|_| ()).expect_err(text);
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?} in: {error}");
+    };
+    let with = |more: &str| format!("{TWO}{more}");
+    refused(
+        &TWO.replace("= \"yard\"\n[[server", "= \"yart\"\n[[server"),
+        &["station.b.access_point", "did you mean \"yard\""],
+    );
+    refused(&TWO.replace("access_point = \"yard\"\n", ""), &["\"b\" is at none of the 2 access points", "hall, yard"]);
+    refused(&with(&point("hall", 11, "")), &["an access point named \"hall\" is there already"]);
+    refused(&with(&point("a", 11, "")), &["a host or group named \"a\" is there already"]);
+    refused(&with(&point("a name", 11, "")), &["\"a name\""]);
+    refused(&with(&point(&"x".repeat(33), 11, "")), &["1 to 32"]);
+    refused(&with(&point("roof", 15, "")), &["15", "1 to 14"]);
+    refused(&with(&point("roof", 4, "")), &["channel 4 overlaps with channel 1 of \"hall\"", "another area"]);
+    assert!(parse(&with(&point("roof", 4, "area = \"far\""))).is_ok());
+    refused(&with(&point("roof", 11, "vlan = 4095")), &["1 to 4094"]);
+    refused(&with(&point("roof", 11, "position = [\"1 m\", \"2 m\"]")), &["places do not matter"]);
+    let asymmetric = TWO.replace("\"802.11g\"", "\"802.11g\"\naccess = \"asymmetric\"");
+    refused(&format!("{asymmetric}{}", point("roof", 6, "")), &["asymmetric", "one access point"]);
+    assert!(parse(&asymmetric).is_ok(), "each has a medium of its own");
+    refused(&with("[[manager.access_point]]\nname = \"hal\"\n"), &["nobody would tell", "hall, yard"]);
+    assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\ntold_as = [\"hall\"]\n")).is_ok());
+    assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\nvlan = [7]\n")).is_ok());
+    refused(&with("[manager]\nplaces_delay = \"1 h\"\n"), &["0 to 10 min"]);
+}
+
+#[test]
+fn a_station_roams_from_where_it_is() {
+    let refused = |more: &str, words: &str| {
+        let error = parse(&format!("{TWO}{more}")).map(|_| ()).expect_err(more);
+        assert!(error.contains(words), "{words:?} in: {error}");
+    };
+    refused(&roam("2 s", "a", "hall", ""), "station \"a\" is at \"hall\" already");
+    refused(&(roam("2 s", "a", "yard", "") + &roam("3 s", "a", "yard", "")), "is at \"yard\" already");
+    refused(&roam("2 s", "a", "roof", ""), "there is no access point \"roof\"");
+    refused(&roam("2 s", "a", "yard", "gap = \"2 min\""), "0 to 60 s");
+    refused(&roam("2 s", "a", "yard", "rate = \"6 Mb/s\""), "has no rate");
+    let without = "[[event]]\nat = \"1 s\"\ndo = \"roam\"\nstations = [\"a\"]\n";
+    refused(without, "needs an access point");
+    let leave = "[[event]]\nat = \"2 s\"\ndo = \"leave\"\nstations = [\"a\"]\n";
+    refused(&format!("{leave}gap = \"1 s\"\n"), "only with do = \"roam\"");
+    refused(&format!("{leave}{}", roam("3 s", "a", "yard", "")), "station \"a\" is not there");
+    refused(&format!("{}{leave}", roam("1999 ms", "a", "yard", "")), "station \"a\" roams until 2.049 s");
+    refused(&(roam("2 s", "a", "yard", "gap = \"1 s\"") + &roam("2500 ms", "a", "hall", "")), "roams until 3 s");
+    let join = "[[event]]\nat = \"8 s\"\ndo = \"join\"\nstations = [\"a\"]\n";
+    refused(&format!("{}{join}", roam("2 s", "a", "yard", "")), "station \"a\" is not there");
+}

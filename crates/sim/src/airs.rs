@@ -1,0 +1,227 @@
+//! All contention domains of a scenario, and where each station is.
+//!
+//! A domain is a medium with its access points, and hears nothing of the others. Most scenarios have one: what every frame
+//! asks for is in a place of its own then, and nothing is looked up.
+//!
+//! A station that roams leaves its access point at once and comes to the next one after a gap. Until then its old access
+//! point does not know: it goes on trying what it has for the station, and takes in what comes. When the station has come
+//! to the new one, the old one is told and gives up what it still has.
+
+use evenair_scenario::results::stretch::{FlowStretch, NodeStretch, Stretch};
+use evenair_scenario::results::{DomainSeries, MediumSeries, NodeSeries, Series};
+use evenair_scenario::{AirPlan, Scenario};
+use evenair_units::{Instant, Span, Streams};
+
+use crate::air::Air;
+use crate::tally::Tallied;
+
+#[derive(Debug)]
+pub(crate) struct Airs {
+    pub(crate) first: Air,
+    others: Vec<Air>,
+    /// The number of the access point of each station; of one that roams, of the one that it has left.
+    at: Vec<usize>,
+    /// Of each access point: its domain, and its number on that medium.
+    points: Vec<(usize, usize)>,
+}
+
+impl Airs {
+    /// All stations of the scenario, associated.
+    pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
+        let plans = AirPlan::all(scenario);
+        let mut points = vec![(0, 0); scenario.access_points.len()];
+        for (domain, plan) in plans.iter().enumerate() {
+            plan.access_points.iter().enumerate().for_each(|(at, point)| points[point.number] = (domain, at));
+        }
+        let at = plans[0].stations.iter().map(|station| station.access_point).collect();
+        let mut airs = plans.into_iter().map(|plan| Air::new(scenario, plan, streams));
+        let first = airs.next().expect("every scenario has a domain");
+        Self { first, others: airs.collect(), at, points }
+    }
+
+    #[inline(always)]
+    pub(crate) fn are_several(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// The domain of this number.
+    #[inline(always)]
+    pub(crate) fn at(&self, domain: usize) -> &Air {
+        if domain == 0 { &self.first } else { &self.others[domain - 1] }
+    }
+
+    #[inline(always)]
+    pub(crate) fn at_mut(&mut self, domain: usize) -> &mut Air {
+        if domain == 0 { &mut self.first } else { &mut self.others[domain - 1] }
+    }
+
+    /// The number of the domain that a station is in.
+    #[inline(always)]
+    pub(crate) fn domain_of(&self, station: usize) -> usize {
+        if self.others.is_empty() { 0 } else { self.points[self.at[station]].0 }
+    }
+
+    /// The number of its access point, or of the one that it has left.
+    pub(crate) fn access_point_of(&self, station: usize) -> usize {
+        self.at[station]
+    }
+
+    /// The domain of that, and its number there.
+    pub(crate) fn place_of(&self, station: usize) -> (usize, usize) {
+        self.points[self.at[station]]
+    }
+
+    /// The domain that a station is in.
+    #[inline(always)]
+    pub(crate) fn of(&self, station: usize) -> &Air {
+        self.at(self.domain_of(station))
+    }
+
+    #[inline(always)]
+    pub(crate) fn of_mut(&mut self, station: usize) -> &mut Air {
+        self.at_mut(self.domain_of(station))
+    }
+
+    /// All domains, in the order of their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Air> + Clone {
+        [&self.first].into_iter().chain(&self.others)
+    }
+
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Air> {
+        [&mut self.first].into_iter().chain(&mut self.others)
+    }
+
+    /// When something is due anywhere; [`Instant::MAX`] where nothing is.
+    #[inline(always)]
+    pub(crate) fn deadline(&self) -> Instant {
+        let first = self.first.deadline();
+        if self.others.is_empty() { first } else { self.next().0 }
+    }
+
+    /// When something is due, and in which domain: at one instant that of the lowest number comes first.
+    fn next(&self) -> (Instant, usize) {
+        let due = self.all().map(Air::deadline).zip(0..);
+        due.min().expect("there is a domain")
+    }
+
+    /// Lets what is due next happen, and what follows in the same domain, up to `limit`, until something is due in another
+    /// one or something has become of a frame; until when.
+    #[inline(never)]
+    pub(crate) fn advance(&mut self, limit: Instant) -> Instant {
+        let (at, domain) = self.next();
+        let others = self.all().enumerate().filter(|&(other, _)| other != domain);
+        // What is due in one of a lower number at that instant goes before what is due here.
+        let before = others.map(|(other, air)| match air.deadline() {
+            due if other < domain => due - Span::from_nanos(1),
+            due => due,
+        });
+        let limit = before.min().unwrap_or(limit).min(limit);
+        self.at_mut(domain).advance(at, limit)
+    }
+
+    /// Lets what is due next happen.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        let (_, domain) = self.next();
+        self.at_mut(domain).handle_timeout(now);
+    }
+
+    /// A station that was away is back, where it was last.
+    pub(crate) fn join(&mut self, station: usize) {
+        let (domain, point) = self.points[self.at[station]];
+        self.at_mut(domain).join(station, point);
+    }
+
+    /// A station has left its access point for another one.
+    pub(crate) fn go(&mut self, now: Instant, station: usize) {
+        self.of_mut(station).go(now, station);
+    }
+
+    /// It has come there.
+    pub(crate) fn come(&mut self, now: Instant, station: usize, access_point: usize) {
+        self.of_mut(station).give_up(now, station);
+        self.at[station] = access_point;
+        self.join(station);
+    }
+
+    /// Packets in the access points' queues, and packets times nanoseconds since the last call.
+    pub(crate) fn take_queue(&mut self, now: Instant) -> (usize, u128) {
+        let sum = |sum: (usize, u128), queue: (usize, u128)| (sum.0 + queue.0, sum.1 + queue.1);
+        self.all_mut().map(|air| air.take_queue(now)).fold((0, 0), sum)
+    }
+
+    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too.
+    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) {
+        self.first.end_interval(now, flows);
+        self.others.iter_mut().for_each(|air| air.end_interval(now, Vec::new));
+    }
+
+    /// Packets in all buffers of the air.
+    pub(crate) fn held(&self) -> usize {
+        self.all().map(Air::held).sum()
+    }
+
+    /// Puts the series into those of the run, and gives the stretches.
+    pub(crate) fn finish(self, series: &mut Series) -> Vec<Stretch> {
+        let has_several = self.are_several();
+        let (mut points, mut stations, mut media, mut stretches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for air in [self.first].into_iter().chain(self.others) {
+            let (Tallied { mut nodes, medium, stretches: of_air }, cells) = air.finish();
+            let Some(cells) = cells else {
+                (series.nodes, series.medium) = (nodes, Some(medium));
+                return of_air;
+            };
+            let of_stations = nodes.split_off(cells.numbers.len());
+            let numbers = cells.numbers.clone();
+            nodes.iter_mut().for_each(|node| node.access_point = true);
+            series.domains.push(DomainSeries { domain: cells.domain.clone(), medium });
+            points.extend(cells.finish().zip(nodes));
+            add_all(&mut stations, of_stations, NodeSeries::add);
+            media.push((numbers, of_air));
+        }
+        points.sort_by_key(|((number, _), _)| *number);
+        series.medium = Some(MediumSeries::together(series.domains.iter().map(|domain| &domain.medium)));
+        for ((_, point), node) in points {
+            series.access_points.push(point);
+            series.nodes.push(node);
+        }
+        series.nodes.extend(stations);
+        for (numbers, of_air) in media {
+            let of_air = of_air.into_iter().map(|stretch| spread(stretch, &numbers, self.points.len(), has_several));
+            add_all(&mut stretches, of_air, add_stretch);
+        }
+        stretches
+    }
+}
+
+/// Adds what is of the same number, which those before may not have had.
+fn add_all<T>(sum: &mut Vec<T>, all: impl IntoIterator<Item = T>, add: fn(&mut T, &T)) {
+    for (number, one) in all.into_iter().enumerate() {
+        match sum.get_mut(number) {
+            Some(known) => add(known, &one),
+            None => sum.push(one),
+        }
+    }
+}
+
+/// A stretch of a medium with all access points in it, of which it has those of these numbers. How many nodes have a frame
+/// is said of one medium, and not of several together.
+fn spread(mut stretch: Stretch, numbers: &[usize], points: usize, has_several: bool) -> Stretch {
+    let stations = stretch.nodes.split_off(numbers.len());
+    let mut nodes: Vec<_> = (0..points).map(|_| NodeStretch::default()).collect();
+    numbers.iter().zip(stretch.nodes).for_each(|(&number, node)| nodes[number] = node);
+    nodes.extend(stations);
+    stretch.nodes = nodes;
+    if has_several {
+        stretch.chain = Default::default();
+    }
+    stretch
+}
+
+fn add_stretch(sum: &mut Stretch, other: &Stretch) {
+    let intervals = sum.intervals.clone();
+    *sum = Stretch { intervals, ..Stretch::sum([&*sum, other]) };
+}

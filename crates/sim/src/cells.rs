@@ -1,0 +1,75 @@
+//! Access points with the stations that are at them, where a scenario names its access points: what crossed and how much of
+//! the medium's time it took, by interval.
+
+use evenair_medium::{Medium, NodeId};
+use evenair_scenario::results::AccessPointSeries;
+use evenair_scenario::{AirPlan, Scenario};
+use evenair_units::{Bytes, Span};
+
+use crate::flow_rows::mbps;
+
+/// All access points of one medium, by their numbers on it.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    interval: Span,
+    /// The access point of each node of the medium, those included that have left.
+    of_node: Vec<u32>,
+    /// Bytes delivered in this interval, between each access point and its stations.
+    bytes: Vec<u64>,
+    /// Nanoseconds of accesses up to the end of the last interval.
+    airtime_before: Vec<u64>,
+    series: Vec<AccessPointSeries>,
+    /// What the domain is called.
+    pub(crate) domain: String,
+    /// Numbers of the access points among the scenario's.
+    pub(crate) numbers: Vec<usize>,
+}
+
+impl Cells {
+    /// Without stations.
+    pub(crate) fn new(scenario: &Scenario, plan: &AirPlan) -> Self {
+        let numbers: Vec<_> = plan.access_points.iter().map(|point| point.number).collect();
+        let series = numbers.iter().map(|&number| AccessPointSeries {
+            access_point: scenario.access_points[number].name.clone(),
+            domain: scenario.access_points[number].domain_name.clone(),
+            ..AccessPointSeries::default()
+        });
+        Self {
+            interval: scenario.measure.interval,
+            of_node: (0..numbers.len() as u32).collect(),
+            bytes: vec![0; numbers.len()],
+            airtime_before: vec![0; numbers.len()],
+            series: series.collect(),
+            domain: scenario.access_points[numbers[0]].domain_name.clone(),
+            numbers,
+        }
+    }
+
+    /// The next node of the medium is a station at this access point.
+    pub(crate) fn join(&mut self, point: usize) {
+        self.of_node.push(point as u32);
+    }
+
+    /// A node delivered a packet of this size.
+    pub(crate) fn deliver(&mut self, from: NodeId, msdu: Bytes) {
+        self.bytes[self.of_node[from.0 as usize] as usize] += msdu.0;
+    }
+
+    /// An interval has ended.
+    pub(crate) fn end_interval<F>(&mut self, medium: &Medium<F>) {
+        let mut airtime = vec![0; self.bytes.len()];
+        for (node, &point) in (0..).zip(&self.of_node) {
+            airtime[point as usize] += medium.counters(NodeId(node)).airtime.as_nanos();
+        }
+        for (point, series) in self.series.iter_mut().enumerate() {
+            series.ip_mbps.push(mbps(std::mem::take(&mut self.bytes[point]), self.interval));
+            let before = std::mem::replace(&mut self.airtime_before[point], airtime[point]);
+            series.airtime_share.push((airtime[point] - before) as f64 / self.interval.as_nanos() as f64);
+        }
+    }
+
+    /// The series, and the numbers of the access points that they are of.
+    pub(crate) fn finish(self) -> impl Iterator<Item = (usize, AccessPointSeries)> {
+        self.numbers.into_iter().zip(self.series)
+    }
+}

@@ -1,0 +1,167 @@
+//! What the scenario says happens in a run, and what the box is told meanwhile by whoever manages access points.
+
+use evenair_manager::Command;
+use evenair_medium::RateControl;
+use evenair_scenario::Action;
+use evenair_units::{Instant, Span};
+
+use crate::agenda::Task;
+use crate::world::World;
+
+/// How often the box is told the rates that senders choose.
+const TELL_RATES: Span = Span::from_secs(1);
+/// How often the box is told of signals, where it is.
+const TELL_SIGNALS: Span = Span::from_secs(1);
+
+/// The scenario's events.
+impl World<'_> {
+    /// From now on the box is told what there is to be told.
+    pub(crate) fn begin_telling(&mut self) {
+        let scenario = self.scenario;
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.settle(&mut self.agenda);
+            if scenario.radio.rate_control != RateControl::Fixed && scenario.manager.knows_rates() {
+                self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
+            }
+            if let Some(interval) = middlebox.losses_interval() {
+                self.agenda.enter(Instant::ZERO + interval, Task::Losses);
+            }
+            if middlebox.knows_signals() {
+                self.agenda.enter(Instant::ZERO, Task::Signals);
+            }
+        }
+    }
+
+    pub(crate) fn do_event(&mut self) {
+        let scenario = self.scenario;
+        let number = self.next_event;
+        let event = &scenario.events[number];
+        self.next_event += 1;
+        if let Some(next) = scenario.events.get(self.next_event) {
+            self.agenda.enter(Instant::ZERO + next.at, Task::Event);
+        }
+        let name = |host: usize| scenario.hosts[host].name.clone();
+        match event.action {
+            Action::Insert => self.command("insert", Command::Insert),
+            Action::Bypass => self.command("bypass", Command::Bypass),
+            Action::Join(host) => {
+                self.note("join", name(host));
+                let station = self.airs.first.station_of(host);
+                self.airs.join(station);
+                self.will_tell_place(host);
+            }
+            Action::Leave(host) => {
+                self.note("leave", name(host));
+                let station = self.airs.first.station_of(host);
+                self.airs.of_mut(station).leave(self.now, station);
+                self.observe(host, None);
+            }
+            Action::Rate(host, rate) => {
+                self.note("rate", format!("{} {}", name(host), rate.bit_rate()));
+                let station = self.airs.first.station_of(host);
+                self.airs.all_mut().for_each(|air| air.set_rate(station, rate));
+                self.observe(host, Some(rate));
+            }
+            Action::Roam { station: host, access_point, gap } => {
+                let to = &scenario.access_points[access_point].name;
+                self.note("roam", format!("{} to {to}", name(host)));
+                let station = self.airs.first.station_of(host);
+                self.airs.go(self.now, station);
+                self.agenda.enter(self.now + gap, Task::Come(number as u32));
+            }
+        }
+    }
+
+    /// A station has come to where an event has led it.
+    pub(crate) fn come(&mut self, event: usize) {
+        let Action::Roam { station: host, access_point, .. } = self.scenario.events[event].action else { return };
+        let station = self.airs.first.station_of(host);
+        self.airs.come(self.now, station, access_point);
+        self.note("roamed", self.scenario.hosts[host].name.clone());
+        self.will_tell_place(host);
+    }
+
+    /// Where stations are in the beginning.
+    pub(crate) fn begin_places(&mut self) {
+        for host in 0..self.scenario.hosts.len() {
+            let is_station = self.scenario.hosts[host].place.is_station();
+            if is_station && self.scenario.is_present(host, Span::ZERO) {
+                self.will_tell_place(host);
+            }
+        }
+    }
+
+    /// The frames of a station come in the VLAN of its access point from now on, and the box will be told where it is.
+    fn will_tell_place(&mut self, host: usize) {
+        let number = self.access_point_of(host);
+        let Some(middlebox) = &mut self.middlebox else { return };
+        if self.scenario.access_points[number].channel.is_none() {
+            return;
+        }
+        middlebox.set_vlan(host, self.scenario.access_points[number].vlan);
+        if let Some(delay) = middlebox.places_delay() {
+            self.agenda.enter(self.now + delay, Task::Place(host as u32));
+        }
+    }
+
+    /// As whoever manages access points would tell it.
+    pub(crate) fn tell_place(&mut self, host: usize) {
+        let number = self.access_point_of(host);
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.tell_place(self.now, host, &self.scenario.access_points[number].name);
+            self.drain_box();
+        }
+    }
+
+    /// The number of the access point that a station is at, or was at last.
+    fn access_point_of(&self, host: usize) -> usize {
+        self.airs.access_point_of(self.airs.first.station_of(host))
+    }
+
+    fn command(&mut self, what: &str, command: Command) {
+        self.note(what, String::new());
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.command(self.now, command);
+            self.drain_box();
+        }
+    }
+
+    /// As whoever manages an access point would ask it now and then.
+    pub(crate) fn tell_rates(&mut self) {
+        self.agenda.enter(self.now + TELL_RATES, Task::Rates);
+        let changed: Vec<_> = self.airs.all_mut().flat_map(|air| air.changed_rates()).collect();
+        for (host, rate) in changed {
+            self.observe(host, Some(rate));
+        }
+    }
+
+    /// As whoever manages an access point would read its counters.
+    pub(crate) fn tell_losses(&mut self) {
+        let Some(middlebox) = &mut self.middlebox else { return };
+        for (access_point, total) in self.airs.all().flat_map(|air| air.overflows()) {
+            middlebox.tell_losses(self.now, access_point, total);
+        }
+        if let Some(interval) = middlebox.losses_interval() {
+            self.agenda.enter(self.now + interval, Task::Losses);
+        }
+        self.drain_box();
+    }
+
+    /// As whoever manages an access point would ask it for its stations.
+    pub(crate) fn tell_signals(&mut self) {
+        self.agenda.enter(self.now + TELL_SIGNALS, Task::Signals);
+        let Some(middlebox) = &mut self.middlebox else { return };
+        let signals = self.airs.all_mut().flat_map(|air| air.signals());
+        for (host, signal) in signals {
+            middlebox.tell_signal(self.now, host, signal);
+        }
+        self.drain_box();
+    }
+
+    fn observe(&mut self, host: usize, rate: Option<evenair_wifi::PhyRate>) {
+        if let Some(middlebox) = &mut self.middlebox {
+            middlebox.observe(self.now, host, rate);
+            self.drain_box();
+        }
+    }
+}
