@@ -70,6 +70,7 @@ impl<F> Link<F> {
 
     /// A frame of `len` comes to the link; where the buffer is full it comes out of [`Self::poll_drop`]. `now` does not
     /// go back.
+    #[inline]
     pub fn handle_frame(&mut self, now: Instant, len: Bytes, frame: F) {
         if self.config.buffer != Limit::Unlimited {
             self.settle(now);
@@ -87,6 +88,7 @@ impl<F> Link<F> {
     }
 
     /// The next frame to have arrived by `now`, with its instant of arrival.
+    #[inline]
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Instant, F)> {
         let at = self.poll_deadline().filter(|&at| at <= now)?;
         if self.sent == 0 {
@@ -97,11 +99,13 @@ impl<F> Link<F> {
     }
 
     /// A frame that found the buffer full.
+    #[inline]
     pub fn poll_drop(&mut self) -> Option<F> {
         self.dropped.pop_front()
     }
 
     /// When the next frame arrives.
+    #[inline]
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.frames.front().map(|carried| carried.sent_at.saturating_add(self.config.delay))
     }

@@ -312,6 +312,7 @@ impl<F> Medium<F> {
 
     /// The frame in service has been received, and where `confirmed`, its sender will know. A receiver drops what it
     /// has had before.
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, at: Instant, id: u32, confirmed: bool) {
         let function = &mut self.functions[id as usize];
         if !function.is_unconfirmed() {

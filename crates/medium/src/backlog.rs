@@ -24,6 +24,7 @@ pub struct BacklogChain {
 
 impl BacklogChain {
     /// The next state. There is no transition to the first one.
+    #[inline]
     pub fn push(&mut self, state: u32) {
         if let Some(last) = self.last.replace(state) {
             *self.count(last, state) += 1;

@@ -150,7 +150,7 @@ impl<F> Function<F> {
     }
 
     /// The frame in service is sent, for so long as is known yet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin_attempt(&mut self, airtime: Airtime) {
         self.head.attempts += 1;
         self.counters.attempts += 1;
@@ -215,6 +215,7 @@ impl<F> Function<F> {
         taken
     }
 
+    #[inline(always)]
     pub(crate) fn draw_back_off(&mut self) -> u64 {
         let more = self.rules.more_per_billion > 0 && self.back_off.chance(self.rules.more_per_billion);
         self.back_off.below(u64::from(self.window) + 1 + u64::from(more))

@@ -233,6 +233,7 @@ impl<F> Medium<F> {
     ///
     /// # Panics
     /// If a node is named that was never added, or a rate that is not one of the standard's.
+    #[inline]
     pub fn handle_frame(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
         assert!(!matches!(mpdu.to, To::Node(to) if to.0 as usize >= self.nodes.len()), "{:?} was never added", mpdu.to);
         if mpdu.rate != self.known_rate {
@@ -318,6 +319,7 @@ impl<F> Medium<F> {
     }
 
     /// What a node's buffers hold. A frame counts until it is received, not until its ACK is.
+    #[inline]
     pub fn queue(&self, id: NodeId) -> QueueState {
         let node = &self.nodes[id.0 as usize];
         if node.edca {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId, RateControl, To, Totals};
+use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals};
 use evenair_scenario::results::stretch::FlowStretch;
 use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Fate, Scenario, StationPlan, Unsent};
 use evenair_sched::Cause;
@@ -76,6 +76,33 @@ struct Station {
     /// What happened at the nodes that it was before it left, where it did.
     before: Option<Box<Counters>>,
     buffer: Limit,
+}
+
+/// A station's buffer while its sender makes up for what it has missed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    limit: Limit,
+    packets: usize,
+    bytes: Bytes,
+    /// There is a buffer.
+    keeps: bool,
+    /// The buffer has nothing, or there is none.
+    pub(crate) is_empty: bool,
+}
+
+impl Room {
+    /// Of a station that is not associated: it has no buffer that could be full.
+    const NONE: Self = Self { limit: Limit::Unlimited, packets: 0, bytes: Bytes::ZERO, keeps: false, is_empty: true };
+
+    /// Whether it takes a packet; if so, that comes into it.
+    #[inline]
+    pub(crate) fn take(&mut self, msdu: Bytes) -> bool {
+        let admits = self.limit.admits(self.packets, self.bytes, msdu);
+        if admits && self.keeps {
+            (self.packets, self.bytes, self.is_empty) = (self.packets + 1, self.bytes + msdu, false);
+        }
+        admits
+    }
 }
 
 /// What every packet to or from a station needs to know of it.
@@ -258,6 +285,7 @@ impl Air {
 
     /// A station sends a packet. Gives it back where the station is not associated; what is lost in a buffer comes out
     /// as an event.
+    #[inline(always)]
     pub(crate) fn send_up(
         &mut self,
         now: Instant,
@@ -302,6 +330,7 @@ impl Air {
     }
 
     /// To the queue in front of the MAC, or to the MAC.
+    #[inline(always)]
     fn hand_over(&mut self, now: Instant, from: NodeId, station: usize, pool: &Pool, mpdu: Mpdu<PacketId>) {
         match &mut self.queues {
             Some(queues) if queues.has(from) => {
@@ -314,7 +343,20 @@ impl Air {
 
     /// A frame has left a MAC, of which the queue above may have the next and learns its fate. When it came to its sender,
     /// which the MAC says was at `enqueued`.
+    #[inline(always)]
     pub(crate) fn settle_queue(
+        &mut self,
+        now: Instant,
+        from: NodeId,
+        category: AccessCategory,
+        enqueued: Instant,
+        fate: Fate,
+    ) -> Instant {
+        if self.queues.is_none() { enqueued } else { self.refill_queue(now, from, category, enqueued, fate) }
+    }
+
+    #[inline(never)]
+    fn refill_queue(
         &mut self,
         now: Instant,
         from: NodeId,
@@ -363,14 +405,14 @@ impl Air {
         self.medium.queue(node).packets + above
     }
 
-    /// Whether the station's buffer would have taken a packet before one of `left` bytes left it. One that is not
-    /// associated has none that could be full.
-    pub(crate) fn had_room(&self, station: usize, msdu: Bytes, left: Option<Bytes>) -> bool {
-        let Some(node) = self.links[station].node else { return true };
-        let buffer = self.stations[station].buffer;
-        let queue = self.medium.queue(node);
-        let (packets, bytes) = left.map_or((0, Bytes::ZERO), |bytes| (1, bytes));
-        buffer.admits(queue.packets + packets, queue.bytes + bytes, msdu)
+    /// What the station's buffer has room for before one of `left` bytes leaves it. Only where no queue stands above it.
+    #[inline]
+    pub(crate) fn room(&self, station: usize, left: Option<Bytes>) -> Room {
+        let Some(node) = self.links[station].node else { return Room::NONE };
+        let QueueState { packets, bytes } = self.medium.queue(node);
+        let is_empty = packets == 0;
+        let (packets, bytes) = left.map_or((packets, bytes), |left| (packets + 1, bytes + left));
+        Room { limit: self.stations[station].buffer, packets, bytes, keeps: true, is_empty }
     }
 
     /// Whether the station has nothing to send, or nowhere to send it.
@@ -411,12 +453,12 @@ impl Air {
     pub(crate) fn deliver(
         &mut self,
         at: Instant,
-        from: NodeId,
+        (from, sender): (NodeId, Sender),
         category: AccessCategory,
         since: Instant,
         (attempts, msdu): (u32, Bytes),
     ) {
-        let (place, sojourn) = (self.place_of(from), at.saturating_since(since));
+        let (place, sojourn) = (self.place_of_sender(sender), at.saturating_since(since));
         self.tally.leave(place, at, false);
         self.tally.deliver(place, sojourn, attempts);
         if let Some(categories) = &mut self.categories {
@@ -425,23 +467,30 @@ impl Air {
         if let Some(cells) = &mut self.cells {
             cells.deliver(from, msdu);
         }
-        if (from.0 as usize) < self.points {
+        if let Sender::AccessPoint(_) = sender {
             self.note_queue(at, from);
         }
     }
 
     /// A frame left its sender's buffer, or found no room in it.
-    pub(crate) fn drop(&mut self, at: Instant, from: NodeId, category: AccessCategory, found_no_room: bool) {
-        let place = self.place_of(from);
+    pub(crate) fn drop(
+        &mut self,
+        at: Instant,
+        (from, sender): (NodeId, Sender),
+        category: AccessCategory,
+        found_no_room: bool,
+    ) {
+        let place = self.place_of_sender(sender);
         self.tally.leave(place, at, found_no_room);
         if let Some(categories) = &mut self.categories {
             categories.lose(place, category, at, found_no_room);
         }
-        if (from.0 as usize) < self.points {
+        if let Sender::AccessPoint(_) = sender {
             self.note_queue(at, from);
         }
     }
 
+    /// The number of a sender in what is counted.
     fn place_of_sender(&self, sender: Sender) -> usize {
         match sender {
             Sender::AccessPoint(point) => self.stations.len() + point,
@@ -451,11 +500,6 @@ impl Air {
 
     fn place_of_point(&self, point: NodeId) -> usize {
         self.stations.len() + point.0 as usize
-    }
-
-    /// The number of a sender in what is counted.
-    fn place_of(&self, node: NodeId) -> usize {
-        self.place_of_sender(self.sender(node))
     }
 
     /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too.

@@ -388,19 +388,19 @@ impl World<'_> {
         let now = self.now;
         let app = &self.apps[number as usize];
         let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
+        let mut room = self.airs.of(station).room(station, left);
         loop {
             let app = &mut self.apps[number as usize];
             let (Some((at, len)), way, category) = (app.next_datagram(), app.data, app.category) else { return };
             let Kind::Datagrams { source, sleeps } = &mut app.kind else { return };
             if at >= now {
-                let wakes = self.airs.of(station).is_empty(station);
-                *sleeps = !wakes;
-                if wakes {
+                *sleeps = !room.is_empty;
+                if room.is_empty {
                     self.agenda.enter(at, Task::App(number));
                 }
                 return;
             }
-            if self.airs.of(station).had_room(station, len, left) {
+            if room.take(len) {
                 source.advance();
                 self.send(Packet { app: number, way, len, body: Body::Datagram { sent: at } });
             } else {
@@ -411,6 +411,7 @@ impl World<'_> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn receive_datagram(&mut self, packet: &Packet) {
         let headers = self.ways[packet.app as usize].ip_header() + UDP_HEADER;
         self.meter.receive(packet.app, packet.len.saturating_sub(headers).0);

@@ -115,6 +115,7 @@ impl Meter {
     }
 
     /// A datagram arrived after this time.
+    #[inline(always)]
     pub(crate) fn delay(&mut self, app: u32, delay: Span) {
         self.counts[app as usize].received_packets += 1;
         self.delays.enter(app as usize, delay);

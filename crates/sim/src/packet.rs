@@ -119,6 +119,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    #[inline(always)]
     pub(crate) fn add(&mut self, packet: Packet) -> PacketId {
         self.created += 1;
         if let Some(place) = self.free.pop() {
@@ -179,6 +180,7 @@ impl Pool {
     }
 
     /// The packet has arrived or is lost.
+    #[inline(always)]
     pub(crate) fn take(&mut self, id: PacketId) -> Packet {
         if !self.remarked.is_empty() {
             self.remarked.remove(&id.0);

@@ -9,7 +9,7 @@
 //! Not here: learning of addresses (the simulator knows where everybody is), traffic among servers.
 
 use evenair_link::{Link, LinkConfig};
-use evenair_scenario::{Direction, Host, LinkSpec, Place, Scenario};
+use evenair_scenario::{AppKind, Direction, Host, LinkSpec, Place, Scenario};
 use evenair_units::{Bytes, Instant, Limit, Rng, Span, Streams};
 
 use crate::packet::PacketId;
@@ -46,6 +46,8 @@ struct Port {
     /// Packets on the link and in front of it.
     held: usize,
     jitter: Option<Jitter>,
+    /// Nothing comes of an arrival but that it is counted, and so it may be looked at later than it happens.
+    is_sink: bool,
 }
 
 /// The time that a host takes to send, different from packet to packet: without it packets of different senders meet at
@@ -68,17 +70,25 @@ pub(crate) struct Wire {
     /// The least of `arrivals`, and the first port that has it.
     next: Instant,
     next_port: usize,
+    /// Packets sent to sinks since these were looked at.
+    to_sinks: usize,
+    /// Those of the sinks' ports.
+    sinks: Vec<u32>,
 }
 
 /// Number of a port.
 pub(crate) const TO_ACCESS_POINT: u32 = 0;
+
+/// So many packets on the way to sinks are enough to look what has arrived: few enough that their records stay beside the
+/// processor.
+const MANY: usize = 64;
 
 impl Wire {
     pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
         let lan = |leads| Port::new(leads, &scenario.lan, ETHERNET);
         let mut ports = vec![lan(Leads::ToAccessPoint)];
         let servers = (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place == Place::Lan);
-        ports.extend(servers.map(|host| lan(Leads::ToServer(host))));
+        ports.extend(servers.map(|host| Port { is_sink: is_sink(scenario, host), ..lan(Leads::ToServer(host)) }));
         if let Some(wan) = &scenario.wan {
             ports.push(lan(Leads::ToRouter));
             ports.push(Port::new(Leads::UpInternet, &wan.up, Bytes::ZERO));
@@ -92,7 +102,9 @@ impl Wire {
                 Port { jitter, ..Port::new(Leads::FromServer(number), &way, Bytes::ZERO) }
             }));
         }
-        Self { arrivals: vec![Instant::MAX; ports.len()], ports, next: Instant::MAX, next_port: 0 }
+        let sinks = (0..).zip(&ports).filter(|(_, port)| port.is_sink).map(|(number, _)| number).collect();
+        let arrivals = vec![Instant::MAX; ports.len()];
+        Self { arrivals, ports, next: Instant::MAX, next_port: 0, to_sinks: 0, sinks }
     }
 
     /// The first port on the way between the stations and the server that is host `server`.
@@ -125,8 +137,9 @@ impl Wire {
     }
 
     /// A packet of `len` bytes of IP comes to a port. Gives it back where the buffer is full.
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, port: u32, len: Bytes, packet: PacketId) -> Option<PacketId> {
-        let Port { link, overhead, offered, drops, held, jitter, .. } = &mut self.ports[port as usize];
+        let Port { link, overhead, offered, drops, held, jitter, is_sink, .. } = &mut self.ports[port as usize];
         *offered += 1;
         let at = jitter.as_mut().map_or(now, |jitter| jitter.next(now));
         link.handle_frame(at, len + *overhead, packet);
@@ -136,7 +149,9 @@ impl Wire {
             return dropped;
         }
         *held += 1;
-        if *held == 1 {
+        if *is_sink {
+            self.to_sinks += 1;
+        } else if *held == 1 {
             let at = link.poll_deadline().expect("there is a packet on it");
             let port = port as usize;
             self.arrivals[port] = at;
@@ -167,7 +182,26 @@ impl Wire {
         Some((*leads, packet))
     }
 
-    /// When the next packet arrives anywhere; [`Instant::MAX`] where none is under way.
+    /// Whether many packets were sent to sinks, so that it is time to look which have arrived there.
+    #[inline]
+    pub(crate) fn has_many_to_sinks(&self) -> bool {
+        self.to_sinks >= MANY
+    }
+
+    /// The next packet that has arrived at a sink by `now`, and when it did: those of a sink in their order.
+    pub(crate) fn arrival_at_sink(&mut self, now: Instant) -> Option<(Instant, PacketId)> {
+        let ports = &mut self.ports;
+        let arrival = self.sinks.iter().find_map(|&sink| {
+            let Port { link, held, .. } = &mut ports[sink as usize];
+            link.poll_frame(now).inspect(|_| *held -= 1)
+        });
+        if arrival.is_none() {
+            self.to_sinks = 0;
+        }
+        arrival
+    }
+
+    /// When the next packet arrives anywhere but at a sink; [`Instant::MAX`] where none is under way.
     pub(crate) fn deadline(&self) -> Instant {
         self.next
     }
@@ -191,7 +225,7 @@ impl Wire {
 impl Port {
     fn new(leads: Leads, spec: &LinkSpec, overhead: Bytes) -> Self {
         let link = Link::new(LinkConfig { rate: spec.rate, delay: spec.delay, buffer: spec.buffer });
-        Self { leads, link, overhead, offered: 0, drops: 0, held: 0, jitter: None }
+        Self { leads, link, overhead, offered: 0, drops: 0, held: 0, jitter: None, is_sink: false }
     }
 }
 
@@ -202,6 +236,11 @@ impl Jitter {
         self.last = self.last.max(now + wait);
         self.last
     }
+}
+
+/// Whether a server gets datagrams and nothing else, which it does not answer.
+fn is_sink(scenario: &Scenario, server: usize) -> bool {
+    scenario.apps.iter().filter(|app| app.peer == server).all(|app| matches!(app.kind, AppKind::Udp(_)))
 }
 
 /// Whether what a server sends has a way of its own to the Internet link.

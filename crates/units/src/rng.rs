@@ -51,6 +51,7 @@ impl Streams {
 
 impl Rng {
     /// The next 64 random bits.
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.s;
         let out = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -66,6 +67,7 @@ impl Rng {
 
     /// A number in `0..n`, each equally likely (Lemire's method, "Fast random integer generation in an interval",
     /// ACM TOMACS 29(1), 2019: unbiased). Zero where `n` is 0 or 1.
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         if n < 2 {
             return 0;

@@ -88,6 +88,7 @@ pub struct Jitter {
 
 impl Jitter {
     /// A packet arrived after a delay of `ns` nanoseconds.
+    #[inline]
     pub fn record(&mut self, ns: u64) {
         if let Some(last) = self.last_ns.replace(ns) {
             // J += (|D| - J) / 16, kept sixteenfold as in A.8.

@@ -25,7 +25,15 @@ impl World<'_> {
     }
 
     /// A packet comes to where the box is, or leaves it.
+    #[inline(always)]
     pub(crate) fn trace_wire(&mut self, id: PacketId, comes: bool) {
+        if self.tracer.is_some() {
+            self.write_wire(id, comes);
+        }
+    }
+
+    #[inline(never)]
+    fn write_wire(&mut self, id: PacketId, comes: bool) {
         if let Some(tracer) = &mut self.tracer {
             let packet = self.pool.whole(id);
             let from_air = packet.0.way == Direction::Up;
@@ -35,7 +43,15 @@ impl World<'_> {
     }
 
     /// What the medium has told is written before the packets that it was about are gone.
+    #[inline(always)]
     pub(crate) fn trace_air(&mut self, domain: usize) {
+        if self.tracer.is_some() {
+            self.write_air(domain);
+        }
+    }
+
+    #[inline(never)]
+    fn write_air(&mut self, domain: usize) {
         if let Some(tracer) = &mut self.tracer {
             tracer.air(self.now, (domain, self.airs.at_mut(domain)), &self.pool);
         }

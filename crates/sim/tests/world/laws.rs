@@ -181,6 +181,58 @@ fn a_station_more_changes_nothing_for_the_others_unless_it_talks() {
     assert_eq!(a[..both], b[..both]);
 }
 
+/// A server that gets nothing but datagrams is looked at now and then; one that may have to answer, at each arrival.
+#[test]
+fn datagrams_arrive_alike_whether_each_arrival_is_waited_for_or_not() {
+    let text = |interval: &str, more: &str| {
+        format!(
+            r#"version = 1
+name = "sink"
+duration = "10 s"
+[radio]
+standard = "802.11g"
+[lan]
+rate = "20 Mb/s"
+delay = "7 ms"
+buffer = "5 packets"
+[measure]
+interval = "{interval}"
+[[station]]
+name = "sta"
+count = 3
+rate = "54 Mb/s"
+[[station]]
+name = "other"
+rate = "54 Mb/s"
+[[server]]
+name = "near"
+[[udp]]
+name = "flood"
+stations = ["sta"]
+server = "near"
+direction = "up"
+rate = "9 Mb/s"
+{more}
+[[phase]]
+name = "early"
+from = "1 s"
+to = "9 s"
+"#
+        )
+    };
+    let late = "[[ping]]\nname = \"echo\"\nstations = [\"other\"]\nserver = \"near\"\nstart = \"9.5 s\"";
+    for interval in ["20 ms", "500 ms"] {
+        let [without, with] = ["", late].map(|more| simulate(&text(interval, more)));
+        let floods = |result: &RunResult| -> Vec<_> {
+            let flows = &result.phases[0].flows;
+            flows.iter().filter(|flow| flow.app.starts_with("flood")).cloned().collect()
+        };
+        let (a, b) = (floods(&without), floods(&with));
+        assert!(a.len() == 3 && a.iter().all(|flow| flow.goodput_mbps > 1.0), "{a:?}");
+        assert_eq!(a, b);
+    }
+}
+
 /// One station, a server at a known distance, nothing else.
 fn alone(application: &str) -> String {
     format!(
