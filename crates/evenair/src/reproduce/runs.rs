@@ -57,15 +57,17 @@ pub struct Run {
     pub result: RunResult,
     /// Jain's index over the IP-level rates of the flows in each interval of the first phase, in the mean of the intervals.
     pub short_term_jain: f64,
+    /// IP-level Mb/s of all flows, by interval.
+    pub totals: Vec<f64>,
     scalars: BTreeMap<String, f64>,
 }
 
 impl Run {
     fn new(mut result: RunResult) -> Self {
         let scalars = scalars(&result).into_iter().collect();
-        let short_term_jain = short_term_jain(&result);
+        let (short_term_jain, totals) = (short_term_jain(&result), totals(&result.series));
         result.series = Series::default();
-        Self { result, short_term_jain, scalars }
+        Self { result, short_term_jain, totals, scalars }
     }
 
     /// A phase by its name; the first one where it is empty.
@@ -111,6 +113,11 @@ fn short_term_jain(result: &RunResult) -> f64 {
     let at = |k: usize| series.flows.iter().map(|flow| flow.ip_mbps.get(k).copied().unwrap_or(0.0)).collect::<Vec<_>>();
     let indices = (interval(phase.from_s)..interval(phase.to_s)).filter_map(|k| Evenness::of(&at(k))?.jain);
     mean(&indices.collect::<Vec<_>>())
+}
+
+fn totals(series: &Series) -> Vec<f64> {
+    let intervals = series.flows.iter().map(|flow| flow.ip_mbps.len()).max().unwrap_or(0);
+    (0..intervals).map(|k| series.flows.iter().filter_map(|flow| flow.ip_mbps.get(k)).sum()).collect()
 }
 
 /// Smallest over largest; not a number without values.

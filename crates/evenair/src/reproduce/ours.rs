@@ -1,0 +1,136 @@
+//! What we promise beyond the sources, where a run says whether it holds: the default manager while the population changes.
+
+use evenair_scenario::results::PhaseResult;
+use evenair_units::{BitRate, Bytes};
+use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
+
+use super::judge::{Bound, Judge};
+use super::runs::{Run, Runs, Variant, mean};
+use super::{Experiment, experiment};
+
+/// Every experiment of ours.
+pub fn all() -> Vec<Experiment> {
+    vec![experiment!(b09, "box/b09-changing-population.toml", false)]
+}
+
+mod b09 {
+    use super::*;
+
+    /// The populations' phases, when each population began, in seconds, and its slow stations.
+    const POPULATIONS: [(&str, usize, u32); 3] = [("first", 1, 3), ("second", 60, 3), ("third", 120, 4)];
+    const UNTOLD: &str = "told nothing";
+    const TOLD: &str = "told stations and rates";
+    const FAR: &str = "told nothing, 300 ms there and back";
+    /// What each must keep of the shares to count: the least part of a station over the mean.
+    const FAIR: f64 = 0.94;
+    /// A packet's time in the access point at most, ms, without slow stations.
+    const SHORT_MS: f64 = 5.0;
+
+    /// Told or not: the label of a sweep, and from which service rate on it goes up in steps of 1 %, Mb/s.
+    const SWEEPS: [(&str, bool, f64); 2] = [(UNTOLD, false, 6.6), (TOLD, true, 9.3)];
+    const STEPS: i32 = 45;
+
+    fn told(variant: Variant, told: bool) -> Variant {
+        variant.set("manager.know_stations", told).set("manager.know_rates", told)
+    }
+
+    fn fixed(label: &str, step: i32) -> String {
+        format!("{label}, step {step}")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let far = told(Variant::new(FAR), false).set("lan.delay", "150 ms");
+        let ours = [told(Variant::new(UNTOLD), false), told(Variant::new(TOLD), true), far];
+        let sweep = |(label, knows, from): (&'static str, bool, f64)| {
+            (0..STEPS).map(move |step| {
+                let rate = format!("{} b/s", (from * 1e6 * 1.01f64.powi(step)) as u64);
+                told(Variant::new(fixed(label, step)), knows)
+                    .set("manager.controller", "fixed")
+                    .set("manager.service_rate", rate)
+                    .seeds(2)
+            })
+        };
+        ours.into_iter().map(|variant| variant.seeds(5)).chain(SWEEPS.into_iter().flat_map(sweep)).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        // Eight round trips more are allowed where these are long.
+        for (label, wait) in [(UNTOLD, 2), (TOLD, 2), (FAR, 5)] {
+            for (phase, began, _) in &POPULATIONS[1..] {
+                let level = |run: &Run| run.phase(phase).total_ip_mbps;
+                let after = |run: &Run, from: usize, to: usize| run.totals[began + from..began + to].to_vec();
+                let soon = |run: &Run| mean(&after(run, wait, wait + 10)) / level(run);
+                let what = format!("{label}, {phase} population:");
+                judge.finding("soon", &what, runs.mean(label, soon), Bound::Between(0.95, 1.05));
+                let least = |run: &Run| after(run, wait, 60).into_iter().fold(f64::INFINITY, f64::min) / level(run);
+                judge.finding("steady", &what, runs.mean(label, least), Bound::AtLeast(0.90));
+            }
+        }
+        for (label, knows, _) in SWEEPS {
+            for (phase, _, slow) in POPULATIONS {
+                let what = format!("{label}, {phase} population:");
+                let part =
+                    runs.mean(label, |run| run.phase(phase).total_ip_mbps / best(runs, label, knows, phase, slow));
+                judge.finding("best", &what, part, Bound::AtLeast(0.98));
+                let limit = Bound::AtMost(short_ms(slow));
+                judge.finding("short", &what, runs.mean(label, |run| sojourn_p95(run.phase(phase))), limit);
+            }
+        }
+    }
+
+    /// The largest mean total of a phase at the constant service rates that keep its shares and its queue in bounds; not a
+    /// number where none does.
+    fn best(runs: &Runs, label: &str, knows: bool, phase: &str, slow: u32) -> f64 {
+        let totals = (0..STEPS).filter_map(|step| {
+            let runs = runs.of(&fixed(label, step));
+            let keeps = |run: &Run| {
+                let phase = run.phase(phase);
+                sojourn_p95(phase) <= short_ms(slow) && least_part(phase, knows) >= FAIR
+            };
+            let total = |run: &Run| run.phase(phase).total_ip_mbps;
+            runs.iter().all(keeps).then(|| mean(&runs.iter().map(total).collect::<Vec<_>>()))
+        });
+        totals.fold(f64::NAN, f64::max)
+    }
+
+    /// What the least flow has of the mean: of the medium's time where the box is told the rates, of bits otherwise.
+    fn least_part(phase: &PhaseResult, knows: bool) -> f64 {
+        let flows = phase.flows.iter().filter(|flow| flow.ip_mbps > 0.0);
+        let parts: Vec<_> = flows
+            .map(|flow| if knows { flow.ip_mbps / capacity_mbps(flow.rate_mbps, flow.d) } else { flow.ip_mbps })
+            .collect();
+        parts.iter().copied().fold(f64::INFINITY, f64::min) / mean(&parts)
+    }
+
+    /// What the medium would carry for one flow by itself.
+    fn capacity_mbps(rate_mbps: f64, d: Option<f64>) -> f64 {
+        let d_milli = (d.unwrap_or(2.0) * 1e3) as u32;
+        let shape = TcpShape { data_ip: Bytes(1_500), ack_ip: Bytes(52), d_milli, rts_threshold: Some(RTS_THRESHOLD) };
+        tcp_capacity(&phy(), phy_rate(rate_mbps), &shape).as_mbps_f64()
+    }
+
+    /// The scenario's, over which DATA are and ACKs are not.
+    const RTS_THRESHOLD: Bytes = Bytes(500);
+
+    fn phy() -> Phy {
+        Phy::default_for(Standard::Dot11a)
+    }
+
+    fn phy_rate(mbps: f64) -> PhyRate {
+        phy()
+            .standard()
+            .rate(BitRate::from_bps((mbps * 1e6) as u64))
+            .expect("a scenario's rates are those of its standard")
+    }
+
+    /// So long 95 % of the packets may be in the access point, where so many stations are slow.
+    fn short_ms(slow: u32) -> f64 {
+        let exchange = phy().access_cost(Bytes(1_500), phy_rate(6.0), true);
+        SHORT_MS + f64::from(slow) * exchange.as_nanos() as f64 / 1e6
+    }
+
+    fn sojourn_p95(phase: &PhaseResult) -> f64 {
+        let ap = phase.nodes.iter().find(|node| node.node == "ap");
+        ap.and_then(|ap| ap.sojourn.as_ref()).map_or(f64::NAN, |times| times.p95_ms)
+    }
+}
