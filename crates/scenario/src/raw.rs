@@ -371,8 +371,8 @@ application!(
     BulkRaw {
         /// "up" sends from the station, "down" to it.
         pub direction: Written<Direction>,
-        /// What makes the transfer: "builtin", "iperf3" (testbed only; must be installed) or "quic" (simulator only: TCP
-        /// that the box sees as datagrams). Default: "builtin".
+        /// What makes the transfer: "builtin", "iperf3" (testbed only; must be installed) or "quic" (between real hosts quinn;
+        /// in the simulator TCP that the box sees as datagrams). Default: "builtin".
         pub tool: Option<Written<Tool>>,
         /// Congestion control of its sender. Default: that of [tcp].
         pub congestion_control: Option<Written<String>>,

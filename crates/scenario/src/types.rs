@@ -300,8 +300,8 @@ pub enum Tool {
     Builtin,
     /// iperf3, which must be installed (testbed only).
     Iperf3,
-    /// The engine's own sender and sink as they would be over QUIC: the box sees datagrams, and nothing of what TCP says
-    /// in its header (simulator only).
+    /// QUIC, of which the box sees datagrams: quinn between real hosts; in the simulator its TCP, with nothing seen of what
+    /// that says in its header.
     Quic,
 }
 

@@ -10,6 +10,7 @@ use evenair_sys::tap::Tap;
 use evenair_sys::tcp::set_congestion_control;
 use evenair_units::Span;
 
+use crate::agent::quic::CONGESTION_CONTROLS;
 use crate::error::TestbedError;
 use crate::machine::has_ipv6;
 use crate::plan::MAX_HOSTS;
@@ -152,21 +153,31 @@ pub fn uses_iperf3(app: &evenair_scenario::App) -> bool {
     matches!(app.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
 }
 
-/// The application needs something that the testbed does not have.
+/// Whether the application moves its data over QUIC.
+fn uses_quic(app: &evenair_scenario::App) -> bool {
+    matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. })
+}
+
+/// An application over QUIC names a congestion control that QUIC does not have here.
 fn refuse_unknown_tools(scenario: &Scenario) -> Result<(), TestbedError> {
-    let quic = |app: &&evenair_scenario::App| matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. });
-    match scenario.apps.iter().find(quic) {
+    let name = |app: &evenair_scenario::App| {
+        app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned()
+    };
+    let known = |app: &&evenair_scenario::App| CONGESTION_CONTROLS.contains(&name(app).as_str());
+    match scenario.apps.iter().filter(|app| uses_quic(app)).find(|app| !known(app)) {
         None => Ok(()),
         Some(app) => Err(TestbedError::Unsupported(format!(
-            "{}: tool = \"quic\" is for the simulator alone; \"builtin\" and \"iperf3\" are here",
-            app.name
+            "{}: no congestion control {:?} over QUIC; there are {}",
+            app.name,
+            name(app),
+            CONGESTION_CONTROLS.join(", ")
         ))),
     }
 }
 
 /// Tries each congestion control that the scenario names, which also makes the kernel load its module.
 fn congestion_controls(scenario: &Scenario) -> Result<(), TestbedError> {
-    let own = scenario.apps.iter().filter_map(|app| app.kind.congestion_control());
+    let own = scenario.apps.iter().filter(|app| !uses_quic(app)).filter_map(|app| app.kind.congestion_control());
     let probe = TcpListener::bind("0.0.0.0:0")
         .map_err(|source| TestbedError::Child { who: "bind a TCP socket in a new namespace".to_owned(), source })?;
     for name in own.chain([scenario.tcp.congestion_control.as_str()]) {

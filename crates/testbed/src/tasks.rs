@@ -7,6 +7,7 @@ use evenair_units::Span;
 
 use crate::agent::call::Call;
 use crate::agent::protocol::{Part, Task, Transfer};
+use crate::agent::quic;
 use crate::plan;
 
 /// The parts of all applications: host number and part, servers before clients so that nobody connects in vain.
@@ -28,8 +29,7 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
     let server = SocketAddr::new(plan::app_address(scenario, app, app.peer), plan::server_port(index));
     let local = SocketAddr::new(plan::app_address(scenario, app, app.station), plan::client_port(index));
     match &app.kind {
-        // The preflight has refused QUIC.
-        AppKind::Bulk { tool: Tool::Builtin | Tool::Quic, congestion_control, bytes } => {
+        AppKind::Bulk { tool: tool @ (Tool::Builtin | Tool::Quic), congestion_control, bytes } => {
             let chosen = congestion_control.as_ref().unwrap_or(&scenario.tcp.congestion_control);
             let bytes = bytes.map(|b| b.0);
             let send = Transfer::Send { bytes, congestion_control: Some(chosen.clone()) };
@@ -38,6 +38,9 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
                 Direction::Up => (receive, send),
                 Direction::Down => (send, receive),
             };
+            if *tool == Tool::Quic {
+                return quic_ends(server, theirs, ours);
+            }
             (Task::BulkServer { listen: server, transfer: theirs }, Task::BulkClient { server, transfer: ours })
         }
         AppKind::Bulk { tool: Tool::Iperf3, congestion_control, bytes } => {
@@ -98,6 +101,15 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
             (Task::EchoServer { listen: server }, Task::Pinger { server, interval_ns: interval.as_nanos() })
         }
     }
+}
+
+/// What a server and a station do that move data over QUIC, with a certificate of their own.
+fn quic_ends(server: SocketAddr, theirs: Transfer, ours: Transfer) -> (Task, Task) {
+    let made = rcgen::generate_simple_self_signed([quic::NAME.to_owned()]).expect("the name is one");
+    let certificate = made.cert.der().to_vec();
+    let key = made.signing_key.serialize_der();
+    let listens = Task::QuicServer { listen: server, transfer: theirs, certificate: certificate.clone(), key };
+    (listens, Task::QuicClient { server, transfer: ours, certificate })
 }
 
 /// Whether the station sends its transfers, with which congestion control, and what the server does.

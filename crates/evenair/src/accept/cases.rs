@@ -47,6 +47,7 @@ pub fn all() -> Vec<Case> {
         case("a13", "two uploads at 54 Mb/s", false, a13, a13_figures),
         case("a14", "two downloads at 11 Mb/s, 5:1", false, a14, a14_figures),
         case("r11", "5 up + 5 down at 11 Mb/s, uploads limited to 2.7 Mb/s", true, r11, r11_figures),
+        case("quic", "one upload over QUIC among transfers over TCP", false, quic, quic_figures),
         case("radio-1", "saturated UDP from 1 station", false, |_| radio::saturated(1), radio::figures),
         case("radio-5", "saturated UDP from 5 stations", true, |_| radio::saturated(5), radio::figures),
         case("radio-10", "saturated UDP from 10 stations", false, |_| radio::saturated(10), radio::figures),
@@ -264,6 +265,29 @@ fn a14_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let inserted = phase(run.result, INSERTED);
     Ok(vec![
         Figure { what: "inserted: ratio, from 5:1", value: ratio_deviation(inserted, 5.0), bound: Bound::within(0.04) },
+        conservation(run.result),
+    ])
+}
+
+fn quic(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("box/b10-quic.toml")?, short))
+}
+
+/// The transfer over QUIC beside the mean of the others, each of which has a station of its own at the same rate.
+fn quic_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    let (quic, others): (Vec<_>, Vec<_>) = inserted.flows.iter().partition(|flow| flow.app == "quic");
+    let quic = quic.first().context("the scenario has the application")?.ip_mbps;
+    let rates: Vec<f64> = others.iter().map(|flow| flow.ip_mbps).collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let farthest = rates.iter().map(|rate| (rate / mean - 1.0).abs()).fold(0.0, f64::max);
+    Ok(vec![
+        Figure {
+            what: "inserted: QUIC's part, from an equal one",
+            value: (quic / mean - 1.0).abs(),
+            bound: Bound::within(0.05),
+        },
+        Figure { what: "inserted: the others', from their mean", value: farthest, bound: Bound::within(0.05) },
         conservation(run.result),
     ])
 }

@@ -8,6 +8,7 @@ pub mod call;
 mod iperf;
 mod marking;
 pub mod protocol;
+pub mod quic;
 mod state;
 mod transfers;
 mod udp;
@@ -74,6 +75,13 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
         }
         Task::BulkClient { server, transfer } => {
             Box::new(move |app, times| bulk::run_client(app, server, &transfer, times))
+        }
+        Task::QuicServer { listen, transfer, certificate, key } => {
+            let (socket, config) = quic::listen(listen, quic::Identity { certificate, key }, &transfer, dscp)?;
+            Box::new(move |app, _| quic::serve(app, socket, config, &transfer))
+        }
+        Task::QuicClient { server, transfer, certificate } => {
+            Box::new(move |app, times| quic::run_client(app, server, certificate, &transfer, times))
         }
         Task::UdpSender { local, remote, spec, seed } => {
             let socket = udp::bind(local, dscp)?;

@@ -59,6 +59,26 @@ pub enum Task {
         /// What it does with the connection.
         transfer: Transfer,
     },
+    /// Accepts connections over QUIC and sends or discards.
+    QuicServer {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// What it does with a connection.
+        transfer: Transfer,
+        /// X.509, DER.
+        certificate: Vec<u8>,
+        /// Its private key, PKCS #8, DER.
+        key: Vec<u8>,
+    },
+    /// Opens one connection over QUIC, again and again until one stands, and sends or discards.
+    QuicClient {
+        /// The server.
+        server: SocketAddr,
+        /// What it does with the connection.
+        transfer: Transfer,
+        /// That of the server, the only one that is trusted.
+        certificate: Vec<u8>,
+    },
     /// Sends datagrams.
     UdpSender {
         /// Where from.

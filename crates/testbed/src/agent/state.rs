@@ -50,6 +50,8 @@ pub(super) struct App {
     stop_ns: AtomicU64,
     /// The connections, to be sampled (the first) and to be cut at the end.
     connections: Mutex<Vec<(TcpStream, Role)>>,
+    /// How a sender stands that is not the kernel's.
+    told: Mutex<Option<TcpSample>>,
     reporter: Arc<Reporter>,
 }
 
@@ -71,6 +73,7 @@ impl App {
             stopped: AtomicBool::new(false),
             stop_ns: AtomicU64::new(0),
             connections: Mutex::new(Vec::new()),
+            told: Mutex::new(None),
             reporter,
         }
     }
@@ -129,8 +132,18 @@ impl App {
         }
     }
 
+    /// How a sender stands that the kernel knows nothing of.
+    pub(super) fn tell_sample(&self, sample: TcpSample) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
+    }
+
     /// The state of its first sending connection.
     pub(super) fn sample(&self) -> Option<TcpSample> {
+        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.or_else(|| self.sample_of_kernel())
+    }
+
+    fn sample_of_kernel(&self) -> Option<TcpSample> {
         let connections = self.connections();
         let (stream, _) = connections.iter().find(|(_, role)| *role == Role::Sender)?;
         let state = tcp::state(stream).ok()?;
