@@ -156,7 +156,7 @@ pub struct ManagerSpec {
     /// (simulator only, stations with an `snr` or a place). Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub know_signals: Option<Written<bool>>,
-    /// Whether the box is told at which access point each station is, as a controller would tell (simulator only, with
+    /// Whether the box is told at which access point each station is, as a controller would tell (with
     /// `access_point`). Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub know_places: Option<Written<bool>>,

@@ -1,9 +1,13 @@
-//! The access point and its stations on the simulated medium, in event time: Ethernet frames in, Ethernet frames out.
+//! Access points and their stations on simulated media, in event time: Ethernet frames in, Ethernet frames out.
 //!
-//! What crosses the air is the IP packet; the medium adds what 802.11 adds. The access point bridges: a frame from a
-//! station goes to the wired side, to another station through the access point's own queue, or, to a group address, to
-//! both (a group frame is sent once at the lowest basic rate to all). A frame toward a station that is not associated
-//! is dropped and counted, as an access point does.
+//! What crosses the air is the IP packet; the medium adds what 802.11 adds. An access point bridges: a frame from a
+//! station goes to the wired side, to another station of the same access point through that one's own queue, or, to a group
+//! address, to both (a group frame is sent once at the lowest basic rate to all). Where there are several access points a
+//! switch joins them, before the box: a frame for a station at another one goes there, and a group frame to all. A frame
+//! toward a station that is not associated is dropped and counted, as an access point does.
+//!
+//! Access points on one channel are nodes of one medium. A station that roams leaves its access point at once; that does not
+//! know until the station has come to the next one, and gives up then what it still has for it.
 //!
 //! Not here: power save, association frames, encryption overhead.
 
@@ -12,30 +16,61 @@ use std::collections::{BTreeMap, VecDeque};
 use evenair_medium::{AccessCategory, Counters, DropReason, Event, Medium, Mpdu, NodeId, QueueState, To, Totals};
 use evenair_packet::{MacAddr, dscp};
 use evenair_scenario::AirPlan;
-use evenair_units::{Airtime, Bytes, Instant, Streams};
+use evenair_units::{Airtime, Bytes, Instant, Span, Streams};
 use evenair_wifi::PhyRate;
 
 use crate::switch::{HEADER_BYTES, addresses};
 
-/// The air of one access point.
+/// The air of all access points.
 #[derive(Debug)]
 pub struct Air {
-    medium: Medium<Vec<u8>>,
-    access_point: NodeId,
-    plan: AirPlan,
+    domains: Vec<Domain>,
+    /// Of each access point: its domain, and its node there.
+    points: Vec<(usize, NodeId)>,
+    /// Bytes delivered between each access point and its stations, IP level.
+    bytes: Vec<u64>,
     stations: Vec<Station>,
     by_mac: BTreeMap<MacAddr, usize>,
-    by_node: BTreeMap<NodeId, usize>,
     outputs: VecDeque<Output>,
+}
+
+/// A contention domain.
+#[derive(Debug)]
+struct Domain {
+    medium: Medium<Vec<u8>>,
+    plan: AirPlan,
+    /// Of each node, the number of its access point among the scenario's; those included that have left.
+    point_of: Vec<usize>,
+    by_node: BTreeMap<NodeId, usize>,
 }
 
 #[derive(Debug)]
 struct Station {
     rate: PhyRate,
+    /// The access point that it is at, or has left last.
+    access_point: usize,
     /// Present while associated.
     node: Option<NodeId>,
+    /// What it was, as long as its access point does not know that it has gone to another one.
+    gone: Option<NodeId>,
     /// Airtime of its earlier associations.
     earlier_airtime: Airtime,
+}
+
+/// An access point and its stations so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Delivered between them, IP level.
+    pub bytes: u64,
+    /// Of all their accesses.
+    pub airtime: Airtime,
+}
+
+impl Cell {
+    /// What came since it was `base`.
+    pub fn since(&self, base: &Self) -> Self {
+        Self { bytes: self.bytes - base.bytes, airtime: Airtime(self.airtime.0.saturating_sub(base.airtime.0)) }
+    }
 }
 
 /// What comes out of the air.
@@ -54,6 +89,8 @@ pub enum Output {
     ToAllStations {
         /// When its last bit arrived.
         at: Instant,
+        /// The access point that sent it: it is of its stations.
+        access_point: usize,
         /// The station from which it came, which ignores it.
         except: Option<usize>,
         /// Ethernet frame.
@@ -80,8 +117,8 @@ pub enum Output {
 /// Where a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// At the access point.
-    AccessPoint,
+    /// At an access point, by its number.
+    AccessPoint(usize),
     /// At a station, by its number.
     Station(usize),
 }
@@ -98,43 +135,85 @@ pub enum Reason {
 }
 
 impl Air {
-    /// The access point and the stations of a plan, which have these addresses, all associated.
-    pub fn new(plan: AirPlan, macs: &[MacAddr], streams: &Streams) -> Self {
-        assert_eq!(plan.stations.len(), macs.len(), "each station has an address");
-        let (medium, access_points) = plan.build(streams);
-        let station = |rate| Station { rate, node: None, earlier_airtime: Airtime::ZERO };
+    /// The access points and the stations of a scenario's plans, which have these addresses, all associated.
+    pub fn new(plans: Vec<AirPlan>, macs: &[MacAddr], streams: &Streams) -> Self {
+        let stations: Vec<_> = plans.first().map_or(&[][..], |plan| &plan.stations).to_vec();
+        assert_eq!(stations.len(), macs.len(), "each station has an address");
+        let mut points = BTreeMap::new();
+        let domain = |(number, plan): (usize, AirPlan)| {
+            let (medium, nodes) = plan.build(streams);
+            let point_of: Vec<_> = plan.access_points.iter().map(|point| point.number).collect();
+            points.extend(point_of.iter().copied().zip(nodes.into_iter().map(|node| (number, node))));
+            Domain { medium, plan, point_of, by_node: BTreeMap::new() }
+        };
+        let domains = plans.into_iter().enumerate().map(domain).collect();
+        let station = |spec: &evenair_scenario::StationPlan| Station {
+            rate: spec.rate,
+            access_point: spec.access_point,
+            node: None,
+            gone: None,
+            earlier_airtime: Airtime::ZERO,
+        };
         let mut air = Self {
-            medium,
-            access_point: access_points[0],
-            stations: plan.stations.iter().map(|spec| station(spec.rate)).collect(),
+            domains,
+            bytes: vec![0; points.len()],
+            points: points.into_values().collect(),
+            stations: stations.iter().map(station).collect(),
             by_mac: macs.iter().enumerate().map(|(index, &mac)| (mac, index)).collect(),
-            plan,
-            by_node: BTreeMap::new(),
             outputs: VecDeque::new(),
         };
         (0..air.stations.len()).for_each(|station| air.join(station));
         air
     }
 
-    /// Associates a station; nothing happens if it is.
+    /// Associates a station where it was last; nothing happens if it is associated.
     pub fn join(&mut self, station: usize) {
-        if self.stations[station].node.is_none() {
-            let node = self.plan.join(&mut self.medium, self.access_point, station);
-            self.stations[station].node = Some(node);
-            let others = self.plan.stations[station].hidden_from.iter();
-            others.filter_map(|&other| self.stations[other].node).for_each(|other| self.medium.hide(node, other));
-            self.by_node.insert(node, station);
+        if self.stations[station].node.is_some() {
+            return;
         }
+        let number = self.stations[station].access_point;
+        let (domain, point) = self.points[number];
+        let Domain { medium, plan, point_of, by_node } = &mut self.domains[domain];
+        let node = plan.join(medium, point, station);
+        let spec = &plan.stations[station];
+        let here = |other: &&Station| self.points[other.access_point].0 == domain;
+        let others = spec.hidden_from.iter().map(|&other| &self.stations[other]).filter(here);
+        others.filter_map(|other| other.node).for_each(|other| medium.hide(node, other));
+        let points = spec.hidden_from_points.iter().map(|&other| NodeId(other as u32));
+        points.filter(|&other| other != point).for_each(|other| medium.hide(node, other));
+        point_of.push(number);
+        by_node.insert(node, station);
+        self.stations[station].node = Some(node);
     }
 
     /// A station goes away with what it holds; nothing happens if it is away.
     pub fn leave(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.stations[station].node.take() {
-            self.stations[station].earlier_airtime += self.medium.counters(node).airtime;
-            self.medium.remove_node(now, node);
-            self.drain(now);
-            self.by_node.remove(&node);
+            let (domain, _) = self.points[self.stations[station].access_point];
+            let medium = &mut self.domains[domain].medium;
+            self.stations[station].earlier_airtime += medium.counters(node).airtime;
+            medium.remove_node(now, node);
+            self.drain(now, domain);
+            self.domains[domain].by_node.remove(&node);
         }
+    }
+
+    /// A station leaves for another access point, which its own does not know yet.
+    pub fn go(&mut self, now: Instant, station: usize) {
+        let node = self.stations[station].node;
+        self.leave(now, station);
+        self.stations[station].gone = node;
+    }
+
+    /// It has come there, and the old one gives up what it has for it.
+    pub fn come(&mut self, now: Instant, station: usize, access_point: usize) {
+        let old = self.points[self.stations[station].access_point];
+        if let Some(node) = self.stations[station].gone.take() {
+            self.domains[old.0].medium.forsake(now, old.1, node);
+            self.drain(now, old.0);
+        }
+        self.stations[station].access_point = access_point;
+        self.join(station);
     }
 
     /// The frames to and from a station that are queued from now on are sent at this rate.
@@ -144,26 +223,29 @@ impl Air {
 
     /// A station sends a frame.
     pub fn handle_station_frame(&mut self, now: Instant, station: usize, frame: Vec<u8>) {
-        let Station { rate, node, .. } = self.stations[station];
+        let Station { rate, node, access_point, .. } = self.stations[station];
+        let (domain, point) = self.points[access_point];
         match node {
             None => self.lose(Place::Station(station), Reason::NotAssociated),
             Some(_) if frame.len() < HEADER_BYTES => self.lose(Place::Station(station), Reason::Malformed),
-            Some(node) => self.enqueue(now, node, To::Node(self.access_point), rate, frame),
+            Some(node) => self.enqueue(now, (domain, node), To::Node(point), rate, frame),
         }
     }
 
-    /// A frame comes to the access point from the wired side.
+    /// A frame comes to the access points from the wired side.
     pub fn handle_wired_frame(&mut self, now: Instant, frame: Vec<u8>) {
         match addresses(&frame) {
-            None => self.lose(Place::AccessPoint, Reason::Malformed),
-            Some((destination, _)) => self.send_down(now, destination, frame),
+            None => self.lose(Place::AccessPoint(0), Reason::Malformed),
+            Some((destination, _)) => self.send_down(now, destination, &frame),
         }
     }
 
-    /// Lets the medium do all that is due.
+    /// Lets the media do all that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.medium.handle_timeout(now);
-        self.drain(now);
+        for domain in 0..self.domains.len() {
+            self.domains[domain].medium.handle_timeout(now);
+            self.drain(now, domain);
+        }
     }
 
     /// The next thing that came out.
@@ -171,95 +253,133 @@ impl Air {
         self.outputs.pop_front()
     }
 
-    /// When the medium wants [`Self::handle_timeout`].
+    /// When a medium wants [`Self::handle_timeout`].
     pub fn poll_deadline(&self) -> Option<Instant> {
-        self.medium.poll_deadline()
+        self.domains.iter().filter_map(|domain| domain.medium.poll_deadline()).min()
     }
 
-    /// What the access point's queue holds.
+    /// What the access points' queues hold.
     pub fn access_point_queue(&self) -> QueueState {
-        self.medium.queue(self.access_point)
+        self.points.iter().map(|&(domain, point)| self.domains[domain].medium.queue(point)).sum()
     }
 
-    /// What the medium was used for.
-    pub fn totals(&self, now: Instant) -> Totals {
-        self.medium.totals(now)
+    /// What each medium was used for.
+    pub fn totals(&self, now: Instant) -> Vec<Totals> {
+        self.domains.iter().map(|domain| domain.medium.totals(now)).collect()
+    }
+
+    /// For how long a medium has been silent with nothing to send, on average.
+    pub fn idle(&self, now: Instant) -> Span {
+        let all = self.domains.iter().map(|domain| domain.medium.totals(now).idle);
+        all.fold(Span::ZERO, |sum, idle| sum + idle) / self.domains.len() as u64
     }
 
     /// What happened to all senders' attempts so far.
     pub fn senders(&self) -> Counters {
-        self.medium.all_counters()
+        self.domains.iter().map(|domain| domain.medium.all_counters()).sum()
     }
 
-    /// What happened to the access point's attempts so far.
+    /// What happened to the access points' attempts so far.
     pub fn access_point_counters(&self) -> Counters {
-        self.medium.counters(self.access_point)
+        self.points.iter().map(|&(domain, point)| self.domains[domain].medium.counters(point)).sum()
     }
 
     /// The rate that is now the best toward a station, where senders choose their rates and one has sent.
     pub fn chosen_rate(&self, station: usize) -> Option<PhyRate> {
         let node = self.stations[station].node?;
-        let toward = |from, to| self.medium.rate_toward(from, to);
-        toward(self.access_point, node).or_else(|| toward(node, self.access_point))
+        let (domain, point) = self.points[self.stations[station].access_point];
+        let toward = |from, to| self.domains[domain].medium.rate_toward(from, to);
+        toward(point, node).or_else(|| toward(node, point))
     }
 
-    /// Airtime of the access point's accesses so far.
-    pub fn access_point_airtime(&self) -> Airtime {
-        self.medium.counters(self.access_point).airtime
+    /// Airtime of each access point's own accesses so far.
+    pub fn access_point_airtime(&self) -> Vec<Airtime> {
+        self.points.iter().map(|&(domain, point)| self.domains[domain].medium.counters(point).airtime).collect()
     }
 
     /// Airtime of a station's accesses so far.
     pub fn station_airtime(&self, station: usize) -> Airtime {
-        let Station { node, earlier_airtime, .. } = self.stations[station];
-        earlier_airtime + node.map_or(Airtime::ZERO, |node| self.medium.counters(node).airtime)
+        let Station { node, earlier_airtime, access_point, .. } = self.stations[station];
+        let medium = &self.domains[self.points[access_point].0].medium;
+        earlier_airtime + node.map_or(Airtime::ZERO, |node| medium.counters(node).airtime)
     }
 
-    fn send_down(&mut self, now: Instant, destination: MacAddr, frame: Vec<u8>) {
+    /// Each access point with its stations so far.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells: Vec<_> = self.bytes.iter().map(|&bytes| Cell { bytes, airtime: Airtime::ZERO }).collect();
+        for Domain { medium, point_of, .. } in &self.domains {
+            for (node, &point) in (0..).zip(point_of) {
+                cells[point].airtime += medium.counters(NodeId(node)).airtime;
+            }
+        }
+        cells
+    }
+
+    /// Whether a station is at an access point, or has left it last.
+    pub fn is_at(&self, station: usize, access_point: usize) -> bool {
+        self.stations[station].access_point == access_point
+    }
+
+    /// A frame comes to the switch for whoever is on the air.
+    fn send_down(&mut self, now: Instant, destination: MacAddr, frame: &[u8]) {
         if destination.is_multicast() {
             // The medium sends broadcasts at the lowest basic rate whatever rate is given.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
-            return self.enqueue(now, self.access_point, To::Broadcast, rate, frame);
+            for place in self.points.clone() {
+                self.enqueue(now, place, To::Broadcast, rate, frame.to_vec());
+            }
+            return;
         }
-        let station = self.by_mac.get(&destination).map(|&index| &self.stations[index]);
-        match station.and_then(|station| Some((station.node?, station.rate))) {
-            Some((node, rate)) => self.enqueue(now, self.access_point, To::Node(node), rate, frame),
-            None => self.lose(Place::AccessPoint, Reason::NotAssociated),
+        let Some(&station) = self.by_mac.get(&destination) else {
+            return self.lose(Place::AccessPoint(0), Reason::NotAssociated);
+        };
+        let Station { access_point, node, gone, rate, .. } = self.stations[station];
+        match node.or(gone) {
+            Some(node) => self.enqueue(now, self.points[access_point], To::Node(node), rate, frame.to_vec()),
+            None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
         }
     }
 
-    fn enqueue(&mut self, now: Instant, from: NodeId, to: To, rate: PhyRate, frame: Vec<u8>) {
+    /// A node of a domain is to send a frame.
+    fn enqueue(&mut self, now: Instant, (domain, from): (usize, NodeId), to: To, rate: PhyRate, frame: Vec<u8>) {
         let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
         let category = dscp(&frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp);
-        self.medium.handle_frame(now, from, Mpdu { to, msdu, rate, category, frame });
-        self.drain(now);
+        self.domains[domain].medium.handle_frame(now, from, Mpdu { to, msdu, rate, category, frame });
+        self.drain(now, domain);
     }
 
-    /// Turns the medium's events into outputs. The access point's forwarding between stations puts new frames into the
-    /// medium, whose events (a full buffer) come out in the same loop.
-    fn drain(&mut self, now: Instant) {
-        while let Some(event) = self.medium.poll_event() {
+    /// Turns a medium's events into outputs. Forwarding between stations puts new frames into a medium, whose events (a full
+    /// buffer) come out in the same loop.
+    fn drain(&mut self, now: Instant, domain: usize) {
+        while let Some(event) = self.domains[domain].medium.poll_event() {
             match event {
-                Event::Delivered { at, from, to, frame, .. } => self.deliver(now, at, from, to, frame),
+                Event::Delivered { at, from, to, msdu, frame, .. } => {
+                    self.bytes[self.domains[domain].point_of[from.0 as usize]] += msdu.0;
+                    self.deliver((now, at), (domain, from), to, frame);
+                }
                 Event::Dropped { from, reason, .. } => {
-                    let place = self.by_node.get(&from).map_or(Place::AccessPoint, |&index| Place::Station(index));
+                    let Domain { by_node, point_of, .. } = &self.domains[domain];
+                    let point = || Place::AccessPoint(point_of[from.0 as usize]);
+                    let place = by_node.get(&from).map_or_else(point, |&index| Place::Station(index));
                     self.lose(place, Reason::Medium(reason));
                 }
             }
         }
     }
 
-    fn deliver(&mut self, now: Instant, at: Instant, from: NodeId, to: To, frame: Vec<u8>) {
-        let sender = self.by_node.get(&from).copied();
+    fn deliver(&mut self, (now, at): (Instant, Instant), (domain, from): (usize, NodeId), to: To, frame: Vec<u8>) {
+        let Domain { by_node, point_of, .. } = &self.domains[domain];
+        let (sender, access_point) = (by_node.get(&from).copied(), point_of[from.0 as usize]);
         match (sender, to) {
             (Some(station), _) => self.forward_from(now, at, station, frame),
-            (None, To::Node(node)) => match self.by_node.get(&node) {
+            (None, To::Node(node)) => match by_node.get(&node) {
                 Some(&station) => self.outputs.push_back(Output::ToStation { at, station, frame }),
-                None => self.lose(Place::AccessPoint, Reason::NotAssociated),
+                None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
             },
             (None, To::Broadcast) => {
                 let source = addresses(&frame).map(|(_, source)| source);
                 let except = source.and_then(|source| self.by_mac.get(&source).copied());
-                self.outputs.push_back(Output::ToAllStations { at, except, frame });
+                self.outputs.push_back(Output::ToAllStations { at, access_point, except, frame });
             }
         }
     }
@@ -267,9 +387,9 @@ impl Air {
     fn forward_from(&mut self, now: Instant, at: Instant, station: usize, frame: Vec<u8>) {
         let (destination, _) = addresses(&frame).expect("short frames were refused at the station");
         if destination.is_multicast() {
-            self.send_down(now, destination, frame.clone());
+            self.send_down(now, destination, &frame);
         } else if self.by_mac.contains_key(&destination) {
-            return self.send_down(now, destination, frame);
+            return self.send_down(now, destination, &frame);
         }
         self.outputs.push_back(Output::ToWire { at, station, frame });
     }
@@ -330,7 +450,7 @@ mod tests {
         );
         let scenario = Scenario::parse(&text, "air.toml").unwrap_or_else(|error| panic!("{error}"));
         let macs: Vec<_> = (0..stations).map(mac).collect();
-        Air::new(AirPlan::new(&scenario), &macs, &Streams::new(1))
+        Air::new(AirPlan::all(&scenario), &macs, &Streams::new(1))
     }
 
     /// Everything that comes out until the medium is quiet.
@@ -359,7 +479,7 @@ mod tests {
         air.handle_wired_frame(later, down.clone());
         let [Output::ToStation { station: 1, frame: got, .. }] = &outputs(&mut air)[..] else { panic!("one down") };
         assert_eq!(*got, down);
-        assert!(air.station_airtime(0) > Airtime::ZERO && air.access_point_airtime() > Airtime::ZERO);
+        assert!(air.station_airtime(0) > Airtime::ZERO && air.access_point_airtime()[0] > Airtime::ZERO);
         assert_eq!(air.station_airtime(1), Airtime::ZERO);
     }
 
@@ -372,7 +492,9 @@ mod tests {
         air.handle_timeout(later);
         air.handle_station_frame(later, 0, frame(MacAddr::BROADCAST, mac(0)));
         let heard = outputs(&mut air);
-        let [Output::ToWire { station: 0, .. }, Output::ToAllStations { except: Some(0), .. }] = &heard[..] else {
+        let [Output::ToWire { station: 0, .. }, Output::ToAllStations { except: Some(0), access_point: 0, .. }] =
+            &heard[..]
+        else {
             panic!("{heard:?}")
         };
     }
@@ -389,9 +511,9 @@ mod tests {
         air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
         air.handle_station_frame(Instant::ZERO, 0, vec![0; 5]);
         let expected = [
-            lost(Place::AccessPoint, Reason::NotAssociated),
-            lost(Place::AccessPoint, Reason::NotAssociated),
-            lost(Place::AccessPoint, Reason::Malformed),
+            lost(Place::AccessPoint(0), Reason::NotAssociated),
+            lost(Place::AccessPoint(0), Reason::NotAssociated),
+            lost(Place::AccessPoint(0), Reason::Malformed),
             lost(Place::Station(1), Reason::NotAssociated),
             lost(Place::Station(0), Reason::Malformed),
         ];
@@ -399,7 +521,7 @@ mod tests {
         // Two fit into the access point's buffer.
         (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED)));
         let all = outputs(&mut air);
-        assert!(all.contains(&lost(Place::AccessPoint, Reason::Medium(DropReason::BufferFull))));
+        assert!(all.contains(&lost(Place::AccessPoint(0), Reason::Medium(DropReason::BufferFull))));
         assert_eq!(all.iter().filter(|output| matches!(output, Output::ToStation { station: 0, .. })).count(), 2);
     }
 
@@ -445,5 +567,99 @@ mod tests {
             air.handle_station_frame(Instant::ZERO, 0, ip(octet));
         }
         assert_eq!(order(&mut air), [184, 0, 0, 0, 0]);
+    }
+
+    /// Three stations at the access point `a` on one channel, which contends with `b`, and none at `c` on another.
+    fn three_points() -> Air {
+        let points = "[[access_point]]\nname = \"a\"\nchannel = 1\n[[access_point]]\nname = \"b\"\nchannel = 1\n\
+                      [[access_point]]\nname = \"c\"\nchannel = 6\n";
+        let text = format!(
+            "version = 1\nname = \"points\"\nduration = \"5 s\"\n[radio]\nstandard = \"802.11b\"\n{points}\
+             [[station]]\nname = \"sta\"\ncount = 3\nrate = \"11 Mb/s\"\naccess_point = \"a\"\n\
+             [[server]]\nname = \"server\"\n\
+             [[ping]]\nname = \"ping\"\nstations = [\"sta\"]\nserver = \"server\"\n"
+        );
+        let scenario = Scenario::parse(&text, "points.toml").unwrap_or_else(|error| panic!("{error}"));
+        let macs: Vec<_> = (0..3).map(mac).collect();
+        Air::new(AirPlan::all(&scenario), &macs, &Streams::new(1))
+    }
+
+    #[test]
+    fn a_station_is_reached_where_it_has_come_to() {
+        let mut air = three_points();
+        let mut now = Instant::ZERO;
+        let mut reach = |air: &mut Air| {
+            now += Span::from_secs(1);
+            air.handle_timeout(now);
+            air.handle_wired_frame(now, frame(mac(1), WIRED));
+            let before = air.cells();
+            let outputs = outputs(air);
+            let cells = air.cells();
+            let carried: Vec<_> = (0..3).filter(|&point| cells[point].bytes > before[point].bytes).collect();
+            (outputs, carried, now)
+        };
+        let (heard, carried, at) = reach(&mut air);
+        assert!(matches!(heard[..], [Output::ToStation { station: 1, .. }]) && carried == [0], "{heard:?} {carried:?}");
+        let mut at = at;
+        for to in [1, 2, 0] {
+            air.go(at + Span::from_millis(500), 1);
+            let (lost, ..) = reach(&mut air);
+            let retried = |output: &Output| {
+                matches!(
+                    output,
+                    Output::Lost { place: Place::AccessPoint(_), reason: Reason::Medium(DropReason::RetryLimit) }
+                )
+            };
+            assert!(lost.len() == 1 && lost.iter().all(retried), "{lost:?}");
+            air.handle_station_frame(at + Span::from_secs(2), 1, frame(WIRED, mac(1)));
+            let lost = outputs(&mut air);
+            assert_eq!(lost, [Output::Lost { place: Place::Station(1), reason: Reason::NotAssociated }]);
+            air.come(at + Span::from_secs(2), 1, to);
+            let (heard, carried, now) = reach(&mut air);
+            at = now;
+            assert!(
+                matches!(heard[..], [Output::ToStation { station: 1, .. }]) && carried == [to],
+                "{heard:?} {carried:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_old_access_point_gives_up_what_it_holds() {
+        let mut air = three_points();
+        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(1), WIRED)));
+        air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));
+        air.go(Instant::ZERO, 1);
+        air.come(Instant::ZERO, 1, 2);
+        let all = outputs(&mut air);
+        let lost = |reason| Output::Lost { place: Place::AccessPoint(0), reason: Reason::Medium(reason) };
+        assert_eq!(all.iter().filter(|output| **output == lost(DropReason::Left)).count(), 3);
+        assert_eq!(all.iter().filter(|output| **output == lost(DropReason::RetryLimit)).count(), 1, "that in service");
+        assert!(matches!(all.last(), Some(Output::ToStation { station: 0, .. })), "{all:?}");
+    }
+
+    #[test]
+    fn a_switch_joins_the_access_points() {
+        let mut air = three_points();
+        for (station, to) in [(1, 1), (2, 2)] {
+            air.go(Instant::ZERO, station);
+            air.come(Instant::ZERO, station, to);
+        }
+        air.handle_station_frame(Instant::ZERO, 0, frame(mac(2), mac(0)));
+        assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 2, .. }]), "over two media");
+        let later = Instant::ZERO + Span::from_secs(1);
+        air.handle_timeout(later);
+        air.handle_station_frame(later, 0, frame(MacAddr::BROADCAST, mac(0)));
+        let heard = outputs(&mut air);
+        let mut points: Vec<_> = heard
+            .iter()
+            .filter_map(|output| match output {
+                Output::ToAllStations { access_point, except: Some(0), .. } => Some(*access_point),
+                _ => None,
+            })
+            .collect();
+        points.sort_unstable();
+        assert_eq!((points, heard.len()), (vec![0, 1, 2], 4), "and once to the wire");
+        assert!(air.is_at(2, 2) && !air.is_at(2, 0) && air.totals(later).len() == 2);
     }
 }

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use evenair_medium::Totals;
 use evenair_scenario::results::{EventRecord, PageRecord, TransferLog};
 use evenair_scenario::voice::Heard;
 use evenair_scenario::{AppKind, Scenario};
 use evenair_units::{Bytes, Span};
 
 use crate::agent::protocol::{Report, TcpSample};
+use crate::air::Cell;
 use crate::lateness::Histogram;
 use crate::meter::AppCount;
 use crate::middlebox::Status;
@@ -25,8 +27,12 @@ pub struct Interval {
     pub apps: Vec<AppCount>,
     /// Bytes over the WLAN hop that belong to no application.
     pub other_bytes: u64,
-    /// Time average of the access point's queue.
+    /// Time average of the access points' queues.
     pub queue_mean_packets: f64,
+    /// What each medium had been used for at its end, since the start.
+    pub media: Vec<Totals>,
+    /// Each access point with its stations, since the start.
+    pub cells: Vec<Cell>,
     /// The box, at the end of the interval.
     pub middlebox: Option<Status>,
 }
@@ -96,6 +102,8 @@ impl Collected {
             apps,
             other_bytes: snapshot.other_bytes - other_before,
             queue_mean_packets: snapshot.queue_mean_packets,
+            media: snapshot.media.clone(),
+            cells: snapshot.cells.clone(),
             middlebox: None,
         });
         self.last = Some(snapshot);

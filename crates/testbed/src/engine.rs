@@ -15,7 +15,7 @@ use evenair_sys::rt::{Waker, thread_cpu_ns};
 use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span, Streams};
 
-use crate::air::{self, Air, Output};
+use crate::air::{self, Air, Cell, Output};
 use crate::error::TestbedError;
 use crate::lateness::Record;
 use crate::meter::Meter;
@@ -53,15 +53,17 @@ struct Counts {
     record: Record,
     air_losses: BTreeMap<(air::Place, air::Reason), u64>,
     refused_by_device: u64,
-    /// Packets times nanoseconds in the access point's queue, since the last snapshot.
+    /// Packets times nanoseconds in the access points' queues, since the last snapshot.
     queue_area: u128,
     queue_since: Instant,
     queue_packets: usize,
-    medium_base: Totals,
+    medium_base: Vec<Totals>,
     senders_base: Counters,
     access_point_base: Counters,
-    /// Of the access point, then of each station.
+    /// Of each station.
     airtime_base: Vec<Airtime>,
+    access_point_airtime_base: Vec<Airtime>,
+    cells_base: Vec<Cell>,
     cpu_base_ns: u64,
     wire_base: BTreeMap<wire::Port, u64>,
 }
@@ -93,9 +95,8 @@ impl Engine {
         let station_hosts = topology::stations(scenario);
         let number_of = |host: usize| station_hosts.iter().position(|&h| h == host).unwrap_or(usize::MAX);
         let meter = Meter::new(scenario, number_of);
-        let plan = AirPlan::new(scenario);
-        let macs: Vec<_> = plan.stations.iter().map(|station| plan::host(scenario, station.host).mac).collect();
-        let air = Air::new(plan, &macs, &Streams::new(scenario.seed));
+        let macs: Vec<_> = station_hosts.iter().map(|&host| plan::host(scenario, host).mac).collect();
+        let air = Air::new(AirPlan::all(scenario), &macs, &Streams::new(scenario.seed));
         Ok(Self {
             clock,
             waiter,
@@ -153,13 +154,13 @@ impl Engine {
             self.reached = due;
             self.air.handle_timeout(due);
             if self.hand_over(due) {
-                idle_at_first.get_or_insert_with(|| self.air.totals(due).idle);
+                idle_at_first.get_or_insert_with(|| self.air.idle(due));
             }
         }
         self.reached = self.reached.max(now);
         if let Some(idle_before) = idle_at_first {
             // Had these frames been handed over when they were due, answers might have filled this silence.
-            let idle = self.air.totals(self.reached).idle;
+            let idle = self.air.idle(self.reached);
             self.counts.record.idle_for_late += idle.saturating_sub(idle_before);
         }
     }
@@ -186,8 +187,9 @@ impl Engine {
                 self.write(Port::Station(station), at, &frame);
                 self.counts.meter.count(station, Direction::Down, &frame);
             }
-            Output::ToAllStations { at, except, frame } => {
-                for station in (0..self.air.stations()).filter(|&station| Some(station) != except) {
+            Output::ToAllStations { at, access_point, except, frame } => {
+                let hears = |station: &usize| Some(*station) != except && self.air.is_at(*station, access_point);
+                for station in (0..self.air.stations()).filter(hears).collect::<Vec<_>>() {
                     self.write(Port::Station(station), at, &frame);
                 }
             }
@@ -245,6 +247,8 @@ impl Engine {
                 Command::Join(station) => self.air.join(station),
                 Command::Leave(station) => self.air.leave(now, station),
                 Command::Rate(station, rate) => self.air.set_rate(station, rate),
+                Command::Go(station) => self.air.go(now, station),
+                Command::Come(station, access_point) => self.air.come(now, station, access_point),
                 Command::Stop => return true,
             }
             self.hand_over(now);
@@ -276,8 +280,6 @@ impl Engine {
         let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
         let area = std::mem::take(&mut self.counts.queue_area);
         let counts = &self.counts;
-        let mut airtime =
-            airtimes(&self.air).into_iter().zip(&counts.airtime_base).map(|(now, &base)| less_air(now, base));
         Snapshot {
             index,
             at,
@@ -285,12 +287,13 @@ impl Engine {
             other_bytes: counts.meter.other_bytes(),
             queue: self.air.access_point_queue(),
             queue_mean_packets: area as f64 / interval.as_nanos() as f64,
-            medium: since(self.air.totals(now), counts.medium_base),
+            media: self.air.totals(now).into_iter().zip(&counts.medium_base).map(since).collect(),
             senders: self.air.senders() - counts.senders_base,
             access_point: self.air.access_point_counters() - counts.access_point_base,
             station_rates: (0..self.air.stations()).map(|station| self.air.chosen_rate(station)).collect(),
-            access_point_airtime: airtime.next().unwrap_or_default(),
-            station_airtime: airtime.collect(),
+            access_point_airtime: less_air(self.air.access_point_airtime(), &counts.access_point_airtime_base),
+            station_airtime: less_air(airtimes(&self.air), &counts.airtime_base),
+            cells: self.air.cells().into_iter().zip(&counts.cells_base).map(|(now, base)| now.since(base)).collect(),
             lateness: counts.record.clone(),
             air_losses: counts.air_losses.clone(),
             wire_losses: less(self.wire.drops(), &counts.wire_base),
@@ -322,6 +325,8 @@ impl Counts {
             senders_base: air.senders(),
             access_point_base: air.access_point_counters(),
             airtime_base: airtimes(air),
+            access_point_airtime_base: air.access_point_airtime(),
+            cells_base: air.cells(),
             cpu_base_ns: thread_cpu_ns(),
             wire_base: wire_base.clone(),
         }
@@ -342,7 +347,7 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     }
 }
 
-fn since(now: Totals, base: Totals) -> Totals {
+fn since((now, base): (Totals, &Totals)) -> Totals {
     Totals {
         busy: now.busy.saturating_sub(base.busy),
         contending: now.contending.saturating_sub(base.contending),
@@ -352,14 +357,13 @@ fn since(now: Totals, base: Totals) -> Totals {
     }
 }
 
-/// Airtime so far of the access point and of each station.
+/// Airtime so far of each station.
 fn airtimes(air: &Air) -> Vec<Airtime> {
-    let stations = (0..air.stations()).map(|station| air.station_airtime(station));
-    [air.access_point_airtime()].into_iter().chain(stations).collect()
+    (0..air.stations()).map(|station| air.station_airtime(station)).collect()
 }
 
-fn less_air(now: Airtime, base: Airtime) -> Airtime {
-    Airtime(now.0.saturating_sub(base.0))
+fn less_air(now: Vec<Airtime>, base: &[Airtime]) -> Vec<Airtime> {
+    now.into_iter().zip(base).map(|(now, base)| Airtime(now.0.saturating_sub(base.0))).collect()
 }
 
 fn less(now: &BTreeMap<wire::Port, u64>, base: &BTreeMap<wire::Port, u64>) -> BTreeMap<wire::Port, u64> {

@@ -18,6 +18,7 @@
 pub mod agent;
 pub mod air;
 pub mod collect;
+mod domains;
 mod engine;
 pub mod error;
 mod exec;

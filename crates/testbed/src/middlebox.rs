@@ -165,7 +165,13 @@ pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) ->
         record: record.map(|path| BTreeMap::from([("file", path)])),
         radio: &scenario.radio.phy_spec,
         // What the box is told is decided here; it does not know the words.
-        manager: ManagerSpec { know_stations: None, know_rates: None, ..scenario.manager.clone() },
+        manager: ManagerSpec {
+            know_stations: None,
+            know_rates: None,
+            know_places: None,
+            places_delay: None,
+            ..scenario.manager.clone()
+        },
         station: if scenario.manager.knows_stations() { stations.collect() } else { Vec::new() },
     };
     toml::to_string(&file).expect("the forms are made to be written back")
@@ -226,6 +232,11 @@ impl Middlebox {
             command["rate_mbps"] = rate.as_mbps_f64().into();
         }
         self.tell(command);
+    }
+
+    /// Tells at which access point a station is.
+    pub fn place(&self, mac: MacAddr, access_point: &str) {
+        self.tell(json!({"command": "at", "mac": mac.to_string(), "access_point": access_point}));
     }
 
     /// Asks for the state at the end of interval `index`.

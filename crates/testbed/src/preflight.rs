@@ -47,7 +47,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     }
     kernel_tcp(&scenario.tcp)?;
     plain_buffers(&scenario.radio)?;
-    one_access_point(scenario)?;
+    no_vlans(scenario)?;
     if let Some(host) = scenario.hosts.iter().find(|host| host.jitter > Span::ZERO) {
         let name = &host.name;
         let text = format!("server.{name}.jitter is for the simulator only: the testbed's hosts have their own");
@@ -105,13 +105,12 @@ fn plain_buffers(radio: &Radio) -> Result<(), TestbedError> {
     Err(TestbedError::Unsupported(text))
 }
 
-/// All hosts are on one medium.
-fn one_access_point(scenario: &Scenario) -> Result<(), TestbedError> {
-    if scenario.access_points.iter().all(|point| point.channel.is_none()) {
-        return Ok(());
-    }
-    let text = "[[access_point]] is for the simulator only: the testbed has one access point, which has no name";
-    Err(TestbedError::Unsupported(text.to_owned()))
+/// Frames cross the box without tags.
+fn no_vlans(scenario: &Scenario) -> Result<(), TestbedError> {
+    let Some(point) = scenario.access_points.iter().find(|point| point.vlan.is_some()) else { return Ok(()) };
+    let text =
+        format!("access_point.{}.vlan is for the simulator only: the testbed's wired side has no VLANs", point.name);
+    Err(TestbedError::Unsupported(text))
 }
 
 /// Checks that the box can be started here.
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn access_points_are_refused_by_their_key() {
+    fn vlans_are_refused_by_their_key() {
         let scenario = |point: &str| {
             let text = format!(
                 "version = 1\nname = \"p\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n{point}\n\
@@ -251,9 +250,11 @@ mod tests {
             );
             Scenario::parse(&text, "p.toml").expect("it is sound")
         };
-        one_access_point(&scenario("")).expect("there is one without a name");
-        let refused = one_access_point(&scenario("[[access_point]]\nname = \"hall\"\nchannel = 1")).expect_err("named");
-        assert!(refused.to_string().contains("[[access_point]] is for the simulator only"), "{refused}");
+        let point = "[[access_point]]\nname = \"hall\"\nchannel = 1\n";
+        no_vlans(&scenario("")).expect("there is an access point without a name");
+        no_vlans(&scenario(point)).expect("there is one without a VLAN");
+        let refused = no_vlans(&scenario(&format!("{point}vlan = 7"))).expect_err("it has a VLAN");
+        assert!(refused.to_string().contains("access_point.hall.vlan is for the simulator only"), "{refused}");
     }
 
     #[test]

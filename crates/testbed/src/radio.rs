@@ -15,7 +15,7 @@ use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::air;
+use crate::air::{self, Cell};
 use crate::engine::Engine;
 use crate::error::TestbedError;
 use crate::lateness::Record;
@@ -50,6 +50,10 @@ pub(crate) enum Command {
     Leave(usize),
     /// A station's PHY rate changes.
     Rate(usize, PhyRate),
+    /// A station leaves for another access point.
+    Go(usize),
+    /// It comes to that, which is the one of this number.
+    Come(usize, usize),
     /// The loop ends.
     Stop,
 }
@@ -65,20 +69,22 @@ pub struct Snapshot {
     pub apps: Vec<AppCount>,
     /// IP-level bytes over the WLAN hop that belong to no application.
     pub other_bytes: u64,
-    /// The access point's queue now.
+    /// The access points' queues now.
     pub queue: QueueState,
-    /// Time average of the access point's queue over the interval, in packets.
+    /// Time average of the access points' queues over the interval, in packets.
     pub queue_mean_packets: f64,
-    /// What the medium was used for since the start of measuring.
-    pub medium: Totals,
+    /// What each medium was used for since the start of measuring.
+    pub media: Vec<Totals>,
     /// What happened to all senders' attempts since the start of measuring.
     pub senders: Counters,
-    /// The access point's part of it.
+    /// The access points' part of it.
     pub access_point: Counters,
     /// The rate that is now the best toward each station where senders choose their rates.
     pub station_rates: Vec<Option<PhyRate>>,
-    /// Airtime of the access point's own accesses.
-    pub access_point_airtime: Airtime,
+    /// Airtime of each access point's own accesses.
+    pub access_point_airtime: Vec<Airtime>,
+    /// Each access point with its stations.
+    pub cells: Vec<Cell>,
     /// Airtime of each station's accesses.
     pub station_airtime: Vec<Airtime>,
     /// Punctuality since the start of measuring.
@@ -156,6 +162,16 @@ impl Radio {
     /// Sets a station's PHY rate.
     pub fn set_rate(&self, station: usize, rate: PhyRate) {
         self.send(Command::Rate(station, rate));
+    }
+
+    /// A station leaves for another access point, and hears nobody until it has come there.
+    pub fn station_goes(&self, station: usize) {
+        self.send(Command::Go(station));
+    }
+
+    /// A station comes to an access point, by its number among the scenario's.
+    pub fn station_comes(&self, station: usize, access_point: usize) {
+        self.send(Command::Come(station, access_point));
     }
 
     /// The snapshots that are there.

@@ -1,6 +1,6 @@
 //! From what was collected to what is reported.
 
-use evenair_medium::DropReason;
+use evenair_medium::{DropReason, Totals};
 use evenair_scenario::results::stats::share;
 use evenair_scenario::results::{
     AirtimeShare, BoxCounters, CallResult, DropCount, EchoResult, FlowProgress, FlowSeries, Lateness, LossCount,
@@ -11,6 +11,7 @@ use evenair_units::Span;
 
 use crate::air;
 use crate::collect::{Collected, Interval};
+use crate::domains;
 use crate::lateness::Record;
 use crate::middlebox::Status;
 use crate::radio::Snapshot;
@@ -117,6 +118,8 @@ fn series(scenario: &Scenario, collected: &Collected) -> Series {
         flows: scenario.apps.iter().enumerate().map(flow).collect(),
         ap_queue_packets: collected.intervals.iter().map(|interval| interval.queue_mean_packets).collect(),
         service_rate_mbps: collected.intervals.iter().map(service_rate).collect(),
+        access_points: domains::access_points(scenario, collected),
+        domains: domains::domains(scenario, collected),
         ..Series::default()
     }
 }
@@ -165,13 +168,16 @@ fn medium_use(scenario: &Scenario, last: &Snapshot, length: Span) -> MediumUse {
     let part = |span: Span| share(span.as_secs_f64(), length.as_secs_f64());
     let stations = topology::stations(scenario).into_iter().zip(&last.station_airtime);
     let stations = stations.map(|(host, airtime)| (scenario.hosts[host].name.clone(), airtime));
-    let senders = [("ap".to_owned(), &last.access_point_airtime)].into_iter().chain(stations);
+    let points = scenario.access_points.iter().map(|point| point.name.clone()).zip(&last.access_point_airtime);
+    // Of several media, the mean.
+    let mean =
+        |of: fn(&Totals) -> Span| last.media.iter().map(|media| part(of(media))).sum::<f64>() / last.media.len() as f64;
     MediumUse {
-        busy_share: part(last.medium.busy),
-        contending_share: part(last.medium.contending),
-        idle_share: part(last.medium.idle),
-        transmissions: last.medium.transmissions,
-        collisions: last.medium.collisions,
+        busy_share: mean(|medium| medium.busy),
+        contending_share: mean(|medium| medium.contending),
+        idle_share: mean(|medium| medium.idle),
+        transmissions: last.media.iter().map(|medium| medium.transmissions).sum(),
+        collisions: last.media.iter().map(|medium| medium.collisions).sum(),
         attempts: last.senders.attempts,
         repeated_failures: last.senders.repeated_failures,
         duplicates: last.senders.duplicates,
@@ -179,7 +185,10 @@ fn medium_use(scenario: &Scenario, last: &Snapshot, length: Span) -> MediumUse {
         ap_attempts: last.access_point.attempts,
         ap_repeated_failures: last.access_point.repeated_failures,
         ap_slowed: last.access_point.slowed,
-        airtime: senders.map(|(sender, airtime)| AirtimeShare { sender, share: part(airtime.0) }).collect(),
+        airtime: points
+            .chain(stations)
+            .map(|(sender, airtime)| AirtimeShare { sender, share: part(airtime.0) })
+            .collect(),
     }
 }
 
@@ -187,7 +196,7 @@ fn losses(scenario: &Scenario, last: &Snapshot) -> Vec<LossCount> {
     let stations = topology::stations(scenario);
     let air = last.air_losses.iter().map(|(&(place, reason), &frames)| LossCount {
         place: match place {
-            air::Place::AccessPoint => "ap".to_owned(),
+            air::Place::AccessPoint(point) => scenario.access_points[point].name.clone(),
             air::Place::Station(station) => scenario.hosts[stations[station]].name.clone(),
         },
         reason: match reason {

@@ -100,6 +100,15 @@ fn needs_box(scenario: &Scenario, options: &TestbedOptions) -> bool {
     options.always_box || options.record.is_some() || scenario.events.iter().any(is_for_it)
 }
 
+/// What follows from an event after some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    /// A station, by its host, comes to an access point.
+    Come(usize, usize),
+    /// The box is told at which access point a station is, by its host.
+    Tell(usize),
+}
+
 /// A run that has begun.
 struct Session<'a> {
     scenario: &'a Scenario,
@@ -112,6 +121,8 @@ struct Session<'a> {
     origin: Instant,
     faults: Faults,
     next_event: usize,
+    /// What follows from events, and when.
+    pending: Vec<(Span, Pending)>,
     /// The first insertion: what the box says of intervals that ended before is what it says after it.
     inserted_at: Option<Span>,
     /// By number among the stations: the rate that senders had come to when the box was last told.
@@ -146,6 +157,7 @@ impl<'a> Session<'a> {
             origin,
             faults: Faults::default(),
             next_event: 0,
+            pending: Vec::new(),
             inserted_at: None,
             told_rates: Vec::new(),
         })
@@ -157,6 +169,11 @@ impl<'a> Session<'a> {
         options: &TestbedOptions,
         progress: &mut impl FnMut(&Progress),
     ) -> Result<Span, TestbedError> {
+        for host in self.stations.clone() {
+            if self.scenario.is_present(host, Span::ZERO) {
+                self.will_tell_place(host, Span::ZERO);
+            }
+        }
         let whole = (self.scenario.duration / self.scenario.measure.interval) as usize;
         loop {
             let passed = self.radio.clock().now().saturating_since(self.origin);
@@ -194,18 +211,59 @@ impl<'a> Session<'a> {
 
     fn until_next_event(&self) -> Duration {
         let passed = self.radio.clock().now().saturating_since(self.origin);
-        let next = self.scenario.events.get(self.next_event);
-        next.map_or(Duration::MAX, |event| Duration::from_nanos(event.at.saturating_sub(passed).as_nanos()))
+        let next = self.scenario.events.get(self.next_event).map(|event| event.at);
+        let next = self.pending.iter().map(|&(at, _)| at).chain(next).min();
+        next.map_or(Duration::MAX, |at| Duration::from_nanos(at.saturating_sub(passed).as_nanos()))
     }
 
     fn do_due_events(&mut self) {
         let scenario = self.scenario;
-        while let Some(event) = scenario.events.get(self.next_event) {
-            if self.origin + event.at > self.radio.clock().now() {
-                return;
+        loop {
+            let event = scenario.events.get(self.next_event);
+            let pending = self.pending.iter().enumerate().min_by_key(|(_, (at, _))| *at);
+            let is_first = |at: Span| event.is_none_or(|event| at <= event.at);
+            let is_due = |at: Span| self.origin + at <= self.radio.clock().now();
+            match (pending, event) {
+                (Some((place, &(at, _))), _) if is_first(at) => {
+                    if !is_due(at) {
+                        return;
+                    }
+                    let (at, what) = self.pending.remove(place);
+                    self.do_pending(at, what);
+                }
+                (_, Some(event)) if is_due(event.at) => {
+                    self.next_event += 1;
+                    self.do_event(event);
+                }
+                _ => return,
             }
-            self.next_event += 1;
-            self.do_event(event);
+        }
+    }
+
+    fn do_pending(&mut self, at: Span, what: Pending) {
+        let scenario = self.scenario;
+        match what {
+            Pending::Come(host, access_point) => {
+                let number = self.stations.iter().position(|&station| station == host).expect("events name stations");
+                self.radio.station_comes(number, access_point);
+                self.collected.add_event(at, "roamed", scenario.hosts[host].name.clone());
+                self.will_tell_place(host, at);
+            }
+            Pending::Tell(host) => {
+                let access_point = &scenario.access_points[scenario.access_point_at(host, at)];
+                let mac = plan::host(scenario, host).mac;
+                self.middlebox.iter().for_each(|middlebox| middlebox.place(mac, &access_point.name));
+            }
+        }
+    }
+
+    /// The box is told in a while where a station is, as whoever manages access points would tell it.
+    fn will_tell_place(&mut self, host: usize, at: Span) {
+        let manager = &self.scenario.manager;
+        let knows =
+            !manager.access_point.is_empty() && self.scenario.access_points.iter().any(|point| point.channel.is_some());
+        if let Some(delay) = manager.knows_places().filter(|_| knows) {
+            self.pending.push((at + delay, Pending::Tell(host)));
         }
     }
 
@@ -226,6 +284,7 @@ impl<'a> Session<'a> {
                 self.radio.join_station(number(host));
                 // The box may have forgotten the station when that left.
                 self.tell_box_rate(host, event.at);
+                self.will_tell_place(host, event.at);
                 ("join", name(host))
             }
             Action::Leave(host) => {
@@ -240,7 +299,11 @@ impl<'a> Session<'a> {
                 self.tell_box_rate(host, event.at);
                 ("rate", format!("{} {}", name(host), rate.bit_rate()))
             }
-            Action::Roam { .. } => unreachable!("the testbed refuses several access points beforehand"),
+            Action::Roam { station: host, access_point, gap } => {
+                self.radio.station_goes(number(host));
+                self.pending.push((event.at + gap, Pending::Come(host, access_point)));
+                ("roam", format!("{} to {}", name(host), self.scenario.access_points[access_point].name))
+            }
         };
         self.collected.add_event(event.at, what, detail);
     }

@@ -66,8 +66,8 @@ pub struct DomainResult {
     pub transmissions: u64,
     /// Those in which two or more sent at once.
     pub collisions: u64,
-    /// Mean number of stations (access points left out) that had a frame to send.
-    pub active_stations: f64,
+    /// Mean number of stations (access points left out) that had a frame to send; absent where that was not counted.
+    pub active_stations: Option<f64>,
 }
 
 impl MediumSeries {
@@ -167,7 +167,7 @@ pub(super) fn domains(
             idle_share: average(&medium.idle_share, intervals),
             transmissions: count(&medium.transmissions),
             collisions: count(&medium.collisions),
-            active_stations: average(&medium.active_stations, intervals),
+            active_stations: mean(super::average::part(&medium.active_stations, intervals).iter().copied()),
         }
     };
     series.domains.iter().enumerate().map(result).collect()

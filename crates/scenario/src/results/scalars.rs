@@ -129,7 +129,7 @@ fn air_scalars(phase: &PhaseResult, list: &mut List) {
             list.add("idle_share", domain.idle_share);
             list.add("transmissions", domain.transmissions as f64);
             list.add("collisions", domain.collisions as f64);
-            list.add("active_stations", domain.active_stations);
+            list.add_known("active_stations", domain.active_stations);
         });
     }
     for place in &phase.places {

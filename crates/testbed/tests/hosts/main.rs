@@ -10,4 +10,5 @@ mod management;
 mod middlebox;
 mod ping;
 mod receiver;
+mod roaming;
 mod saturation;

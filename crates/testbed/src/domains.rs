@@ -1,0 +1,68 @@
+//! Access points and contention domains by themselves, where a scenario names its access points: their series.
+
+use evenair_medium::Totals;
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{AccessPointSeries, DomainSeries, MediumSeries};
+use evenair_units::Span;
+
+use crate::air::Cell;
+use crate::collect::Collected;
+
+/// Every access point with its stations; none where they have no names.
+pub fn access_points(scenario: &Scenario, collected: &Collected) -> Vec<AccessPointSeries> {
+    let interval = scenario.measure.interval;
+    let series = |(number, point): (usize, &evenair_scenario::AccessPoint)| {
+        let cells = collected.intervals.iter().map(|counted| counted.cells.get(number).copied().unwrap_or_default());
+        let since = steps(cells, |now: &Cell, before| now.since(before));
+        AccessPointSeries {
+            access_point: point.name.clone(),
+            domain: point.domain_name.clone(),
+            ip_mbps: since.iter().map(|cell| cell.bytes as f64 * 8.0 / interval.as_secs_f64() / 1e6).collect(),
+            airtime_share: since.iter().map(|cell| part(cell.airtime.0, interval)).collect(),
+        }
+    };
+    let named = scenario.access_points.iter().enumerate().filter(|(_, point)| point.channel.is_some());
+    named.map(series).collect()
+}
+
+/// Every domain, by its number.
+pub fn domains(scenario: &Scenario, collected: &Collected) -> Vec<DomainSeries> {
+    let interval = scenario.measure.interval;
+    let series = |number: usize| {
+        let point = scenario.access_points.iter().find(|point| point.domain == number && point.channel.is_some())?;
+        let totals = collected.intervals.iter().map(|counted| counted.media.get(number).copied().unwrap_or_default());
+        let since = steps(totals, |now: &Totals, before| Totals {
+            busy: now.busy.saturating_sub(before.busy),
+            contending: now.contending.saturating_sub(before.contending),
+            idle: now.idle.saturating_sub(before.idle),
+            transmissions: now.transmissions - before.transmissions,
+            collisions: now.collisions - before.collisions,
+        });
+        let parts = |of: fn(&Totals) -> Span| since.iter().map(|totals| part(of(totals), interval)).collect();
+        let medium = MediumSeries {
+            busy_share: parts(|totals| totals.busy),
+            contending_share: parts(|totals| totals.contending),
+            idle_share: parts(|totals| totals.idle),
+            transmissions: since.iter().map(|totals| totals.transmissions).collect(),
+            collisions: since.iter().map(|totals| totals.collisions).collect(),
+            ..MediumSeries::default()
+        };
+        Some(DomainSeries { domain: point.domain_name.clone(), medium })
+    };
+    (0..scenario.domains()).filter_map(series).collect()
+}
+
+/// What came in each interval, of what had come by its end.
+fn steps<T: Default>(all: impl Iterator<Item = T>, since: impl Fn(&T, &T) -> T) -> Vec<T> {
+    let mut before = T::default();
+    let mut steps = Vec::new();
+    for now in all {
+        steps.push(since(&now, &before));
+        before = now;
+    }
+    steps
+}
+
+fn part(time: Span, interval: Span) -> f64 {
+    time.as_nanos() as f64 / interval.as_nanos() as f64
+}
