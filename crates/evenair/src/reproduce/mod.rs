@@ -2,7 +2,7 @@
 //!
 //! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
 //! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
-//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`]), a small pair of
+//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`], [`load`]), a small pair of
 //! functions an experiment. [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be open:
@@ -13,6 +13,7 @@ mod adwiser;
 mod inter_layer;
 mod judge;
 mod las_ack;
+mod load;
 mod receiver;
 mod runs;
 mod table;
@@ -95,6 +96,7 @@ fn all() -> Vec<Experiment> {
         whtb::all(),
         inter_layer::all(),
         receiver::all(),
+        load::all(),
     ];
     sources.into_iter().flatten().collect()
 }
