@@ -20,6 +20,10 @@ mod i14 {
     /// Constant loads, kb/s of IP packets over the WLAN, DATA and ACKs together.
     const LOADS: [u32; 10] = [2_000, 2_400, 2_800, 3_000, 3_200, 3_300, 3_400, 3_600, 4_000, 5_000];
 
+    /// All at the rate of I08, whose peak this is in DATA frames a second.
+    const ALIKE: &str = "all at 11 Mb/s";
+    const PEAK_OF_I08: f64 = 380.0;
+
     fn label(load: u32) -> String {
         format!("{load} kb/s")
     }
@@ -29,7 +33,8 @@ mod i14 {
             let variant = Variant::new(label(load)).set("manager.controller", "fixed");
             variant.set("manager.service_rate", label(load)).seeds(3)
         });
-        constant.into_iter().chain([Variant::new(FILE).seeds(5)]).collect()
+        let alike = Variant::new(ALIKE).set("station.slow.rate", "11 Mb/s").seeds(5);
+        constant.into_iter().chain([Variant::new(FILE).seeds(5), alike]).collect()
     }
 
     fn total(run: &Run) -> f64 {
@@ -47,6 +52,9 @@ mod i14 {
         judge.finding("peak", "by the law, over the peak:", shaped, Bound::AtLeast(0.97));
         let wait = |label: &str| runs.mean(label, |run| run.measure(&format!("phase.{PHASE}.ap.sojourn_mean_ms")));
         judge.finding("peak", "from arrival at the access point to delivery, ms:", wait(FILE), Bound::AtMost(40.0));
+        let frames = |run: &Run| run.phase(PHASE).total_goodput_mbps * 1e6 / 8.0 / 1460.0 / PEAK_OF_I08;
+        judge.finding("of-tcp", "DATA frames over that peak:", runs.mean(ALIKE, frames), Bound::AtLeast(0.97));
+        judge.finding("of-tcp", "from arrival to delivery, ms:", wait(ALIKE), Bound::AtMost(40.0));
         let without = wait(&label(5_000));
         judge.finding("peak", "the same at 5 Mb/s:", without, Bound::AtLeast(100.0));
     }
