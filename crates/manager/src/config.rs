@@ -192,6 +192,14 @@ pub enum Controller {
         /// The medium time; a packet more of it may be there, so that the medium never waits for the box.
         target: Span,
     },
+    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point: the load
+    /// that is offered to the medium is held just below the critical one.
+    Pi {
+        /// Time between two judgements.
+        interval: Span,
+        /// The mean time that packets wait, told by the answers of the stations.
+        target: Span,
+    },
     /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
     Fixed(BitRate),
     /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue stands in the access
@@ -289,6 +297,9 @@ impl Controller {
         tolerance_permille: 30,
         start_permille: 900,
     };
+    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is a few
+    /// packets of it.
+    pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
 }
 
 impl Config {
@@ -502,6 +513,10 @@ impl Controller {
             Self::None => Ok(()),
             Self::Queue { target } if target == Span::ZERO => Err(ConfigError::ZeroSpan),
             Self::Queue { target } => not_long(target),
+            Self::Pi { interval, target } if interval == Span::ZERO || target == Span::ZERO => {
+                Err(ConfigError::ZeroSpan)
+            }
+            Self::Pi { interval, target } => not_long(interval).and_then(|()| not_long(target)),
             Self::Fixed(rate) if rate == BitRate::ZERO => Err(ConfigError::ZeroRate),
             Self::Published { delta, .. } if delta == BitRate::ZERO => Err(ConfigError::ZeroRate),
             Self::Published { interval, .. } if interval == Span::ZERO => Err(ConfigError::ZeroSpan),
@@ -608,9 +623,15 @@ mod tests {
         assert_eq!(error(|c| c.controller = published(1, 1, 1000, 900)), Some(ConfigError::Tolerance(1000)));
         assert_eq!(error(|c| c.controller = published(1, 1, 0, 0)), Some(ConfigError::Start(0)));
         assert_eq!(error(|c| c.controller = published(1, 1, 0, 1001)), Some(ConfigError::Start(1001)));
+        let pi =
+            |interval, target| Controller::Pi { interval: Span::from_secs(interval), target: Span::from_secs(target) };
+        assert_eq!(error(|c| c.controller = pi(1, 1)), None);
+        assert_eq!(error(|c| c.controller = pi(0, 1)), Some(ConfigError::ZeroSpan));
+        assert_eq!(error(|c| c.controller = pi(1, 0)), Some(ConfigError::ZeroSpan));
         assert_eq!(error(|c| c.drain_limit = Span::ZERO), Some(ConfigError::ZeroSpan));
         let (long, high) = (Config::MAX_SPAN * 2, Config::MAX_RATE + Config::MAX_RATE);
         assert_eq!(error(|c| c.pacing_slack = long), Some(ConfigError::LongSpan(long)));
+        assert_eq!(error(|c| c.controller = pi(172_800, 1)), Some(ConfigError::LongSpan(long)));
         assert_eq!(error(|c| c.drain_limit = long), Some(ConfigError::LongSpan(long)));
         assert_eq!(error(|c| c.controller = published(172_800, 1, 0, 900)), Some(ConfigError::LongSpan(long)));
         assert_eq!(error(|c| c.controller = Controller::Fixed(high)), Some(ConfigError::HighRate(high)));

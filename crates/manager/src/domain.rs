@@ -17,6 +17,7 @@ use core::ops::{Index, IndexMut};
 use evenair_units::{BitRate, Instant, Span};
 
 use crate::discipline::Disciplined;
+use crate::load::Shaper;
 use crate::queues::Queues;
 use crate::rate::ServiceRate;
 use crate::server::Server;
@@ -55,6 +56,7 @@ pub(crate) struct Domain<P> {
     pub(crate) waits: Waits,
     pub(crate) server: Server,
     pub(crate) standing: Standing,
+    pub(crate) shaper: Shaper,
     pub(crate) rate: ServiceRate,
     /// Releases that were looked ahead to and are still to come.
     pub(crate) seen_ahead: u32,
@@ -95,6 +97,7 @@ impl<P: Send + 'static> Domain<P> {
             waits: Waits::default(),
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(id, now),
+            shaper: Shaper::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),

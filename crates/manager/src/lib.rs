@@ -45,6 +45,7 @@ mod discipline;
 mod domain;
 mod flow;
 mod index;
+mod load;
 mod manager;
 mod neighbours;
 mod queues;

@@ -250,7 +250,7 @@ impl<P: Send + 'static> Manager<P> {
         let domain = &self.domains[id];
         match self.config.controller {
             Controller::Queue { target } => domain.standing.ready_at(target, self.next_airtime(domain)),
-            Controller::Published { .. } | Controller::Fixed(_) => domain.server.free_at(),
+            Controller::Published { .. } | Controller::Pi { .. } | Controller::Fixed(_) => domain.server.free_at(),
             Controller::None => Instant::ZERO,
         }
     }

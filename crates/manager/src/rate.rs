@@ -18,6 +18,7 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::cost::{Load, Medium};
+use crate::load::Step;
 use crate::server::Account;
 use crate::{Charge, Controller};
 
@@ -27,6 +28,10 @@ const DEFAULT_INTERVAL: Span = Span::from_secs(1);
 const FLOOR_PART: u64 = 20;
 /// An interval is judged if pauses make up at most this part of it.
 const IDLE_PART: u64 = 10;
+/// Of C*, where the load that is offered is shaped and nothing tells what it does.
+const BLIND_PERMILLE: u64 = 900;
+/// No medium carries more than so many times what the rates that are believed say (1 Mb/s where it is 54).
+const MOST_CAPACITIES: u64 = 64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceRate {
@@ -57,6 +62,7 @@ impl ServiceRate {
         this.rate = match controller {
             Controller::Fixed(rate) => rate,
             Controller::Queue { .. } | Controller::None => capacity,
+            Controller::Pi { .. } => capacity.mul_div(BLIND_PERMILLE, 1_000).max(this.floor()),
             Controller::Published { start_permille, .. } => {
                 capacity.mul_div(u64::from(start_permille), 1_000).max(this.floor())
             }
@@ -113,6 +119,10 @@ impl ServiceRate {
             (Controller::Published { .. }, Charge::Airtime) => {
                 self.rate = self.rate.mul_div(capacity.as_bps(), before.as_bps()).clamp(self.floor(), capacity);
             }
+            (Controller::Pi { .. }, _) => {
+                let rate = self.rate.mul_div(capacity.as_bps(), before.as_bps().max(1));
+                self.rate = rate.max(self.floor()).min(self.capacity.mul_div(MOST_CAPACITIES, 1));
+            }
             (Controller::Published { .. }, Charge::Bits) => self.rate = self.rate.clamp(self.floor(), capacity),
         }
     }
@@ -122,6 +132,23 @@ impl ServiceRate {
         if matches!(self.controller, Controller::Queue { .. }) {
             self.rate = self.capacity.mul_div(numerator, denominator).max(BitRate::from_bps(1));
         }
+    }
+
+    /// The law of the load that is offered says what is to become of C.
+    pub(crate) fn shape(&mut self, step: Step) {
+        let start = self.capacity.mul_div(BLIND_PERMILLE, 1_000);
+        let rate = match step {
+            Step::Stay => return,
+            Step::Change(millionths) => {
+                let change = self.rate.mul_div(u64::from(millionths.unsigned_abs()), 1_000_000);
+                if millionths < 0 { self.rate.saturating_sub(change) } else { self.rate + change }
+            }
+            Step::Back(rate) => rate,
+            Step::Halve => self.rate.mul_div(1, 2),
+            // An eighth of the way.
+            Step::Start => self.rate.mul_div(7, 8) + start.mul_div(1, 8),
+        };
+        self.rate = rate.max(self.floor()).min(self.capacity.mul_div(MOST_CAPACITIES, 1));
     }
 
     /// An interval has ended: judges it and begins the next.
@@ -150,7 +177,9 @@ impl ServiceRate {
     fn interval(&self) -> Span {
         match self.controller {
             Controller::Published { interval, .. } => interval,
-            Controller::Queue { .. } | Controller::Fixed(_) | Controller::None => DEFAULT_INTERVAL,
+            Controller::Queue { .. } | Controller::Pi { .. } | Controller::Fixed(_) | Controller::None => {
+                DEFAULT_INTERVAL
+            }
         }
     }
 

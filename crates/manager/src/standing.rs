@@ -110,6 +110,11 @@ struct Window {
 }
 
 impl Mark {
+    /// Its place in the order of releases.
+    pub(crate) const fn number(self) -> u64 {
+        self.number
+    }
+
     /// Where it was released.
     pub(crate) fn domain(self) -> DomainId {
         DomainId::at((self.number >> COUNT_BITS) as usize)
@@ -182,10 +187,9 @@ impl Standing {
     /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
     /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
-        let under_way = self.newest.number - self.frontier.number;
         let most = target.mul_div(UNIT, self.slowness) + own;
         let outstanding = self.outstanding();
-        if under_way < LEAST_UNDER_WAY || outstanding < most {
+        if self.under_way() < LEAST_UNDER_WAY || outstanding < most {
             return self.reckoned;
         }
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
@@ -223,6 +227,11 @@ impl Standing {
 
     fn outstanding(&self) -> Span {
         (self.newest.released - self.frontier.released).saturating_sub(self.by_time)
+    }
+
+    /// Packets released behind the newest that is known to have left the access point.
+    pub(crate) const fn under_way(&self) -> u64 {
+        self.newest.number - self.frontier.number
     }
 
     fn is_empty(&self) -> bool {

@@ -48,6 +48,12 @@ pub struct ManagerSpec {
     /// Queue controller: medium time that may stand in the access point. Default: "3 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ap_target: Option<Written<Span>>,
+    /// PI controller: mean time that packets may wait in the access point. Default: "10 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_target: Option<Written<Span>>,
+    /// PI controller: time between two judgements of the load. Default: "50 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_interval: Option<Written<Span>>,
     /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_rate: Option<Written<BitRate>>,
@@ -200,6 +206,8 @@ pub enum ControllerKind {
     Queue,
     /// The published additive rule.
     Published,
+    /// A proportional-integral law for the load that is offered.
+    Pi,
     /// A constant.
     Fixed,
     /// None: nothing is held for the WLAN.
@@ -242,6 +250,7 @@ pub enum Fairness {
 words!(ControllerKind {
     "queue" => Self::Queue,
     "published" => Self::Published,
+    "pi" => Self::Pi,
     "fixed" => Self::Fixed,
     "none" => Self::None,
 });
@@ -250,6 +259,7 @@ impl fmt::Display for ControllerKind {
         f.write_str(match self {
             Self::Queue => "queue",
             Self::Published => "published",
+            Self::Pi => "pi",
             Self::Fixed => "fixed",
             Self::None => "none",
         })
@@ -488,10 +498,12 @@ impl ManagerSpec {
     }
 
     fn controller(&self, problems: &mut Problems) -> Option<Controller> {
-        use ControllerKind::{Fixed, None as Open, Published, Queue};
+        use ControllerKind::{Fixed, None as Open, Pi, Published, Queue};
         let kind = self.controller.get_or(Queue, problems)?;
         let keys = [
             (self.ap_target.place(), Queue),
+            (self.load_target.place(), Pi),
+            (self.load_interval.place(), Pi),
             (self.service_rate.place(), Fixed),
             (self.interval.place(), Published),
             (self.step.place(), Published),
@@ -515,6 +527,7 @@ impl ManagerSpec {
                 Some(Controller::Queue { target })
             }
             Published => self.published(problems),
+            Pi => self.shaped(problems),
             Open => Some(Controller::None),
             Fixed => {
                 let Some(rate) = &self.service_rate else {
@@ -525,6 +538,16 @@ impl ManagerSpec {
                 rate.get_if(problems, is_rate, RATES).map(Controller::Fixed)
             }
         }
+    }
+
+    fn shaped(&self, problems: &mut Problems) -> Option<Controller> {
+        let Controller::Pi { interval, target } = Controller::PI else { unreachable!("its name says so") };
+        let (targets, intervals) =
+            (Span::from_micros(100)..=Span::from_secs(1), Span::from_millis(10)..=Span::from_secs(10));
+        let target = self.load_target.get_or_if(target, problems, |span| targets.contains(span), "0.1 ms to 1 s");
+        let interval =
+            self.load_interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 10 s");
+        Some(Controller::Pi { interval: interval?, target: target? })
     }
 
     fn published(&self, problems: &mut Problems) -> Option<Controller> {
@@ -772,24 +795,30 @@ mod tests {
         let schema = schemars::schema_for!(ManagerSpec).to_value();
         let properties = schema["properties"].as_object().expect("a table has keys");
         // Keys of one controller do not stand beside another one.
-        let documented = |other: &str| {
+        let documented = |others: &[&str]| {
             let line = |(key, property): (&String, &serde_json::Value)| {
                 let (meaning, default) = property["description"].as_str()?.split_once("Default: ")?;
                 // What is said in words (the lowest basic rate) is no value.
                 let line = format!("{key} = {}\n", default.trim_end_matches('.').replace('\n', " "));
-                (!meaning.starts_with(other) && line.parse::<toml::Table>().is_ok()).then_some(line)
+                (!others.iter().any(|other| meaning.starts_with(other)) && line.parse::<toml::Table>().is_ok())
+                    .then_some(line)
             };
             properties.iter().filter_map(line).collect::<Vec<_>>()
         };
         let config = Config::new(Phy::default_for(Standard::Dot11b));
-        let lines = documented("Published");
+        let lines = documented(&["Published", "PI controller"]);
         assert!(lines.len() >= 15 && lines.contains(&"ap_target = \"3 ms\"\n".to_owned()), "{lines:?}");
         assert_eq!(check(&lines.concat()).unwrap(), config, "{lines:?}");
 
-        let lines = documented("Queue controller").concat();
+        let lines = documented(&["Queue controller", "PI controller"]).concat();
         assert!(lines.contains("tolerance = \"3 %\""), "{lines}");
         let lines = lines.replace("controller = \"queue\"", "controller = \"published\"");
-        assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PUBLISHED, ..config }, "{lines}");
+        assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PUBLISHED, ..config.clone() }, "{lines}");
+
+        let lines = documented(&["Queue controller", "Published"]).concat();
+        assert!(lines.contains("load_target = \"10 ms\""), "{lines}");
+        let lines = lines.replace("controller = \"queue\"", "controller = \"pi\"");
+        assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PI, ..config }, "{lines}");
     }
 
     #[test]

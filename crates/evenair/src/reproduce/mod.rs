@@ -2,8 +2,8 @@
 //!
 //! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
 //! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
-//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`]; [`ours`] has what
-//! we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
+//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`], [`load`];
+//! [`ours`] has what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be open:
 //! the command fails where something is open that is not open there, or where more than a tenth of the figures are
@@ -13,6 +13,7 @@ mod adwiser;
 mod inter_layer;
 mod judge;
 mod las_ack;
+mod load;
 mod ours;
 mod receiver;
 mod runs;
@@ -96,6 +97,7 @@ fn all() -> Vec<Experiment> {
         whtb::all(),
         inter_layer::all(),
         receiver::all(),
+        load::all(),
         ours::all(),
     ];
     sources.into_iter().flatten().collect()

@@ -221,6 +221,11 @@ fn put_controller(controller: Controller, out: &mut Vec<u8>) {
             out.put_u64(rate.as_bps());
         }
         Controller::None => out.put_u8(3),
+        Controller::Pi { interval, target } => {
+            out.put_u8(4);
+            out.put_u64(interval.as_nanos());
+            out.put_u64(target.as_nanos());
+        }
         Controller::Queue { target } => {
             out.put_u8(2);
             out.put_u64(target.as_nanos());
@@ -239,6 +244,7 @@ fn read_controller(reader: &mut Reader<'_>) -> Result<Controller, CodecError> {
         1 => Controller::Fixed(BitRate::from_bps(reader.u64()?)),
         2 => Controller::Queue { target: read_span(reader)? },
         3 => Controller::None,
+        4 => Controller::Pi { interval: read_span(reader)?, target: read_span(reader)? },
         tag => return Err(CodecError::Tag(tag)),
     })
 }

@@ -134,7 +134,11 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
-            self.domains[answered.domain()].standing.answer(now, answered);
+            let domain = &mut self.domains[answered.domain()];
+            domain.standing.answer(now, answered);
+            if let Controller::Pi { target, .. } = self.config.controller {
+                domain.shaper.note_answer(now, answered.number(), target);
+            }
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
@@ -326,6 +330,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         domain.queues.refresh(now);
         domain.standing.reckon(now);
+        self.shape(now, id);
         while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
             self.look_ahead(id);
             let Some((mut held, load, congested)) = self.take_next(now, id) else { break };
@@ -341,10 +346,24 @@ impl<P: Send + 'static> Manager<P> {
             self.counters.queued += 1;
             held.marked |= congested;
             self.send(now, held, Port::Wlan);
+            let domain = &mut self.domains[id];
+            domain.shaper.note_service(domain.len() > 0);
         }
         let domain = &mut self.domains[id];
         if domain.shaped_until() > now || domain.len() == 0 {
             domain.standing.starve();
+        }
+    }
+
+    /// The load that is offered follows what was seen of the last one.
+    fn shape(&mut self, now: Instant, id: DomainId) {
+        if let Controller::Pi { interval, target } = self.config.controller
+            && self.mode != Mode::Bypassed
+            && self.domains[id].len() > 0
+        {
+            let domain = &mut self.domains[id];
+            let step = domain.shaper.judge(now, interval, target, domain.rate.rate());
+            domain.rate.shape(step);
         }
     }
 
@@ -443,7 +462,12 @@ impl<P: Send + 'static> Manager<P> {
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = self.medium.airtime(&load.outstanding(), rate);
         flow.watched.charged += airtime;
-        let mark = self.domains[flow.domain].standing.release(now, airtime, asks);
+        let domain = &mut self.domains[flow.domain];
+        let under_way = domain.standing.under_way();
+        let mark = domain.standing.release(now, airtime, asks);
+        if matches!(self.config.controller, Controller::Pi { .. }) {
+            domain.shaper.note_release(now, mark.number(), under_way, asks.then_some(airtime));
+        }
         flow.answers.note_release(tcp, mark);
     }
 

@@ -8,6 +8,7 @@ use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
 use crate::discipline::Disciplined;
 use crate::domain::{Domain, DomainId};
+use crate::load::Shaper;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
 use crate::receiver::steering::Steering;
@@ -149,6 +150,7 @@ impl<P: Send + 'static> Manager<P> {
         let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.medium, &self.stations, id));
         domain.server.take_account(now, domain.len() > 0);
         domain.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
+        domain.shaper = Shaper::new(now);
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {

@@ -20,6 +20,10 @@
 //! - It goes down by half of the way to the uploads' part, and up by a quarter of what is idle, as told by what crossed the WLAN
 //!   lately, where that is more than a step, which is right for one speed only. Above C*, which is a formula, it goes with
 //!   what comes.
+//! - What TCP makes of a limit depends on how many connections there are on either side: few windows that are halved leave some
+//!   of it, many fill it. So while both directions want more than they get, the uploads' part is corrected by the sum of
+//!   what the split was off, slowly and by a fifth at most, and the limit rises by no more than the downloads have beyond
+//!   theirs.
 //! - The parts are those of what crosses the WLAN: what comes from it, and DATA that stations have acknowledged. What is sent
 //!   toward the stations again and again is no reason for a higher limit. DATA of TCP that are dropped here have taken
 //!   their time on the medium all the same, and the limit is lower by them.
@@ -85,6 +89,11 @@ const FORGOTTEN: Span = Span::from_secs(32);
 const DROPPED_PARTS: u64 = 8;
 /// Of what is idle, the limit takes one part of this many in an interval: most of it in two seconds.
 const IDLE_PARTS: u64 = 4;
+/// The uploads' part is corrected in these units, by one part of so many of how far the split is off, and by a fifth at most:
+/// what TCP makes of a limit depends on how many connections there are on either side.
+const TRIM_UNIT: i128 = 1_000_000;
+const TRIM_PARTS: i128 = 16;
+const MOST_TRIM: i128 = TRIM_UNIT / 5;
 /// TCP, as an index.
 const TCP: usize = 0;
 /// All else.
@@ -109,6 +118,8 @@ pub(crate) struct Limiter {
     /// When something was lost last, and when DATA of a download came.
     last_loss: Option<Instant>,
     last_download: Option<Instant>,
+    /// What the uploads' part is more or less than it is to be in the mean, in millionths of it.
+    trim: i64,
     /// The most that crossed the WLAN lately.
     most: BitRate,
     next: Instant,
@@ -135,6 +146,7 @@ impl Limiter {
             lost: 0,
             last_loss: None,
             last_download: None,
+            trim: 0,
             most: BitRate::ZERO,
             next: now,
         };
@@ -249,16 +261,23 @@ impl Limiter {
     fn step(&mut self, now: Instant, Steps { step, interval, .. }: Steps, lost: u64, capacity: BitRate) {
         let (tcp, down) = (self.arrived[TCP].rate(now), self.crossed.rate(now));
         let used = tcp + self.passed[DATAGRAMS].rate(now) + down;
-        let part = self.uploads_part(used);
+        let fair = self.uploads_part(used);
+        let held = tcp > self.passed[TCP].rate(now);
+        let part = self.trimmed(fair);
         let dropped = tcp.saturating_sub(self.passed[TCP].rate(now)).min(part.mul_div(1, DROPPED_PARTS));
         let faded = self.most.mul_div(interval.as_nanos().min(FORGOTTEN.as_nanos()), FORGOTTEN.as_nanos());
         self.most = self.most.saturating_sub(faded).max(used);
         if lost > 0 {
             self.last_loss = Some(now);
         }
-        if down + part >= used || !within(self.last_download, WANTING, now) {
-            // The downloads have their part, or want nothing.
+        self.trim(now, [down + fair, used], held);
+        if !within(self.last_download, WANTING, now) {
             return self.rise(now, step, used, capacity);
+        }
+        if let Some(more) = (down + part).as_bps().checked_sub(used.as_bps()) {
+            // The downloads have their part. By no more than they have beyond it, or each judgement at which they are just
+            // above it would push them below.
+            return self.rise(now, step.min(BitRate::from_bps(more)), used, capacity);
         }
         if lost > 0 {
             let least = part.saturating_sub(dropped);
@@ -274,6 +293,21 @@ impl Limiter {
         if !is_used || !within(self.last_loss, CALM, now) {
             self.rise(now, step, used, capacity);
         }
+    }
+
+    /// Moves the uploads' part by a little of how far the split is off, so that in the mean it is not; while both directions want
+    /// more than they get, and else back to none. `crosses`: what downloads use with the uploads' part, and what all use.
+    fn trim(&mut self, now: Instant, crosses: [BitRate; 2], held: bool) {
+        let [with_part, used] = crosses.map(|rate| i128::from(rate.as_bps()));
+        let wants = held && within(self.last_download, WANTING, now) && within(self.last_loss, CALM, now);
+        let off = if wants { (with_part - used) * TRIM_UNIT / used.max(1) } else { i128::from(-self.trim) };
+        let trim = i128::from(self.trim) + off / TRIM_PARTS;
+        self.trim = i64::try_from(trim.clamp(-MOST_TRIM, MOST_TRIM)).unwrap_or(0);
+    }
+
+    fn trimmed(&self, part: BitRate) -> BitRate {
+        let parts = TRIM_UNIT + i128::from(self.trim);
+        part.mul_div(u64::try_from(parts).unwrap_or(0), TRIM_UNIT as u64)
     }
 
     /// Up by a step, or by what is idle; `used` is what crosses the WLAN.
@@ -372,6 +406,50 @@ mod tests {
             }
         }
         [passed[TCP] * 1_000 / all[TCP], passed[DATAGRAMS] * 1_000 / all[DATAGRAMS]]
+    }
+
+    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads make of a limit, in turns of
+    /// 300 ms, so many hundredths, and downloads take the rest and lose in each interval. The last minute of two.
+    fn share(of_limit: [u64; 4]) -> (u64, i64) {
+        let rule = LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 500 };
+        let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };
+        let config = UplinkLimit { rule, bucket, ..UplinkLimit::default() };
+        let capacity = BitRate::from_kbps(4_800);
+        let mut limiter = Limiter::new(&config, capacity, Instant::ZERO);
+        let (mut owed, mut got) = ([0; 2], [0; 2]);
+        for ms in 0..120_000u64 {
+            let now = Instant::ZERO + Span::from_millis(ms);
+            if ms % 300 == 0 {
+                limiter.losses.tell(evenair_packet::MacAddr([2; 6]), ms / 300);
+                limiter.judge(now, capacity);
+            }
+            let per_second = limiter.limit.as_bps() / FULL.bits() * of_limit[(ms / 300) as usize % 4] / 100;
+            let rates = [per_second.min(400), 400_u64.saturating_sub(per_second)];
+            for (way, rate) in rates.into_iter().enumerate() {
+                owed[way] += rate;
+                while owed[way] >= 1_000 {
+                    owed[way] -= 1_000;
+                    let crossed = if way == 0 {
+                        u64::from(limiter.admits(now, FULL, Kind::Data))
+                    } else {
+                        limiter.note_from_wire(now, FULL, Kind::Data, false);
+                        limiter.note_crossed(now, FULL.bits());
+                        1
+                    };
+                    got[way] += if ms >= 60_000 { crossed } else { 0 };
+                }
+            }
+        }
+        (got[1] * 1_000 / (got[0] + got[1]), limiter.trim)
+    }
+
+    #[test]
+    fn the_split_holds_whatever_tcp_makes_of_a_limit() {
+        let got = [[100; 4], [140, 60, 70, 80], [150, 120, 50, 60], [130, 110, 95, 100]]
+            .map(|of_limit| (of_limit, share(of_limit)));
+        for (of_limit, (share, trim)) in &got {
+            assert!((450..=550).contains(share), "{of_limit:?}: downloads get {share}, with {trim}; {got:?}");
+        }
     }
 
     #[test]

@@ -60,12 +60,12 @@ impl Session {
         let aqm = [None, Some(Config::AQM), Some(strict)][self.rng.below(3) as usize];
         let limits = [Limit::Packets(1), Limit::Packets(20), Limit::Bytes(Bytes(9_000)), Limit::Unlimited];
         let fixed = Controller::Fixed(BitRate::from_kbps(3_000));
-        let controllers = [Controller::default(), Controller::PUBLISHED, fixed, Controller::None];
+        let controllers = [Controller::default(), Controller::PUBLISHED, Controller::PI, fixed, Controller::None];
         let rates: Vec<_> = (0..4).map(|_| rate(RATES[self.rng.below(4) as usize])).collect();
         let mut config = Config {
             policy: Policy::of(levels),
             charge: if self.rng.below(2) == 0 { Charge::Airtime } else { Charge::Bits },
-            controller: controllers[self.rng.below(4) as usize],
+            controller: controllers[self.rng.below(5) as usize],
             queue_limit: limits[self.rng.below(4) as usize],
             aqm,
             held_limit: [None, Some(50)][self.rng.below(2) as usize],
