@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use evenair_live::control::Status;
 use evenair_sys::process;
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, stream_in};
+use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream_in};
 use crate::switching::{assert_untouched, most_gap};
 use crate::traffic::transfer;
 use crate::trunk::Trunk;
@@ -210,4 +210,43 @@ fn shards_share_the_internet_link_and_one_alone_has_it() {
     assert!((0.95 * LINK..1.02 * LINK).contains(&(both[0] + both[1])), "{both:?}");
     assert!(alone[0] >= 0.97 * LINK && alone[1] < 0.1, "{alone:?}");
     assert_conserved(&status);
+}
+
+#[test]
+fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, false, "");
+    let mut client = running.client();
+    let mut seen = None;
+    let arrivals = under_traffic(&lab, 1_000, || {
+        client.watch().expect("looks on");
+        thread::sleep(Duration::from_millis(300));
+        seen = Some(client.status().expect("answers"));
+        client.insert().expect("inserted");
+        thread::sleep(Duration::from_millis(200));
+    });
+    let status = client.shutdown().expect("ends");
+    arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
+    let seen = seen.expect("asked");
+    assert_eq!((&*seen.mode, &*seen.carrier, seen.packets.taken), ("observing", "bridge", 0));
+    assert!(seen.shards.iter().all(|shard| shard.received > 100), "{:?}", seen.shards);
+    assert!(status.shards.iter().all(|shard| shard.taken > 100), "{:?}", status.shards);
+    assert_conserved(&status);
+}
+
+#[test]
+fn the_box_ends_where_its_shards_cannot_go_on() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = start(&lab, true, "");
+    assert_eq!(running.client().status().expect("answers").mode, "inserted");
+    ip(&lab.middle, "link del wl0");
+    let begin = Instant::now();
+    let end = loop {
+        match running.child.try_wait().expect("a child") {
+            Some(end) => break end,
+            None => assert!(begin.elapsed() < Duration::from_secs(10), "it goes on without an interface"),
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert!(!end.success(), "whoever looks after it is to know");
 }
