@@ -18,7 +18,7 @@
 //! weight = 2
 //! ```
 //!
-//! Beside these there are `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
+//! Beside these there are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
 //! keys are those of a scenario's manager. A file with
 //! anything wrong in it is refused whole, each problem with its line.
 
@@ -36,6 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{HistoryConfig, HistorySpec};
+use crate::shards::{Plan, ShardsSpec};
 use crate::telemetry::{SourceConfig, TelemetrySpec};
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
@@ -47,6 +48,9 @@ pub struct BoxFile {
     /// The machine is the stations' gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterSpec>,
+    /// Packet loops beside each other, on a core each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<ShardsSpec>,
     /// How the box is talked to while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
@@ -94,7 +98,7 @@ pub struct PortsSpec {
     /// Packets that each receive ring has room for. Default: 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_packets: Option<Written<u32>>,
-    /// Packets that the box has memory for. Default: 16384.
+    /// Packets that the box has memory for; with several shards, each of them. Default: 16384.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool_packets: Option<Written<u32>>,
 }
@@ -176,9 +180,11 @@ pub struct BoxConfig {
     pub inserted: bool,
     /// Start to look at what the bridge carries.
     pub observing: bool,
+    /// Packet loops beside each other.
+    pub shards: usize,
     /// Packets that each receive ring has room for.
     pub ring_frames: u32,
-    /// Packets that the box has memory for.
+    /// Packets that the box, or each of its shards, has memory for.
     pub pool_frames: u32,
     /// Where the control socket is made; `None`: there is none.
     pub control: Option<PathBuf>,
@@ -231,6 +237,7 @@ impl BoxConfig {
             router: None,
             inserted: false,
             observing: false,
+            shards: 1,
             ring_frames: Self::RING_FRAMES,
             pool_frames: Self::POOL_FRAMES,
             control: None,
@@ -240,6 +247,16 @@ impl BoxConfig {
             telemetry: Vec::new(),
             manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
         }
+    }
+}
+
+impl BoxConfig {
+    /// Which shard owns what.
+    ///
+    /// # Errors
+    /// The manager's configuration cannot be divided among so many.
+    pub(crate) fn plan(&self) -> Result<Plan, (String, String)> {
+        Plan::new(self.shards, &self.manager)
     }
 }
 
@@ -288,6 +305,7 @@ impl BoxFile {
         let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
         let router = self.router.as_ref().map(|router| router.check(ports, problems));
         let start = ports.start(problems);
+        let shards = self.shards.as_ref().map_or(Some(1), |shards| shards.check(manager.as_ref(), problems));
         let sizes = |size: &u32| (64..=1 << 20).contains(size);
         let range = "64 to 1048576 packets";
         let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
@@ -308,6 +326,7 @@ impl BoxFile {
             router: present(router)?,
             inserted: start? == Start::Insert,
             observing: start? == Start::Observe,
+            shards: shards?,
             ring_frames: ring_frames?,
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),

@@ -3,12 +3,13 @@
 //! A round takes a batch from each ring, lets the manager's clock catch up, carries out the decisions and sends. It
 //! never waits; [`crate::run`] does the waiting.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
 use evenair_packet::{PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
+use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
@@ -20,6 +21,7 @@ use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool};
 use crate::port::{self, Port};
 use crate::recording::Recording;
+use crate::shards::{Leases, Plan};
 use crate::switch::{Carrier, Switch};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
@@ -39,8 +41,10 @@ const SEND_AGAIN: Span = Span::from_micros(200);
 /// of thousands are released per second; a WLAN's releases are further apart, and are not held up.
 const DEADLINES_APART: Span = Span::from_micros(100);
 
-/// The packet path.
+/// The packet path, or one shard's part of it.
 pub struct Engine {
+    /// Its number.
+    shard: usize,
     manager: Manager<FrameId>,
     mode: Mode,
     pool: Pool,
@@ -53,6 +57,8 @@ pub struct Engine {
     switch: Switch,
     pacing: Pacing,
     recording: Option<Recording>,
+    /// Its part of the Internet link, where there are other shards.
+    leases: Option<Leases>,
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
     /// Why the manager refused what it was last told.
@@ -89,11 +95,11 @@ pub struct Round {
 }
 
 impl Engine {
-    /// Opens the ports and puts the hold in place, not in force.
+    /// Opens the ports for each shard and puts their holds in place, not in force.
     ///
     /// # Errors
     /// A missing interface or privilege, with what is needed.
-    pub fn open(config: &BoxConfig, now: Instant) -> Result<Self> {
+    pub fn open_all(config: &BoxConfig, plan: &Plan, now: Instant) -> Result<Vec<Self>> {
         let bridge = config.bridge.as_deref().map(port::look_up_bridge).transpose()?;
         if bridge.is_none() {
             warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there");
@@ -101,16 +107,40 @@ impl Engine {
         let wlan = port::look_up("wlan", &config.wlan, bridge.as_ref())?;
         let wire = port::look_up("wire", &config.wire, bridge.as_ref())?;
         port::check_pair(&wlan, &wire)?;
-        let wlan = Port::open(Side::Wlan, &wlan, config.ring_frames)?;
-        let wire = Port::open(Side::Wire, &wire, config.ring_frames)?;
+        let open = |side, interface| Port::open(side, interface, config.ring_frames);
+        let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));
+        let ports = ports.collect::<Result<Vec<_>>>()?;
         // Last, so that a killed process loses its hold before its rings: descriptors are closed newest first.
-        let mut hold = Hold::new(bridge)?;
+        let holds = Hold::of_shards(bridge, plan.steering())?;
+        let shards = ports.into_iter().zip(holds).enumerate();
+        let shards = shards.map(|(shard, (ports, hold))| Self::open(shard, config, plan, ports, hold, now));
+        let mut shards = shards.collect::<Result<Vec<_>>>()?;
+        if plan.shards() > 1 {
+            let leases = Leases::of_shards(plan.shards(), config.manager.pacing_slack, now);
+            shards.iter_mut().zip(leases).for_each(|(shard, leases)| shard.leases = Some(leases));
+        }
+        for port in shards.iter().flat_map(Self::ports) {
+            port.start()?;
+        }
+        Ok(shards)
+    }
+
+    fn open(
+        shard: usize,
+        config: &BoxConfig,
+        plan: &Plan,
+        [wlan, wire]: [Port; 2],
+        mut hold: Hold,
+        now: Instant,
+    ) -> Result<Self> {
         let held = [hold.attach(wlan.ring())?, hold.attach(wire.ring())?];
-        let record = |path: &PathBuf| Recording::start(path, &config.manager, now);
+        let manager = plan.config_of(shard, &config.manager);
+        let record = |path: &PathBuf| Recording::start(&recording_of(path, shard), &manager, now);
         let recording = config.record.as_ref().map(record).transpose()?;
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
-        let engine = Self {
-            manager: Manager::new(config.manager.clone(), now),
+        Ok(Self {
+            shard,
+            manager: Manager::new(manager, now),
             mode: Mode::Bypassed,
             pool: Pool::new(config.pool_frames, frame_len),
             batch: Vec::with_capacity(BATCH),
@@ -120,16 +150,14 @@ impl Engine {
             switch: Switch::new(hold),
             pacing: Pacing::default(),
             recording,
+            leases: None,
             watch: Watch::default(),
             refused: None,
             history: None,
             log_limit: LogLimit::new(now),
             met: Instant::ZERO,
             started: now,
-        };
-        engine.wlan.start()?;
-        engine.wire.start()?;
-        Ok(engine)
+        })
     }
 
     /// From now on events are kept, too.
@@ -216,11 +244,23 @@ impl Engine {
             self.manager.handle_timeout(now);
             self.met = now;
         }
+        self.share_link(now);
         self.carry_out(now);
         self.wlan.flush(&mut self.pool);
         self.wire.flush(&mut self.pool);
         self.hand_over(now)?;
         Ok(round)
+    }
+
+    /// Sees to the leases of the Internet link.
+    fn share_link(&mut self, now: Instant) {
+        let (recording, manager) = (&mut self.recording, &mut self.manager);
+        let Some(leases) = &mut self.leases else { return };
+        leases.tend(now, manager, |hop, lease| {
+            if let Some(recording) = recording {
+                recording.lease(now, hop, lease);
+            }
+        });
     }
 
     /// Takes a batch out of each ring.
@@ -265,7 +305,14 @@ impl Engine {
         self.watch.on = true;
         self.watch.base = self.given();
         self.switch.hold().watch(true);
-        info!("observing: the bridge carries the traffic, and nothing is shaped");
+        self.say("observing: the bridge carries the traffic, and nothing is shaped");
+    }
+
+    /// Logs what all shards do at once.
+    fn say(&self, what: &str) {
+        if self.shard == 0 {
+            info!("{what}");
+        }
     }
 
     /// What each ring has given so far.
@@ -308,13 +355,17 @@ impl Engine {
     }
 
     fn note(&mut self, now: Instant, event: Event) {
-        if let Some(history) = &self.history {
+        // Shards change their modes together: the first one speaks for all.
+        let speaks = self.shard == 0 || !matches!(event, Event::ModeChanged(_));
+        if let Some(history) = self.history.as_ref().filter(|_| speaks) {
             history.leave(&event);
         }
         match event {
             Event::ModeChanged(mode) => {
-                info!("mode: {}", crate::control::mode_word(mode));
                 self.mode = mode;
+                if speaks {
+                    info!("mode: {}", crate::control::mode_word(mode));
+                }
             }
             Event::ConfigRefused(error) => self.refused = Some(format!("{error}; the old configuration stays")),
             Event::ObservationRefused(observation) => {
@@ -382,7 +433,7 @@ impl Engine {
             }
         }
         if self.switch.step(now, settled) {
-            info!("the bridge carries the traffic");
+            self.say("the bridge carries the traffic");
         }
         self.begin_watch();
         Ok(())
@@ -393,7 +444,8 @@ impl Engine {
         let sending = self.wlan.queued() + self.wire.queued() > 0;
         let again = sending.then(|| now + SEND_AGAIN);
         let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline.max(self.met + DEADLINES_APART));
-        [manager, again, self.switch.deadline(now)].into_iter().flatten().min()
+        let lease = self.leases.as_ref().and_then(Leases::deadline);
+        [manager, again, lease, self.switch.deadline(now)].into_iter().flatten().min()
     }
 
     /// Looks into a port that was reported ready and had nothing.
@@ -412,7 +464,7 @@ impl Engine {
         }
     }
 
-    /// The state now.
+    /// The state now. To be called by the thread whose loop it is.
     ///
     /// # Errors
     /// A refused system call.
@@ -445,9 +497,20 @@ impl Engine {
             pacing: self.pacing.status(),
             recording: self.recording.as_ref().map(Recording::status),
             telemetry: Vec::new(),
+            cpu: Span::from_nanos(rt::thread_cpu_ns()),
+            shards: Vec::new(),
             now,
         })
     }
+}
+
+/// Where a shard records: each has a file of its own.
+fn recording_of(path: &Path, shard: usize) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    if shard > 0 {
+        name.push(format!(".{shard}"));
+    }
+    name.into()
 }
 
 fn port_status(port: &mut Port, hold: &Hold, id: PortId) -> Result<PortStatus> {

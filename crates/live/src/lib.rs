@@ -23,9 +23,11 @@ mod recording;
 mod run;
 mod service;
 pub mod setup;
+mod shards;
 mod switch;
 pub mod telemetry;
 
 pub use config::{BoxConfig, BoxFile};
 pub use recording::{Replay, replay};
 pub use run::run;
+pub use shards::ShardsSpec;

@@ -16,7 +16,7 @@ use anyhow::{Result, anyhow};
 use tiny_http::{Header, Method, Response};
 use tracing::debug;
 
-use crate::control::{Answer, Desk, SourceStatus, SpeechStatus, StationToldStatus, Status, Wish};
+use crate::control::{Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationToldStatus, Status, Wish};
 
 /// What the format asks for.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -123,6 +123,7 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     uplink_limit(&mut page, status);
     classes(&mut page, status);
     domains(&mut page, status);
+    shards(&mut page, status);
     telemetry(&mut page, status);
     stations(&mut page, status, interface);
     page.0
@@ -289,6 +290,28 @@ fn domains(page: &mut Page, status: &Status) {
     of_each("evenair_domain_stations", "gauge", "Stations known on one medium.", |domain| domain.stations as f64);
     let help = "Stations that came to one medium from another.";
     of_each("evenair_domain_roamed_total", "counter", help, |domain| domain.roamed as f64);
+}
+
+fn shards(page: &mut Page, status: &Status) {
+    if status.shards.is_empty() {
+        return;
+    }
+    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&ShardStatus) -> f64| {
+        page.family(name, kind, help);
+        for (number, shard) in status.shards.iter().enumerate() {
+            page.sample(name, &[("shard", &number.to_string())], value(shard));
+        }
+    };
+    of_each("evenair_shard_cpu_seconds_total", "counter", "CPU time of a packet loop.", |shard| shard.cpu_s);
+    let help = "Packets that a packet loop has received.";
+    of_each("evenair_shard_received_packets_total", "counter", help, |shard| shard.received as f64);
+    let help = "Packets that a packet loop has sent.";
+    of_each("evenair_shard_sent_packets_total", "counter", help, |shard| shard.sent as f64);
+    let help = "Packets that a packet loop has lost or dropped.";
+    of_each("evenair_shard_lost_packets_total", "counter", help, |shard| shard.lost as f64);
+    of_each("evenair_shard_held_packets", "gauge", "Packets in its queues.", |shard| shard.held as f64);
+    let help = "How often the hold on its packets ran out because it was late.";
+    of_each("evenair_shard_hold_lapses_total", "counter", help, |shard| shard.lapses as f64);
 }
 
 fn stations(page: &mut Page, status: &Status, interface: &str) {

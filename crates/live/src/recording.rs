@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use evenair_manager::record::{self, DecisionLog, Recorder};
-use evenair_manager::{Command, Config, Observation, Output};
+use evenair_manager::{Command, Config, Hop, Lease, Observation, Output};
 use evenair_packet::PacketMeta;
 use evenair_units::Instant;
 use tracing::{error, info};
@@ -107,6 +107,11 @@ impl Recording {
     /// The manager is given an observation.
     pub fn observation(&mut self, now: Instant, observation: &Observation) {
         self.input(|recorder| recorder.observation(now, observation));
+    }
+
+    /// The manager is given a lease.
+    pub fn lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
+        self.input(|recorder| recorder.lease(now, hop, lease));
     }
 
     /// The manager has decided.

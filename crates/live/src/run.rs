@@ -1,4 +1,5 @@
-//! The box: one thread that waits for packets, deadlines, commands and signals, and moves the [`Engine`] forward.
+//! The box: a thread that waits for packets, deadlines, commands and signals, and moves the [`Engine`] forward; or one for
+//! each shard (see [`crate::shards`]).
 //!
 //! It sleeps until something is due. While the box carries the traffic it wakes up every few milliseconds to beat the
 //! hold; while the bridge does, only for commands.
@@ -7,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
@@ -22,6 +23,7 @@ use crate::history::History;
 use crate::metrics::Metrics;
 use crate::punctual::Punctual;
 use crate::service::ServiceManager;
+use crate::shards::Front;
 use crate::switch::Carrier;
 use crate::telemetry::{SourceConfig, Telemetry};
 
@@ -40,16 +42,13 @@ const END_MARGIN: Span = Span::from_secs(2);
 /// A missing interface or privilege, a control socket that cannot be made, an interface that goes away. The bridge
 /// carries the traffic from then on.
 pub fn run(config: BoxConfig) -> Result<Status> {
+    let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
     let (sender, inbox) = mpsc::channel();
     let waker = Arc::new(Waker::new()?);
-    let (signals, signal_writer) = UnixStream::pair().context("make a pipe for signals")?;
-    for signal in [SIGTERM, SIGINT] {
-        let writer = signal_writer.try_clone().context("make a pipe for signals")?;
-        signal_hook::low_level::pipe::register(signal, writer).context("install a signal handler")?;
-    }
-    signals.set_nonblocking(true).context("make a pipe for signals")?;
-    let punctual = Punctual::ask(now());
-    let mut engine = Engine::open(&config, now())?;
+    let signals = catch_signals()?;
+    // The front of several shards is no packet loop.
+    let punctual = (plan.shards() == 1).then(|| Punctual::ask(now()));
+    let mut engines = Engine::open_all(&config, &plan, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
     let server = match &config.control {
         Some(path) => Some(Server::start(path, &config, desk.clone())?),
@@ -58,36 +57,92 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     let history = match &config.history {
         Some(config) => {
             let (history, tap) = History::start(config, desk.clone())?;
-            engine.keep_events(tap);
+            engines.iter_mut().for_each(|engine| engine.keep_events(tap.clone()));
             Some(history)
         }
         None => None,
     };
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
     let metrics = config.metrics.map(|address| Metrics::start(address, config.wlan.clone(), desk)).transpose()?;
-    let (waiting, ending, last) = (Vec::new(), None, None);
-    let mut live = Live { engine, config, punctual, telemetry, inbox, waker, signals, waiting, ending, last };
-    let end = live.work();
+    let host = Host { telemetry, signals, service: None };
+    info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
+    let end = match (punctual, engines.len()) {
+        (Some(punctual), 1) => {
+            let engine = engines.remove(0);
+            Live::new(engine, config, Some((host, punctual)), inbox, waker).work()
+        }
+        _ => Front::start(engines, &config, plan, host, (inbox, waker)).and_then(Front::work),
+    };
     // The answers to those who wait are written before the process may end.
-    drop(live);
     drop(server);
     drop(metrics);
     drop(history);
-    end
+    let status = Status::from(end?);
+    status.log_balance();
+    Ok(status)
 }
 
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_ns())
 }
 
-struct Live {
+fn catch_signals() -> Result<UnixStream> {
+    let (signals, signal_writer) = UnixStream::pair().context("make a pipe for signals")?;
+    for signal in [SIGTERM, SIGINT] {
+        let writer = signal_writer.try_clone().context("make a pipe for signals")?;
+        signal_hook::low_level::pipe::register(signal, writer).context("install a signal handler")?;
+    }
+    signals.set_nonblocking(true).context("make a pipe for signals")?;
+    Ok(signals)
+}
+
+/// What a box has once, however many loops.
+pub(crate) struct Host {
+    pub(crate) telemetry: Telemetry,
+    pub(crate) signals: UnixStream,
+    /// Once the box is ready.
+    service: Option<ServiceManager>,
+}
+
+impl Host {
+    /// Tells the service manager that the box is ready.
+    pub(crate) fn ready(&mut self, now: Instant) {
+        self.service = Some(ServiceManager::ready(now));
+    }
+
+    /// Tells the service manager that the box lives, where that is due, and what it does.
+    pub(crate) fn tend(&mut self, now: Instant, mode: &'static str) {
+        self.service.iter_mut().for_each(|service| service.tend(now, mode));
+    }
+
+    /// When [`Self::tend`] is to be called at the latest.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.service.as_ref().and_then(ServiceManager::deadline)
+    }
+
+    /// Takes signals. Returns whether there were some.
+    pub(crate) fn signalled(&mut self) -> bool {
+        let mut byte = [0; 16];
+        let mut came = false;
+        while let Ok(1..) = std::io::Read::read(&mut self.signals, &mut byte) {
+            came = true;
+        }
+        if came {
+            info!("asked to end by a signal");
+        }
+        came
+    }
+}
+
+/// One packet loop.
+pub(crate) struct Live {
     engine: Engine,
     config: BoxConfig,
-    punctual: Punctual,
-    telemetry: Telemetry,
+    /// Where it is the only one.
+    host: Option<Host>,
+    punctual: Option<Punctual>,
     inbox: mpsc::Receiver<Asked>,
     waker: Arc<Waker>,
-    signals: UnixStream,
     /// Who waits for the bridge to take over.
     waiting: Vec<mpsc::Sender<Answer>>,
     /// Since when the box is ending.
@@ -97,29 +152,48 @@ struct Live {
 }
 
 impl Live {
-    fn work(&mut self) -> Result<Status> {
+    /// A loop; `alone`: the only one of its box, on the thread that has asked for its place already.
+    pub(crate) fn new(
+        engine: Engine,
+        config: BoxConfig,
+        alone: Option<(Host, Punctual)>,
+        inbox: mpsc::Receiver<Asked>,
+        waker: Arc<Waker>,
+    ) -> Self {
+        let (host, punctual) = alone.unzip();
+        let (waiting, ending, last) = (Vec::new(), None, None);
+        Self { engine, config, host, punctual, inbox, waker, waiting, ending, last }
+    }
+
+    /// Works until it has ended, and gives the final state.
+    ///
+    /// # Errors
+    /// A refused system call, an interface that has gone.
+    pub(crate) fn work(mut self) -> Result<Snapshot> {
         let mut epoll = Epoll::new(8)?;
         for port in self.engine.ports() {
             epoll.add(port.ring(), RINGS)?;
         }
         epoll.add(&*self.waker, COMMANDS)?;
-        epoll.add(&self.signals, SIGNALS)?;
-        let [wlan, wire] = self.engine.ports();
-        info!("between {} (WLAN) and {} (wired side)", wlan.name(), wire.name());
+        if let Some(host) = &self.host {
+            epoll.add(&host.signals, SIGNALS)?;
+        }
+        let mut punctual = self.punctual.take().unwrap_or_else(|| Punctual::ask(now()));
         if self.config.observing {
             self.engine.observe_traffic(now());
         }
         if self.config.inserted {
             self.engine.command(now(), Command::Insert).map_err(anyhow::Error::msg)?;
         }
-        let mut service = ServiceManager::ready(now());
+        self.host.iter_mut().for_each(|host| host.ready(now()));
         let mut full = false;
         loop {
             let time = now();
-            self.punctual.tend(time);
-            let mode = if self.engine.is_observing() { OBSERVING } else { mode_word(self.engine.mode()) };
-            service.tend(time, mode);
-            let next = self.engine.deadline(time).into_iter().chain(service.deadline()).min();
+            punctual.tend(time);
+            let mode = self.mode();
+            self.host.iter_mut().for_each(|host| host.tend(time, mode));
+            let service = self.host.as_ref().and_then(Host::deadline);
+            let next = self.engine.deadline(time).into_iter().chain(service).min();
             let timeout = match next {
                 _ if full => Some(Duration::ZERO),
                 next => next.map(|at| Duration::from_nanos(at.saturating_since(time).as_nanos())),
@@ -129,8 +203,8 @@ impl Live {
                 self.waker.clear();
                 self.obey()?;
             }
-            if ready & 1 << SIGNALS != 0 {
-                self.signalled();
+            if ready & 1 << SIGNALS != 0 && self.host.as_mut().is_some_and(Host::signalled) {
+                self.end();
             }
             let round = self.engine.round(now())?;
             full = round.full;
@@ -143,11 +217,9 @@ impl Live {
         }
     }
 
-    fn signalled(&mut self) {
-        let mut byte = [0; 16];
-        while let Ok(1..) = std::io::Read::read(&mut self.signals, &mut byte) {}
-        info!("asked to end by a signal");
-        self.end();
+    /// The word for what it does.
+    fn mode(&self) -> &'static str {
+        if self.engine.is_observing() { OBSERVING } else { mode_word(self.engine.mode()) }
     }
 
     fn end(&mut self) {
@@ -180,32 +252,13 @@ impl Live {
         Ok(overdue)
     }
 
-    fn finish(&mut self) -> Result<Status> {
+    fn finish(mut self) -> Result<Snapshot> {
         self.engine.finish_recording();
         let snapshot = self.snapshot()?;
         if let Some(reply) = self.last.take() {
-            let copy = self.snapshot()?;
-            let _ = reply.send(Answer::Status(Box::new(copy)));
+            let _ = reply.send(Answer::Status(Box::new(snapshot.clone())));
         }
-        let status = Status::from(snapshot);
-        let p = &status.packets;
-        info!(
-            "ended: taken {} = ring full {} + too long {} + pool full {} + received {}; released {} + dropped {} + held \
-             {}; sent {} + refused {} + sending {}; {}",
-            p.taken,
-            p.ring_full,
-            p.too_long,
-            p.pool_full,
-            p.received,
-            p.released,
-            p.dropped(),
-            p.held,
-            p.sent,
-            p.send_refused,
-            p.sending,
-            if p.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }
-        );
-        Ok(status)
+        Ok(snapshot)
     }
 
     fn obey(&mut self) -> Result<()> {
@@ -225,6 +278,7 @@ impl Live {
                     continue;
                 }
                 Wish::Nothing => Answer::Done,
+                Wish::Mode => Answer::Mode(self.mode()),
                 Wish::Shutdown => {
                     self.last = Some(reply);
                     self.end();
@@ -259,14 +313,17 @@ impl Live {
     }
 
     fn snapshot(&mut self) -> Result<Snapshot> {
-        Ok(Snapshot { telemetry: self.telemetry.health(), ..self.engine.snapshot(now())? })
+        let telemetry = self.host.as_ref().map_or_else(Vec::new, |host| host.telemetry.health());
+        Ok(Snapshot { telemetry, ..self.engine.snapshot(now())? })
     }
 
     fn reconfigure(&mut self, config: Config, telemetry: Vec<SourceConfig>) -> Result<(), String> {
         self.engine.command(now(), Command::Reconfigure(config.clone().into()))?;
         self.config.manager = config;
-        self.telemetry.change(telemetry);
-        info!("a new configuration is in force");
+        if let Some(host) = &mut self.host {
+            host.telemetry.change(telemetry);
+            info!("a new configuration is in force");
+        }
         Ok(())
     }
 }

@@ -82,6 +82,9 @@ pub struct WanConfig {
     /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to keep
     /// the link busy while a sender recovers is a good part of one; others do not wait for it.
     pub aqm: CodelConfig,
+    /// Other managers share the link: each direction is served only while this one holds a lease of it
+    /// ([`Manager::handle_lease`](crate::Manager::handle_lease)).
+    pub shared: bool,
 }
 
 /// A queue discipline for what waits for the WLAN.
@@ -643,7 +646,8 @@ mod tests {
         let wan = |change: fn(&mut WanConfig)| {
             let rate = BitRate::from_mbps(8);
             let (lan, aqm) = (Vec::new(), WanConfig::AQM);
-            let mut wan = WanConfig { down: rate, up: rate, lan, lan_permille: WanConfig::LAN_PERMILLE, aqm };
+            let mut wan =
+                WanConfig { down: rate, up: rate, lan, lan_permille: WanConfig::LAN_PERMILLE, aqm, shared: false };
             change(&mut wan);
             error(|c| c.wan = Some(wan.into()))
         };

@@ -45,6 +45,7 @@ mod discipline;
 mod domain;
 mod flow;
 mod index;
+mod leases;
 mod load;
 mod manager;
 mod neighbours;
@@ -75,6 +76,7 @@ pub use config::{
 };
 pub use delays::DelayReport;
 pub use evenair_sched::{BucketConfig, CodelConfig};
+pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 pub use told::{Told, ToldCounts, ToldReport};

@@ -156,6 +156,11 @@ impl<P> Queues<P> {
         self.hsfq.is_empty()
     }
 
+    /// The weights of what is at the top of the tree and has something to send.
+    pub(crate) fn ready_weight(&self) -> u64 {
+        self.hsfq.ready_weight()
+    }
+
     /// Takes out what a connection holds in a queue, in its order.
     pub(crate) fn take(&mut self, leaf: NodeId, id: FlowId) -> VecDeque<Held<P>> {
         let taken = self.hsfq.take(leaf, |held| held.flow == id);

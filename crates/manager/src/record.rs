@@ -20,10 +20,12 @@ use evenair_units::{Instant, Span};
 use crate::access_points::{put_place, read_place};
 use crate::classes::codec::{put_label, read_label};
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
-use crate::{Command, Config, ConfigError, DropReason, Event, Manager, Mode, Observation, Output, SpeechReport, Told};
+use crate::{
+    Command, Config, ConfigError, DropReason, Event, Hop, Lease, Manager, Mode, Observation, Output, SpeechReport, Told,
+};
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x0b";
+const MAGIC: [u8; 8] = *b"evenair\x0c";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -40,6 +42,7 @@ const TAG_TOLD: u8 = 9;
 const TAG_NETWORK: u8 = 20;
 const TAG_GROUP: u8 = 21;
 const TAG_PLACE: u8 = 22;
+const TAG_LEASE: u8 = 23;
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
@@ -62,6 +65,8 @@ pub enum Input {
     Command(Command),
     /// [`Manager::handle_observation`].
     Observation(Observation),
+    /// [`Manager::handle_lease`].
+    Lease(Hop, Lease),
 }
 
 /// Reads a recording.
@@ -174,6 +179,18 @@ impl Recorder {
         }
     }
 
+    /// The manager is given a lease.
+    pub fn lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
+        self.input(now, TAG_LEASE);
+        self.out.put_u8(match hop {
+            Hop::Wlan => 0,
+            Hop::InternetDown => 1,
+            Hop::InternetUp => 2,
+        });
+        self.out.put_u64(lease.from.as_nanos());
+        self.out.put_u64(lease.until.as_nanos());
+    }
+
     /// The bytes since the last call, to be stored behind the earlier ones.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
@@ -264,6 +281,16 @@ impl<'a> Player<'a> {
                 let (mac, place) = (self.reader.mac()?, self.reader.option(read_place)?);
                 Input::Observation(Observation::StationAt { mac, place })
             }
+            TAG_LEASE => {
+                let hop = match self.reader.u8()? {
+                    0 => Hop::Wlan,
+                    1 => Hop::InternetDown,
+                    2 => Hop::InternetUp,
+                    unknown => return Err(CodecError::Tag(unknown)),
+                };
+                let (from, until) = (read_instant(&mut self.reader)?, read_instant(&mut self.reader)?);
+                Input::Lease(hop, Lease { from, until })
+            }
             unknown => return Err(CodecError::Tag(unknown)),
         };
         Ok((now, input))
@@ -311,6 +338,7 @@ pub fn replay(bytes: &[u8]) -> Result<(DecisionLog, Result<(), ReplayError>), Re
             Input::Timeout => manager.handle_timeout(now),
             Input::Command(command) => manager.handle_command(now, command),
             Input::Observation(observation) => manager.handle_observation(now, observation),
+            Input::Lease(hop, lease) => manager.handle_lease(now, hop, lease),
         }
         while let Some(output) = manager.poll_output() {
             log.decision(now, &output, |number| *number);

@@ -12,6 +12,8 @@
 //! measured rate of the link's transfers is taken from the rate of the WLAN's server; here it is taken from the medium's
 //! time, packet by packet.
 //!
+//! Where several managers share the link, each serves it only while it holds a lease (`leases`).
+//!
 //! What is not here: more than one link; the link's own queue, which is empty as long as nobody but the box feeds it.
 
 use core::net::IpAddr;
@@ -22,7 +24,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use crate::api::{Hop, HopReport};
 use crate::delays::Delays;
 use crate::queues::{Held, Queues, Service};
-use crate::{Config, DelayReport, WanConfig};
+use crate::{Config, DelayReport, Lease, LinkNeed, WanConfig};
 
 /// The server of one direction.
 #[derive(Clone, Debug)]
@@ -32,6 +34,9 @@ pub(crate) struct Link<P> {
     rate: BitRate,
     slack: Span,
     free_at: Instant,
+    /// Other managers serve it, too; and until when it is leased to this one, where it is.
+    shared: bool,
+    leased_until: Option<Instant>,
 }
 
 /// Both directions.
@@ -84,6 +89,8 @@ impl<P> Wan<P> {
             rate,
             slack: config.pacing_slack,
             free_at: now,
+            shared: wan.shared,
+            leased_until: None,
         };
         Self { links: [link(wan.down), link(wan.up)] }
     }
@@ -94,20 +101,57 @@ impl<P> Wan<P> {
 
     /// When a packet may leave one of the queues.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.links.iter().filter(|link| !link.queues.is_empty()).map(|link| link.free_at).min()
+        self.links
+            .iter()
+            .filter(|link| !link.queues.is_empty() && link.may_serve(link.free_at))
+            .map(|l| l.free_at)
+            .min()
     }
 }
 
 impl<P> Link<P> {
     pub(crate) fn is_ready(&self, now: Instant) -> bool {
-        !self.queues.is_empty() && self.free_at <= now
+        !self.queues.is_empty() && self.free_at <= now && self.may_serve(self.begins(now))
+    }
+
+    /// When the service of a packet that leaves now is taken to have begun: some lateness is made up.
+    fn begins(&self, now: Instant) -> Instant {
+        self.free_at.max(now.saturating_sub(self.slack))
+    }
+
+    fn may_serve(&self, at: Instant) -> bool {
+        !self.shared || self.leased_until.is_some_and(|until| at < until)
+    }
+
+    /// What it wants of a link that others serve, too.
+    pub(crate) fn need(&self) -> Option<LinkNeed> {
+        let weight = if self.queues.is_empty() { 0 } else { self.queues.ready_weight().max(1) };
+        self.shared.then_some(LinkNeed { weight, used: self.free_at, leased: self.leased_until.is_some() })
+    }
+
+    pub(crate) fn lease(&mut self, lease: Lease) {
+        if self.shared {
+            (self.free_at, self.leased_until) = (lease.from, Some(lease.until));
+        }
+    }
+
+    /// A lease that has run out is none any more.
+    pub(crate) fn end_late_lease(&mut self, now: Instant) {
+        if self.leased_until.is_some_and(|until| self.begins(now) >= until) {
+            self.leased_until = None;
+        }
+    }
+
+    /// All was let go, whatever the link carries: it is not reckoned with.
+    pub(crate) fn forget_service(&mut self, now: Instant) {
+        (self.free_at, self.leased_until) = (now, None);
     }
 
     /// Takes the packet that goes next, and the time that the link needs for it.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
         let rate = self.rate;
         let held = self.queues.pop(now, |held| Service::by_length(held.ip_len, rate))?;
-        self.free_at = self.free_at.max(now.saturating_sub(self.slack)).saturating_add(self.time_for(held.ip_len));
+        self.free_at = self.begins(now).saturating_add(self.time_for(held.ip_len));
         self.waits.note(now.saturating_since(held.since));
         Some(held)
     }
@@ -117,6 +161,10 @@ impl<P> Link<P> {
         if self.queues.is_empty() && self.free_at <= now {
             self.free_at = now;
             self.queues.end_service();
+        }
+        if self.queues.is_empty() {
+            // What an empty queue leaves of a lease is for the others.
+            self.leased_until = None;
         }
     }
 
@@ -128,4 +176,13 @@ impl<P> Link<P> {
 /// The name of a direction.
 pub(crate) const fn hop(direction: usize) -> Hop {
     if direction == DOWN { Hop::InternetDown } else { Hop::InternetUp }
+}
+
+/// The direction of a name; `None`: it names no direction of the link.
+pub(crate) const fn direction_of(hop: Hop) -> Option<usize> {
+    match hop {
+        Hop::Wlan => None,
+        Hop::InternetDown => Some(DOWN),
+        Hop::InternetUp => Some(UP),
+    }
 }

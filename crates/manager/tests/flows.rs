@@ -93,6 +93,7 @@ fn policies() -> Vec<(&'static str, Config)> {
         lan: vec![],
         lan_permille: 100,
         aqm: Config::AQM,
+        shared: false,
     };
     let limited = |rule| Config {
         controller: Controller::None,

@@ -716,6 +716,7 @@ impl InternetSpec {
             lan: lan?,
             lan_permille: lan_part?.0,
             aqm: CodelConfig { target, interval },
+            shared: false,
         })
     }
 

@@ -71,6 +71,12 @@ impl<T> Hsfq<T> {
         self.tags.weight(node)
     }
 
+    /// The weights of the root's children that have something to serve, together: what another tree would have to be weighed
+    /// with that shares a server with this one.
+    pub fn ready_weight(&self) -> u64 {
+        self.tags.ready_weight(NodeId::ROOT)
+    }
+
     /// Changes a node's weight, from the next item served.
     ///
     /// # Panics

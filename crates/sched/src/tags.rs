@@ -64,6 +64,8 @@ struct Server {
     virtual_time: Tag,
     largest_finish: Tag,
     ready: BTreeSet<(Tag, u64, NodeId)>,
+    /// The weights of those in `ready`, together.
+    ready_weight: u64,
 }
 
 impl NodeId {
@@ -147,7 +149,17 @@ impl Tags {
     /// Takes effect from the next packet served.
     pub(crate) fn set_weight(&mut self, id: NodeId, weight: u64) {
         assert!(weight > 0, "a weight of zero would never be served");
+        let Node { weight: was, backlogged, parent, .. } = *self.node(id);
         self.node_mut(id).weight = weight;
+        if backlogged {
+            let server = self.server_mut(parent);
+            server.ready_weight = server.ready_weight - was + weight;
+        }
+    }
+
+    /// The weights of a node's children that have something to serve, together.
+    pub(crate) fn ready_weight(&self, id: NodeId) -> u64 {
+        self.server(id).ready_weight
     }
 
     /// A leaf that was empty has something to serve.
@@ -341,15 +353,19 @@ impl Tags {
         let turn = self.turn;
         let node = self.node_mut(id);
         (node.start, node.turn, node.backlogged) = (start, turn, true);
-        let parent = node.parent;
-        self.server_mut(parent).ready.insert((start, turn, id));
+        let (parent, weight) = (node.parent, node.weight);
+        let server = self.server_mut(parent);
+        server.ready.insert((start, turn, id));
+        server.ready_weight += weight;
     }
 
     fn make_unready(&mut self, id: NodeId) {
         let node = self.node_mut(id);
         node.backlogged = false;
-        let (parent, key) = (node.parent, (node.start, node.turn, id));
-        assert!(self.server_mut(parent).ready.remove(&key), "a node that is served or emptied was ready");
+        let (parent, weight, key) = (node.parent, node.weight, (node.start, node.turn, id));
+        let server = self.server_mut(parent);
+        assert!(server.ready.remove(&key), "a node that is served or emptied was ready");
+        server.ready_weight -= weight;
     }
 
     fn node(&self, id: NodeId) -> &Node {

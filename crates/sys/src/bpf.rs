@@ -92,19 +92,29 @@ impl Assembler {
         self.push(0x07, dst, 0, 0, imm)
     }
 
+    /// `dst += src`
+    pub fn add_reg(&mut self, dst: Reg, src: Reg) -> &mut Self {
+        self.push(0x0f, dst, src as u8, 0, 0)
+    }
+
+    /// `dst *= imm`
+    pub fn multiply(&mut self, dst: Reg, imm: i32) -> &mut Self {
+        self.push(0x27, dst, 0, 0, imm)
+    }
+
     /// `dst &= imm`
     pub fn and(&mut self, dst: Reg, imm: i32) -> &mut Self {
         self.push(0x57, dst, 0, 0, imm)
     }
 
-    /// `dst = -dst`
-    pub fn negate(&mut self, dst: Reg) -> &mut Self {
-        self.push(0x87, dst, 0, 0, 0)
-    }
-
     /// `dst = *(u64 *)(base + offset)`
     pub fn load(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
         self.push(0x79, dst, base as u8, offset, 0)
+    }
+
+    /// `dst = *(u32 *)(base + offset)`, as the fields of a packet's context are read
+    pub fn load_word(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
+        self.push(0x61, dst, base as u8, offset, 0)
     }
 
     /// `dst = *(u8 *)(base + offset)`
@@ -245,6 +255,8 @@ pub struct SharedWords {
 
 // SAFETY: the words are atomics in memory that this value owns; nothing is tied to a thread.
 unsafe impl Send for SharedWords {}
+// SAFETY: all that a shared reference gives is references to atomics.
+unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
     /// Maps the first `words` words.

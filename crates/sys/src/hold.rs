@@ -19,6 +19,11 @@
 //! Where the hold is not in force, the rings may be given copies of what the bridge forwards ([`Hold::watch`]): to be looked
 //! at and not to be sent.
 //!
+//! Where several loops share the traffic, each has a ring of its own on every port, and a hold of its own
+//! ([`Hold::of_shards`]): by the outer VLAN tag of a packet each filter knows whether the packet is its loop's, and one gate
+//! a port obeys whichever filter took it. What is said above is true of each loop's packets: those of a loop that hangs go
+//! to the bridge, and the others' stay where they are.
+//!
 //! The machine itself stays reachable: what is addressed to the bridge goes to the kernel, and of group-addressed
 //! packets the bridge gets a copy that it does not forward.
 //!
@@ -27,7 +32,8 @@
 //! Not here: what needs no BPF (an nftables table owned by the process does the same without the order at the switch).
 
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bpf::{Assembler, Helper, Link, Map, Program, ProgramKind, Reg, SharedWords};
 use crate::clsact;
@@ -37,36 +43,108 @@ use crate::ring::Ring;
 
 /// Most ports of one hold.
 pub const MAX_PORTS: usize = 8;
+/// Most loops that share the ports.
+pub const MAX_SHARDS: usize = 8;
+/// Numbers of VLANs: IEEE 802.1Q has twelve bits for them.
+pub const VLANS: usize = 4096;
 
-// The words of the shared map. Written by the process: UNTIL, RELEASING, OWN_ADDRESS, WATCHING and each port's SENT.
-// Written by the gate: each port's TAKEN.
+// The words of the shared map: OWN_ADDRESS, a block for each shard, and a table with a byte for each VLAN that says whose it
+// is. All but TAKEN is written by the process, TAKEN by the gate.
+const OWN_ADDRESS: usize = 0;
+/// Words of a shard's block: three lines of a cache, so that no shard writes to another's.
+const BLOCK: usize = 24;
+// Of a block:
 const UNTIL: usize = 0;
 const RELEASING: usize = 1;
-const OWN_ADDRESS: usize = 2;
-const WATCHING: usize = 3;
+const WATCHING: usize = 2;
 const fn taken_word(port: usize) -> usize {
-    4 + 2 * port
+    3 + 2 * port
 }
 const fn sent_word(port: usize) -> usize {
-    5 + 2 * port
+    4 + 2 * port
 }
-const WORDS: usize = sent_word(MAX_PORTS - 1) + 1;
+/// The first one is not a shard's, so that what a decision says, the number of a shard and one, finds the block.
+const fn block(shard: usize) -> usize {
+    (shard + 1) * BLOCK
+}
+const TABLE: usize = block(MAX_SHARDS);
+const WORDS: usize = TABLE + VLANS / 8;
+/// A decision is a number below this.
+const DECISIONS: i32 = 16;
+const _: () = assert!(sent_word(MAX_PORTS - 1) < BLOCK && MAX_SHARDS < DECISIONS as usize);
+const _: () = assert!((DECISIONS as usize) * BLOCK < WORDS);
+
+// Fields of struct __sk_buff (linux/bpf.h).
+const VLAN_PRESENT: i16 = 20;
+const VLAN_TCI: i16 = 24;
 
 const TCX_NEXT: i32 = -1;
 const TCX_DROP: i32 = 2;
 const INGRESS: i32 = 1;
 
-/// Keeps traffic away from the kernel's bridge while it is in force. Dropping it lets the bridge forward.
+/// Which shard takes the packets of which VLAN, by the outer tag. Whatever is not said is the first one's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steering {
+    shards: usize,
+    table: Vec<u8>,
+}
+
+impl Steering {
+    /// Everything is the first one's of so many shards.
+    ///
+    /// # Panics
+    /// With none, or more than [`MAX_SHARDS`].
+    pub fn new(shards: usize) -> Self {
+        assert!((1..=MAX_SHARDS).contains(&shards));
+        Self { shards, table: vec![0; VLANS] }
+    }
+
+    /// The shards.
+    pub fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Packets of this VLAN are this shard's.
+    ///
+    /// # Panics
+    /// If there is no such shard, or the VLAN is none: 1 to 4095.
+    pub fn send(&mut self, vlan: u16, shard: usize) {
+        assert!(shard < self.shards && vlan > 0 && usize::from(vlan) < VLANS);
+        self.table[usize::from(vlan)] = shard as u8;
+    }
+
+    /// Whose packets of this VLAN are, or without one.
+    ///
+    /// # Panics
+    /// If there is no such VLAN.
+    pub fn shard_of(&self, vlan: Option<u16>) -> usize {
+        vlan.map_or(0, |vlan| self.table[usize::from(vlan)].into())
+    }
+}
+
+/// Keeps traffic away from the kernel's bridge while it is in force. When the last one of a set is dropped, the bridge
+/// forwards; one that is dropped earlier, with its ring, leaves what was its own to the bridge.
 #[derive(Debug)]
 pub struct Hold {
-    shared: Map,
+    shared: Arc<Shared>,
+    shard: usize,
+}
+
+/// What the holds of all shards share.
+#[derive(Debug)]
+struct Shared {
+    map: Map,
     words: SharedWords,
     bridge: Option<Interface>,
-    ports: Vec<Port>,
+    shards: usize,
+    ports: Mutex<Vec<Port>>,
 }
 
 #[derive(Debug)]
 struct Port {
+    interface: u32,
+    /// A word for each processor: the shard whose ring took the packet, and one; zero: none has.
+    decision: Map,
     // Held for its drop, which detaches it.
     _gate: Gate,
 }
@@ -104,14 +182,16 @@ impl Hold {
     /// # Errors
     /// `EPERM` without `CAP_BPF`.
     pub fn new(bridge: Option<Interface>) -> Result<Self, OsError> {
-        let shared = Map::shared(WORDS)?;
-        let words = SharedWords::of(&shared, WORDS)?;
-        if let Some(bridge) = &bridge {
-            let mut address = [0; 8];
-            address[..6].copy_from_slice(&bridge.address);
-            words.word(OWN_ADDRESS).store(u64::from_ne_bytes(address), Ordering::Relaxed);
-        }
-        Ok(Self { shared, words, bridge, ports: Vec::new() })
+        Ok(Self { shared: Arc::new(Shared::new(bridge, &Steering::new(1))?), shard: 0 })
+    }
+
+    /// A hold for each shard, as [`Self::new`].
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_shards(bridge: Option<Interface>, steering: &Steering) -> Result<Vec<Self>, OsError> {
+        let shared = Arc::new(Shared::new(bridge, steering)?);
+        Ok((0..steering.shards).map(|shard| Self { shared: Arc::clone(&shared), shard }).collect())
     }
 
     /// Puts the port of `ring` under the hold. To be called before the ring is started: it then takes packets only
@@ -123,83 +203,116 @@ impl Hold {
     /// # Panics
     /// With more than [`MAX_PORTS`] ports.
     pub fn attach(&mut self, ring: &Ring) -> Result<PortId, OsError> {
-        let id = PortId(self.ports.len());
-        assert!(id.0 < MAX_PORTS);
         let interface = ring.interface();
-        let decision = Map::per_cpu_word()?;
         let name = |part: &str| format!("the hold's {part} for {}", interface.name);
-        let gate = self.gate(&decision, id);
-        let gate = Program::load(ProgramKind::SchedCls, &gate, &name("gate"))?;
-        let filter = self.filter(&decision, id);
-        let filter = Program::load(ProgramKind::SocketFilter, &filter, &name("filter"))?;
-        let gate = Gate::attach(&gate, interface)?;
-        filter.filter(ring.as_fd())?;
-        self.ports.push(Port { _gate: gate });
+        let mut ports = self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = ports.iter().position(|port| port.interface == interface.index);
+        let id = PortId(number.unwrap_or(ports.len()));
+        assert!(id.0 < MAX_PORTS);
+        if number.is_none() {
+            let decision = Map::per_cpu_word()?;
+            let gate = self.shared.gate(&decision, id);
+            let gate = Program::load(ProgramKind::SchedCls, &gate, &name("gate"))?;
+            let _gate = Gate::attach(&gate, interface)?;
+            ports.push(Port { interface: interface.index, decision, _gate });
+        }
+        let filter = self.shared.filter(&ports[id.0].decision, id, self.shard);
+        drop(ports);
+        Program::load(ProgramKind::SocketFilter, &filter, &name("filter"))?.filter(ring.as_fd())?;
         Ok(id)
+    }
+
+    /// A word of this shard's block.
+    fn word(&self, word: usize) -> &AtomicU64 {
+        self.shared.words.word(block(self.shard) + word)
     }
 
     /// The hold is in force until `until_ns` of `CLOCK_MONOTONIC`, unless it is set again before. Returns for how many
     /// nanoseconds it had run out, if it had: packets then passed by the bridge.
     pub fn beat(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
-        let was = self.words.word(UNTIL).swap(until_ns, Ordering::AcqRel);
+        let was = self.word(UNTIL).swap(until_ns, Ordering::AcqRel);
         (was != 0).then(|| now_ns.checked_sub(was)).flatten()
     }
 
     /// Takes the hold up: from now on it is not being released.
     pub fn take(&self, until_ns: u64) {
-        self.words.word(RELEASING).store(0, Ordering::Release);
-        self.words.word(UNTIL).store(until_ns, Ordering::Release);
+        self.word(RELEASING).store(0, Ordering::Release);
+        self.word(UNTIL).store(until_ns, Ordering::Release);
     }
 
     /// Begins to give the traffic back: from now on a port's packets go to the bridge as soon as everything that its
     /// ring took has been sent. It must be beaten further until [`Self::settle`] has been true for a while (a few
     /// milliseconds: packets whose decision is made but not yet counted), then [`Self::lift`]ed.
     pub fn release(&self) {
-        self.words.word(RELEASING).store(1, Ordering::Release);
+        self.word(RELEASING).store(1, Ordering::Release);
     }
 
     /// While releasing: says that so many packets that the port's ring took (copies do not count) have been sent or
     /// dropped. Returns whether that is all it took, so that the port's packets go to the bridge.
     pub fn settle(&self, port: PortId, gone: u64) -> bool {
-        self.words.word(sent_word(port.0)).store(gone, Ordering::Release);
-        self.words.word(taken_word(port.0)).load(Ordering::Acquire) == gone
+        self.word(sent_word(port.0)).store(gone, Ordering::Release);
+        self.word(taken_word(port.0)).load(Ordering::Acquire) == gone
     }
 
     /// The hold is not in force any more: the bridge forwards, the rings get nothing.
     pub fn lift(&self) {
-        self.words.word(UNTIL).store(0, Ordering::Release);
+        self.word(UNTIL).store(0, Ordering::Release);
     }
 
     /// From now on the rings get copies of what comes in while the hold is not in force, or do not. A copy may still come
     /// some milliseconds after the end of it; it must not be taken for a packet that the ring took.
     pub fn watch(&self, on: bool) {
-        self.words.word(WATCHING).store(on.into(), Ordering::Release);
+        self.word(WATCHING).store(on.into(), Ordering::Release);
     }
 
     /// How many packets of the port the ring took instead of the bridge.
     pub fn taken(&self, port: PortId) -> u64 {
-        self.words.word(taken_word(port.0)).load(Ordering::Acquire)
+        self.word(taken_word(port.0)).load(Ordering::Acquire)
+    }
+}
+
+impl Shared {
+    fn new(bridge: Option<Interface>, steering: &Steering) -> Result<Self, OsError> {
+        let map = Map::shared(WORDS)?;
+        let words = SharedWords::of(&map, WORDS)?;
+        if let Some(bridge) = &bridge {
+            let mut address = [0; 8];
+            address[..6].copy_from_slice(&bridge.address);
+            words.word(OWN_ADDRESS).store(u64::from_ne_bytes(address), Ordering::Relaxed);
+        }
+        for (at, of_eight) in steering.table.as_chunks::<8>().0.iter().enumerate() {
+            words.word(TABLE + at).store(u64::from_ne_bytes(*of_eight), Ordering::Relaxed);
+        }
+        Ok(Self { map, words, bridge, shards: steering.shards, ports: Mutex::default() })
     }
 
     /// `take = now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; what is not taken and not for
-    /// the machine itself may be copied.
-    fn filter(&self, decision: &Map, port: PortId) -> Vec<u64> {
+    /// the machine itself may be copied. Of what is another shard's nothing is decided here.
+    fn filter(&self, decision: &Map, port: PortId, shard: usize) -> Vec<u64> {
         use Reg::*;
+        let of_shard = |word| offset(block(shard) + word);
         let mut asm = Assembler::new();
         asm.copy(R6, R1).set(R8, 0);
+        if self.shards > 1 {
+            // R1 = TABLE[vlan], or [0], which no VLAN has.
+            asm.map_value(R9, &self.map).set(R1, 0).load_word(R2, R6, VLAN_PRESENT).if_value(R2, 0, "untagged");
+            asm.load_word(R1, R6, VLAN_TCI).and(R1, VLANS as i32 - 1);
+            asm.label("untagged").add_reg(R9, R1).load_byte(R1, R9, offset(TABLE));
+            asm.unless_value(R1, shard as i32, "refuse");
+        }
         lookup(&mut asm, decision, "refuse");
-        asm.copy(R7, R0).map_value(R9, &self.shared);
+        asm.copy(R7, R0).map_value(R9, &self.map);
         load_packet_bytes(&mut asm, 6, "own");
         asm.load(R1, R10, SCRATCH).load(R2, R9, offset(OWN_ADDRESS)).if_equal(R1, R2, "own");
-        asm.call(Helper::KtimeNs).load(R1, R9, offset(UNTIL)).if_at_least(R0, R1, "decided");
-        asm.load(R1, R9, offset(RELEASING)).if_value(R1, 0, "take");
-        asm.load(R1, R9, offset(taken_word(port.0))).load(R2, R9, offset(sent_word(port.0)));
+        asm.call(Helper::KtimeNs).load(R1, R9, of_shard(UNTIL)).if_at_least(R0, R1, "decided");
+        asm.load(R1, R9, of_shard(RELEASING)).if_value(R1, 0, "take");
+        asm.load(R1, R9, of_shard(taken_word(port.0))).load(R2, R9, of_shard(sent_word(port.0)));
         asm.if_equal(R1, R2, "decided");
-        asm.label("take").set(R8, 1);
-        asm.label("decided").store(R7, 0, R8).unless_value(R8, 0, "ring");
-        asm.load(R8, R9, offset(WATCHING));
-        // The socket may have this many bytes: 0, or 2^32 - 1.
-        asm.label("ring").copy(R0, R8).negate(R0).exit();
+        asm.label("take").set(R8, shard as i32 + 1);
+        asm.label("decided").store(R7, 0, R8).unless_value(R8, 0, "all");
+        asm.load(R8, R9, of_shard(WATCHING)).if_value(R8, 0, "refuse");
+        // The socket may have this many bytes.
+        asm.label("all").set(R0, -1).exit();
         asm.label("own").store_value(R7, 0, 0);
         asm.label("refuse").set(R0, 0).exit();
         asm.finish()
@@ -212,7 +325,9 @@ impl Hold {
         asm.copy(R6, R1);
         lookup(&mut asm, decision, "pass");
         asm.load(R7, R0, 0).store_value(R0, 0, 0).if_value(R7, 0, "pass");
-        asm.map_value(R9, &self.shared).set(R1, 1).add_atomic(R9, offset(taken_word(port.0)), R1);
+        // To the block of the shard that took it.
+        asm.and(R7, DECISIONS - 1).multiply(R7, offset(BLOCK).into()).map_value(R9, &self.map).add_reg(R9, R7);
+        asm.set(R1, 1).add_atomic(R9, offset(taken_word(port.0)), R1);
         if let Some(bridge) = &self.bridge {
             load_packet_bytes(&mut asm, 1, "drop");
             asm.load_byte(R1, R10, SCRATCH).and(R1, 1).if_value(R1, 0, "drop"); // not a group address
@@ -244,4 +359,110 @@ fn load_packet_bytes(asm: &mut Assembler, len: i32, short: &'static str) {
     use Reg::*;
     asm.store_value(R10, SCRATCH, 0).copy(R1, R6).set(R2, 0).copy(R3, R10).add(R3, SCRATCH.into()).set(R4, len);
     asm.call(Helper::SkbLoadBytes).unless_value(R0, 0, short);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::iface;
+    use crate::netns::Netns;
+    use crate::rt::monotonic_ns;
+    use crate::tap::Tap;
+
+    const VLAN: u16 = 12;
+
+    fn frame(vlan: Option<u16>) -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        if let Some(vlan) = vlan {
+            frame.extend([0x81, 0x00]);
+            frame.extend(vlan.to_be_bytes());
+        }
+        frame.extend([0x88, 0xb5]);
+        frame.resize(60, 0);
+        frame
+    }
+
+    type Shard = (Ring, Hold, PortId);
+
+    /// Two rings on a TAP device, the second one's with all of [`VLAN`].
+    fn two_shards() -> Result<(Tap, Vec<Shard>), OsError> {
+        let tap = Tap::create("tap0")?;
+        let up = Command::new("ip").args(["link", "set", "tap0", "up"]).status().expect("ip(8) is installed");
+        assert!(up.success());
+        let interface = iface::find("tap0")?;
+        let mut steering = Steering::new(2);
+        steering.send(VLAN, 1);
+        let rings = [Ring::open(&interface, 64)?, Ring::open(&interface, 64)?];
+        let shards = rings.into_iter().zip(Hold::of_shards(None, &steering)?).map(|(ring, mut hold)| {
+            let port = hold.attach(&ring)?;
+            ring.start()?;
+            Ok((ring, hold, port))
+        });
+        Ok((tap, shards.collect::<Result<_, OsError>>()?))
+    }
+
+    /// What each ring has got since the last call, and how many packets the gate counted as each one's so far.
+    fn got(shards: &mut [Shard]) -> Vec<(u64, u64)> {
+        let of = |(ring, hold, port): &mut Shard| {
+            let mut count = 0;
+            while ring.next_frame().is_some() {
+                count += 1;
+            }
+            (count, hold.taken(*port))
+        };
+        shards.iter_mut().map(of).collect()
+    }
+
+    #[test]
+    fn each_shard_takes_its_vlans_and_one_that_hangs_leaves_only_its_own() {
+        let namespace = match Netns::new() {
+            Ok(namespace) => namespace,
+            Err(error) => return eprintln!("skipped: {error} (needs root)"),
+        };
+        let skipped = namespace.run(|| {
+            let (tap, mut shards) = match two_shards() {
+                Ok(made) => made,
+                Err(error) => return Some(error),
+            };
+            // The namespace may say something of its own accord; what comes in is what this test writes.
+            let send = |vlan| tap.write(&frame(vlan)).expect("written");
+            let offer = || [None, Some(VLAN), Some(VLAN), Some(11), Some(VLAN)].into_iter().for_each(send);
+            offer();
+            assert_eq!(got(&mut shards), [(0, 0), (0, 0)], "neither hold is in force");
+            let long = monotonic_ns() + 60_000_000_000;
+            shards[0].1.take(long);
+            shards[1].1.take(long);
+            offer();
+            assert_eq!(got(&mut shards), [(2, 2), (3, 3)]);
+            // The second one does not beat any more.
+            shards[1].1.beat(0, 1);
+            offer();
+            assert_eq!(got(&mut shards), [(2, 4), (0, 3)]);
+            shards[1].1.watch(true);
+            offer();
+            assert_eq!(got(&mut shards), [(2, 6), (3, 3)], "copies are not taken");
+            shards[1].1.watch(false);
+            // The first one gives back: its packets pass as soon as all that it took is settled.
+            shards[1].1.beat(0, long);
+            let (_, hold, port) = &shards[0];
+            hold.release();
+            assert!(!hold.settle(*port, 5), "one is missing");
+            offer();
+            assert_eq!(got(&mut shards), [(2, 8), (3, 6)]);
+            let (_, hold, port) = &shards[0];
+            assert!(hold.settle(*port, 8));
+            offer();
+            assert_eq!(got(&mut shards), [(0, 8), (3, 9)]);
+            // One that has gone with its ring leaves the other where it is.
+            shards.remove(0);
+            offer();
+            assert_eq!(got(&mut shards), [(3, 12)]);
+            None
+        });
+        if let Some(error) = skipped.expect("entered") {
+            eprintln!("skipped: {error}");
+        }
+    }
 }

@@ -36,7 +36,14 @@ pub enum Middle {
     Htb,
     /// The bridge with the box inserted, a queue for each station.
     Box,
+    /// The same with the stations in two VLANs, each a contention domain: one packet loop.
+    OneShard,
+    /// A packet loop for each domain.
+    TwoShards,
 }
+
+/// The VLANs of the kinds that have some.
+pub const VLANS: [u16; 2] = [11, 12];
 
 impl Middle {
     /// What tables call it.
@@ -46,7 +53,14 @@ impl Middle {
             Self::Bridge => "bridge",
             Self::Htb => "bridge + HTB",
             Self::Box => "box",
+            Self::OneShard => "box, 1 shard",
+            Self::TwoShards => "box, 2 shards",
         }
+    }
+
+    /// Whether frames have a tag.
+    pub const fn is_tagged(self) -> bool {
+        matches!(self, Self::OneShard | Self::TwoShards)
     }
 }
 
@@ -82,7 +96,7 @@ impl Lab {
         match kind {
             Middle::Cable | Middle::Bridge => {}
             Middle::Htb => lab.add_classes()?,
-            Middle::Box => lab.start_box(core)?,
+            Middle::Box | Middle::OneShard | Middle::TwoShards => lab.start_box(core)?,
         }
         if kind != Middle::Cable {
             answer_of(&lab)?;
@@ -154,7 +168,7 @@ impl Lab {
                     "class change dev wl0 parent 1: classid 1:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 60000\n"
                 ))
             }
-            Middle::Box => {
+            Middle::Box | Middle::OneShard | Middle::TwoShards => {
                 self.write_config(rate)?;
                 Ok(self.client()?.reconfigure(None)?)
             }
@@ -192,6 +206,14 @@ impl Lab {
              levels = [\"station\"]\nstation_fairness = \"bits\"\nqueue_limit = \"{} packets\"\n",
             (BACKLOG / self.stations).clamp(2, 1000)
         );
+        let domains = match self.kind {
+            Middle::OneShard | Middle::TwoShards => {
+                VLANS.map(|vlan| format!("[[manager.access_point]]\nname = \"ap-{vlan}\"\nvlan = [{vlan}]\n"))
+            }
+            Middle::Cable | Middle::Bridge | Middle::Htb | Middle::Box => Default::default(),
+        };
+        let shards = if self.kind == Middle::TwoShards { "[shards]\ncount = 2\n" } else { "" };
+        let config = format!("{config}{}{shards}", domains.concat());
         std::fs::write(&path, config).with_context(|| format!("write {}", path.display()))
     }
 
@@ -209,11 +231,14 @@ impl Lab {
         self.client().ok()?.status().ok()
     }
 
-    /// CPU time of the box's packet loop so far, in nanoseconds.
+    /// CPU time of the box's threads so far, in nanoseconds. All but those of its packet loops sleep.
     pub fn box_cpu_ns(&self) -> u64 {
         let Some(child) = &self.running else { return 0 };
-        let first = |text: String| text.split_whitespace().next().and_then(|word| word.parse().ok());
-        std::fs::read_to_string(format!("/proc/{}/schedstat", child.id())).ok().and_then(first).unwrap_or(0)
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", child.id())) else { return 0 };
+        let first = |text: String| text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        let used =
+            |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("schedstat")).ok().and_then(first);
+        threads.flatten().filter_map(used).sum()
     }
 }
 

@@ -12,7 +12,7 @@ use evenair_sys::netns::Netns;
 use evenair_sys::ring::{SEND_BATCH, Sender};
 use evenair_sys::rt::{self, monotonic_ns, thread_cpu_ns};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, VLANS};
 
 /// Interface of the source, and of the sink.
 pub const SOURCE_PORT: &str = "src0";
@@ -48,9 +48,16 @@ fn packet(from: [u8; 6], to: [u8; 6], len: usize) -> Vec<u8> {
     frame
 }
 
-/// Makes a frame one for station `n`.
+/// Makes a frame one for station `n`, in that one's VLAN where there is a tag.
 fn address(frame: &mut [u8], n: usize) {
     frame[..6].copy_from_slice(&station_mac(n));
+    let frame = match frame[12] {
+        0x81 => {
+            frame[14..16].copy_from_slice(&VLANS[n % VLANS.len()].to_be_bytes());
+            &mut frame[4..]
+        }
+        _ => frame,
+    };
     frame[31..34].copy_from_slice(&[(n >> 16) as u8, (n >> 8) as u8, n as u8]);
     frame[24..26].copy_from_slice(&[0, 0]);
     let words = frame[14..34].as_chunks::<2>().0.iter();
@@ -64,21 +71,30 @@ fn open(ns: &Netns, name: &str) -> Result<Sender> {
     ns.run(|| Ok(Sender::open(&iface::find(name)?, 4 << 20)?))?
 }
 
+/// The same with room for a tag, as long as it was.
+fn tagged(frame: &[u8]) -> Vec<u8> {
+    [&frame[..12], &[0x81, 0x00, 0, 0], &frame[12..frame.len() - 4]].concat()
+}
+
 /// Each station sends something, so that the bridge knows on which side it is, and the box that it is there.
 pub fn answer_of(lab: &Lab) -> Result<()> {
     let sender = open(&lab.sink, SINK_PORT)?;
     let mut frame = packet(SOURCE_MAC, SOURCE_MAC, 60);
+    if lab.kind.is_tagged() {
+        frame = tagged(&frame);
+    }
+    let ip = if lab.kind.is_tagged() { 30 } else { 26 };
     for n in 0..lab.stations {
         address(&mut frame, n);
         // The other way round.
         let mac = station_mac(n);
         frame[..6].copy_from_slice(&SOURCE_MAC);
         frame[6..12].copy_from_slice(&mac);
-        let (from, to): ([u8; 4], [u8; 4]) = (frame[26..30].try_into()?, frame[30..34].try_into()?);
-        frame[26..30].copy_from_slice(&to);
-        frame[30..34].copy_from_slice(&from);
+        let (from, to): ([u8; 4], [u8; 4]) = (frame[ip..ip + 4].try_into()?, frame[ip + 4..ip + 8].try_into()?);
+        frame[ip..ip + 4].copy_from_slice(&to);
+        frame[ip + 4..ip + 8].copy_from_slice(&from);
         send_all(&sender, &frame)?;
-        frame[26..30].copy_from_slice(&from);
+        frame[ip..ip + 4].copy_from_slice(&from);
         if n % 64 == 63 {
             std::thread::sleep(Duration::from_micros(500));
         }
@@ -101,22 +117,25 @@ pub enum Place {
     OneCore,
     /// Like any program.
     Anywhere,
+    /// In bursts, before all else on the last core, and asleep between them: as a network card hands packets over. What is to
+    /// forward them may run on all cores.
+    Bursts,
 }
 
 /// Offers packets of `len` bytes (Ethernet header included) for so long, `rate` per second or as many as go. `Anywhere`,
 /// packets go one by one, and the first that is due carries the time ([`stamp_of`]).
 pub fn offer(lab: &Lab, len: usize, rate: Option<f64>, span: Duration, place: Place) -> Result<Offered> {
     let sender = open(&lab.source, SOURCE_PORT)?;
-    let stations = lab.stations;
+    let (stations, tagged) = (lab.stations, lab.kind.is_tagged());
     std::thread::scope(|scope| {
         scope
             .spawn(move || {
-                if place == Place::OneCore {
-                    let real_time = rt::make_real_time(1);
+                if place != Place::Anywhere {
+                    let real_time = rt::make_real_time(if place == Place::Bursts { 9 } else { 1 });
                     real_time.core.context("pin the source")?;
                     real_time.fifo.context("run the source in real time")?;
                 }
-                drive(&sender, (stations, len), rate, span, place)
+                drive(&sender, (stations, len, tagged), rate, span, place)
             })
             .join()
             .expect("no panic")
@@ -125,17 +144,18 @@ pub fn offer(lab: &Lab, len: usize, rate: Option<f64>, span: Duration, place: Pl
 
 fn drive(
     sender: &Sender,
-    (stations, len): (usize, usize),
+    (stations, len, with_tag): (usize, usize, bool),
     rate: Option<f64>,
     span: Duration,
     place: Place,
 ) -> Result<Offered> {
-    let mut frames = vec![packet(SOURCE_MAC, SOURCE_MAC, len); SEND_BATCH];
+    let plain = packet(SOURCE_MAC, SOURCE_MAC, len);
+    let mut frames = vec![if with_tag { tagged(&plain) } else { plain }; SEND_BATCH];
     let idle_turn = |turns: &mut u64| {
         *turns += 1;
         match place {
             Place::OneCore => std::thread::yield_now(),
-            Place::Anywhere => std::hint::spin_loop(),
+            Place::Anywhere | Place::Bursts => std::hint::spin_loop(),
         }
         monotonic_ns()
     };
@@ -149,9 +169,19 @@ fn drive(
     while now < end {
         let due = rate.map_or(u64::MAX, |rate| ((now - start) as f64 * rate / 1e9) as u64);
         // As a network card would: some packets at once where there are many.
-        let at_once = if place == Place::OneCore { SEND_BATCH as u64 / 2 } else { 1 };
+        let at_once = match place {
+            Place::OneCore => SEND_BATCH as u64 / 2,
+            Place::Anywhere => 1,
+            Place::Bursts => SEND_BATCH as u64,
+        };
         if due < sent + at_once {
-            now = idle_turn(&mut turns);
+            if let (Place::Bursts, Some(rate)) = (place, rate) {
+                let next = start + ((sent + at_once) as f64 / rate * 1e9) as u64;
+                std::thread::sleep(Duration::from_nanos(next.saturating_sub(now)));
+                now = monotonic_ns();
+            } else {
+                now = idle_turn(&mut turns);
+            }
             continue;
         }
         for frame in &mut frames {
@@ -159,7 +189,7 @@ fn drive(
             address(frame, at);
         }
         let batch = (due - sent).min(SEND_BATCH as u64) as usize;
-        if place == Place::Anywhere {
+        if place == Place::Anywhere && !with_tag {
             stamp(&mut frames[0]);
         }
         let mut from = 0;

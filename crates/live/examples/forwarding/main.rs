@@ -5,7 +5,10 @@
 //! real-time class, and the CPU time of the path is what is not idle, less what source and sink take when a cable joins
 //! them. Under a backlog every class or queue holds packets while 5 % more come than are served.
 //!
-//! `forwarding [--short]`; needs root, `tc`, `taskset` and `chrt`.
+//! Two shards are measured beside one that has the same two contention domains, flat out on one core and with bursts on all:
+//! what they carry together is twice what one does as long as a packet costs no more CPU time.
+//!
+//! `forwarding [--short] [--shards]`; needs root, `tc`, `taskset` and `chrt`.
 
 mod lab;
 mod load;
@@ -38,6 +41,7 @@ struct Plan {
 fn main() -> Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let mut arguments = arguments.iter().map(String::as_str);
+    let mut shards_alone = false;
     let mut plan = Plan { rounds: 5, span: Duration::from_millis(600), sizes: SIZES.into(), stations: STATIONS.into() };
     while let Some(argument) = arguments.next() {
         match (argument, arguments.next()) {
@@ -48,9 +52,10 @@ fn main() -> Result<()> {
             ("--short", None) => {
                 plan = Plan { rounds: 3, span: Duration::from_millis(300), sizes: vec![SIZES[0], SIZES[2]], ..plan };
             }
+            ("--shards", None) => shards_alone = true,
             ("--bytes", Some(bytes)) => plan.sizes.retain(|(_, name)| *name == bytes),
             ("--stations", Some(number)) => plan.stations = vec![number.parse()?],
-            _ => bail!("usage: forwarding [--bytes 64|512|1500] [--stations N] [--short]"),
+            _ => bail!("usage: forwarding [--bytes 64|512|1500] [--stations N] [--short | --shards]"),
         }
     }
     if let Err(error) = evenair_sys::hold::Hold::new(None) {
@@ -58,10 +63,13 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let mut results = Results::default();
-    for &stations in &plan.stations {
-        one_core(&plan, stations, &mut results)?;
+    if !shards_alone {
+        for &stations in &plan.stations {
+            one_core(&plan, stations, &mut results)?;
+        }
+        whole_machine(&plan, &mut results)?;
     }
-    whole_machine(&plan, &mut results)?;
+    shards(&plan, &mut results)?;
     results.judge();
     Ok(())
 }
@@ -72,7 +80,9 @@ struct Results {
     path_ns: BTreeMap<(Middle, usize, usize, bool), f64>,
     /// By part of the capacity in percent: what the box adds to the bridge's 99th percentile, in microseconds.
     added: Vec<(f64, f64)>,
-    idle: f64,
+    idle: Option<f64>,
+    /// By what it was measured on: what two shards carry for each packet of one, with as much CPU time each.
+    shards: Vec<(String, f64)>,
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -164,9 +174,45 @@ fn whole_machine(plan: &Plan, results: &mut Results) -> Result<()> {
         );
         results.added.push((percent, boxed.p99 - bridge.p99));
     }
-    results.idle = measure::idle(&labs[1], Duration::from_secs(2));
+    results.idle = Some(measure::idle(&labs[1], Duration::from_secs(2)));
     if let Some(status) = labs[1].status() {
         println!("  the box's account: {:?}", status.packets);
+    }
+    Ok(())
+}
+
+/// One shard and two with the same stations in two contention domains.
+fn shards(plan: &Plan, results: &mut Results) -> Result<()> {
+    const STATIONS: usize = 1_000;
+    const KINDS: [Middle; 2] = [Middle::OneShard, Middle::TwoShards];
+    let core = std::thread::available_parallelism()?.get() - 1;
+    for (place, core) in [("one core", Some(core)), ("all cores", None)] {
+        let read = |lab: &Lab, len| match core {
+            Some(_) => measure::flat_out(lab, len, plan.span),
+            None => measure::bursts(lab, len, plan.span),
+        };
+        let cable = Lab::new(Middle::Cable, STATIONS, core)?;
+        let labs = [Lab::new(KINDS[0], STATIONS, core)?, Lab::new(KINDS[1], STATIONS, core)?];
+        for &(len, name) in &plan.sizes {
+            let mut rows: [Vec<(Reading, f64)>; 2] = Default::default();
+            for _ in 0..plan.rounds {
+                let source = read(&cable, len)?;
+                for (lab, row) in labs.iter().zip(&mut rows) {
+                    let reading = read(lab, len)?;
+                    row.push((reading, reading.path_ns(&source)));
+                }
+            }
+            println!("\n{STATIONS} stations in two VLANs, {name} bytes, {place}:");
+            println!("  {:<24} {:>8} {:>12} {:>16} {:>7}", "path", "kpps", "path ns/pkt", "kpackets/CPU-s", "lost");
+            let ns = [0, 1].map(|at| {
+                let of = |f: fn(&(Reading, f64)) -> f64| median(rows[at].iter().map(f).collect());
+                let (kpps, ns, lost) = (of(|r| r.0.kpps), of(|r| r.1), of(|r| r.0.lost));
+                let (name, per_cpu) = (KINDS[at].name(), 1e6 / ns);
+                println!("  {name:<24} {kpps:>8.0} {ns:>12.0} {per_cpu:>16.0} {:>6.1}%", 100.0 * lost);
+                ns
+            });
+            results.shards.push((format!("{name} bytes, {place}"), 2.0 * ns[0] / ns[1]));
+        }
     }
     Ok(())
 }
@@ -200,6 +246,11 @@ impl Results {
         for &(percent, added) in &self.added {
             say(&format!("added latency, p99, at {percent:.0} %"), added, " us", added <= 150.0, "<= 150 us");
         }
-        say("idle box", 100.0 * self.idle, " % of a core", self.idle < 0.03, "< 3 %");
+        if let Some(idle) = self.idle {
+            say("idle box", 100.0 * idle, " % of a core", idle < 0.03, "< 3 %");
+        }
+        for (what, ratio) in &self.shards {
+            say(&format!("two shards beside one, {what}"), *ratio, "", *ratio >= 1.6, ">= 1.6");
+        }
     }
 }

@@ -69,6 +69,15 @@ fn read(lab: &Lab, offer: impl FnOnce() -> Result<Offered>) -> Result<Reading> {
     })
 }
 
+/// Packets per second that come in bursts: less than one loop and the source carry on two cores.
+const BURSTS_PPS: f64 = 150_000.0;
+
+/// Offers bursts that may be forwarded on all cores; the CPU time is that of the threads.
+pub fn bursts(lab: &Lab, len: usize, span: Duration) -> Result<Reading> {
+    offer(lab, len, Some(BURSTS_PPS), WARM_UP, Place::Bursts)?;
+    read(lab, || offer(lab, len, Some(BURSTS_PPS), span, Place::Bursts))
+}
+
 /// Packets delivered per second, in thousands, with all cores, and the part lost.
 pub fn all_cores(lab: &Lab, len: usize, span: Duration) -> Result<(f64, f64)> {
     let before = delivered(lab)?;

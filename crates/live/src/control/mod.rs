@@ -15,6 +15,7 @@ mod calls;
 mod client;
 mod domains;
 mod server;
+mod shards;
 mod status;
 mod telemetry;
 
@@ -27,6 +28,8 @@ pub(crate) use calls::{codec_word, refusal_word};
 pub use client::{Client, ClientError};
 pub use domains::DomainStatus;
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
+pub use shards::ShardStatus;
+pub(crate) use shards::merge;
 #[cfg(test)]
 pub(crate) use status::tests_support;
 pub use status::{

@@ -37,6 +37,7 @@ pub(crate) struct Asked {
 }
 
 /// What is asked for, as far as it could be checked outside the loop.
+#[derive(Clone)]
 pub(crate) enum Wish {
     Insert,
     Bypass,
@@ -53,6 +54,8 @@ pub(crate) enum Wish {
     Reconfigure(Box<Config>, Vec<SourceConfig>),
     /// All is well.
     Nothing,
+    /// The word for what it does.
+    Mode,
     Shutdown,
 }
 
@@ -61,6 +64,7 @@ pub(crate) enum Answer {
     Done,
     Refused(String),
     Status(Box<Snapshot>),
+    Mode(&'static str),
 }
 
 /// Serves the control socket until dropped.
@@ -83,10 +87,15 @@ impl Desk {
 
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&self, wish: Wish) -> Result<Answer, &'static str> {
+        self.begin(wish)?.recv().map_err(|_| "the box ended before it was done")
+    }
+
+    /// Asks, and gives where the answer will be.
+    pub(crate) fn begin(&self, wish: Wish) -> Result<mpsc::Receiver<Answer>, &'static str> {
         let (reply, replies) = mpsc::channel();
         self.inbox.send(Asked { wish, reply }).map_err(|_| "the box is ending")?;
         self.waker.wake();
-        replies.recv().map_err(|_| "the box ended before it was done")
+        Ok(replies)
     }
 
     /// One whose loop is the test's.
@@ -203,7 +212,7 @@ fn answer(line: &str, context: &Client) -> Response {
         Err(error) => return refused(error),
     };
     match context.desk.ask(wish) {
-        Ok(Answer::Done) => Response { ok: true, error: None, status: None },
+        Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())) },
         Err(error) => refused(error.into()),
@@ -252,6 +261,8 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("record.file", new.record != config.record),
                 ("metrics.listen", new.metrics != config.metrics),
                 ("history", new.history != config.history),
+                ("shards.count", new.shards != config.shards),
+                ("manager.access_point: which VLAN is whose shard's", new.plan() != config.plan()),
             ];
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));

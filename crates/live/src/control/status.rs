@@ -6,9 +6,11 @@ use evenair_scenario::results::HopResult;
 use evenair_telemetry::Health;
 use evenair_units::{BitRate, Instant, Span};
 use serde::{Deserialize, Serialize};
+use tracing::info;
 
 use super::calls::CallStatus;
 use super::domains::{self, DomainStatus};
+use super::shards::ShardStatus;
 use super::telemetry::{self, SourceStatus, StationToldStatus, ToldStatus};
 use crate::kinds::Kinds;
 
@@ -36,6 +38,9 @@ pub struct Status {
     pub wire: PortStatus,
     /// Memory for packets.
     pub pool: PoolStatus,
+    /// The packet loops, where there are several; what is said elsewhere is of all together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardStatus>,
     /// The hold on the path.
     pub hold: HoldStatus,
     /// How punctual the loop is.
@@ -375,6 +380,7 @@ pub struct FlowStatus {
 }
 
 /// The loop's raw numbers, from which [`Status`] is made on another thread.
+#[derive(Clone)]
 pub(crate) struct Snapshot {
     pub(crate) report: Report,
     /// Packets are looked at that the bridge carries.
@@ -397,6 +403,10 @@ pub(crate) struct Snapshot {
     pub(crate) pacing: PacingStatus,
     pub(crate) recording: Option<RecordingStatus>,
     pub(crate) telemetry: Vec<Health>,
+    /// CPU time of the loop.
+    pub(crate) cpu: Span,
+    /// Where it is of several loops, each of them.
+    pub(crate) shards: Vec<ShardStatus>,
     pub(crate) now: Instant,
 }
 
@@ -447,6 +457,29 @@ impl Snapshot {
     }
 }
 
+impl Status {
+    /// Logs what became of every packet, at the end.
+    pub(crate) fn log_balance(&self) {
+        let p = &self.packets;
+        info!(
+            "ended: taken {} = ring full {} + too long {} + pool full {} + received {}; released {} + dropped {} + held \
+             {}; sent {} + refused {} + sending {}; {}",
+            p.taken,
+            p.ring_full,
+            p.too_long,
+            p.pool_full,
+            p.received,
+            p.released,
+            p.dropped(),
+            p.held,
+            p.sent,
+            p.send_refused,
+            p.sending,
+            if p.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }
+        );
+    }
+}
+
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
@@ -478,6 +511,7 @@ impl From<Snapshot> for Status {
             wlan: snapshot.wlan,
             wire: snapshot.wire,
             pool: snapshot.pool,
+            shards: snapshot.shards,
             hold: snapshot.hold,
             pacing: snapshot.pacing,
             recording: snapshot.recording,
@@ -619,6 +653,8 @@ pub(crate) mod tests_support {
             pacing: PacingStatus::default(),
             recording: None,
             telemetry: Vec::new(),
+            cpu: Span::ZERO,
+            shards: Vec::new(),
             now: Instant::ZERO,
         }
     }

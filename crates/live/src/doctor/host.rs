@@ -75,10 +75,31 @@ fn processors(count: usize) -> Finding {
     }
 }
 
+/// Packet loops that share a processor gain nothing.
+pub(super) fn shards(shards: usize) -> Option<Finding> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (shards > 1).then(|| shards_on(shards, processors))
+}
+
+fn shards_on(shards: usize, processors: usize) -> Finding {
+    if shards <= processors {
+        return Finding::fine("shards", format!("{shards} on {processors} processors"));
+    }
+    let found = format!("{shards} on {processors} processors: some would share one");
+    Finding::warning("shards", found, format!("[shards] count = {processors} at most"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
+
+    #[test]
+    fn shards_want_a_processor_each() {
+        assert_eq!(shards_on(2, 2).verdict, Verdict::Fine);
+        assert_eq!(shards_on(3, 2).verdict, Verdict::Warning);
+        assert_eq!(shards(1), None);
+    }
 
     #[test]
     fn kernels() {

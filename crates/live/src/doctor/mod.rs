@@ -88,6 +88,7 @@ pub fn examine(file: &Path) -> Vec<Finding> {
 
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
+    findings.extend(host::shards(config.shards));
     findings.extend(path::examine(config));
     findings.extend(config.router.iter().flat_map(|router| router::examine(config, router)));
     findings.extend(config.telemetry.iter().map(telemetry::examine));

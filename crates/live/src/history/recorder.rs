@@ -21,7 +21,8 @@ pub(crate) struct History {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where the loop leaves events.
+/// Where the loop, or several, leave events.
+#[derive(Clone)]
 pub(crate) struct Tap {
     events: SyncSender<(SystemTime, Event)>,
     /// Events for which there was no room.

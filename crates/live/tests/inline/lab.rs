@@ -199,6 +199,18 @@ pub struct Arrivals {
 
 /// Sends numbered frames from `from` to `to` at `rate` per second until `stop`, and tells what arrived.
 pub fn stream(
+    from: (&Netns, &str, [u8; 6]),
+    to: (&Netns, &str, [u8; 6]),
+    frame_len: usize,
+    rate: u64,
+    stop: &AtomicBool,
+) -> Arrivals {
+    stream_in(None, from, to, frame_len, rate, stop)
+}
+
+/// The same with the tag of this VLAN.
+pub fn stream_in(
+    vlan: Option<u16>,
     (from, from_name, from_mac): (&Netns, &str, [u8; 6]),
     (to, to_name, to_mac): (&Netns, &str, [u8; 6]),
     frame_len: usize,
@@ -208,10 +220,10 @@ pub fn stream(
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let receiver = scope.spawn(|| to.run(|| receive(to_name, from_mac, ready, &done)).expect("entered"));
+        let receiver = scope.spawn(|| to.run(|| receive(to_name, from_mac, vlan, ready, &done)).expect("entered"));
         is_ready.recv().expect("the receiver is ready");
         let (sent, longest_stall) =
-            from.run(|| send(from_name, from_mac, to_mac, frame_len, rate, stop)).expect("entered");
+            from.run(|| send(from_name, (from_mac, to_mac, vlan), frame_len, rate, stop)).expect("entered");
         thread::sleep(Duration::from_millis(200));
         done.store(true, Ordering::Relaxed);
         let (numbers, longest_gap) = receiver.join().expect("no panic");
@@ -237,15 +249,20 @@ fn judge(sent: u64, numbers: &[u64]) -> Arrivals {
     }
 }
 
-fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, stop: &AtomicBool) -> (u64, Duration) {
+fn send(
+    name: &str,
+    (from, to, vlan): ([u8; 6], [u8; 6], Option<u16>),
+    frame_len: usize,
+    rate: u64,
+    stop: &AtomicBool,
+) -> (u64, Duration) {
     let interface = iface::find(name).expect("laid");
     let sender = Sender::open(&interface, 1 << 20).expect("root");
-    let mut frames = vec![vec![0u8; frame_len]; SEND_BATCH];
-    for frame in &mut frames {
-        frame[..6].copy_from_slice(&to);
-        frame[6..12].copy_from_slice(&from);
-        frame[12..14].copy_from_slice(&NUMBERED.to_be_bytes());
-    }
+    let tag = vlan.map(|vlan| [[0x81, 0x00], vlan.to_be_bytes()].concat()).unwrap_or_default();
+    let mut header = [&to[..], &from, &tag, &NUMBERED.to_be_bytes()].concat();
+    let number_at = header.len();
+    header.resize(frame_len, 0);
+    let mut frames = vec![header; SEND_BATCH];
     let start = Instant::now();
     let mut sent = 0u64;
     let (mut looked, mut longest_stall) = (start, Duration::ZERO);
@@ -259,7 +276,7 @@ fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, sto
             continue;
         }
         for (frame, number) in frames.iter_mut().zip(sent..).take(batch) {
-            frame[14..22].copy_from_slice(&number.to_be_bytes());
+            frame[number_at..number_at + 8].copy_from_slice(&number.to_be_bytes());
         }
         match sender.send(frames[..batch].iter().map(Vec::as_slice)) {
             Ok(n) => sent += n as u64,
@@ -269,7 +286,13 @@ fn send(name: &str, from: [u8; 6], to: [u8; 6], frame_len: usize, rate: u64, sto
     (sent, longest_stall)
 }
 
-fn receive(name: &str, from: [u8; 6], ready: std::sync::mpsc::Sender<()>, done: &AtomicBool) -> (Vec<u64>, Duration) {
+fn receive(
+    name: &str,
+    from: [u8; 6],
+    vlan: Option<u16>,
+    ready: std::sync::mpsc::Sender<()>,
+    done: &AtomicBool,
+) -> (Vec<u64>, Duration) {
     let interface = iface::find(name).expect("laid");
     // No larger than needed: the kernel fills it with zeros, and on a small machine holds up the box meanwhile.
     let mut ring = Ring::open(&interface, 4096).expect("root");
@@ -282,7 +305,8 @@ fn receive(name: &str, from: [u8; 6], ready: std::sync::mpsc::Sender<()>, done: 
             continue;
         };
         let bytes = frame.bytes();
-        if bytes[6..12] == from && bytes[12..14] == NUMBERED.to_be_bytes() {
+        let tag = frame.vlan().map(|tag| tag.control);
+        if bytes[6..12] == from && bytes[12..14] == NUMBERED.to_be_bytes() && tag == vlan {
             numbers.push(u64::from_be_bytes(bytes[14..22].try_into().expect("eight bytes")));
             let at = frame.received_ns();
             longest = longest.max(last.map_or(0, |last| at.saturating_sub(last)));

@@ -7,9 +7,11 @@ mod history;
 mod lab;
 mod observing;
 mod router;
+mod shards;
 mod switching;
 mod telemetry;
 mod traffic;
+mod trunk;
 
 /// The box itself, when this program is started by the lab.
 #[test]

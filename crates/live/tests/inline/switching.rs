@@ -28,7 +28,7 @@ pub fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] 
 
 /// The longest gap where the bridge takes over: the hold, and what a busy machine adds to it, which of the sender is
 /// known.
-fn most_gap(direction: &Arrivals) -> Duration {
+pub fn most_gap(direction: &Arrivals) -> Duration {
     HOLD + Duration::from_millis(150) + direction.longest_stall
 }
 

@@ -94,6 +94,7 @@ fn put_wan(out: &mut Vec<u8>, wan: &WanConfig) {
     out.put_u32(wan.lan_permille);
     out.put_u64(wan.aqm.target.as_nanos());
     out.put_u64(wan.aqm.interval.as_nanos());
+    out.put_u8(wan.shared.into());
 }
 
 fn read_wan(reader: &mut Reader<'_>) -> Result<WanConfig, CodecError> {
@@ -103,6 +104,7 @@ fn read_wan(reader: &mut Reader<'_>) -> Result<WanConfig, CodecError> {
         lan: read_list(reader, read_subnet)?,
         lan_permille: reader.u32()?,
         aqm: CodelConfig { target: read_span(reader)?, interval: read_span(reader)? },
+        shared: reader.bool()?,
     })
 }
 
@@ -349,6 +351,7 @@ mod tests {
                 lan: ["10.0.0.0/8", "fd00::/8"].map(|text| text.parse().unwrap()).into(),
                 lan_permille: 250,
                 aqm: WanConfig::AQM,
+                shared: true,
             })),
             ..Config::new(adwiser_80211b())
         }

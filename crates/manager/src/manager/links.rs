@@ -11,8 +11,8 @@ use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
 use crate::flow::FlowId;
 use crate::queues::{Held, Room};
-use crate::wan::{DOWN, UP, Wan, hop};
-use crate::{Config, DropReason, Mode, QueueReport};
+use crate::wan::{DOWN, UP, Wan, direction_of, hop};
+use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
 
 /// In and out.
 impl<P: Send + 'static> Manager<P> {
@@ -74,6 +74,7 @@ impl<P: Send + 'static> Manager<P> {
         for direction in [DOWN, UP] {
             if let Some(wan) = &mut self.wan {
                 wan.links[direction].queues.refresh(now);
+                wan.links[direction].end_late_lease(now);
             }
             while self.mode != Mode::Bypassed && self.is_link_ready(direction, now) {
                 let congested = self.tell_senders_on_link(now, direction);
@@ -130,6 +131,27 @@ impl<P: Send + 'static> Manager<P> {
             self.counters.queued += 1;
             self.send(now, held, Port::Wire);
         }
+        self.wan.iter_mut().flat_map(|wan| &mut wan.links).for_each(|link| link.forget_service(now));
+    }
+}
+
+/// Sharing with other managers.
+impl<P: Send + 'static> Manager<P> {
+    /// What this manager wants of a direction of the Internet link, where others share it ([`WanConfig::shared`]) and the
+    /// driver hands out leases; `None` where it needs none.
+    ///
+    /// [`WanConfig::shared`]: crate::WanConfig::shared
+    pub fn link_need(&self, hop: Hop) -> Option<LinkNeed> {
+        self.wan.as_ref()?.links[direction_of(hop)?].need()
+    }
+
+    /// Takes a lease of a direction of the Internet link, in place of an earlier one. It ends by itself, at its end and when
+    /// there is nothing to send. Of a link that is not shared, or none, it does nothing.
+    pub fn handle_lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
+        if let (Some(wan), Some(direction)) = (&mut self.wan, direction_of(hop)) {
+            wan.links[direction].lease(lease);
+        }
+        self.serve(now);
     }
 }
 

@@ -205,7 +205,7 @@ impl Session {
         let aqm = CodelConfig { target: Span::from_millis(5), interval: Span::from_millis(20) };
         let mut rate = || rates[self.rng.below(3) as usize];
         let (down, up) = (rate(), rate());
-        WanConfig { down, up, lan: lan[self.rng.below(3) as usize].clone(), lan_permille: 100, aqm }
+        WanConfig { down, up, lan: lan[self.rng.below(3) as usize].clone(), lan_permille: 100, aqm, shared: false }
     }
 
     /// A limit on uploads that drops some.

@@ -11,6 +11,7 @@ mod domains;
 mod neighbours;
 mod receiver;
 mod replay;
+mod shared_link;
 mod told;
 mod uplink;
 mod world;

@@ -213,6 +213,17 @@ fn print_status(status: &Status) {
             domain.access_points.join(", ")
         );
     }
+    for (number, shard) in status.shards.iter().enumerate() {
+        println!(
+            "  shard {number}: {:.1} s of CPU time, {} received, {} sent, {} held, {} lost or dropped; {}",
+            shard.cpu_s,
+            shard.received,
+            shard.sent,
+            shard.held,
+            shard.lost,
+            shard.domains.join(", ")
+        );
+    }
     for source in &status.telemetry {
         let age = source.age_s.map_or("never answered".into(), |age| format!("answered {age:.0} s ago"));
         let error = source.error.as_ref().map_or_else(String::new, |error| format!("; now: {error}"));

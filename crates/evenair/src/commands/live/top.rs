@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use evenair_live::control::{
-    CallStatus, ClassStatus, Client, DomainStatus, FlowStatus, SpeechStatus, StationStatus, Status,
+    CallStatus, ClassStatus, Client, DomainStatus, FlowStatus, ShardStatus, SpeechStatus, StationStatus, Status,
 };
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
@@ -103,6 +103,7 @@ impl Looks {
         let mut rows = rows(before, &status, seconds);
         rows.extend(class_rows(before, &status, seconds));
         rows.extend(domain_rows(&status));
+        rows.extend(shard_rows(before, &status, seconds));
         self.before = Some((now, status.clone()));
         Ok((status, rows))
     }
@@ -144,6 +145,25 @@ fn domain_rows(now: &Status) -> Vec<StationRow> {
         ..StationRow::default()
     };
     now.domains.iter().filter(|_| now.domains.len() > 1).map(row).collect()
+}
+
+/// Packet loops, where there are several, as rows of their own.
+fn shard_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
+    let row = |(number, shard): (usize, &ShardStatus)| {
+        let before = before.shards.get(number);
+        let cpu = shard.cpu_s - before.map_or(shard.cpu_s, |before| before.cpu_s);
+        let packets = since(shard.received, before.map(|before| before.received)) as f64 / seconds;
+        StationRow {
+            mac: format!("[shard {number}]"),
+            address: format!("{:.0} % CPU, {packets:.0}/s", cpu / seconds * 100.0),
+            held: shard.held,
+            dropped: since(shard.lost, before.map(|before| before.lost)),
+            is_class: true,
+            is_medium: true,
+            ..StationRow::default()
+        }
+    };
+    now.shards.iter().enumerate().map(row).collect()
 }
 
 fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
@@ -390,6 +410,16 @@ mod tests {
         let rows = domain_rows(&with(&["default", "hall"]));
         let cells = cells(&rows[1]);
         assert_eq!((cells[0].as_str(), cells[1].as_str(), cells[4].as_str()), ("[hall]", "18.2 of 22.5 Mb/s", ""));
+    }
+
+    #[test]
+    fn shards_are_shown_with_what_they_use() {
+        let shard = |cpu_s, received| ShardStatus { cpu_s, received, ..ShardStatus::default() };
+        let with = |cpu, packets| Status { shards: vec![shard(cpu, packets); 2], ..status(0, 0) };
+        let rows = shard_rows(&with(1.0, 100), &with(1.5, 2100), 2.0);
+        let cells = cells(&rows[1]);
+        assert_eq!((cells[0].as_str(), cells[1].as_str()), ("[shard 1]", "25 % CPU, 1000/s"));
+        assert_eq!(shard_rows(&status(0, 0), &status(0, 0), 1.0), []);
     }
 
     #[test]

@@ -1,0 +1,329 @@
+//! What shards tell, each and together.
+//!
+//! Counts add up. Of waiting times and of punctuality that were seen apart, no percentile of all can be told; what is told
+//! is the worst shard's, which it cannot exceed.
+
+use std::collections::BTreeMap;
+
+use evenair_manager::{
+    ClassReport, Counters, DelayReport, FlowReport, HopReport, Mode, Report, StationReport, ToldCounts,
+};
+use evenair_packet::MacAddr;
+use serde::{Deserialize, Serialize};
+
+use super::domains;
+use super::status::{HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, Snapshot};
+
+/// One of several packet loops.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ShardStatus {
+    /// The contention domains that it owns.
+    pub domains: Vec<String>,
+    /// CPU time of its thread, in seconds.
+    pub cpu_s: f64,
+    /// Packets taken from the bridge.
+    pub taken: u64,
+    /// Packets handed to its manager.
+    pub received: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets in its manager's queues.
+    pub held: u64,
+    /// Packets lost: its rings or its memory were full, too long, refused by the kernel, dropped by its manager.
+    pub lost: u64,
+    /// Frames of its memory in use.
+    pub pool_used: usize,
+    /// How often the hold ran out because the loop was late.
+    pub lapses: u64,
+    /// Its own balance is right.
+    pub conserved: bool,
+}
+
+/// The state of all shards from that of each, in the order of their numbers.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn merge(each: Vec<Snapshot>) -> Snapshot {
+    let shards = each.iter().enumerate().map(|(number, snapshot)| ShardStatus::of(number, snapshot)).collect();
+    let mut each = each.into_iter().enumerate().map(|(number, snapshot)| alone(number, snapshot));
+    let first = each.next().expect("a box has a shard");
+    Snapshot { shards, ..each.fold(first, add) }
+}
+
+impl ShardStatus {
+    fn of(number: usize, snapshot: &Snapshot) -> Self {
+        let packets = snapshot.packets();
+        let domains = snapshot.report.domains.iter().skip(usize::from(number > 0));
+        Self {
+            domains: domains.map(|domain| domains::text(domain.name)).collect(),
+            cpu_s: snapshot.cpu.as_secs_f64(),
+            taken: packets.taken,
+            received: packets.received,
+            sent: packets.sent,
+            held: packets.held,
+            lost: packets.ring_full + packets.too_long + packets.pool_full + packets.send_refused + packets.dropped(),
+            pool_used: snapshot.pool.used,
+            lapses: snapshot.hold.lapses,
+            conserved: packets.conserved,
+        }
+    }
+}
+
+/// The default domain is the first shard's; what the others have of it is empty.
+fn alone(number: usize, mut snapshot: Snapshot) -> Snapshot {
+    let report = &mut snapshot.report;
+    if number > 0 && !report.domains.is_empty() {
+        let default = report.domains.remove(0);
+        let without = |sum: evenair_units::BitRate, part: evenair_units::BitRate| {
+            evenair_units::BitRate::from_bps(sum.as_bps().saturating_sub(part.as_bps()))
+        };
+        report.service_rate = without(report.service_rate, default.service_rate);
+        report.capacity = without(report.capacity, default.capacity);
+    }
+    snapshot
+}
+
+fn add(a: Snapshot, b: Snapshot) -> Snapshot {
+    Snapshot {
+        report: reports(a.report, b.report),
+        observing: a.observing && b.observing,
+        kinds: a.kinds + b.kinds,
+        copied: (a.copied.0 + b.copied.0, a.copied.1 + b.copied.1),
+        carrier: if a.carrier == b.carrier { a.carrier } else { "releasing" },
+        uptime_s: a.uptime_s.max(b.uptime_s),
+        wlan: ports(a.wlan, &b.wlan),
+        wire: ports(a.wire, &b.wire),
+        not_admitted: (a.not_admitted.0 + b.not_admitted.0, a.not_admitted.1 + b.not_admitted.1),
+        underway: (a.underway.0 + b.underway.0, a.underway.1 + b.underway.1),
+        sending: a.sending + b.sending,
+        pool: PoolStatus {
+            used: a.pool.used + b.pool.used,
+            peak: a.pool.peak + b.pool.peak,
+            size: a.pool.size + b.pool.size,
+        },
+        hold: HoldStatus { lapses: a.hold.lapses + b.hold.lapses },
+        pacing: PacingStatus {
+            deadlines: a.pacing.deadlines + b.pacing.deadlines,
+            p50_us: a.pacing.p50_us.max(b.pacing.p50_us),
+            p99_us: a.pacing.p99_us.max(b.pacing.p99_us),
+            max_us: a.pacing.max_us.max(b.pacing.max_us),
+        },
+        recording: a.recording.into_iter().chain(b.recording).reduce(recordings),
+        telemetry: a.telemetry,
+        cpu: a.cpu + b.cpu,
+        shards: Vec::new(),
+        now: a.now.max(b.now),
+    }
+}
+
+fn ports(a: PortStatus, b: &PortStatus) -> PortStatus {
+    PortStatus {
+        interface: a.interface,
+        taken: a.taken + b.taken,
+        ring_full: a.ring_full + b.ring_full,
+        super_packets: a.super_packets + b.super_packets,
+        sent: a.sent + b.sent,
+        sent_bytes: a.sent_bytes + b.sent_bytes,
+        send_refused: a.send_refused + b.send_refused,
+    }
+}
+
+fn recordings(a: RecordingStatus, b: RecordingStatus) -> RecordingStatus {
+    RecordingStatus {
+        file: format!("{} {}", a.file, b.file),
+        bytes: a.bytes + b.bytes,
+        digest: format!("{} {}", a.digest, b.digest),
+        stopped: a.stopped.or(b.stopped),
+    }
+}
+
+fn reports(a: Report, b: Report) -> Report {
+    let (before, known) = (a.stations.len() + b.stations.len(), a.stations_known + b.stations_known);
+    let stations = stations(a.stations, b.stations);
+    let same = before - stations.len();
+    Report {
+        // Until the last one has drained, the box drains.
+        mode: match (a.mode, b.mode) {
+            (Mode::Draining, _) | (_, Mode::Draining) => Mode::Draining,
+            (Mode::Inserted, _) | (_, Mode::Inserted) => Mode::Inserted,
+            (Mode::Bypassed, Mode::Bypassed) => Mode::Bypassed,
+        },
+        service_rate: a.service_rate + b.service_rate,
+        capacity: a.capacity + b.capacity,
+        throughput: a.throughput + b.throughput,
+        domains: a.domains.into_iter().chain(b.domains).collect(),
+        stations,
+        stations_known: known - same,
+        flows: in_turn(a.flows, b.flows),
+        classes: classes(a.classes, b.classes),
+        queues: a.queues.into_iter().chain(b.queues).collect(),
+        hops: hops(a.hops, &b.hops),
+        calls: a.calls.into_iter().chain(b.calls).collect(),
+        // With several domains there is neither.
+        receiver: a.receiver.or(b.receiver),
+        uplink: a.uplink.or(b.uplink),
+        told: told(a.told, b.told),
+        counters: counters(&a.counters, &b.counters),
+    }
+}
+
+/// One that several shards know has been in VLANs of several, or was told of: it is the one's that it used most.
+fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> {
+    let mut all: BTreeMap<MacAddr, StationReport> = a.into_iter().map(|station| (station.mac, station)).collect();
+    for station in b {
+        let merged = match all.remove(&station.mac) {
+            None => station,
+            Some(other) => {
+                let (most, least) = if other.airtime >= station.airtime { (other, station) } else { (station, other) };
+                let new = least.addresses.iter().filter(|address| !most.addresses.contains(address)).copied();
+                let addresses = most.addresses.iter().copied().chain(new).collect();
+                StationReport {
+                    airtime: most.airtime + least.airtime,
+                    airtime_up: most.airtime_up + least.airtime_up,
+                    to_station: most.to_station + least.to_station,
+                    from_station: most.from_station + least.from_station,
+                    over_share: most.over_share || least.over_share,
+                    name: most.name.clone().or(least.name),
+                    told: most.told.or(least.told),
+                    addresses,
+                    ..most
+                }
+            }
+        };
+        all.insert(merged.mac, merged);
+    }
+    all.into_values().collect()
+}
+
+/// Those used last of both, the last one first as far as that is known.
+fn in_turn(a: Vec<FlowReport>, b: Vec<FlowReport>) -> Vec<FlowReport> {
+    let most = a.len().max(b.len());
+    let (mut a, mut b) = (a.into_iter(), b.into_iter());
+    (0..most).flat_map(|_| [a.next(), b.next()]).flatten().collect()
+}
+
+fn classes(a: Vec<ClassReport>, b: Vec<ClassReport>) -> Vec<ClassReport> {
+    // All shards have the same ones.
+    let both = a.into_iter().zip(b);
+    let sum = |(a, b): (ClassReport, ClassReport)| ClassReport {
+        held: a.held + b.held,
+        held_bytes: a.held_bytes + b.held_bytes,
+        at_ceiling: a.at_ceiling || b.at_ceiling,
+        released: a.released + b.released,
+        from_wlan: a.from_wlan + b.from_wlan,
+        airtime: a.airtime + b.airtime,
+        dropped: a.dropped + b.dropped,
+        ..a
+    };
+    both.map(sum).collect()
+}
+
+fn hops(a: Vec<HopReport>, b: &[HopReport]) -> Vec<HopReport> {
+    let sum = |hop: HopReport| match b.iter().find(|other| other.hop == hop.hop) {
+        None => hop,
+        Some(other) => HopReport {
+            hop: hop.hop,
+            held: hop.held + other.held,
+            recent: delays(hop.recent, other.recent),
+            total: delays(hop.total, other.total),
+        },
+    };
+    a.into_iter().map(sum).collect()
+}
+
+fn delays(a: DelayReport, b: DelayReport) -> DelayReport {
+    let packets = a.packets + b.packets;
+    if packets == 0 {
+        return a;
+    }
+    let part = |of: DelayReport| of.mean.mul_div(of.packets, packets);
+    DelayReport {
+        packets,
+        mean: part(a) + part(b),
+        p50: a.p50.max(b.p50),
+        p95: a.p95.max(b.p95),
+        most: a.most.max(b.most),
+    }
+}
+
+fn told(a: ToldCounts, b: ToldCounts) -> ToldCounts {
+    ToldCounts {
+        taken: a.taken + b.taken,
+        absurd: a.absurd + b.absurd,
+        untimely: a.untimely + b.untimely,
+        unknown: a.unknown + b.unknown,
+        contradicted: a.contradicted + b.contradicted,
+    }
+}
+
+fn counters(a: &Counters, b: &Counters) -> Counters {
+    Counters {
+        received: a.received + b.received,
+        released: a.released + b.released,
+        dropped_queue_full: a.dropped_queue_full + b.dropped_queue_full,
+        dropped_ack_superseded: a.dropped_ack_superseded + b.dropped_ack_superseded,
+        dropped_sender_ahead: a.dropped_sender_ahead + b.dropped_sender_ahead,
+        dropped_standing_queue: a.dropped_standing_queue + b.dropped_standing_queue,
+        dropped_uplink_limit: a.dropped_uplink_limit + b.dropped_uplink_limit,
+        marked: a.marked + b.marked,
+        windows_lowered: a.windows_lowered + b.windows_lowered,
+        acks_delayed: a.acks_delayed + b.acks_delayed,
+        addresses_contested: a.addresses_contested + b.addresses_contested,
+        calls_admitted: a.calls_admitted + b.calls_admitted,
+        calls_refused: a.calls_refused + b.calls_refused,
+        calls_ended: a.calls_ended + b.calls_ended,
+        calls_packets: a.calls_packets + b.calls_packets,
+        held: a.held + b.held,
+        queued: a.queued + b.queued,
+        untracked: a.untracked + b.untracked,
+        control: a.control + b.control,
+        groups: a.groups + b.groups,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_units::Span;
+
+    use super::super::Status;
+    use super::super::tests_support::snapshot;
+    use super::*;
+
+    #[test]
+    fn counts_add_up_and_stations_are_there_once() {
+        let mut other = snapshot();
+        other.report.stations[0].airtime = Span::from_millis(3);
+        other.report.stations[0].to_station.0 = 7;
+        other.carrier = "box";
+        let each = other.packets();
+        let merged = merge(vec![snapshot(), other]);
+        let packets = merged.packets();
+        assert_eq!((packets.taken, packets.received, packets.sent), (2 * each.taken, 2 * each.received, 2 * each.sent));
+        assert!(packets.conserved);
+        assert_eq!(merged.report.domains.len(), 1, "the default one is the first shard's");
+        let status = Status::from(merged);
+        assert_eq!((status.stations.len(), status.stations_known), (1, 1));
+        assert_eq!((status.stations[0].airtime_s, status.stations[0].to_station_bytes), (0.003, 7));
+        assert_eq!((&*status.carrier, status.shards.len()), ("releasing", 2));
+        assert_eq!((&status.shards[0].domains, status.shards[1].domains.len()), (&vec!["default".to_owned()], 0));
+    }
+
+    #[test]
+    fn one_shard_that_lost_a_packet_spoils_the_balance_of_all() {
+        let mut bad = snapshot();
+        bad.wlan.taken += 1;
+        let status = Status::from(merge(vec![snapshot(), bad]));
+        assert!(!status.packets.conserved && status.shards[0].conserved && !status.shards[1].conserved);
+    }
+
+    #[test]
+    fn waiting_times_of_both_are_no_better_than_the_worst() {
+        let delay = |packets, ms| {
+            let span = Span::from_millis(ms);
+            DelayReport { packets, mean: span, p50: span, p95: span, most: span }
+        };
+        let both = delays(delay(1, 1), delay(3, 5));
+        assert_eq!((both.packets, both.mean, both.p95), (4, Span::from_millis(4), Span::from_millis(5)));
+        assert_eq!(delays(delay(0, 0), delay(0, 0)).packets, 0);
+    }
+}

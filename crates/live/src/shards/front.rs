@@ -1,0 +1,237 @@
+//! Whom everybody talks to where there are several loops: it passes on what is asked to all of them, and makes one answer of
+//! theirs.
+//!
+//! What is asked reaches each shard in the order in which it was asked. What would be refused by one and not by another is
+//! checked before any of them hears of it. A shard that does not answer holds up nobody but who asked; the service manager
+//! hears that the box lives only as long as all of them do. Where one ends by itself, or panics, the box ends.
+
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant as Clock};
+
+use anyhow::{Context, Result, anyhow};
+use evenair_manager::{Config, Mode};
+use evenair_sys::rt::{Epoll, Waker};
+use tracing::{info, warn};
+
+use super::Plan;
+use crate::config::BoxConfig;
+use crate::control::{Answer, Asked, Desk, OBSERVING, Snapshot, Wish, merge, mode_word};
+use crate::engine::Engine;
+use crate::run::{Host, Live, now};
+use crate::telemetry::SourceConfig;
+
+const COMMANDS: u64 = 0;
+const SIGNALS: u64 = 1;
+/// A loop answers within a few rounds. One that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The front of several shards.
+pub(crate) struct Front {
+    plan: Plan,
+    host: Host,
+    inbox: mpsc::Receiver<Asked>,
+    waker: Arc<Waker>,
+    shards: Vec<Shard>,
+    /// It was asked to end, by these among others.
+    ending: bool,
+    last: Vec<mpsc::Sender<Answer>>,
+}
+
+struct Shard {
+    desk: Desk,
+    thread: JoinHandle<Result<Snapshot>>,
+}
+
+/// Wakes whoever waits for a thread, however that ends.
+struct Wakes(Arc<Waker>);
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
+impl Front {
+    /// Starts the loops, each on a thread of its own.
+    ///
+    /// # Errors
+    /// There is no room for a thread.
+    pub(crate) fn start(
+        engines: Vec<Engine>,
+        config: &BoxConfig,
+        plan: Plan,
+        host: Host,
+        (inbox, waker): (mpsc::Receiver<Asked>, Arc<Waker>),
+    ) -> Result<Self> {
+        let mut shards = Vec::new();
+        for (number, engine) in engines.into_iter().enumerate() {
+            let (sender, inbox) = mpsc::channel();
+            let own = Arc::new(Waker::new()?);
+            let desk = Desk::new(sender, Arc::clone(&own));
+            let (config, wakes) = (config.clone(), Wakes(Arc::clone(&waker)));
+            let work = move || {
+                let _wakes = wakes;
+                Live::new(engine, config, None, inbox, own).work()
+            };
+            let thread = thread::Builder::new().name(format!("shard {number}")).spawn(work);
+            shards.push(Shard { desk, thread: thread.context("start the thread of a shard")? });
+        }
+        Ok(Self { plan, host, inbox, waker, shards, ending: false, last: Vec::new() })
+    }
+
+    /// Works until the box has ended, and gives the final state.
+    ///
+    /// # Errors
+    /// What a shard ended of.
+    pub(crate) fn work(mut self) -> Result<Snapshot> {
+        let mut epoll = Epoll::new(4)?;
+        epoll.add(&*self.waker, COMMANDS)?;
+        epoll.add(&self.host.signals, SIGNALS)?;
+        self.host.ready(now());
+        self.look_after();
+        loop {
+            let time = now();
+            let due = self.host.deadline();
+            let timeout = due.map(|at| Duration::from_nanos(at.saturating_since(time).as_nanos()));
+            let ready = epoll.wait(timeout)?.fold(0u64, |set, token| set | 1 << token);
+            if ready & 1 << COMMANDS != 0 {
+                self.waker.clear();
+                while let Ok(asked) = self.inbox.try_recv() {
+                    self.pass_on(asked);
+                }
+            }
+            if ready & 1 << SIGNALS != 0 && self.host.signalled() {
+                self.end();
+            }
+            if self.shards.iter().any(|shard| shard.thread.is_finished()) {
+                return self.finish();
+            }
+            if due.is_some_and(|at| at <= now()) {
+                self.look_after();
+            }
+        }
+    }
+
+    /// Tells the service manager that the box lives, if all of it does.
+    fn look_after(&mut self) {
+        let modes = match self.ask_all(|_| Wish::Mode) {
+            Ok(modes) => modes,
+            Err(why) => return warn!("{why}"),
+        };
+        let words: Vec<_> = modes
+            .iter()
+            .filter_map(|answer| if let Answer::Mode(word) = answer { Some(*word) } else { None })
+            .collect();
+        let order = [Mode::Draining, Mode::Inserted, Mode::Bypassed].map(mode_word);
+        let word = order.into_iter().find(|word| words.contains(word)).unwrap_or(OBSERVING);
+        self.host.tend(now(), word);
+    }
+
+    /// Asks all shards the same, or nearly so, and waits for their answers.
+    fn ask_all(&self, wish: impl Fn(usize) -> Wish) -> Result<Vec<Answer>, String> {
+        let replies: Vec<_> = self.begin_all(wish)?;
+        let until = Clock::now() + PATIENCE;
+        let answers = replies.into_iter().enumerate().map(|(number, reply)| {
+            let left = until.saturating_duration_since(Clock::now());
+            reply.recv_timeout(left).map_err(|_| format!("shard {number} does not answer"))
+        });
+        answers.collect()
+    }
+
+    fn begin_all(&self, wish: impl Fn(usize) -> Wish) -> Result<Vec<mpsc::Receiver<Answer>>, String> {
+        let shards = self.shards.iter().enumerate();
+        shards.map(|(number, shard)| shard.desk.begin(wish(number)).map_err(str::to_owned)).collect()
+    }
+
+    fn pass_on(&mut self, Asked { wish, reply }: Asked) {
+        let answer = match wish {
+            _ if self.ending => Answer::Refused("the box is ending".into()),
+            Wish::Shutdown => {
+                self.last.push(reply);
+                return self.end();
+            }
+            // These take as long as the queues need to drain.
+            Wish::Bypass | Wish::Watch => return self.wait_for_all(&wish, reply),
+            Wish::Reconfigure(config, telemetry) => self.reconfigure(&config, telemetry),
+            wish => self.ask_all(|_| wish.clone()).map_or_else(Answer::Refused, one_of),
+        };
+        // Who has hung up needs no answer.
+        let _ = reply.send(self.with_telemetry(answer));
+    }
+
+    fn with_telemetry(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Status(snapshot) => {
+                let telemetry = self.host.telemetry.health();
+                Answer::Status(Box::new(Snapshot { telemetry, ..*snapshot }))
+            }
+            other => other,
+        }
+    }
+
+    /// Asks all, and has a thread of its own wait for them.
+    fn wait_for_all(&self, wish: &Wish, reply: mpsc::Sender<Answer>) {
+        let replies = self.begin_all(|_| wish.clone());
+        thread::spawn(move || {
+            let answers = replies.and_then(|replies| {
+                let answers = replies.into_iter().map(|reply| reply.recv().map_err(|_| "the box ended".to_owned()));
+                answers.collect::<Result<Vec<_>, _>>()
+            });
+            let _ = reply.send(answers.map_or_else(Answer::Refused, one_of));
+        });
+    }
+
+    /// All shards take a configuration, or none does.
+    fn reconfigure(&mut self, config: &Config, telemetry: Vec<SourceConfig>) -> Answer {
+        let shards = 0..self.shards.len();
+        let configs: Vec<_> = shards.map(|shard| self.plan.config_of(shard, config)).collect();
+        if let Some(error) = configs.iter().find_map(|config| config.check().err()) {
+            return Answer::Refused(format!("{error}; the old configuration stays"));
+        }
+        let wish = |shard: usize| Wish::Reconfigure(Box::new(configs[shard].clone()), Vec::new());
+        let answer = self.ask_all(wish).map_or_else(Answer::Refused, one_of);
+        if matches!(answer, Answer::Done) {
+            self.host.telemetry.change(telemetry);
+            info!("a new configuration is in force");
+        }
+        answer
+    }
+
+    fn end(&mut self) {
+        self.ending = true;
+        // One that has ended already needs not be told.
+        let _ = self.begin_all(|_| Wish::Shutdown);
+    }
+
+    fn finish(mut self) -> Result<Snapshot> {
+        if !self.ending {
+            warn!("a shard has ended: the box ends");
+            self.end();
+        }
+        let mut ends = Vec::new();
+        for (number, shard) in self.shards.into_iter().enumerate() {
+            let end = shard.thread.join().map_err(|_| anyhow!("shard {number} panicked"));
+            ends.push(end.and_then(|end| end));
+        }
+        let merged = merge(ends.into_iter().collect::<Result<Vec<_>>>()?);
+        let snapshot = Snapshot { telemetry: self.host.telemetry.health(), ..merged };
+        for reply in self.last {
+            let _ = reply.send(Answer::Status(Box::new(snapshot.clone())));
+        }
+        Ok(snapshot)
+    }
+}
+
+/// One answer from those of all shards.
+fn one_of(answers: Vec<Answer>) -> Answer {
+    let mut states = Vec::new();
+    for answer in answers {
+        match answer {
+            Answer::Refused(why) => return Answer::Refused(why),
+            Answer::Status(snapshot) => states.push(*snapshot),
+            Answer::Done | Answer::Mode(_) => {}
+        }
+    }
+    if states.is_empty() { Answer::Done } else { Answer::Status(Box::new(merge(states))) }
+}

@@ -1,0 +1,201 @@
+//! Several packet loops beside each other: shards.
+//!
+//! A shard is a loop on a thread of its own, with its own rings, memory for packets and manager. It owns whole contention
+//! domains, so that what is decided about one medium is decided in one place, as in a box of one loop. Its packets are told
+//! by the outer VLAN tag in the kernel, before they are copied ([`evenair_sys::hold::Steering`]): both directions of a
+//! connection are in one VLAN, and so on one shard, and in order.
+//!
+//! That is also what can be divided: a domain can have a shard of its own only where the frames of its stations come in VLANs
+//! that are its own. Who is at an access point that somebody else tells of may be at another one the next moment, with packets
+//! of it held here and others on their way there. So the domains of such access points, and that of whoever is nowhere known,
+//! are all on the first shard.
+//!
+//! The Internet link is shared by leases ([`evenair_manager::LinkShare`]); `front` is whom the control socket and all others
+//! talk to instead of a loop.
+
+mod front;
+mod link;
+mod spec;
+
+use std::collections::BTreeSet;
+
+use evenair_manager::{AccessPoint, Config, Label, Level};
+use evenair_sys::hold::Steering;
+
+pub(crate) use front::Front;
+pub(crate) use link::Leases;
+pub use spec::ShardsSpec;
+
+/// Who owns what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    steering: Steering,
+    /// By shard: its domains, but for the default one, which is the first one's.
+    domains: Vec<BTreeSet<Label>>,
+}
+
+/// Domains that cannot be told apart by the outer tag of their stations' frames.
+struct Group {
+    domains: BTreeSet<Label>,
+    vlans: BTreeSet<u16>,
+    /// All their access points are told by VLANs.
+    by_vlan: bool,
+}
+
+impl Plan {
+    /// Divides what a manager is configured for among so many shards: each but the first gets at least one domain.
+    ///
+    /// # Errors
+    /// Why it cannot be divided so, and what would be right.
+    pub(crate) fn new(shards: usize, config: &Config) -> Result<Self, (String, String)> {
+        let mut plan = Self { steering: Steering::new(shards), domains: vec![BTreeSet::new(); shards] };
+        let groups = groups(&config.access_points);
+        let own = groups.iter().filter(|group| group.by_vlan).count();
+        if own + 1 < shards {
+            let what = format!(
+                "there is nothing to do for {shards} shards: the frames of {own} contention domain{} come in VLANs of \
+                 their own, and all others are on one shard",
+                if own == 1 { "" } else { "s" }
+            );
+            return Err((what, format!("{} at most, or vlan = [...] in more [[manager.access_point]]", own + 1)));
+        }
+        if shards > 1 && config.wan.is_some() && !is_shared_by_station(config) {
+            let what = "the Internet link is shared among shards station by station, and classes are above stations";
+            return Err((what.into(), "count = 1, or [manager] without classes, or without [manager.wan]".into()));
+        }
+        let mut next = usize::from(own < shards);
+        for group in groups {
+            let shard = if group.by_vlan { next % shards } else { 0 };
+            next += usize::from(group.by_vlan);
+            plan.domains[shard].extend(group.domains);
+            if group.by_vlan {
+                group.vlans.into_iter().for_each(|vlan| plan.steering.send(vlan, shard));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Whose packets are whose.
+    pub(crate) fn steering(&self) -> &Steering {
+        &self.steering
+    }
+
+    /// The shards.
+    pub(crate) fn shards(&self) -> usize {
+        self.domains.len()
+    }
+
+    /// What the manager of a shard is told: of the access points, its own.
+    pub(crate) fn config_of(&self, shard: usize, config: &Config) -> Config {
+        let mut config = config.clone();
+        if self.shards() > 1 {
+            let is_own = |point: &AccessPoint| match is_default(point) {
+                true => shard == 0,
+                false => self.domains[shard].contains(&point.domain),
+            };
+            config.access_points.retain(is_own);
+            config.wan.iter_mut().for_each(|wan| wan.shared = true);
+        }
+        config
+    }
+}
+
+fn is_default(point: &AccessPoint) -> bool {
+    point.domain.as_bytes() == AccessPoint::DEFAULT_DOMAIN.as_bytes()
+}
+
+/// Whether stations, or their flows, are at the top of the tree before the link: then what is on two shards can be weighed.
+fn is_shared_by_station(config: &Config) -> bool {
+    let top = config.policy.levels.iter().find(|level| !matches!(level, Level::Direction { .. }));
+    matches!(top, None | Some(Level::Station { .. } | Level::Flow))
+}
+
+/// The domains, in the order of the configuration; those that share an outer tag are together.
+fn groups(access_points: &[AccessPoint]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for point in access_points {
+        let vlans: BTreeSet<u16> = point.vlans.iter().map(|vlan| vlan.id).collect();
+        let by_vlan = !vlans.is_empty() && !is_default(point);
+        let mut all = Group { domains: [point.domain].into(), vlans, by_vlan };
+        let mut place = groups.len();
+        // Whatever it joins becomes one, where the first of them was.
+        for at in (0..groups.len()).rev() {
+            let other = &groups[at];
+            if !other.domains.is_disjoint(&all.domains) || !other.vlans.is_disjoint(&all.vlans) {
+                let other = groups.remove(at);
+                all.domains.extend(other.domains);
+                all.vlans.extend(other.vlans);
+                all.by_vlan &= other.by_vlan;
+                place = at;
+            }
+        }
+        groups.insert(place.min(groups.len()), all);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+
+    fn point(name: &str, domain: &str, vlans: &[u16]) -> AccessPoint {
+        let label = |text: &str| text.parse().expect("a short name");
+        let vlans = vlans.iter().map(|&id| id.into()).collect();
+        AccessPoint { domain: label(domain), vlans, ..AccessPoint::new(label(name)) }
+    }
+
+    fn config(access_points: Vec<AccessPoint>) -> Config {
+        Config { access_points, ..Config::new(Phy::default_for(Standard::Dot11g)) }
+    }
+
+    fn shards_of(plan: &Plan, vlans: &[u16]) -> Vec<usize> {
+        vlans.iter().map(|&vlan| plan.steering().shard_of(Some(vlan))).collect()
+    }
+
+    #[test]
+    fn domains_with_vlans_of_their_own_are_divided_and_all_others_are_the_first_ones() {
+        let points = vec![point("hall", "hall", &[]), point("a", "a", &[11, 12]), point("b", "b", &[13])];
+        let config = config(points);
+        let plan = Plan::new(3, &config).expect("two of their own");
+        assert_eq!(shards_of(&plan, &[11, 12, 13, 14]), [1, 1, 2, 0]);
+        assert_eq!(plan.steering().shard_of(None), 0);
+        let names = |shard| {
+            let points = plan.config_of(shard, &config).access_points;
+            points.iter().map(|point| point.name.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!((names(0), names(1), names(2)), ("hall".into(), "a".into(), "b".into()));
+        // With fewer shards than domains the first one takes its part as well.
+        assert_eq!(shards_of(&Plan::new(2, &config).expect("fits"), &[11, 13]), [0, 1]);
+        let one = Plan::new(1, &config).expect("always");
+        assert_eq!((shards_of(&one, &[11, 13]), one.config_of(0, &config)), ([0, 0].into(), config.clone()));
+        let (what, right) = Plan::new(4, &config).expect_err("nothing for the fourth");
+        assert!(what.contains("of 2 contention domains") && right.starts_with("3 at most"), "{what}; {right}");
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_stays_together() {
+        let mixed = vec![point("a", "a", &[11]), point("b", "a", &[]), point("c", "c", &[13])];
+        let plan = Plan::new(2, &config(mixed)).expect("c");
+        assert_eq!(shards_of(&plan, &[11, 13]), [0, 1], "a domain with an access point that others tell of");
+        let mut points = vec![point("a", "a", &[]), point("b", "b", &[]), point("c", "c", &[13])];
+        points[0].vlans = vec![evenair_packet::Vlan { id: 7, inner: Some(1) }];
+        points[1].vlans = vec![evenair_packet::Vlan { id: 7, inner: Some(2) }];
+        let plan = Plan::new(2, &config(points)).expect("two groups");
+        assert_eq!(shards_of(&plan, &[7, 13]), [0, 1], "inner tags are not looked at");
+    }
+
+    #[test]
+    fn classes_and_a_shared_link_do_not_go_together() {
+        let mut config = config(vec![point("a", "a", &[11])]);
+        let (rate, aqm) = (evenair_units::BitRate::from_mbps(10), evenair_manager::WanConfig::AQM);
+        let wan =
+            evenair_manager::WanConfig { down: rate, up: rate, lan: vec![], lan_permille: 100, aqm, shared: false };
+        config.wan = Some(wan.into());
+        assert!(Plan::new(2, &config).is_ok_and(|plan| plan.config_of(1, &config).wan.is_some_and(|wan| wan.shared)));
+        config.policy.levels.insert(0, Level::Class { weights: vec![], other: 1 });
+        assert!(Plan::new(2, &config).expect_err("refused").0.contains("classes are above stations"));
+        assert!(Plan::new(1, &config).is_ok());
+    }
+}

@@ -1,0 +1,252 @@
+//! A box of two shards, each with a contention domain whose frames come in a VLAN, over a real bridge.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_live::control::Status;
+use evenair_sys::process;
+
+use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream_in};
+use crate::switching::{assert_untouched, most_gap};
+use crate::traffic::transfer;
+use crate::trunk::Trunk;
+
+const VLANS: [u16; 2] = [11, 12];
+
+/// A box of two shards; `more` is put behind `[manager]`.
+fn start(lab: &Lab, inserted: bool, more: &str) -> BoxProcess {
+    let file = lab.file("box.toml");
+    std::fs::write(&file, config(lab, inserted, more)).expect("writable");
+    lab.start_box(&format!("file={}", file.display()))
+}
+
+fn config(lab: &Lab, inserted: bool, more: &str) -> String {
+    format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = {inserted}\n[shards]\ncount = 2\n\
+         [radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n[record]\nfile = {:?}\n\
+         [manager]\ncontroller = \"published\"\n{more}\n\
+         [[manager.access_point]]\nname = \"a\"\nvlan = [11]\n[[manager.access_point]]\nname = \"b\"\nvlan = [12]\n",
+        lab.file("box.sock"),
+        lab.file("recording")
+    )
+}
+
+fn assert_conserved(status: &Status) {
+    assert!(status.packets.conserved && status.shards.iter().all(|shard| shard.conserved), "{status:#?}");
+    let sum = |of: fn(&evenair_live::control::ShardStatus) -> u64| status.shards.iter().map(of).sum::<u64>();
+    assert_eq!((sum(|s| s.taken), sum(|s| s.received)), (status.packets.taken, status.packets.received));
+    assert_eq!((sum(|s| s.sent), sum(|s| s.held)), (status.packets.sent, status.packets.held));
+}
+
+#[test]
+fn each_connection_is_whole_on_the_shard_of_its_vlan() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, true, "");
+    let [stations, servers] = Trunk::both(&lab, &VLANS);
+    thread::scope(|scope| {
+        for vlan in VLANS {
+            let (station, server) = (stations.host(vlan), servers.host(vlan));
+            scope.spawn(move || transfer(server, station, &format!("10.{vlan}.0.1:5001"), 2 << 20));
+            scope.spawn(move || transfer(station, server, &format!("10.{vlan}.0.2:5002"), 1 << 20));
+        }
+        // What is in no VLAN is the first shard's.
+        scope.spawn(|| transfer(&lab.source, &lab.sink, "10.9.0.2:5003", 1 << 20));
+    });
+    // A reload reaches both, and keeps what they know.
+    let mut client = running.client();
+    std::fs::write(lab.file("box.toml"), config(&lab, true, "queue_limit = \"900 packets\"")).expect("writable");
+    client.reconfigure(None).expect("a good file");
+    let refused = |text: String| {
+        std::fs::write(lab.file("box.toml"), text).expect("writable");
+        running.client().reconfigure(None).expect_err("refused").to_string()
+    };
+    let other = refused(config(&lab, true, "").replace("vlan = [12]", "vlan = [13]"));
+    assert!(other.contains("which VLAN is whose shard's cannot change"), "{other}");
+    let other = refused(config(&lab, true, "").replace("count = 2", "count = 1"));
+    assert!(other.contains("shards.count cannot change"), "{other}");
+    let none = refused(config(&lab, true, "").replace("vlan = [12]", "").replace("vlan = [11]", ""));
+    assert!(none.contains("the frames of 0 contention domains come in VLANs of their own"), "{none}");
+    let status = client.shutdown().expect("ends");
+    assert_conserved(&status);
+    println!("two shards: {:#?}", status.shards);
+    let domains = |shard: usize| status.shards[shard].domains.join(" ");
+    assert_eq!((domains(0), domains(1)), ("default a".into(), "b".into()));
+    let names: Vec<_> = status.domains.iter().map(|domain| (domain.name.as_str(), domain.stations)).collect();
+    assert_eq!(names, [("default", 1), ("a", 1), ("b", 1)]);
+    // Each of the five connections is there once: were its directions on two shards, both would have it.
+    assert_eq!(status.flows.len(), 5, "{:?}", status.flows);
+    assert!(status.flows.iter().all(|flow| flow.released_bytes > 0 && flow.from_wlan_bytes > 0), "{:?}", status.flows);
+    assert!(status.shards.iter().all(|shard| shard.received > 1000 && shard.cpu_s > 0.0), "{:?}", status.shards);
+    // What each was told, with its leases and all, comes to the same decisions.
+    for recording in ["recording", "recording.1"] {
+        assert!(evenair_live::replay(&lab.file(recording)).expect("readable").is_identical(), "{recording}");
+    }
+}
+
+/// Streams in both directions in both VLANs while `act` runs.
+fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> Vec<Arrivals> {
+    let stop = AtomicBool::new(false);
+    let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+    thread::scope(|scope| {
+        let ways = VLANS.into_iter().flat_map(|vlan| [(vlan, source, sink), (vlan, sink, source)]);
+        let stop = &stop;
+        let streams: Vec<_> =
+            ways.map(|(vlan, from, to)| scope.spawn(move || stream_in(Some(vlan), from, to, 64, rate, stop))).collect();
+        thread::sleep(Duration::from_millis(300));
+        act();
+        thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        streams.into_iter().map(|stream| stream.join().expect("no panic")).collect()
+    })
+}
+
+#[test]
+fn changes_of_hands_of_two_shards_touch_no_packet() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, false, "");
+    let mut client = running.client();
+    let arrivals = under_traffic(&lab, 2_000, || {
+        for flip in 0..20 {
+            client.insert().expect("inserted");
+            thread::sleep(Duration::from_millis(10 + 7 * (flip % 5)));
+            client.bypass().expect("bypassed");
+            thread::sleep(Duration::from_millis(10 + 7 * (flip % 3)));
+        }
+    });
+    let status = client.shutdown().expect("ends");
+    println!("40 changes of hands of two shards: {arrivals:?}, {:?}", status.shards);
+    arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
+    assert_conserved(&status);
+    assert!(status.shards.iter().all(|shard| shard.taken > 500), "{:?}", status.shards);
+}
+
+#[test]
+fn the_bridge_takes_over_from_all_shards() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = start(&lab, true, "");
+    let arrivals = under_traffic(&lab, 1_000, || {
+        running.child.kill().expect("it lives");
+        running.child.wait().expect("it was a child");
+    });
+    println!("kill -9: {arrivals:?}");
+    for direction in &arrivals {
+        assert_eq!((direction.doubled, direction.reordered), (0, 0), "{direction:?}");
+        assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
+        assert!(direction.received > direction.sent * 3 / 4, "{direction:?}");
+    }
+    let running = start(&lab, true, "");
+    let arrivals = under_traffic(&lab, 1_000, || {
+        process::signal(running.child.id(), libc::SIGSTOP).expect("it lives");
+        thread::sleep(Duration::from_millis(400));
+        process::signal(running.child.id(), libc::SIGCONT).expect("it lives");
+        thread::sleep(Duration::from_millis(200));
+    });
+    let status = running.client().status().expect("it goes on");
+    println!("SIGSTOP: {arrivals:?}, {:?}", status.shards);
+    assert!(status.shards.iter().all(|shard| shard.lapses >= 1), "{:?}", status.shards);
+    for direction in &arrivals {
+        assert_eq!((direction.lost, direction.doubled), (0, 0), "{direction:?}");
+        assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_both_shards_without_loss() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = start(&lab, true, "");
+    let mut lapses = 0;
+    let arrivals = under_traffic(&lab, 1_000, || {
+        lapses = running.client().status().expect("answers").hold.lapses;
+        process::signal(running.child.id(), libc::SIGTERM).expect("it lives");
+        assert!(running.child.wait().expect("it was a child").success());
+    });
+    arrivals.iter().for_each(|direction| assert_untouched(direction, lapses));
+}
+
+/// What each station got over the Internet link meanwhile, at IP level, in Mb/s.
+fn got(running: &BoxProcess, span: Duration) -> [f64; 2] {
+    let of_stations = |status: &Status| {
+        VLANS.map(|vlan| {
+            let flows = status.flows.iter().filter(|flow| flow.vlan == Some(vlan));
+            flows.map(|flow| flow.released_bytes).sum::<u64>()
+        })
+    };
+    let (start, before) = (Instant::now(), of_stations(&running.client().status().expect("answers")));
+    thread::sleep(span);
+    let after = of_stations(&running.client().status().expect("answers"));
+    let seconds = start.elapsed().as_secs_f64();
+    [0, 1].map(|n| (after[n] - before[n]) as f64 * 8.0 / seconds / 1e6)
+}
+
+#[test]
+fn shards_share_the_internet_link_and_one_alone_has_it() {
+    /// What the box serves of the link.
+    const LINK: f64 = 20.0;
+    let Some(lab) = Lab::new() else { return };
+    let wan = "[manager.wan]\ndown = \"20 Mb/s\"\nup = \"20 Mb/s\"\nshare = \"100 %\"\nlan = [\"10.200.0.0/16\"]\n";
+    let file = lab.file("box.toml");
+    let text = config(&lab, true, wan).replace("\"published\"", "\"fixed\"\nservice_rate = \"200 Mb/s\"");
+    std::fs::write(&file, text).expect("writable");
+    let running = lab.start_box(&format!("file={}", file.display()));
+    let [stations, servers] = Trunk::both(&lab, &VLANS);
+    let span = Duration::from_secs(3);
+    let (both, alone) = thread::scope(|scope| {
+        // The second one's transfer ends well before the first one's.
+        for (vlan, megabytes) in [(11, 24), (12, 12)] {
+            let (station, server) = (stations.host(vlan), servers.host(vlan));
+            scope.spawn(move || transfer(server, station, &format!("10.{vlan}.0.1:5001"), megabytes << 20));
+        }
+        thread::sleep(Duration::from_secs(1));
+        let both = got(&running, span);
+        // 12 MB at half the link take ten seconds.
+        thread::sleep(Duration::from_secs(8));
+        (both, got(&running, span))
+    });
+    let status = running.client().shutdown().expect("ends");
+    println!("both: {both:.2?} Mb/s, one alone: {alone:.2?} Mb/s of {LINK}; {:?}", status.hops);
+    let jain = (both[0] + both[1]).powi(2) / (2.0 * (both[0].powi(2) + both[1].powi(2)));
+    assert!(jain >= 0.98, "{both:?}");
+    assert!((0.95 * LINK..1.02 * LINK).contains(&(both[0] + both[1])), "{both:?}");
+    assert!(alone[0] >= 0.97 * LINK && alone[1] < 0.1, "{alone:?}");
+    assert_conserved(&status);
+}
+
+#[test]
+fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, false, "");
+    let mut client = running.client();
+    let mut seen = None;
+    let arrivals = under_traffic(&lab, 1_000, || {
+        client.watch().expect("looks on");
+        thread::sleep(Duration::from_millis(300));
+        seen = Some(client.status().expect("answers"));
+        client.insert().expect("inserted");
+        thread::sleep(Duration::from_millis(200));
+    });
+    let status = client.shutdown().expect("ends");
+    arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
+    let seen = seen.expect("asked");
+    assert_eq!((&*seen.mode, &*seen.carrier, seen.packets.taken), ("observing", "bridge", 0));
+    assert!(seen.shards.iter().all(|shard| shard.received > 100), "{:?}", seen.shards);
+    assert!(status.shards.iter().all(|shard| shard.taken > 100), "{:?}", status.shards);
+    assert_conserved(&status);
+}
+
+#[test]
+fn the_box_ends_where_its_shards_cannot_go_on() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = start(&lab, true, "");
+    assert_eq!(running.client().status().expect("answers").mode, "inserted");
+    ip(&lab.middle, "link del wl0");
+    let begin = Instant::now();
+    let end = loop {
+        match running.child.try_wait().expect("a child") {
+            Some(end) => break end,
+            None => assert!(begin.elapsed() < Duration::from_secs(10), "it goes on without an interface"),
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert!(!end.success(), "whoever looks after it is to know");
+}
