@@ -1,4 +1,4 @@
-//! The virtual machine of `scripts/wifi-vm`: started in a namespace, told what to do over its serial port.
+//! A virtual machine of `scripts/wifi-vm` or `scripts/service-vm`, told what to do over its serial port.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
 
-/// An emulated processor on a busy machine takes its time.
+/// An emulated processor on a busy machine takes its time, for a command and for the start.
 const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_AT_THE_START: Duration = Duration::from_secs(240);
 
 /// A running machine, switched off when dropped.
 pub struct Guest {
@@ -22,7 +23,16 @@ pub struct Guest {
     console: PathBuf,
 }
 
-/// A file that the machine has besides what `scripts/wifi-vm` put there.
+/// What machine is started.
+pub struct Machine<'a> {
+    /// What a script has made: qemu, vmlinuz, initramfs.
+    pub folder: &'a Path,
+    pub memory_mb: u32,
+    /// The TAP device that is the other end of its network port, and where that is.
+    pub network: Option<(&'a Netns, &'a str)>,
+}
+
+/// A file that the machine has besides what the script put there.
 pub struct Extra<'a> {
     pub path: &'a str,
     pub mode: u32,
@@ -30,36 +40,42 @@ pub struct Extra<'a> {
 }
 
 impl Guest {
-    /// Starts the machine with its network port on this TAP device; returns when it takes commands.
-    pub fn boot(machine: &Path, namespace: &Netns, tap: &str, folder: &Path, extras: &[Extra<'_>]) -> Self {
+    /// Starts a machine, which needs this folder for some files; returns when it takes commands.
+    pub fn boot(machine: &Machine<'_>, folder: &Path, extras: &[Extra<'_>]) -> Self {
+        let made = machine.folder;
         let initramfs = folder.join("initramfs");
-        let mut bytes = std::fs::read(machine.join("initramfs")).expect("scripts/wifi-vm made it");
+        let mut bytes = std::fs::read(made.join("initramfs")).expect("the script made it");
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes.extend(archive(extras));
         std::fs::write(&initramfs, bytes).expect("written");
         let console = folder.join("console");
-        let mut command = Command::new(machine.join("qemu"));
-        command.args(["-accel", "tcg", "-cpu", "max", "-m", "768", "-M", "q35", "-nodefaults", "-no-user-config"]);
+        let mut command = Command::new(made.join("qemu"));
+        command.args(["-accel", "tcg", "-cpu", "max", "-M", "q35", "-nodefaults", "-no-user-config"]);
         command.args(["-display", "none", "-no-reboot", "-append", "console=ttyS0 quiet panic=-1", "-kernel"]);
-        command.arg(machine.join("vmlinuz")).arg("-initrd").arg(initramfs);
+        command.arg(made.join("vmlinuz")).arg("-initrd").arg(initramfs);
         command.arg("-serial").arg(format!("file:{}", console.display())).args(["-serial", "stdio"]);
-        command.args(["-netdev", &format!("tap,id=net,ifname={tap},script=no,downscript=no,vnet_hdr=off")]);
-        command.args(["-device", "virtio-net-pci,netdev=net,romfile=,mac=02:00:00:00:aa:01"]);
+        command.args(["-m", &machine.memory_mb.to_string()]);
+        if let Some((_, tap)) = machine.network {
+            command.args(["-netdev", &format!("tap,id=net,ifname={tap},script=no,downscript=no,vnet_hdr=off")]);
+            command.args(["-device", "virtio-net-pci,netdev=net,romfile=,mac=02:00:00:00:aa:01"]);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = process::tie(&mut command, Some(namespace.as_fd())).spawn().expect("the emulator starts");
+        let mut child = process::tie(&mut command, machine.network.map(|(namespace, _)| namespace.as_fd()))
+            .spawn()
+            .expect("the emulator starts");
         let commands = child.stdin.take().expect("piped");
         let output = BufReader::new(child.stdout.take().expect("piped"));
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || output.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
         let guest = Self { child, commands, lines, console };
-        assert_eq!(guest.answer("the start").0, 0);
+        assert_eq!(guest.answer("the start", PATIENCE_AT_THE_START).0, 0);
         guest
     }
 
     /// Runs a line of shell; its exit status, and what it printed.
     pub fn run(&mut self, line: &str) -> (i32, String) {
         writeln!(self.commands, "{line}").expect("the machine runs");
-        self.answer(line)
+        self.answer(line, PATIENCE)
     }
 
     /// Runs a line of shell that must succeed; what it printed.
@@ -83,11 +99,11 @@ impl Guest {
     }
 
     fn logs(&mut self) -> String {
-        self.run("cat /run/*.log; dmesg | tail -n 40").1
+        self.run("cat /run/*.log; journalctl -n 40; dmesg | tail -n 40").1
     }
 
-    fn answer(&self, line: &str) -> (i32, String) {
-        let deadline = Instant::now() + PATIENCE;
+    fn answer(&self, line: &str, patience: Duration) -> (i32, String) {
+        let deadline = Instant::now() + patience;
         let mut output = String::new();
         loop {
             let Ok(next) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) else {

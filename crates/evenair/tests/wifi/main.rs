@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use evenair_live::control::{StationStatus, Status};
 use serde_json::Value;
 
-use guest::{Extra, Guest};
+use guest::{Extra, Guest, Machine};
 use site::{ACCESS_POINTS, BoxProcess, HOST, HOST_V6, SECRETS, Site};
 
 /// Each station's name, radio and MAC address.
@@ -39,7 +39,9 @@ fn stations_of_a_real_access_point_behind_the_box() {
     let running = site.start_box();
     let secrets = Extra { path: "etc/secrets", mode: 0o600, bytes: SECRETS.into() };
     let program = Extra { path: "bin/evenair", mode: 0o755, bytes: program(site.folder.path()) };
-    let mut guest = Guest::boot(&machine, &site.middle, "tap0", site.folder.path(), &[secrets, program]);
+    let network = Some((&site.middle, "tap0"));
+    let machine = Machine { folder: &machine, memory_mb: 768, network };
+    let mut guest = Guest::boot(&machine, site.folder.path(), &[secrets, program]);
     let step = |what: &str, began: &mut Instant| {
         println!("{what}: {:.1} s", began.elapsed().as_secs_f64());
         *began = Instant::now();
