@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench field-day fail-open deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench field-day fail-open wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,14 @@ field-day: setup-test ## Ten minutes in which everything happens to a box that m
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_failing_open -- --ignored --nocapture
+
+wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a virtual machine (fetches 130 MB at first)
+	@scripts/wifi-vm
+	scripts/as-root $(CARGO) test -p evenair --test wifi --locked -- --ignored --nocapture
+
+service: setup-test deb ## The package in a small Debian with systemd, a virtual machine: start, watchdog, upgrade, removal
+	@scripts/as-root scripts/service-vm
+	scripts/as-root $(CARGO) test -p evenair --test service --locked -- --ignored --nocapture
 
 deb: build ## Build the Debian package of the box: target/debian
 	@scripts/deb

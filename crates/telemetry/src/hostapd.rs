@@ -2,8 +2,10 @@
 //!
 //! A Unix datagram socket for each of its interfaces, by default in /var/run/hostapd. `STA-FIRST` and `STA-NEXT` with the
 //! address of the one before list the stations, one answer each: the address in the first line, then `key=value`. Rates
-//! are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by words on how they come about (hostapd,
-//! `ctrl_iface_ap.c`).
+//! are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by words on how they come about; `inactive_msec` is how
+//! long ago it was heard of (hostapd, `ctrl_iface_ap.c`). `GET_CONFIG` tells the BSSID and the network.
+//!
+//! A station that has gone to another access point stays in the list until hostapd finds out, by default after five minutes.
 //!
 //! What is not here: events, which hostapd sends to whoever attaches.
 
@@ -72,6 +74,11 @@ impl Source for Hostapd {
             reading.stations.push(station);
             text = ask(&next)?;
         }
+        let config: String = ask("GET_CONFIG")?;
+        let value = |key: &str| config.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        reading.radio = value("bssid").and_then(mac);
+        let network = value("ssid").map(str::to_owned);
+        reading.stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
         Ok(reading)
     }
 }
@@ -95,6 +102,7 @@ pub fn station(text: &str) -> Result<Option<StationReading>, TelemetryError> {
         let number = || value.split_whitespace().next()?.parse::<i64>().ok();
         match key {
             "signal" => station.signal_dbm = number(),
+            "inactive_msec" => station.idle = value.parse().ok().map(Duration::from_millis),
             "rx_rate_info" => station.receive_kbps = number().and_then(|rate| rate.checked_mul(100)),
             "tx_rate_info" => station.transmit_kbps = number().and_then(|rate| rate.checked_mul(100)),
             _ => {}

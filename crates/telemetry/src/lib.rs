@@ -8,7 +8,8 @@
 //! - [`unifi`]: the local API of a UniFi controller;
 //! - [`ubus`]: OpenWrt's remote procedure calls over HTTP;
 //! - [`hostapd`]: hostapd's control socket, where the access point is on this machine;
-//! - [`nl80211`]: the kernel's own list of stations, likewise.
+//! - [`nl80211`]: the kernel's own list of stations, likewise;
+//! - [`remote`]: another evenair, on the machine that is the access point.
 //!
 //! [`Pollers`] asks sources at their intervals, each in a thread of its own, more rarely while they do not answer.
 
@@ -16,6 +17,7 @@ pub mod hostapd;
 mod http;
 pub mod nl80211;
 mod pollers;
+pub mod remote;
 pub mod snmp;
 mod source;
 pub mod ubus;

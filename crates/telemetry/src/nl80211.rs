@@ -1,7 +1,8 @@
 //! The kernel's own list of stations, where the access point is on this machine: `iw dev INTERFACE station dump`.
 //!
 //! The program `iw` speaks nl80211 for us. Its output is meant for people, and has been the same for long: a line
-//! `Station ADDRESS (on INTERFACE)`, then `key: value` lines, indented.
+//! `Station ADDRESS (on INTERFACE)`, then `key: value` lines, indented. `iw dev INTERFACE info` has the BSSID in the line
+//! `addr` and the network in the line `ssid`.
 //!
 //! What is not here: the airtime counters, which only some drivers keep.
 
@@ -10,6 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use evenair_packet::MacAddr;
 
 use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 
@@ -36,11 +39,19 @@ impl Source for StationDump {
     }
 
     fn poll(&mut self) -> Result<Reading, TelemetryError> {
-        let mut command = Command::new("iw");
-        command.args(["dev", &self.interface, "station", "dump"]);
-        let output = run(&mut command, self.timeout)?;
-        Ok(Reading { from: "station dump".into(), stations: parse(&output), ..Reading::default() })
+        let ask =
+            |question: &[&str]| run(Command::new("iw").args(["dev", &self.interface]).args(question), self.timeout);
+        let mut stations = parse(&ask(&["station", "dump"])?);
+        let (radio, network) = own(&ask(&["info"])?);
+        stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
+        Ok(Reading { from: "station dump".into(), stations, radio, ..Reading::default() })
     }
+}
+
+/// Reads the output of `iw dev INTERFACE info`: BSSID and network.
+pub fn own(output: &str) -> (Option<MacAddr>, Option<String>) {
+    let value = |key: &str| output.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(' '));
+    (value("addr").and_then(mac), value("ssid").map(str::to_owned))
 }
 
 /// The output of a program that may take so long.
@@ -89,6 +100,7 @@ pub fn parse(output: &str) -> Vec<StationReading> {
         let word = value.split_whitespace().next().unwrap_or_default();
         match key {
             "signal" => station.signal_dbm = word.parse().ok(),
+            "inactive time" => station.idle = word.parse().ok().map(Duration::from_millis),
             "tx bitrate" => station.transmit_kbps = kbps(word),
             "rx bitrate" => station.receive_kbps = kbps(word),
             _ => {}
@@ -129,8 +141,16 @@ Station 02:00:00:00:02:00 (on wlan0)
         let [first, second] = &parse(OUTPUT)[..] else { panic!("two stations") };
         assert_eq!((first.transmit_kbps, first.receive_kbps, first.signal_dbm), (Some(54_000), Some(6_500), Some(-61)));
         assert_eq!((second.transmit_kbps, second.receive_kbps), (Some(866_700), None));
+        assert_eq!((first.idle, second.idle), (Some(Duration::from_millis(304)), None));
         assert!(parse("").is_empty());
         assert!(parse("Station x (on wlan0)\n\tsignal: -30 dBm\n").is_empty());
+    }
+
+    #[test]
+    fn an_interface_tells_what_it_is() {
+        let info = "Interface wlan0\n\tifindex 4\n\twdev 0x1\n\taddr 02:00:00:00:00:00\n\tssid a network\n\ttype AP\n";
+        assert_eq!(own(info), (Some(MacAddr([2, 0, 0, 0, 0, 0])), Some("a network".into())));
+        assert_eq!(own("Interface wlan0\n\taddress unknown\n"), (None, None));
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Drop for Pollers {
 /// As [`Source::poll`]; or the driver has a fault, which is told like an answer without sense.
 pub fn poll_once(source: &mut dyn Source) -> Result<Reading, TelemetryError> {
     // What an access point answers is other people's: a fault in reading it must not take anything else along.
-    catch_unwind(AssertUnwindSafe(|| source.poll())).unwrap_or_else(|panic| {
+    catch_unwind(AssertUnwindSafe(|| source.poll().map(Reading::settled))).unwrap_or_else(|panic| {
         let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(TelemetryError::Nonsense(format!("the driver failed on it: {}", why.unwrap_or("no reason"))))
     })

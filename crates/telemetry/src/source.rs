@@ -30,6 +30,18 @@ pub struct Reading {
     pub stations: Vec<StationReading>,
     /// Its radios, where it tells what they lose.
     pub access_points: Vec<AccessPointReading>,
+    /// The BSSID of all its stations, where it is one radio that was asked.
+    pub radio: Option<MacAddr>,
+}
+
+impl Reading {
+    /// The same with each station once. One that has gone from one radio of an access point to another may be listed by
+    /// both for minutes: the entry of the one that has heard it last stays.
+    pub(crate) fn settled(mut self) -> Self {
+        self.stations.sort_by_key(|station| (station.mac, station.idle.unwrap_or(Duration::MAX)));
+        self.stations.dedup_by_key(|station| station.mac);
+        self
+    }
 }
 
 /// What a source says of one station. Numbers are as they were told, in the units named here, sensible or not.
@@ -49,6 +61,8 @@ pub struct StationReading {
     pub access_point: Option<MacAddr>,
     /// The name of its network.
     pub ssid: Option<String>,
+    /// For how long nothing was heard of it.
+    pub idle: Option<Duration>,
 }
 
 impl StationReading {
@@ -62,6 +76,7 @@ impl StationReading {
             address: None,
             access_point: None,
             ssid: None,
+            idle: None,
         }
     }
 }
@@ -128,6 +143,18 @@ pub(crate) fn mac(text: &str) -> Option<MacAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_entries_the_fresher_stays() {
+        let entry = |last, idle, kbps| StationReading {
+            idle: Option::map(idle, Duration::from_millis),
+            transmit_kbps: Some(kbps),
+            ..StationReading::new(MacAddr([2, 0, 0, 0, 0, last]))
+        };
+        let stations = vec![entry(2, None, 1), entry(1, Some(90_000), 2), entry(1, Some(20), 3), entry(2, Some(5), 4)];
+        let settled = Reading { stations, ..Reading::default() }.settled();
+        assert_eq!(settled.stations, [entry(1, Some(20), 3), entry(2, Some(5), 4)]);
+    }
 
     #[test]
     fn addresses_are_read_as_programs_write_them() {

@@ -4,6 +4,7 @@
 //! thousand stations delays no packet. Whether to believe it is the manager's business. Without any source, or with all of
 //! them silent or wrong, the box goes by what crosses.
 
+mod listen;
 mod places;
 mod spec;
 
@@ -19,8 +20,10 @@ use tracing::warn;
 use crate::control::{Desk, Wish};
 use places::Places;
 
+pub use evenair_telemetry::remote::entry;
 pub use evenair_telemetry::{AccessPointReading, Reading, StationReading, TelemetryError};
-pub use spec::{SourceConfig, SourceKind, TelemetrySpec};
+pub use listen::Listener;
+pub use spec::{SourceConfig, SourceKind, TelemetrySpec, password_in};
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;
@@ -75,10 +78,11 @@ impl Telemetry {
             let at = usize::from(number);
             // Whoever panicked with it has left it as it was between two answers, or with one more.
             let mut known = places.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let news = known.news(number, own[at], reading);
+            let news = known.take(number, own[at], asked, reading);
             drop(known);
-            let told = told(number, asked, validity[at], reading).map(Observation::Told);
-            let places = news.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
+            let told = told(number, asked, validity[at], reading).filter(|told| !news.gone.contains(&told.mac));
+            let told = told.map(Observation::Told);
+            let places = news.places.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
             hand_over(&desk, &told.chain(places).collect::<Vec<_>>(), reading)
         };
         self.sources = sources;

@@ -1,37 +1,100 @@
-//! Where sources say that stations are.
+//! Where sources say that stations are, and which of them to believe.
 //!
-//! A station that roams is listed by its old access point for as long as that takes to notice, minutes maybe. So where
-//! several sources list a station, the one that has begun to is believed, and those that go on are not heard again until
-//! they are the only one.
+//! A station that roams is listed by its old access point for as long as that takes to notice: hostapd for five minutes,
+//! with the rates and the signal of back then. Where several sources list a station, the one that has heard it last is
+//! believed, if both say when that was; otherwise the one that has begun to list it. What the others say of it is of the
+//! past, and not heard until the station is heard there again, or listed nowhere else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant as Clock};
 
 use evenair_manager::{Label, Place};
 use evenair_packet::MacAddr;
 use evenair_telemetry::{Reading, StationReading};
 
+/// Two sources' times of one frame may differ by as much: they count milliseconds of their own, and answer after a while.
+const LEEWAY: Duration = Duration::from_secs(1);
+
+/// What a source said of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    place: Option<Place>,
+    /// When it was heard there last.
+    heard: Option<Clock>,
+}
+
+impl Entry {
+    /// It was heard clearly later than the other one.
+    fn is_later_than(self, other: Self) -> bool {
+        matches!((self.heard, other.heard), (Some(here), Some(there)) if here > there + LEEWAY)
+    }
+}
+
 /// What each source said last.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    by_source: BTreeMap<u16, BTreeMap<MacAddr, Place>>,
+    by_source: BTreeMap<u16, BTreeMap<MacAddr, Entry>>,
+    believed: BTreeMap<MacAddr, u16>,
+}
+
+/// What follows from an answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    /// Where stations are.
+    pub(super) places: Vec<(MacAddr, Place)>,
+    /// Stations that it lists and that have gone elsewhere.
+    pub(super) gone: BTreeSet<MacAddr>,
 }
 
 impl Places {
-    /// What is new in an answer, or said by this source alone. `own` is the access point that the source is, as the
-    /// configuration says; what a station's entry says goes before.
-    pub(super) fn news(&mut self, source: u16, own: Option<Label>, reading: &Reading) -> Vec<(MacAddr, Place)> {
-        let place = |station: &StationReading| {
-            let place = station.access_point.map(Place::Radio).or(own.map(Place::Named))?;
-            Some((station.mac, place))
+    /// Takes an answer to a question asked at `asked`. `own` is the access point that the source is, as the configuration
+    /// says. What a station's entry says goes before, and the radio that was asked comes last.
+    pub(super) fn take(&mut self, source: u16, own: Option<Label>, asked: Clock, reading: &Reading) -> News {
+        let entry = |station: &StationReading| {
+            let place = station.access_point.map(Place::Radio).or(own.map(Place::Named));
+            let heard = station.idle.and_then(|idle| asked.checked_sub(idle));
+            (station.mac, Entry { place: place.or(reading.radio.map(Place::Radio)), heard })
         };
-        let now: BTreeMap<MacAddr, Place> = reading.stations.iter().filter_map(place).collect();
+        let now: BTreeMap<MacAddr, Entry> = reading.stations.iter().map(entry).collect();
         let before = self.by_source.insert(source, now.clone()).unwrap_or_default();
-        let others = |mac: &MacAddr| {
-            self.by_source.iter().filter(|(other, _)| **other != source).find_map(|(_, places)| places.get(mac))
-        };
-        let left = before.keys().filter(|mac| !now.contains_key(mac)).filter_map(|mac| Some((*mac, *others(mac)?)));
-        let come = now.iter().filter(|(mac, place)| before.get(mac) != Some(place) || others(mac).is_none());
-        left.chain(come.map(|(mac, place)| (*mac, *place))).collect()
+        let mut news = News::default();
+        for (&mac, &entry) in &now {
+            let begun = before.get(&mac).is_none_or(|before| before.place != entry.place);
+            let elsewhere = self.elsewhere(source, mac);
+            if let Some(other) = elsewhere
+                && !entry.is_later_than(other)
+                && (!begun || other.is_later_than(entry))
+            {
+                if other.place != entry.place && other.place.is_some() && entry.place.is_some() {
+                    news.gone.insert(mac);
+                }
+                continue;
+            }
+            self.believed.insert(mac, source);
+            news.places.extend(entry.place.map(|place| (mac, place)));
+        }
+        for &mac in before.keys().filter(|mac| !now.contains_key(mac)) {
+            if self.believed.get(&mac) == Some(&source) {
+                self.believed.remove(&mac);
+                let place = self.whoever_has_heard_it_last(mac);
+                news.places.extend(place.map(|place| (mac, place)));
+            }
+        }
+        news
+    }
+
+    /// What another source that is believed says of a station.
+    fn elsewhere(&self, source: u16, mac: MacAddr) -> Option<Entry> {
+        let believed = self.believed.get(&mac).filter(|&&believed| believed != source)?;
+        self.by_source.get(believed)?.get(&mac).copied()
+    }
+
+    /// Believes another source of a station that the one so far lists no more.
+    fn whoever_has_heard_it_last(&mut self, mac: MacAddr) -> Option<Place> {
+        let entries = self.by_source.iter().filter_map(|(&source, entries)| Some((source, *entries.get(&mac)?)));
+        let (source, entry) = entries.max_by_key(|(_, entry)| entry.heard)?;
+        self.believed.insert(mac, source);
+        entry.place
     }
 }
 
@@ -49,31 +112,91 @@ mod tests {
         }
     }
 
+    fn label(text: &str) -> Label {
+        text.parse().expect("short")
+    }
+
+    fn is_at(text: &str) -> News {
+        News { places: vec![(STATION, Place::Named(label(text)))], ..News::default() }
+    }
+
+    fn gone() -> News {
+        News { gone: [STATION].into(), ..News::default() }
+    }
+
     #[test]
     fn the_one_that_has_begun_to_list_a_station_is_believed() {
         let mut places = Places::default();
-        let label = |text: &str| Some(text.parse::<Label>().expect("short"));
-        let (one, two) = (label("one"), label("two"));
-        let (in_one, in_two) =
-            (vec![(STATION, Place::Named(one.unwrap()))], vec![(STATION, Place::Named(two.unwrap()))]);
+        let (one, two, now) = (Some(label("one")), Some(label("two")), Clock::now());
         let nobody = Reading::default();
-        assert_eq!(places.news(0, one, &at(None)), in_one);
-        assert_eq!(places.news(1, two, &nobody), []);
-        assert_eq!(places.news(0, one, &at(None)), in_one, "nobody else says anything");
-        assert_eq!(places.news(1, two, &at(None)), in_two, "it has come here");
-        assert_eq!(places.news(0, one, &at(None)), [], "the old one has not noticed");
-        assert_eq!(places.news(1, two, &at(None)), []);
-        assert_eq!(places.news(0, one, &nobody), in_two, "now it has");
-        assert_eq!(places.news(1, two, &at(None)), in_two);
-        assert_eq!(places.news(1, two, &nobody), [], "it is nowhere: there is nothing to tell");
+        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"));
+        assert_eq!(places.take(1, two, now, &nobody), News::default());
+        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"), "nobody else says anything");
+        assert_eq!(places.take(1, two, now, &at(None)), is_at("two"), "it has come here");
+        assert_eq!(places.take(0, one, now, &at(None)), gone(), "the old one has not noticed");
+        assert_eq!(places.take(1, two, now, &at(None)), is_at("two"));
+        assert_eq!(places.take(0, one, now, &nobody), News::default(), "now it has");
+        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"), "it is back");
+        assert_eq!(places.take(0, one, now, &nobody), is_at("two"), "and has gone again");
+        assert_eq!(places.take(1, two, now, &nobody), News::default(), "it is nowhere: there is nothing to tell");
+        assert!(places.believed.is_empty());
+    }
+
+    #[test]
+    fn the_one_that_has_heard_a_station_last_is_believed() {
+        let mut places = Places::default();
+        let (one, two, start) = (Some(label("one")), Some(label("two")), Clock::now());
+        // Asked at so many seconds, it was heard so many seconds before.
+        let mut ask = |source: u16, own, at_s, idle_s| {
+            let mut reading = at(None);
+            reading.stations[0].idle = Some(Duration::from_secs(idle_s));
+            places.take(source, own, start + Duration::from_secs(at_s), &reading)
+        };
+        // The box starts when the station has been at the second one for a while, and the first still lists it.
+        assert_eq!(ask(0, one, 200, 100), is_at("one"), "nobody else has been asked");
+        assert_eq!(ask(1, two, 201, 3), is_at("two"));
+        assert_eq!(ask(0, one, 205, 105), gone());
+        assert_eq!(ask(1, two, 206, 0), is_at("two"));
+        // It goes back; neither has ever taken it off its list.
+        assert_eq!(ask(0, one, 210, 1), is_at("one"));
+        assert_eq!(ask(1, two, 211, 5), gone());
+        // It is silent: nobody hears it, and it stays where it is.
+        assert_eq!(ask(0, one, 300, 91), is_at("one"));
+        assert_eq!(ask(1, two, 301, 95), gone());
+    }
+
+    #[test]
+    fn one_that_comes_late_with_an_old_entry_is_not_believed() {
+        let mut places = Places::default();
+        let (one, two, start) = (Some(label("one")), Some(label("two")), Clock::now() + Duration::from_secs(200));
+        let heard = |idle_s| {
+            let mut reading = at(None);
+            reading.stations[0].idle = Some(Duration::from_secs(idle_s));
+            reading
+        };
+        assert_eq!(places.take(0, one, start, &heard(0)), is_at("one"));
+        assert_eq!(places.take(1, two, start, &heard(100)), gone());
     }
 
     #[test]
     fn a_station_s_own_entry_goes_before_who_is_asked() {
-        let mut places = Places::default();
+        let (mut places, now) = (Places::default(), Clock::now());
         let radio = |last| vec![(STATION, Place::Radio(MacAddr([2, 0, 0, 0, 9, last])))];
-        assert_eq!(places.news(0, "one".parse().ok(), &at(Some(1))), radio(1));
-        assert_eq!(places.news(0, None, &at(Some(2))), radio(2));
-        assert_eq!(places.news(0, None, &at(None)), [], "nobody knows where it is");
+        assert_eq!(places.take(0, Some(label("one")), now, &at(Some(1))).places, radio(1));
+        assert_eq!(places.take(0, None, now, &at(Some(2))).places, radio(2));
+        assert_eq!(places.take(0, None, now, &at(None)).places, [], "nobody knows where it is");
+        // The radio that was asked, unless the configuration knows it by a name.
+        let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 3])), ..at(None) };
+        assert_eq!(places.take(0, None, now, &asked).places, radio(3));
+        assert_eq!(places.take(0, Some(label("one")), now, &asked), is_at("one"));
+    }
+
+    #[test]
+    fn two_who_agree_are_both_heard() {
+        let (mut places, one, now) = (Places::default(), Some(label("one")), Clock::now());
+        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"));
+        assert_eq!(places.take(1, one, now, &at(None)), is_at("one"));
+        assert_eq!(places.take(0, one, now, &at(None)), News::default());
+        assert_eq!(places.take(2, None, now, &at(None)).gone, BTreeSet::new(), "one that does not know where");
     }
 }

@@ -20,6 +20,7 @@ use evenair_manager::Label;
 use evenair_scenario::config::{Problems, Written};
 use evenair_telemetry::hostapd::Hostapd;
 use evenair_telemetry::nl80211::StationDump;
+use evenair_telemetry::remote::Remote;
 use evenair_telemetry::snmp::{Agent, Encryption, Hash, Version, tables::TABLES};
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
@@ -29,12 +30,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The keys of each kind, beside `kind`, `interval` and `access_point`; those that it must have come first, up to the bar.
-const KEYS: [(&str, &str); 5] = [
+const KEYS: [(&str, &str); 6] = [
     ("snmp", "address | version vendor user authentication privacy secrets"),
     ("unifi", "url user secrets | site verify certificate"),
     ("ubus", "url user secrets | verify certificate"),
     ("hostapd", "socket |"),
     ("nl80211", "interface |"),
+    ("evenair", "url | secrets verify certificate"),
 ];
 const HASHES: [(&str, Hash); 6] = [
     ("md5", Hash::Md5),
@@ -62,7 +64,8 @@ const LONGEST_SECRETS: u64 = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySpec {
-    /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine).
+    /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (one that
+    /// listens on an access point: `evenair telemetry --listen`).
     pub kind: Written<String>,
     /// Time between two questions, 1 s to 10 min. Default: 5 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,16 +97,16 @@ pub struct TelemetrySpec {
     /// community "public".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Written<String>>,
-    /// unifi, ubus: where it is: `https://192.168.1.3:8443`, for instance.
+    /// unifi, ubus, evenair: where it is: `https://192.168.1.3:8443`, for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Written<String>>,
     /// unifi: the site, by its name in URLs. Default: "default".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Written<String>>,
-    /// unifi, ubus: check the server's certificate. Default: true.
+    /// unifi, ubus, evenair: check the server's certificate. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Written<bool>>,
-    /// unifi, ubus: a file with the certificate that it has signed itself, in PEM.
+    /// unifi, ubus, evenair: a file with the certificate that it has signed itself, in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Written<String>>,
     /// hostapd: its control socket, such as /var/run/hostapd/wlan0.
@@ -141,6 +144,7 @@ pub enum SourceKind {
     Ubus { url: String, user: String, password: String, tls: Tls },
     Hostapd { socket: PathBuf },
     Nl80211 { interface: String },
+    Remote { url: String, password: Option<String>, tls: Tls },
 }
 
 /// What a file of secrets may hold.
@@ -171,6 +175,7 @@ impl SourceConfig {
             SourceKind::Ubus { url, user, password, tls } => Box::new(Ubus::new(url, (user, password), tls, timeout)?),
             SourceKind::Hostapd { socket } => Box::new(Hostapd::new(socket, timeout)),
             SourceKind::Nl80211 { interface } => Box::new(StationDump::new(interface, timeout)),
+            SourceKind::Remote { url, password, tls } => Box::new(Remote::new(url, password.as_deref(), tls, timeout)?),
         })
     }
 
@@ -182,6 +187,7 @@ impl SourceConfig {
             SourceKind::Ubus { url, .. } => format!("ubus {url}"),
             SourceKind::Hostapd { socket } => format!("hostapd {}", socket.display()),
             SourceKind::Nl80211 { interface } => format!("nl80211 {interface}"),
+            SourceKind::Remote { url, .. } => format!("evenair {url}"),
         }
     }
 
@@ -216,7 +222,7 @@ impl TelemetrySpec {
         let secrets = self.secrets(problems);
         let kind = match kind.as_str() {
             "snmp" => self.snmp(secrets.as_ref(), problems),
-            "unifi" | "ubus" => self.web(&kind, secrets.as_ref(), problems),
+            "unifi" | "ubus" | "evenair" => self.web(&kind, secrets.as_ref(), problems),
             "hostapd" => {
                 self.socket.as_ref().map(|socket| Some(SourceKind::Hostapd { socket: socket.get(problems)?.into() }))?
             }
@@ -331,14 +337,24 @@ impl TelemetrySpec {
     fn web(&self, kind: &str, secrets: Option<&Secrets>, problems: &mut Problems) -> Option<SourceKind> {
         let is_url = |text: &String| text.starts_with("https://") || text.starts_with("http://");
         let url = self.url.as_ref()?.get_if(problems, is_url, "https://HOST:PORT");
-        let user = self.user.as_ref()?.get(problems);
         let tls = self.tls(problems);
-        let Some(password) = secrets?.password.clone() else {
-            let written = self.secrets.as_ref()?;
-            problems.add(written.span(), format!("{written} has no password"), "password = \"...\" in it");
-            return None;
+        // Who listens on its own machine only may have no password.
+        let password = match &self.secrets {
+            None => None,
+            Some(written) => {
+                let password = secrets?.password.clone();
+                if password.is_none() {
+                    problems.add(written.span(), format!("{written} has no password"), "password = \"...\" in it");
+                    return None;
+                }
+                password
+            }
         };
-        let (url, user, tls) = (url?, user?, tls?);
+        if kind == "evenair" {
+            return Some(SourceKind::Remote { url: url?, password, tls: tls? });
+        }
+        let user = self.user.as_ref()?.get(problems);
+        let (url, user, password, tls) = (url?, user?, password?, tls?);
         if kind == "ubus" {
             return Some(SourceKind::Ubus { url, user, password, tls });
         }
@@ -410,6 +426,14 @@ fn with_port(text: &str, port: u16) -> String {
         _ if text.starts_with('[') => format!("{text}:{port}"),
         _ => format!("[{text}]:{port}"),
     }
+}
+
+/// The password in a file of secrets.
+///
+/// # Errors
+/// The file cannot be read, is not as it should be, or has none.
+pub fn password_in(path: &Path) -> Result<String, String> {
+    read_secrets(path)?.password.ok_or_else(|| "it has no password: password = \"...\"".into())
 }
 
 fn read_secrets(path: &Path) -> Result<Secrets, String> {

@@ -57,7 +57,7 @@ impl Agent {
     fn read(&mut self, session: &mut Session) -> Result<Reading, TelemetryError> {
         session.begin(self.timeout * PATIENCE);
         let access_points = radios(session)?;
-        let mut reading = Reading { from: "no table of stations".into(), stations: Vec::new(), access_points };
+        let mut reading = Reading { from: "no table of stations".into(), access_points, ..Reading::default() };
         if self.table.is_none() {
             self.table = find_table(session)?;
         }

@@ -1,13 +1,14 @@
 //! Answers with some bytes changed: they are read or refused, and nobody falls over them.
 
-use evenair_telemetry::{hostapd, nl80211, ubus, unifi};
+use evenair_telemetry::{hostapd, nl80211, remote, ubus, unifi};
 use proptest::prelude::*;
 
-const ANSWERS: [&str; 4] = [
+const ANSWERS: [&str; 5] = [
     "02:00:00:00:00:0a\nflags=[AUTH]\nsignal=-61\nrx_rate_info=60\ntx_rate_info=540 mcs 7 shortGI\n",
     "Station 02:00:00:00:00:0a (on wlan0)\n\tsignal:\t-61 [-64, -63] dBm\n\ttx bitrate:\t54.0 MBit/s\n",
     r#"{"data":[{"mac":"02:00:00:00:00:0a","is_wired":false,"signal":-61,"tx_rate":54000,"rx_rate":6000.5,"ip":"10.0.0.1"}]}"#,
     r#"{"clients":{"02:00:00:00:00:0a":{"signal":-61,"rate":{"rx":6000,"tx":54000}}}}"#,
+    r#"[{"source":"hostapd a","from":"b","stations":[{"mac":"02:00:00:00:00:0a","signal_dbm":-61,"idle_ms":12}],"radios":[]}]"#,
 ];
 
 /// Everybody reads it. How many stations they find.
@@ -16,6 +17,7 @@ fn read(text: &str) -> usize {
     usize::from(matches!(hostapd::station(text), Ok(Some(_))))
         + nl80211::parse(text).len()
         + json.as_ref().and_then(|json| unifi::read(json).ok()).map_or(0, |stations| stations.len())
+        + json.as_ref().and_then(|json| remote::read(json).ok()).map_or(0, |reading| reading.stations.len())
         + json.as_ref().map_or(0, |json| ubus::stations(json).count())
 }
 

@@ -41,6 +41,7 @@ fn its_stations_are_listed() {
             "STA-FIRST" => answer("02:00:00:00:00:0a", -61, (540, 60)),
             "STA-NEXT 02:00:00:00:00:0a" => answer("02:00:00:00:00:0b", -80, (60, 10)),
             "STA-NEXT 02:00:00:00:00:0b" => String::new(),
+            "GET_CONFIG" => "bssid=02:00:00:00:09:01\nssid=home\nwps_state=disabled\nwpa=2\n".into(),
             other => panic!("{other}"),
         }
         .into_bytes()
@@ -51,6 +52,8 @@ fn its_stations_are_listed() {
         let told: Vec<_> =
             reading.stations.iter().map(|s| (s.mac, s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
         let station = |last, tx, rx, dbm| (MacAddr([2, 0, 0, 0, 0, last]), Some(tx), Some(rx), Some(dbm));
+        assert_eq!(reading.radio, Some(MacAddr([2, 0, 0, 0, 9, 1])));
+        assert!(reading.stations.iter().all(|s| s.idle == Some(Duration::from_millis(12)) && s.ssid.is_some()));
         assert_eq!(told, [station(10, 54_000, 6_000, -61), station(11, 6_000, 1_000, -80)]);
     }
 }

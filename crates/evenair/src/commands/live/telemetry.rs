@@ -1,14 +1,16 @@
 //! `evenair telemetry`: what access points tell of their stations, asked once.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use evenair_live::BoxConfig;
-use evenair_live::telemetry::{Reading, SourceConfig, StationReading, TelemetrySpec, ask};
+use evenair_live::telemetry::{
+    Listener, Reading, SourceConfig, StationReading, TelemetrySpec, ask, entry, password_in,
+};
 use evenair_scenario::config::{Problems, Written};
-use serde_json::{Value, json};
 
 /// What `evenair telemetry` is told.
 #[derive(Args)]
@@ -16,7 +18,7 @@ pub struct TelemetryArgs {
     /// The box's configuration file, whose sources are asked
     #[arg(default_value = super::CONFIG, value_name = "FILE")]
     config: PathBuf,
-    /// Ask this instead: "snmp", "unifi", "ubus", "hostapd" or "nl80211"
+    /// Ask this instead: "snmp", "unifi", "ubus", "hostapd", "nl80211" or "evenair"
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// snmp: name or address of the agent
@@ -40,13 +42,13 @@ pub struct TelemetryArgs {
     /// A file with community or passwords
     #[arg(long, requires = "kind", value_name = "FILE")]
     secrets: Option<String>,
-    /// unifi, ubus: where it is
+    /// unifi, ubus, evenair: where it is
     #[arg(long, requires = "kind")]
     url: Option<String>,
     /// unifi: the site
     #[arg(long, requires = "kind")]
     site: Option<String>,
-    /// unifi, ubus: take any certificate
+    /// unifi, ubus, evenair: take any certificate
     #[arg(long, requires = "kind")]
     no_verify: bool,
     /// hostapd: its control socket
@@ -58,6 +60,12 @@ pub struct TelemetryArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Tell a box elsewhere, which asks with kind = "evenair", instead of printing; for access points that are Linux machines
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "json")]
+    listen: Option<SocketAddr>,
+    /// A file with the password that the box must have (password = "...")
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    listen_secrets: Option<PathBuf>,
 }
 
 /// Prints what each source says. The exit status tells whether all of them answered.
@@ -69,16 +77,16 @@ pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
     if sources.is_empty() {
         bail!("{} names nobody to ask: add a [[telemetry]], or try one with --kind", args.config.display());
     }
+    if let Some(address) = args.listen {
+        return listen(address, args, &sources);
+    }
     let mut failed = false;
     let mut answers = Vec::new();
     for source in &sources {
         let answer = ask(source);
         failed |= answer.is_err();
         if args.json {
-            answers.push(match &answer {
-                Ok(reading) => as_json(source, reading),
-                Err(error) => json!({ "source": source.name(), "error": error.to_string() }),
-            });
+            answers.push(entry(&source.name(), &answer));
             continue;
         }
         match &answer {
@@ -90,6 +98,18 @@ pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&answers)?);
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Answers boxes elsewhere until it is ended.
+fn listen(address: SocketAddr, args: &TelemetryArgs, sources: &[SourceConfig]) -> Result<ExitCode> {
+    let password = match &args.listen_secrets {
+        None => None,
+        Some(path) => Some(password_in(path).map_err(|why| anyhow!("{}: {why}", path.display()))?),
+    };
+    let listener = Listener::new(address, password, sources).context("cannot tell others")?;
+    eprintln!("boxes may ask http://{}", listener.address().unwrap_or(address));
+    listener.serve();
+    Ok(ExitCode::FAILURE)
 }
 
 /// The source that the options describe.
@@ -155,24 +175,6 @@ fn row(station: &StationReading) -> String {
     )
 }
 
-fn as_json(source: &SourceConfig, reading: &Reading) -> Value {
-    let station = |station: &StationReading| {
-        json!({
-            "mac": station.mac.to_string(),
-            "transmit_kbps": station.transmit_kbps,
-            "receive_kbps": station.receive_kbps,
-            "signal_dbm": station.signal_dbm,
-            "access_point": station.access_point.map(|mac| mac.to_string()),
-            "address": station.address.map(|ip| ip.to_string()),
-            "ssid": station.ssid,
-        })
-    };
-    let stations: Vec<_> = reading.stations.iter().map(station).collect();
-    let radios: Vec<_> =
-        reading.access_points.iter().map(|radio| json!({ "mac": radio.mac.to_string(), "lost": radio.lost })).collect();
-    json!({ "source": source.name(), "from": reading.from, "stations": stations, "radios": radios })
-}
-
 #[cfg(test)]
 mod tests {
     use evenair_live::telemetry::SourceKind;
@@ -193,6 +195,5 @@ mod tests {
         assert_eq!(text.lines().count(), 3, "{text}");
         let last = text.lines().last().expect("a line");
         assert!(last.contains("02:00:00:00:00:01") && last.contains("6.5") && last.contains("-61"), "{last}");
-        assert_eq!(as_json(&source, &reading)["stations"][0]["transmit_kbps"], 6_500);
     }
 }

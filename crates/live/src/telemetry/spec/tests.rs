@@ -39,7 +39,11 @@ fn every_kind_is_read_and_opens() {
     let ubus = one(&format!("kind = \"ubus\"\nurl = \"http://ap\"\n{account}"), password);
     let hostapd = one("kind = \"hostapd\"\nsocket = \"/var/run/hostapd/wlan0\"\n", "");
     let kernel = one("kind = \"nl80211\"\ninterface = \"wlan0\"\n", "");
-    for source in [plain, v3, unifi, ubus, hostapd, kernel] {
+    let there = one("kind = \"evenair\"\nurl = \"http://ap:9470\"\nsecrets = \"{}\"\n", password);
+    assert!(matches!(&there.kind, SourceKind::Remote { password: Some(it), .. } if it == "secret word"));
+    let open = one("kind = \"evenair\"\nurl = \"http://127.0.0.1:9470\"\n", "");
+    assert!(matches!(&open.kind, SourceKind::Remote { password: None, .. }));
+    for source in [plain, v3, unifi, ubus, hostapd, kernel, there, open] {
         let opened = source.open().unwrap_or_else(|error| panic!("{source:?}: {error}"));
         assert!(opened.name().starts_with(&source.name()), "{} and {}", opened.name(), source.name());
         assert!(!format!("{source:?}").contains("secret word"));
@@ -88,6 +92,9 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
             password,
             &["is no certificate", "PEM"],
         ),
+        ("kind = \"evenair\"\n", "", &["without url"]),
+        ("kind = \"evenair\"\nurl = \"http://a\"\nsecrets = \"{}\"\n", "", &["has no password"]),
+        ("kind = \"evenair\"\nurl = \"http://a\"\nuser = \"u\"\n", "", &["user is no key"]),
         ("kind = \"nl80211\"\ninterface = \"w\"\ninterval = \"0.1 s\"\n", "", &["1 s to 10 min"]),
         ("kind = \"nl80211\"\ninterfaces = \"w\"\n", "", &["interfaces", "interface"]),
     ] {

@@ -1,0 +1,101 @@
+//! The package under the service manager that it is made for: a small Debian with systemd as its first process, in a virtual
+//! machine. Its kernel is an older one (6.1), on which the box puts its programs on the ports in the older way.
+//!
+//! `make service` builds the package, makes the machine and runs this.
+
+#[path = "../wifi/guest.rs"]
+mod guest;
+
+use std::path::{Path, PathBuf};
+
+use guest::{Extra, Guest, Machine};
+
+const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
+/// Two cables in a bridge, as the example of a configuration has them.
+const CABLES: &str = "ip link add br0 type bridge; \
+    for n in 0 1; do ip link add eth$n type veth peer name far$n; ip link set eth$n master br0; \
+    ip link set eth$n up; ip link set far$n up; done; ip link set br0 up";
+
+/// The newest package that was built.
+fn package() -> PathBuf {
+    let folder = std::env::var_os("EVENAIR_DEB").map_or_else(|| Path::new(TARGET).join("debian"), PathBuf::from);
+    let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let packages = files.filter(|path| path.extension().is_some_and(|extension| extension == "deb"));
+    packages.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok()).expect("make deb")
+}
+
+fn property(guest: &mut Guest, name: &str) -> String {
+    guest.must(&format!("systemctl show evenair --property {name} --value")).trim().to_owned()
+}
+
+/// Waits until another process is the box and has said that it is ready; its number.
+fn await_another(guest: &mut Guest, pid: &str) -> String {
+    let value = |text: &str, key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+    let another = |text: &str| value(text, "MainPID=").filter(|now| now != "0" && now != pid);
+    let shown = guest.until("systemctl show evenair --property MainPID,ActiveState", |text| {
+        another(text).is_some() && value(text, "ActiveState=").as_deref() == Some("active")
+    });
+    another(&shown).expect("awaited")
+}
+
+#[test]
+#[ignore = "needs the virtual machine that scripts/service-vm makes: make service"]
+fn the_package_is_installed_watched_upgraded_and_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deb = Extra { path: "root/evenair.deb", mode: 0o644, bytes: std::fs::read(package()).expect("readable") };
+    let made = Path::new(TARGET).join("service-vm");
+    let machine = Machine { folder: &made, memory_mb: 1_400, network: None };
+    let mut guest = Guest::boot(&machine, folder.path(), &[deb]);
+    guest.must(CABLES);
+    guest.must("dpkg -i /root/evenair.deb");
+    assert_eq!(property(&mut guest, "ActiveState"), "inactive", "it does not start by itself");
+    guest.must("systemctl start evenair");
+    assert_eq!(property(&mut guest, "ActiveState"), "inactive", "without a configuration it is left out");
+    guest.must("cp /usr/share/doc/evenair/box.toml /etc/evenair/");
+    // Returns when the box has said that it is ready.
+    guest.must("systemctl start evenair");
+    guest.must("evenair insert");
+    assert_eq!(property(&mut guest, "StatusText"), "inserted");
+    let first = property(&mut guest, "MainPID");
+    let status = guest.must(&format!("cat /proc/{first}/status"));
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).expect("as proc(5) says");
+    // CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_NICE, CAP_BPF (capabilities(7)); a filter of system calls; no way to get more.
+    assert_eq!((field("CapEff:"), field("Seccomp:"), field("NoNewPrivs:")), ("0000008000803000", "2", "1"), "{status}");
+    assert_ne!(field("Uid:").split_whitespace().next(), Some("0"));
+    // It may run before others; under load, as at its start on an emulated processor, it does not for a while.
+    guest.until(&format!("chrt -p {first}"), |text| text.contains("SCHED_FIFO"));
+    guest.must("systemctl reload evenair");
+    assert_eq!(property(&mut guest, "MainPID"), first, "a reload is no restart");
+
+    // One that hangs is found out by the watchdog, one that is killed is started again.
+    guest.must(&format!("kill -STOP {first}"));
+    let second = await_another(&mut guest, &first);
+    let log = guest.must("journalctl -u evenair --no-pager");
+    assert!(log.contains("Watchdog timeout") || log.contains("watchdog"), "{log}");
+    guest.must(&format!("kill -KILL {second}"));
+    let third = await_another(&mut guest, &second);
+    assert_eq!(property(&mut guest, "NRestarts"), "2");
+
+    guest.must("dpkg-deb -R /root/evenair.deb /root/next && sed -i 's/^Version:.*/&.1/' /root/next/DEBIAN/control");
+    guest.must("dpkg-deb -Znone --build /root/next /root/next.deb");
+    guest.must("dpkg -i /root/next.deb");
+    await_another(&mut guest, &third);
+    let log = guest.must("journalctl -u evenair --no-pager");
+    assert!(log.contains("the sum agrees"), "the old one has ended in order: {log}");
+
+    let ports = |guest: &mut Guest| guest.must("ls /sys/class/net/br0/brif; cat /sys/class/net/br0/operstate");
+    let before = ports(&mut guest);
+    guest.must("dpkg -r evenair");
+    assert_eq!(guest.run("systemctl is-active evenair").1.trim(), "inactive");
+    assert_eq!(ports(&mut guest), before, "the bridge is the operator's");
+    for port in ["eth0", "eth1"] {
+        assert_eq!(
+            guest.must(&format!("tc filter show dev {port} ingress; tc filter show dev {port} egress")).trim(),
+            ""
+        );
+    }
+    guest.must("dpkg -P evenair");
+    assert_ne!(guest.run("id evenair").0, 0, "its user is gone");
+    assert_ne!(guest.run("ls /etc/evenair").0, 0, "and its configuration");
+}

@@ -1,0 +1,58 @@
+//! The unit of the service manager that is packaged (`packaging/evenair.service`), as the service manager itself sees it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The most that `systemd-analyze security` may find the service exposed, in tenths: 0 is nothing, 100 everything. What is left
+/// is what the box is for (packets, interfaces, BPF, running first), the files of the machine, and its names.
+const MOST_EXPOSED: u32 = 23;
+
+fn packaged() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/evenair.service");
+    std::fs::read_to_string(path).expect("it is packaged")
+}
+
+/// A unit with this text, whose program is the one under test, since the one it names is not installed here.
+fn unit(folder: &Path, text: &str) -> PathBuf {
+    let file = folder.join("evenair.service");
+    std::fs::write(&file, text.replace("/usr/bin/evenair", env!("CARGO_BIN_EXE_evenair"))).expect("written");
+    file
+}
+
+/// `None`, with the reason printed, where there is no such program.
+fn analyze(arguments: &[&str], unit: &Path) -> Option<Output> {
+    match Command::new("systemd-analyze").args(arguments).arg("--no-pager").arg(unit).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            println!("skipped: systemd-analyze: {error}");
+            None
+        }
+    }
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+#[test]
+fn the_unit_is_without_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(output) = analyze(&["verify"], &unit(folder.path(), &packaged())) else { return };
+    assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
+    let wrong = packaged().replace("ProtectSystem=strict", "ProtectSystems=strict");
+    let output = analyze(&["verify"], &unit(folder.path(), &wrong)).expect("it is there");
+    assert!(said(&output).contains("ProtectSystems"), "a wrong key is found: {}", said(&output));
+}
+
+#[test]
+fn the_service_is_exposed_to_little() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let threshold = format!("--threshold={MOST_EXPOSED}");
+    let judge = |text: &str| analyze(&["security", "--offline=true", &threshold], &unit(folder.path(), text));
+    let Some(output) = judge(&packaged()) else { return };
+    assert!(output.status.success(), "{}", said(&output));
+    let open: String =
+        packaged().lines().filter(|line| !line.starts_with("SystemCall")).map(|l| format!("{l}\n")).collect();
+    let output = judge(&open).expect("it is there");
+    assert!(!output.status.success(), "one that may make any system call is too exposed: {}", said(&output));
+}
