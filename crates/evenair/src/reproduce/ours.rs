@@ -10,10 +10,10 @@ use super::{Experiment, experiment};
 
 /// Every experiment of ours.
 pub fn all() -> Vec<Experiment> {
-    vec![experiment!(b09, "box/b09-changing-population.toml", false)]
+    vec![experiment!(b11, "box/b11-changing-population.toml", false)]
 }
 
-mod b09 {
+mod b11 {
     use super::*;
 
     /// The populations' phases, when each population began, in seconds, and its slow stations.
