@@ -19,6 +19,7 @@ use evenair_scenario::AirPlan;
 use evenair_units::{Airtime, Bytes, Instant, Span, Streams};
 use evenair_wifi::PhyRate;
 
+use crate::senders::{Counted, Senders};
 use crate::switch::{HEADER_BYTES, addresses};
 
 /// The air of all access points.
@@ -31,6 +32,8 @@ pub struct Air {
     bytes: Vec<u64>,
     stations: Vec<Station>,
     by_mac: BTreeMap<MacAddr, usize>,
+    /// Access points, then stations.
+    senders: Senders,
     outputs: VecDeque<Output>,
 }
 
@@ -53,8 +56,8 @@ struct Station {
     node: Option<NodeId>,
     /// What it was, as long as its access point does not know that it has gone to another one.
     gone: Option<NodeId>,
-    /// Airtime of its earlier associations.
-    earlier_airtime: Airtime,
+    /// What was counted of it in its earlier associations.
+    earlier: Counters,
 }
 
 /// An access point and its stations so far.
@@ -152,11 +155,12 @@ impl Air {
             access_point: spec.access_point,
             node: None,
             gone: None,
-            earlier_airtime: Airtime::ZERO,
+            earlier: Counters::default(),
         };
         let mut air = Self {
             domains,
             bytes: vec![0; points.len()],
+            senders: Senders::new(points.len() + stations.len()),
             points: points.into_values().collect(),
             stations: stations.iter().map(station).collect(),
             by_mac: macs.iter().enumerate().map(|(index, &mac)| (mac, index)).collect(),
@@ -191,7 +195,8 @@ impl Air {
         if let Some(node) = self.stations[station].node.take() {
             let (domain, _) = self.points[self.stations[station].access_point];
             let medium = &mut self.domains[domain].medium;
-            self.stations[station].earlier_airtime += medium.counters(node).airtime;
+            let earlier = &mut self.stations[station].earlier;
+            *earlier = [*earlier, medium.counters(node)].into_iter().sum();
             medium.remove_node(now, node);
             self.drain(now, domain);
             self.domains[domain].by_node.remove(&node);
@@ -299,9 +304,28 @@ impl Air {
 
     /// Airtime of a station's accesses so far.
     pub fn station_airtime(&self, station: usize) -> Airtime {
-        let Station { node, earlier_airtime, access_point, .. } = self.stations[station];
+        self.station_counters(station).airtime
+    }
+
+    /// What happened to a station's attempts so far.
+    fn station_counters(&self, station: usize) -> Counters {
+        let Station { node, earlier, access_point, .. } = self.stations[station];
         let medium = &self.domains[self.points[access_point].0].medium;
-        earlier_airtime + node.map_or(Airtime::ZERO, |node| medium.counters(node).airtime)
+        node.map(|node| medium.counters(node)).into_iter().chain([earlier]).sum()
+    }
+
+    /// What was counted of each access point, and then of each station, since the last call.
+    pub fn take_senders(&mut self, now: Instant) -> Vec<Counted> {
+        let points = self.points.iter().map(|&(domain, point)| self.domains[domain].medium.counters(point));
+        let stations = (0..self.stations.len()).map(|station| self.station_counters(station));
+        let counters: Vec<_> = points.chain(stations).collect();
+        self.senders.take(now, |sender| counters[sender])
+    }
+
+    /// The number of a node among the senders.
+    fn sender(&self, domain: usize, node: NodeId) -> usize {
+        let Domain { by_node, point_of, .. } = &self.domains[domain];
+        by_node.get(&node).map_or_else(|| point_of[node.0 as usize], |&station| self.points.len() + station)
     }
 
     /// Each access point with its stations so far.
@@ -344,6 +368,7 @@ impl Air {
     fn enqueue(&mut self, now: Instant, (domain, from): (usize, NodeId), to: To, rate: PhyRate, frame: Vec<u8>) {
         let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
         let category = dscp(&frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp);
+        self.senders.arrive(self.sender(domain, from), now);
         self.domains[domain].medium.handle_frame(now, from, Mpdu { to, msdu, rate, category, frame });
         self.drain(now, domain);
     }
@@ -353,11 +378,13 @@ impl Air {
     fn drain(&mut self, now: Instant, domain: usize) {
         while let Some(event) = self.domains[domain].medium.poll_event() {
             match event {
-                Event::Delivered { at, from, to, msdu, frame, .. } => {
+                Event::Delivered { at, enqueued, from, to, msdu, attempts, frame, .. } => {
+                    self.senders.deliver(self.sender(domain, from), at, enqueued, attempts);
                     self.bytes[self.domains[domain].point_of[from.0 as usize]] += msdu.0;
                     self.deliver((now, at), (domain, from), to, frame);
                 }
-                Event::Dropped { from, reason, .. } => {
+                Event::Dropped { at, from, reason, .. } => {
+                    self.senders.lose(self.sender(domain, from), at, reason);
                     let Domain { by_node, point_of, .. } = &self.domains[domain];
                     let point = || Place::AccessPoint(point_of[from.0 as usize]);
                     let place = by_node.get(&from).map_or_else(point, |&index| Place::Station(index));

@@ -4,9 +4,10 @@
 //! applications received, how the senders' TCP stands) and the box's status. All use the same boundaries, multiples of
 //! the scenario's interval after the start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenair_medium::Totals;
+use evenair_scenario::results::histogram::Times;
 use evenair_scenario::results::{EventRecord, PageRecord, TransferLog};
 use evenair_scenario::voice::Heard;
 use evenair_scenario::{AppKind, Scenario};
@@ -14,11 +15,12 @@ use evenair_units::{Bytes, Span};
 
 use crate::agent::protocol::{Report, TcpSample};
 use crate::air::Cell;
-use crate::lateness::Histogram;
 use crate::meter::AppCount;
-use crate::middlebox::Status;
+use crate::middlebox::{SeenStation, Status};
+use crate::plan;
 use crate::preflight::uses_iperf3;
 use crate::radio::Snapshot;
+use crate::senders::Counted;
 
 /// What is known of one interval.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,8 @@ pub struct Interval {
     pub media: Vec<Totals>,
     /// Each access point with its stations, since the start.
     pub cells: Vec<Cell>,
+    /// What was counted of each sender on the air: access points, then stations.
+    pub senders: Vec<Counted>,
     /// The box, at the end of the interval.
     pub middlebox: Option<Status>,
 }
@@ -44,8 +48,8 @@ pub struct AppSamples {
     pub received_bytes: Vec<Option<u64>>,
     /// The sender's connection at the end of each interval.
     pub tcp: Vec<Option<TcpSample>>,
-    /// Round-trip times of echoes.
-    pub echoes: Histogram,
+    /// Round-trip times of echoes, by the interval in which each came back.
+    pub echoes: Vec<Times>,
 }
 
 /// A run's tale so far.
@@ -71,6 +75,8 @@ pub struct Collected {
     pub last: Option<Snapshot>,
     /// The last that was heard of the box.
     pub last_status: Option<Status>,
+    /// Stations that take more than their share, as the box said last.
+    over_share: BTreeSet<String>,
     origin_ns: u64,
 }
 
@@ -88,12 +94,13 @@ impl Collected {
             early: BTreeMap::new(),
             last: None,
             last_status: None,
+            over_share: BTreeSet::new(),
             origin_ns,
         }
     }
 
     /// The radio finished an interval.
-    pub fn add_snapshot(&mut self, snapshot: Snapshot) {
+    pub fn add_snapshot(&mut self, mut snapshot: Snapshot) {
         let zero = vec![AppCount::default(); snapshot.apps.len()];
         let before = self.last.as_ref().map_or(&zero, |last| &last.apps);
         let apps = snapshot.apps.iter().zip(before).map(|(now, before)| difference(now, before)).collect();
@@ -104,6 +111,7 @@ impl Collected {
             queue_mean_packets: snapshot.queue_mean_packets,
             media: snapshot.media.clone(),
             cells: snapshot.cells.clone(),
+            senders: std::mem::take(&mut snapshot.by_sender),
             middlebox: None,
         });
         self.last = Some(snapshot);
@@ -115,6 +123,18 @@ impl Collected {
             interval.middlebox = Some(status.clone());
         }
         self.last_status = Some(status);
+    }
+
+    /// The box said at the end of an interval which stations take more than their share.
+    pub fn note_over_share(&mut self, scenario: &Scenario, at: Span, stations: &[SeenStation]) {
+        let named = scenario.hosts.iter().enumerate().filter_map(|(index, host)| {
+            let mac = plan::host(scenario, index).mac.to_string();
+            stations.iter().any(|station| station.over_share && station.mac == mac).then(|| host.name.clone())
+        });
+        let over: BTreeSet<String> = named.collect();
+        let before = std::mem::replace(&mut self.over_share, over.clone());
+        over.difference(&before).for_each(|name| self.add_event(at, "over its share", name.clone()));
+        before.difference(&over).for_each(|name| self.add_event(at, "within its share", name.clone()));
     }
 
     /// An agent spoke.
@@ -129,7 +149,10 @@ impl Collected {
                     *at(&mut samples.tcp, index) = Some(tcp);
                 }
             }
-            Report::Echo { app, rtt_us } => self.samples[app].echoes.record(Span::from_micros(rtt_us)),
+            Report::Echo { app, at_ns, rtt_us } => {
+                let interval = (self.since_origin(at_ns) / scenario.measure.interval) as usize;
+                at(&mut self.samples[app].echoes, interval).record(Span::from_micros(rtt_us));
+            }
             Report::Page { app, began_ns, took_us, objects, bytes } => self.pages.push(PageRecord {
                 app: scenario.apps[app].name.clone(),
                 at_s: Span::from_nanos(began_ns.saturating_sub(self.origin_ns)).as_secs_f64(),

@@ -6,7 +6,7 @@ use evenair_scenario::results::{AccessPointSeries, DomainSeries, MediumSeries};
 use evenair_units::Span;
 
 use crate::air::Cell;
-use crate::collect::Collected;
+use crate::collect::{Collected, Interval};
 
 /// Every access point with its stations; none where they have no names.
 pub fn access_points(scenario: &Scenario, collected: &Collected) -> Vec<AccessPointSeries> {
@@ -27,29 +27,55 @@ pub fn access_points(scenario: &Scenario, collected: &Collected) -> Vec<AccessPo
 
 /// Every domain, by its number.
 pub fn domains(scenario: &Scenario, collected: &Collected) -> Vec<DomainSeries> {
-    let interval = scenario.measure.interval;
     let series = |number: usize| {
         let point = scenario.access_points.iter().find(|point| point.domain == number && point.channel.is_some())?;
-        let totals = collected.intervals.iter().map(|counted| counted.media.get(number).copied().unwrap_or_default());
-        let since = steps(totals, |now: &Totals, before| Totals {
-            busy: now.busy.saturating_sub(before.busy),
-            contending: now.contending.saturating_sub(before.contending),
-            idle: now.idle.saturating_sub(before.idle),
-            transmissions: now.transmissions - before.transmissions,
-            collisions: now.collisions - before.collisions,
-        });
-        let parts = |of: fn(&Totals) -> Span| since.iter().map(|totals| part(of(totals), interval)).collect();
-        let medium = MediumSeries {
-            busy_share: parts(|totals| totals.busy),
-            contending_share: parts(|totals| totals.contending),
-            idle_share: parts(|totals| totals.idle),
-            transmissions: since.iter().map(|totals| totals.transmissions).collect(),
-            collisions: since.iter().map(|totals| totals.collisions).collect(),
-            ..MediumSeries::default()
-        };
+        let medium = medium_series(scenario, collected, |media| media.get(number).copied().unwrap_or_default());
         Some(DomainSeries { domain: point.domain_name.clone(), medium })
     };
     (0..scenario.domains()).filter_map(series).collect()
+}
+
+/// The medium; of several, their mean, and what they carried together.
+pub fn medium(scenario: &Scenario, collected: &Collected) -> MediumSeries {
+    let points = scenario.access_points.len();
+    let active = |interval: &Interval| {
+        let stations = interval.senders.iter().skip(points);
+        stations.map(|station| part(Span::from_nanos(station.occupied_ns), scenario.measure.interval)).sum()
+    };
+    let series = medium_series(scenario, collected, |media| {
+        let sum = |of: fn(&Totals) -> Span| media.iter().map(of).fold(Span::ZERO, |sum, span| sum + span);
+        let mean = |of| sum(of) / media.len().max(1) as u64;
+        Totals {
+            busy: mean(|totals| totals.busy),
+            contending: mean(|totals| totals.contending),
+            idle: mean(|totals| totals.idle),
+            transmissions: media.iter().map(|totals| totals.transmissions).sum(),
+            collisions: media.iter().map(|totals| totals.collisions).sum(),
+        }
+    });
+    MediumSeries { active_stations: collected.intervals.iter().map(active).collect(), ..series }
+}
+
+/// Of what is seen in the media's totals at the end of each interval; without those who had a frame to send.
+fn medium_series(scenario: &Scenario, collected: &Collected, of: impl Fn(&[Totals]) -> Totals) -> MediumSeries {
+    let interval = scenario.measure.interval;
+    let totals = collected.intervals.iter().map(|counted| of(&counted.media));
+    let since = steps(totals, |now: &Totals, before| Totals {
+        busy: now.busy.saturating_sub(before.busy),
+        contending: now.contending.saturating_sub(before.contending),
+        idle: now.idle.saturating_sub(before.idle),
+        transmissions: now.transmissions - before.transmissions,
+        collisions: now.collisions - before.collisions,
+    });
+    let parts = |of: fn(&Totals) -> Span| since.iter().map(|totals| part(of(totals), interval)).collect();
+    MediumSeries {
+        busy_share: parts(|totals| totals.busy),
+        contending_share: parts(|totals| totals.contending),
+        idle_share: parts(|totals| totals.idle),
+        transmissions: since.iter().map(|totals| totals.transmissions).collect(),
+        collisions: since.iter().map(|totals| totals.collisions).collect(),
+        ..MediumSeries::default()
+    }
 }
 
 /// What came in each interval, of what had come by its end.

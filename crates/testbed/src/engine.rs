@@ -267,6 +267,7 @@ impl Engine {
         let number = schedule.next;
         schedule.next += 1;
         if number == 0 {
+            self.air.take_senders(now);
             self.counts = Counts::new(self.blank_meter.clone(), &self.air, self.wire.drops(), now);
             return;
         }
@@ -279,6 +280,7 @@ impl Engine {
         self.note_queue(now);
         let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
         let area = std::mem::take(&mut self.counts.queue_area);
+        let by_sender = self.air.take_senders(now);
         let counts = &self.counts;
         Snapshot {
             index,
@@ -290,6 +292,7 @@ impl Engine {
             media: self.air.totals(now).into_iter().zip(&counts.medium_base).map(since).collect(),
             senders: self.air.senders() - counts.senders_base,
             access_point: self.air.access_point_counters() - counts.access_point_base,
+            by_sender,
             station_rates: (0..self.air.stations()).map(|station| self.air.chosen_rate(station)).collect(),
             access_point_airtime: less_air(self.air.access_point_airtime(), &counts.access_point_airtime_base),
             station_airtime: less_air(airtimes(&self.air), &counts.airtime_base),

@@ -11,8 +11,8 @@
 //!
 //! Namespaces are anonymous and children are tied to this process, so that nothing is left of a run however it ends.
 //!
-//! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`] and [`air`] (the model, in event time), [`meter`] and
-//! [`lateness`] (what is counted), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the
+//! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`] and [`air`] (the model, in event time), [`meter`],
+//! [`senders`] and [`lateness`] (what is counted), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the
 //! real-time loop).
 
 pub mod agent;
@@ -32,9 +32,11 @@ pub mod plan;
 pub mod preflight;
 pub mod radio;
 pub mod reference;
+mod reported_senders;
 pub mod results;
 mod run;
 pub mod rundir;
+pub mod senders;
 pub mod switch;
 pub mod tasks;
 pub mod topology;

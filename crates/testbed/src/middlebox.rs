@@ -77,6 +77,18 @@ pub struct Status {
     pub hold: Hold,
     /// How long packets waited in it.
     pub hops: Vec<HopResult>,
+    /// Stations that it knows.
+    pub stations: Vec<SeenStation>,
+}
+
+/// What the box says of a station.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct SeenStation {
+    /// Its address.
+    pub mac: String,
+    /// It takes more than its share, and nothing that the box can do makes it take less.
+    pub over_share: bool,
 }
 
 /// The box's hold on the path.

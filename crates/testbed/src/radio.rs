@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::error::TestbedError;
 use crate::lateness::Record;
 use crate::meter::AppCount;
+use crate::senders::Counted;
 use crate::topology::Port;
 use crate::waiter::Clock;
 use crate::wire;
@@ -79,6 +80,8 @@ pub struct Snapshot {
     pub senders: Counters,
     /// The access points' part of it.
     pub access_point: Counters,
+    /// What was counted of each sender in the interval: access points, then stations.
+    pub by_sender: Vec<Counted>,
     /// The rate that is now the best toward each station where senders choose their rates.
     pub station_rates: Vec<Option<PhyRate>>,
     /// Airtime of each access point's own accesses.

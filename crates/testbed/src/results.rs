@@ -1,6 +1,7 @@
 //! From what was collected to what is reported.
 
-use evenair_medium::{DropReason, Totals};
+use evenair_medium::Totals;
+use evenair_scenario::results::histogram::Times;
 use evenair_scenario::results::stats::share;
 use evenair_scenario::results::{
     AirtimeShare, BoxCounters, CallResult, DropCount, EchoResult, FlowProgress, FlowSeries, Lateness, LossCount,
@@ -15,6 +16,7 @@ use crate::domains;
 use crate::lateness::Record;
 use crate::middlebox::Status;
 use crate::radio::Snapshot;
+use crate::reported_senders as senders;
 use crate::topology;
 use crate::wire;
 
@@ -34,7 +36,8 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     invalid_because.extend(faults.run);
     let series = series(scenario, collected);
     let phases = scenario.measure.phases.iter();
-    let phases: Vec<_> = phases.map(|phase| PhaseResult::average(scenario, &series, &[], phase)).collect();
+    let stretches = senders::stretches(collected);
+    let phases: Vec<_> = phases.map(|phase| PhaseResult::average(scenario, &series, &stretches, phase)).collect();
     RunResult {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -120,6 +123,8 @@ fn series(scenario: &Scenario, collected: &Collected) -> Series {
         service_rate_mbps: collected.intervals.iter().map(service_rate).collect(),
         access_points: domains::access_points(scenario, collected),
         domains: domains::domains(scenario, collected),
+        nodes: senders::nodes(scenario, collected),
+        medium: Some(domains::medium(scenario, collected)),
         ..Series::default()
     }
 }
@@ -200,10 +205,7 @@ fn losses(scenario: &Scenario, last: &Snapshot) -> Vec<LossCount> {
             air::Place::Station(station) => scenario.hosts[stations[station]].name.clone(),
         },
         reason: match reason {
-            air::Reason::Medium(DropReason::BufferFull) => "buffer full",
-            air::Reason::Medium(DropReason::RetryLimit) => "retry limit",
-            air::Reason::Medium(DropReason::Left) => "station left",
-            air::Reason::Medium(DropReason::BroadcastCollision) => "broadcast collided",
+            air::Reason::Medium(reason) => senders::reason(reason),
             air::Reason::NotAssociated => "not associated",
             air::Reason::Malformed => "malformed",
         }
@@ -227,14 +229,15 @@ fn losses(scenario: &Scenario, last: &Snapshot) -> Vec<LossCount> {
 
 fn echoes(scenario: &Scenario, collected: &Collected) -> Vec<EchoResult> {
     let millis = |span: Span| span.as_secs_f64() * 1e3;
-    let with_echoes = scenario.apps.iter().zip(&collected.samples).filter(|(_, samples)| samples.echoes.count() > 0);
+    let all = collected.samples.iter().map(|samples| Times::sum(&samples.echoes));
+    let with_echoes = scenario.apps.iter().zip(all).filter(|(_, echoes)| echoes.count() > 0);
     with_echoes
-        .map(|(app, samples)| EchoResult {
+        .map(|(app, echoes)| EchoResult {
             app: app.name.clone(),
-            answers: samples.echoes.count(),
-            p50_ms: millis(samples.echoes.quantile(500)),
-            p99_ms: millis(samples.echoes.quantile(990)),
-            max_ms: millis(samples.echoes.max()),
+            answers: echoes.count(),
+            p50_ms: millis(echoes.quantile(500)),
+            p99_ms: millis(echoes.quantile(990)),
+            max_ms: millis(echoes.quantile(1000)),
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::{radio, receiver, simulated};
+use super::{promises, radio, receiver, simulated};
 
 /// What a run yields besides its result.
 pub struct Run<'a> {
@@ -67,6 +67,7 @@ pub fn all() -> Vec<Case> {
         case("flips", "A11, inserted and bypassed 100 times", false, flips, flips_figures),
     ];
     cases.extend(at_receivers());
+    cases.extend(promises::cases());
     cases
 }
 

@@ -244,6 +244,8 @@ pub enum Report {
     Echo {
         /// The application.
         app: usize,
+        /// When it came.
+        at_ns: u64,
         /// How long it took.
         rtt_us: u64,
     },

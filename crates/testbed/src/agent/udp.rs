@@ -91,7 +91,7 @@ fn hear_echoes(app: &App, socket: &UdpSocket) {
     while !app.is_stopped() {
         let Ok((ECHO_BYTES, _)) = socket.recv_from(&mut buffer) else { continue };
         let sent_ns = u64::from_be_bytes(*buffer.first_chunk().expect("it is longer"));
-        let rtt_us = monotonic_ns().saturating_sub(sent_ns) / 1000;
-        app.report(&Report::Echo { app: app.number, rtt_us });
+        let at_ns = monotonic_ns();
+        app.report(&Report::Echo { app: app.number, at_ns, rtt_us: at_ns.saturating_sub(sent_ns) / 1000 });
     }
 }

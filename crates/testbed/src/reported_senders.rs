@@ -1,0 +1,82 @@
+//! Senders on the air as they are reported: by interval, and in stretches for what has no series.
+
+use evenair_medium::DropReason;
+use evenair_scenario::Scenario;
+use evenair_scenario::results::stretch::{FlowStretch, NodeStretch, Stretch};
+use evenair_scenario::results::{LossSeries, NodeSeries};
+
+use crate::collect::Collected;
+use crate::senders::Counted;
+use crate::topology;
+
+const REASONS: [DropReason; 4] =
+    [DropReason::BufferFull, DropReason::RetryLimit, DropReason::Left, DropReason::BroadcastCollision];
+
+/// Why the medium lost a frame, in a report's words.
+pub const fn reason(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::BufferFull => "buffer full",
+        DropReason::RetryLimit => "retry limit",
+        DropReason::Left => "station left",
+        DropReason::BroadcastCollision => "broadcast collided",
+    }
+}
+
+/// Access points, then stations.
+pub fn nodes(scenario: &Scenario, collected: &Collected) -> Vec<NodeSeries> {
+    let points = scenario.access_points.iter().map(|point| (point.name.clone(), point.channel.is_some()));
+    let stations = topology::stations(scenario).into_iter().map(|host| (scenario.hosts[host].name.clone(), false));
+    let named = points.chain(stations).enumerate();
+    named.map(|(sender, (name, access_point))| node(scenario, collected, sender, (name, access_point))).collect()
+}
+
+fn node(scenario: &Scenario, collected: &Collected, sender: usize, (node, access_point): (String, bool)) -> NodeSeries {
+    let interval_ns = scenario.measure.interval.as_nanos() as f64;
+    let counts = |of: fn(&Counted) -> u64| each(collected, sender, of);
+    let losses = REASONS.into_iter().map(|why| LossSeries {
+        reason: reason(why).to_owned(),
+        frames: each(collected, sender, |counted| counted.lost.get(&why).copied().unwrap_or(0)),
+    });
+    NodeSeries {
+        node,
+        access_point,
+        offered_frames: counts(|counted| counted.offered),
+        delivered_frames: counts(|counted| counted.delivered),
+        lost_frames: losses.filter(|loss| loss.frames.iter().any(|&frames| frames > 0)).collect(),
+        attempts: counts(|counted| counted.counters.attempts),
+        collisions: counts(|counted| counted.counters.collisions),
+        errors: counts(|counted| counted.counters.losses),
+        repeated_failures: counts(|counted| counted.counters.repeated_failures),
+        slowed: counts(|counted| counted.counters.slowed),
+        airtime_share: each(collected, sender, |counted| counted.counters.airtime.0.as_nanos() as f64 / interval_ns),
+        queue_packets: each(collected, sender, |counted| counted.area_ns as f64 / interval_ns),
+        queue_max_packets: counts(|counted| counted.most),
+    }
+}
+
+/// A value of each interval.
+fn each<T>(collected: &Collected, sender: usize, of: impl Fn(&Counted) -> T) -> Vec<T> {
+    let blank = Counted::default();
+    collected.intervals.iter().map(|interval| of(interval.senders.get(sender).unwrap_or(&blank))).collect()
+}
+
+/// What has no series; each interval is a stretch.
+pub fn stretches(collected: &Collected) -> Vec<Stretch> {
+    let node = |counted: &Counted| NodeStretch {
+        sojourn: counted.sojourn.clone(),
+        frames_by_attempts: counted.by_attempts.clone(),
+        ..NodeStretch::default()
+    };
+    let stretch = |(number, interval): (usize, &crate::collect::Interval)| Stretch {
+        intervals: number..number + 1,
+        nodes: interval.senders.iter().map(node).collect(),
+        flows: flows(collected, number),
+        ..Stretch::default()
+    };
+    collected.intervals.iter().enumerate().map(stretch).collect()
+}
+
+fn flows(collected: &Collected, interval: usize) -> Vec<FlowStretch> {
+    let echoes = collected.samples.iter().map(|samples| samples.echoes.get(interval).cloned().unwrap_or_default());
+    echoes.map(|rtt| FlowStretch { rtt, ..FlowStretch::default() }).collect()
+}
