@@ -264,12 +264,18 @@ impl<F> Medium<F> {
     }
 
     /// Lets everything happen that is due by `now`, each thing at its own instant.
-    #[inline]
+    #[inline(always)]
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline() <= now {
-            self.run::<false>(now);
+            self.catch_up(now);
         }
         self.clock = self.clock.max(now);
+    }
+
+    /// Apart from the above, which mostly finds nothing due.
+    #[inline(never)]
+    fn catch_up(&mut self, now: Instant) {
+        self.run::<false>(now);
     }
 
     /// Lets everything happen that is due by `limit`, in order, until something has become of a frame: then

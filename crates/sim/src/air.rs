@@ -450,6 +450,7 @@ impl Air {
     }
 
     /// A frame that came to its sender's buffer at `since` was delivered at `at`.
+    #[inline(always)]
     pub(crate) fn deliver(
         &mut self,
         at: Instant,

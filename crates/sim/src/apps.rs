@@ -388,11 +388,13 @@ impl World<'_> {
         let now = self.now;
         let app = &self.apps[number as usize];
         let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
+        // What every datagram of it has in common.
+        let (way, category, headers) = (app.data, app.category, app.ip_header() + UDP_HEADER);
         let mut room = self.airs.of(station).room(station, left);
         loop {
-            let app = &mut self.apps[number as usize];
-            let (Some((at, len)), way, category) = (app.next_datagram(), app.data, app.category) else { return };
-            let Kind::Datagrams { source, sleeps } = &mut app.kind else { return };
+            let Kind::Datagrams { source, sleeps } = &mut self.apps[number as usize].kind else { return };
+            let next = source.peek();
+            let (at, len) = (Instant::ZERO + next.at, headers + next.payload);
             if at >= now {
                 *sleeps = !room.is_empty;
                 if room.is_empty {
@@ -402,7 +404,9 @@ impl World<'_> {
             }
             if room.take(len) {
                 source.advance();
-                self.send(Packet { app: number, way, len, body: Body::Datagram { sent: at } });
+                let packet = Packet { app: number, way, len, body: Body::Datagram { sent: at } };
+                let id = self.pool.add(packet);
+                self.send_made(&packet, id);
             } else {
                 let missed = source.skip_alike(since_start(now));
                 self.airs.of_mut(station).lose_unmade(station, category, missed);

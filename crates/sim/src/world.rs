@@ -234,7 +234,7 @@ impl World<'_> {
 
     /// The same of a packet that is in the pool.
     #[inline(always)]
-    fn send_made(&mut self, packet: &Packet, id: PacketId) {
+    pub(crate) fn send_made(&mut self, packet: &Packet, id: PacketId) {
         let app = self.ways[packet.app as usize];
         self.meter.send(packet);
         match packet.way {
