@@ -194,7 +194,7 @@ pub struct InternetSpec {
     /// CoDel before the link: packets that wait no longer than this are in no standing queue. Default: "150 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_target: Option<Written<Span>>,
-    /// CoDel before the link: for so long packets may wait longer before their sender is told. Default: "600 ms".
+    /// CoDel before the link: for so long packets may wait longer before their sender is told. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_interval: Option<Written<Span>>,
 }

@@ -135,3 +135,17 @@ fn the_link_is_shared_by_weights() {
     assert!((gold / bronze / 4.0 - 1.0).abs() < 0.05, "{gold} to {bronze}");
     assert!(gold + bronze >= 0.95 * 7.2, "{}", gold + bronze);
 }
+
+/// A sender with a long round trip hears late that its queue stands, and is not told twice for it: its queue would run empty,
+/// and those with shorter round trips would have what it leaves.
+#[test]
+fn weights_hold_for_long_round_trips() {
+    let rest = "[[station]]\nname = \"gold\"\ncount = 2\nrate = \"54 Mb/s\"\nweight = 4\n\
+                [[server]]\nname = \"farther\"\nat = \"wan\"\ndelay = \"100 ms\"\n";
+    let apps = [bulk("gold", "gold", "farther", "down"), bulk("bronze", "far", "internet", "down")].concat();
+    let result = site(240, &[rest, &apps, LINK].concat());
+    let (gold, _) = steadiness(&result, "gold", 60);
+    let (bronze, _) = steadiness(&result, "bronze", 60);
+    println!("gold {gold:.3}, bronze {bronze:.3} Mb/s");
+    assert!((gold / bronze / 4.0 - 1.0).abs() < 0.03, "{gold} to {bronze}");
+}
