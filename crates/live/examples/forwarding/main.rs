@@ -59,7 +59,7 @@ fn main() -> Result<()> {
         }
     }
     if let Err(error) = evenair_sys::hold::Hold::new(None) {
-        eprintln!("SKIPPED: forwarding needs root: {error}");
+        eprintln!("skipped: forwarding needs root: {error}");
         return Ok(());
     }
     let mut results = Results::default();

@@ -54,12 +54,12 @@ impl Lab {
         let (source, middle, sink) = match make() {
             Ok(three) => three,
             Err(error) => {
-                eprintln!("SKIPPED: needs root: {error}");
+                eprintln!("skipped: needs root: {error}");
                 return None;
             }
         };
         if let Err(error) = evenair_sys::hold::Hold::new(None) {
-            eprintln!("SKIPPED: needs BPF: {error}");
+            eprintln!("skipped: needs BPF: {error}");
             return None;
         }
         let dir = tempfile::tempdir().expect("a directory for the sockets");
