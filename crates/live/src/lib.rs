@@ -13,6 +13,7 @@ mod engine;
 pub mod history;
 mod iproute;
 mod kinds;
+mod last_word;
 mod log_limit;
 mod metrics;
 mod pacing;
