@@ -133,7 +133,7 @@ impl Engine {
         mut hold: Hold,
         now: Instant,
     ) -> Result<Self> {
-        let held = [hold.attach(wlan.ring())?, hold.attach(wire.ring())?];
+        let held = [hold.attach(wlan.ring(), None)?, hold.attach(wire.ring(), None)?];
         let manager = plan.config_of(shard, &config.manager);
         let record = |path: &PathBuf| Recording::start(&recording_of(path, shard), &manager, now);
         let recording = config.record.as_ref().map(record).transpose()?;
