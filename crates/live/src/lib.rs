@@ -10,6 +10,7 @@ pub mod control;
 pub mod crash;
 pub mod doctor;
 mod engine;
+mod express;
 pub mod history;
 mod iproute;
 mod kinds;
@@ -29,6 +30,7 @@ mod switch;
 pub mod telemetry;
 
 pub use config::{BoxConfig, BoxFile};
+pub use express::Io;
 pub use recording::{Replay, replay};
 pub use run::run;
 pub use shards::ShardsSpec;

@@ -177,7 +177,9 @@ impl Live {
     pub(crate) fn work(mut self) -> Result<Snapshot> {
         let mut epoll = Epoll::new(8)?;
         for port in self.engine.ports() {
-            epoll.add(port.ring(), RINGS)?;
+            for inlet in port.inlets() {
+                epoll.add(inlet, RINGS)?;
+            }
         }
         epoll.add(&*self.waker, COMMANDS)?;
         if let Some(host) = &self.host {

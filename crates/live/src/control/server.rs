@@ -269,6 +269,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("ports.bridge", new.bridge != config.bridge),
                 ("ports.inserted", new.inserted != config.inserted),
                 ("ports.mode", new.observing != config.observing),
+                ("ports.io", new.io != config.io),
                 ("ports.ring_packets", new.ring_frames != config.ring_frames),
                 ("ports.pool_packets", new.pool_frames != config.pool_frames),
                 ("control.socket", new.control != config.control),
@@ -353,6 +354,7 @@ mod tests {
         for (text, key) in [
             (ports("bridge = \"br0\""), "ports.bridge"),
             (ports("inserted = true"), "ports.inserted"),
+            (ports("io = \"af-xdp\""), "ports.io"),
             (ports("ring_packets = 64"), "ports.ring_packets"),
             (ports("pool_packets = 64"), "ports.pool_packets"),
             (format!("{FILE}[control]\nsocket = \"s\"\n"), "control.socket"),
