@@ -158,9 +158,10 @@ fn figures_of_failing_open() {
         let good = median <= Duration::from_millis(bound);
         missed += u32::from(!good);
         let all: Vec<_> = gaps.iter().map(|(gap, stall)| format!("{gap:.1?} ({stall:.1?})")).collect();
+        let io = crate::IO;
         let verdict = if good { "ok    " } else { "MISSED" };
         println!(
-            "{verdict}  gap after {what} at {RATE} packets/s each way, median of {ROUNDS}: {median:.1?} (bound: {bound} ms); \
+            "{verdict}  {io}: gap after {what} at {RATE} packets/s each way, median of {ROUNDS}: {median:.1?} (bound: {bound} ms); \
              all, and the sender's own: {}",
             all.join(", ")
         );
