@@ -63,7 +63,7 @@ field-day: setup-test ## Ten minutes in which everything happens to a box that m
 	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-live --test inline a_day_in_the_field -- --nocapture
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
-	scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_failing_open -- --ignored --nocapture
+	scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
 
 wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a virtual machine (fetches 130 MB at first)
 	@scripts/wifi-vm

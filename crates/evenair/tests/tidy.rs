@@ -241,6 +241,22 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
+fn a_test_that_skips_itself_says_so_as_it_is_counted() {
+    assert!(read(&root().join("scripts/test")).contains("/^skipped: /"), "what is counted");
+    let sources = [files(&root().join("crates"), &[".rs"]), files(&root().join("checks"), &[".rs"])].concat();
+    let mut otherwise = Vec::new();
+    for path in sources {
+        for (line, n) in read(&path).lines().zip(1..) {
+            let said = line.split_once("println!(\"").map_or("", |(_, said)| said);
+            if said.to_lowercase().starts_with("skip") && !said.starts_with("skipped: ") {
+                otherwise.push(format!("{}:{n}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(otherwise.is_empty(), "say `skipped: WHY` on a line of its own:\n{}", otherwise.join("\n"));
+}
+
+#[test]
 fn links_in_documents_lead_somewhere() {
     let mut dead = Vec::new();
     let mut seen = 0;

@@ -35,6 +35,7 @@ use evenair_wifi::{PhyRate, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::express::Io;
 use crate::history::{HistoryConfig, HistorySpec};
 use crate::shards::{Plan, ShardsSpec};
 use crate::telemetry::{SourceConfig, TelemetrySpec};
@@ -95,6 +96,11 @@ pub struct PortsSpec {
     /// Default: "bypass".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Written<String>>,
+    /// How packets come in and go out: "af-packet" (packet rings), "af-xdp" (AF_XDP sockets, in the interface's driver where it
+    /// can) or "af-xdp-generic" (such sockets, never in the driver). Where AF_XDP cannot be had the box runs with packet rings,
+    /// and the status says why. Default: "af-packet".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io: Option<Written<String>>,
     /// Packets that each receive ring has room for. Default: 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_packets: Option<Written<u32>>,
@@ -182,6 +188,8 @@ pub struct BoxConfig {
     pub observing: bool,
     /// Packet loops beside each other.
     pub shards: usize,
+    /// How packets come in and go out.
+    pub io: Io,
     /// Packets that each receive ring has room for.
     pub ring_frames: u32,
     /// Packets that the box, or each of its shards, has memory for.
@@ -238,6 +246,7 @@ impl BoxConfig {
             inserted: false,
             observing: false,
             shards: 1,
+            io: Io::default(),
             ring_frames: Self::RING_FRAMES,
             pool_frames: Self::POOL_FRAMES,
             control: None,
@@ -294,6 +303,17 @@ impl PortsSpec {
         }
         Some(start)
     }
+
+    fn io(&self, problems: &mut Problems) -> Option<Io> {
+        let Some(written) = &self.io else { return Some(Io::default()) };
+        let word = written.get(problems)?;
+        let io = Io::ALL.into_iter().find(|io| io.word() == word);
+        if io.is_none() {
+            let right = Io::ALL.map(|io| format!("\"{io}\"")).join(", ");
+            problems.add(written.span(), format!("there is no way {written} for packets"), right);
+        }
+        io
+    }
 }
 
 impl BoxFile {
@@ -306,6 +326,11 @@ impl BoxFile {
         let router = self.router.as_ref().map(|router| router.check(ports, problems));
         let start = ports.start(problems);
         let shards = self.shards.as_ref().map_or(Some(1), |shards| shards.check(manager.as_ref(), problems));
+        let io = ports.io(problems);
+        if let (Some(written), Some(2..), true) = (&ports.io, shards, io.is_some_and(|io| io != Io::AfPacket)) {
+            let right = format!("\"{}\", or one shard", Io::AfPacket);
+            problems.add(written.span(), format!("{written} does not tell the packets of several shards apart"), right);
+        }
         let sizes = |size: &u32| (64..=1 << 20).contains(size);
         let range = "64 to 1048576 packets";
         let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
@@ -327,6 +352,7 @@ impl BoxFile {
             inserted: start? == Start::Insert,
             observing: start? == Start::Observe,
             shards: shards?,
+            io: io?,
             ring_frames: ring_frames?,
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),
@@ -542,6 +568,26 @@ class = "gold"
         let nowhere = GOOD.replace("\"br0\"", "\"none-9\"").replace("\"eth", "\"none-");
         let error = with(&nowhere).expect_err("no addresses").to_string();
         assert!(error.contains("which addresses are not beyond"), "{error}");
+    }
+
+    #[test]
+    fn packets_come_in_as_it_is_said() {
+        let with = |io: &str, more: &str| {
+            BoxConfig::parse(&GOOD.replace("[control]", &format!("io = \"{io}\"\n[control]\n{more}")), "box.toml")
+        };
+        assert_eq!(BoxConfig::parse(GOOD, "box.toml").expect("good").io, Io::AfPacket);
+        for io in Io::ALL {
+            assert_eq!(with(io.word(), "").expect("good").io, io);
+        }
+        let error = with("dpdk", "").expect_err("refused").to_string();
+        assert!(error.contains("\"af-packet\", \"af-xdp\", \"af-xdp-generic\""), "{error}");
+        let shards = "socket = \"s\"\n[shards]\ncount = 2\n[[manager.access_point]]\nname = \"a\"\nvlan = [11]\n#";
+        let two = |io: &str| {
+            BoxConfig::parse(&GOOD.replace("[control]\n", &format!("io = \"{io}\"\n[control]\n{shards}")), "box.toml")
+        };
+        assert_eq!(two("af-packet").expect("good").shards, 2);
+        let error = two("af-xdp").expect_err("refused").to_string();
+        assert!(error.contains("does not tell the packets of several shards apart"), "{error}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
+use crate::express::{self, Io};
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::pacing::Pacing;
@@ -34,6 +35,8 @@ const BETWEEN_COUNTS: u64 = 4096;
 const AT_PROCESSORS: u64 = 64;
 /// A copy of a packet is no longer on its way into a ring than this.
 const COPIES_UNDERWAY: std::time::Duration = std::time::Duration::from_millis(5);
+/// A card has sent what it was handed by then.
+const SENT_BY_THEN: Span = Span::from_millis(100);
 /// How soon a frame is offered to the kernel again after it was refused for want of room.
 const SEND_AGAIN: Span = Span::from_micros(200);
 
@@ -61,6 +64,12 @@ pub struct Engine {
     leases: Option<Leases>,
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
+    /// Since when the kernel has had frames to send, when it was last asked.
+    sending_since: Option<Instant>,
+    /// Packets that were out of date when the manager released them.
+    stale: u64,
+    /// Why packets do not come in as the configuration says.
+    io_why: Option<String>,
     /// Why the manager refused what it was last told.
     refused: Option<String>,
     /// Where events are kept.
@@ -129,20 +138,22 @@ impl Engine {
         shard: usize,
         config: &BoxConfig,
         plan: &Plan,
-        [wlan, wire]: [Port; 2],
+        [mut wlan, mut wire]: [Port; 2],
         mut hold: Hold,
         now: Instant,
     ) -> Result<Self> {
-        let held = [hold.attach(wlan.ring())?, hold.attach(wire.ring())?];
+        let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
+        let (pool, io_why) = lanes(config, &hold, &mut wlan, &mut wire, frame_len)?;
+        let held = [wlan.attach(&mut hold)?, wire.attach(&mut hold)?];
+        [&mut wlan, &mut wire].into_iter().try_for_each(Port::open_lane)?;
         let manager = plan.config_of(shard, &config.manager);
         let record = |path: &PathBuf| Recording::start(&recording_of(path, shard), &manager, now);
         let recording = config.record.as_ref().map(record).transpose()?;
-        let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
         Ok(Self {
             shard,
             manager: Manager::new(manager, now),
             mode: Mode::Bypassed,
-            pool: Pool::new(config.pool_frames, frame_len),
+            pool,
             batch: Vec::with_capacity(BATCH),
             wlan,
             wire,
@@ -152,6 +163,9 @@ impl Engine {
             recording,
             leases: None,
             watch: Watch::default(),
+            sending_since: None,
+            stale: 0,
+            io_why,
             refused: None,
             history: None,
             log_limit: LogLimit::new(now),
@@ -233,6 +247,9 @@ impl Engine {
     /// # Errors
     /// A refused system call.
     pub fn round(&mut self, now: Instant) -> Result<Round> {
+        if self.switch.has_lapsed(now) {
+            self.outdate();
+        }
         let round = self.take_in(now);
         if let Some((deadline, _)) = self.manager.poll_deadline()
             && let Some(late) = now.checked_since(deadline)
@@ -246,10 +263,34 @@ impl Engine {
         }
         self.share_link(now);
         self.carry_out(now);
-        self.wlan.flush(&mut self.pool);
-        self.wire.flush(&mut self.pool);
+        self.flush();
         self.hand_over(now)?;
         Ok(round)
+    }
+
+    /// Sends what there is to be sent.
+    fn flush(&mut self) {
+        let (mut wlan, mut wire) = (true, true);
+        while wlan || wire {
+            // The process may have been stopped in the middle of this.
+            if self.switch.has_lapsed(crate::run::now()) {
+                self.outdate();
+            }
+            if wlan {
+                wlan = self.wlan.flush(&mut self.pool);
+            } else {
+                wire = self.wire.flush(&mut self.pool);
+            }
+        }
+    }
+
+    /// What came in before the bridge took over under the box is not sent any more: what the bridge forwarded since would be
+    /// overtaken by it, or it is too late to be of use.
+    fn outdate(&mut self) {
+        for port in [&mut self.wlan, &mut self.wire] {
+            port.discard(&mut self.pool);
+        }
+        self.pool.outdate();
     }
 
     /// Sees to the leases of the Internet link.
@@ -266,8 +307,9 @@ impl Engine {
     /// Takes a batch out of each ring.
     fn take_in(&mut self, now: Instant) -> Round {
         let mut round = Round { taken: 0, full: false };
+        let express = self.switch.is_clear(now);
         for port in [&mut self.wlan, &mut self.wire] {
-            let taken = port.receive(BATCH, &mut self.pool, &mut self.batch);
+            let taken = port.receive(BATCH, express, &mut self.pool, &mut self.batch);
             self.manager.foresee(self.batch.iter().map(|(_, meta)| meta));
             for (id, meta) in self.batch.drain(..) {
                 if let Some(recording) = &mut self.recording {
@@ -337,6 +379,10 @@ impl Engine {
                 recording.decision(now, &output);
             }
             match output {
+                Output::Release { packet, .. } if self.pool.is_stale(&packet) => {
+                    self.stale += 1;
+                    self.pool.free(packet);
+                }
                 Output::Release { packet, .. } if self.watch.on => {
                     self.watch.done += 1;
                     self.pool.free(packet);
@@ -415,9 +461,18 @@ impl Engine {
         }
     }
 
+    /// Whether all that was handed to the kernel has left, or has had the time to. A card may keep what it says of it to itself.
+    fn is_sent(&mut self, now: Instant) -> bool {
+        if self.wlan.sending() + self.wire.sending() == 0 {
+            self.sending_since = None;
+            return true;
+        }
+        now > *self.sending_since.get_or_insert(now) + SENT_BY_THEN
+    }
+
     /// Lets the traffic change hands where it is time.
     fn hand_over(&mut self, now: Instant) -> Result<()> {
-        let empty = self.pool.used() == 0;
+        let empty = self.pool.used() == 0 && self.is_sent(now);
         if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box {
             self.switch.release();
         }
@@ -426,10 +481,7 @@ impl Engine {
             // Each is told for itself: a port does not wait for the other's packets.
             let ports = [&mut self.wlan, &mut self.wire].into_iter().zip(self.held).zip(self.watch.copied);
             for ((port, id), copied) in ports {
-                // A ring gives all the copies before it gives what was taken after them.
-                let counters = port.ring_counters()?;
-                let gone = counters.consumed + counters.dropped - copied;
-                settled &= self.switch.hold().settle(id, gone);
+                settled &= port.settle(self.switch.hold(), id, copied)?;
             }
         }
         if self.switch.step(now, settled) {
@@ -440,8 +492,10 @@ impl Engine {
     }
 
     /// When the next round must be, if no packet comes.
-    pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        let sending = self.wlan.queued() + self.wire.queued() > 0;
+    pub fn deadline(&mut self, now: Instant) -> Option<Instant> {
+        let unsent = self.wlan.unsent() + self.wire.unsent() > 0;
+        let leaving = self.mode == Mode::Bypassed && self.wlan.sending() + self.wire.sending() > 0;
+        let sending = unsent || leaving || self.wlan.queued() + self.wire.queued() > 0;
         let again = sending.then(|| now + SEND_AGAIN);
         let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline.max(self.met + DEADLINES_APART));
         let lease = self.leases.as_ref().and_then(Leases::deadline);
@@ -482,13 +536,14 @@ impl Engine {
                 Carrier::Releasing { .. } => "releasing",
             },
             uptime_s: now.saturating_since(self.started).as_secs_f64(),
-            wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0])?,
-            wire: port_status(&mut self.wire, self.switch.hold(), self.held[1])?,
+            wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0], self.io_why.as_ref())?,
+            wire: port_status(&mut self.wire, self.switch.hold(), self.held[1], self.io_why.as_ref())?,
             not_admitted: (a.too_long + b.too_long, a.pool_full + b.pool_full),
+            stale: (a.stale + b.stale, a.stale_released + b.stale_released + self.stale),
             underway: match self.carrier() {
                 Carrier::Bridge => (0, 0),
                 Carrier::Box | Carrier::Releasing { .. } => {
-                    (self.wlan.ring().room() + self.wire.ring().room() + BETWEEN_COUNTS, AT_PROCESSORS)
+                    (self.wlan.room() + self.wire.room() + BETWEEN_COUNTS, AT_PROCESSORS)
                 }
             },
             sending: (self.wlan.queued() + self.wire.queued()) as u64,
@@ -513,17 +568,53 @@ fn recording_of(path: &Path, shard: usize) -> PathBuf {
     name.into()
 }
 
-fn port_status(port: &mut Port, hold: &Hold, id: PortId) -> Result<PortStatus> {
-    let (ring, counters) = (port.ring_counters()?, port.counters());
-    // After the ring's counts, so that the packets counted there are counted here.
-    let taken = hold.taken(id);
+fn port_status(port: &mut Port, hold: &Hold, id: PortId, io_why: Option<&String>) -> Result<PortStatus> {
+    let (ring_full, counters) = (port.lost()?, port.counters());
+    // After those counts, so that the packets counted there are counted here.
+    let taken = port.taken(hold, id);
+    let (io, why) = port.io();
     Ok(PortStatus {
         interface: port.name().into(),
+        io,
+        io_why: io_why.cloned().or(why),
         taken,
-        ring_full: ring.dropped,
+        ring_full,
         super_packets: counters.super_packets,
         sent: counters.sent,
         sent_bytes: counters.sent_bytes,
         send_refused: counters.send_refused,
     })
+}
+
+/// The pool, and the ports' express lanes where they are to have some and can; else why not.
+fn lanes(
+    config: &BoxConfig,
+    hold: &Hold,
+    wlan: &mut Port,
+    wire: &mut Port,
+    frame_len: usize,
+) -> Result<(Pool, Option<String>)> {
+    let mut why = None;
+    if config.io != Io::AfPacket {
+        let sizes = (config.pool_frames, config.ring_frames, frame_len);
+        match express::open(config.io, hold, [wlan.interface(), wire.interface()], sizes) {
+            Ok((pool, lanes)) => {
+                for (port, lane) in [wlan, wire].into_iter().zip(lanes) {
+                    port.add(lane);
+                    info!(
+                        "{}: {}{}",
+                        port.name(),
+                        port.io().0,
+                        port.io().1.map_or(String::new(), |why| format!(" ({why})"))
+                    );
+                }
+                return Ok((pool, None));
+            }
+            Err(error) => {
+                warn!("[ports] io = \"{}\" cannot be had: {error:#}; it is \"{}\" instead", config.io, Io::AfPacket);
+                why = Some(format!("{error:#}"));
+            }
+        }
+    }
+    Ok((Pool::new(config.pool_frames, 0, frame_len)?, why))
 }

@@ -155,6 +155,7 @@ fn packets(page: &mut Page, status: &Status) {
         ("ring full", packets.ring_full),
         ("too long", packets.too_long),
         ("pool full", packets.pool_full),
+        ("out of date", packets.stale + packets.stale_released),
         ("send refused", packets.send_refused),
     ] {
         page.sample("evenair_dropped_packets_total", &[("reason", reason)], count);

@@ -5,59 +5,120 @@
 
 use std::hint::black_box;
 
-/// A frame's place in the pool. Not `Copy`: who holds one holds the packet, and gives it back exactly once.
-#[derive(Debug, PartialEq, Eq)]
-pub struct FrameId(u32);
+use std::collections::VecDeque;
 
-impl FrameId {
-    /// The place's number, which names the packet as long as it is held.
-    pub fn number(&self) -> u32 {
-        self.0
-    }
-}
+use anyhow::Result;
+use evenair_sys::error::OsError;
+pub use evenair_sys::frames::FrameId;
+use evenair_sys::frames::Frames;
+use evenair_sys::xsk::{Lane, LaneOf, Sent};
 
 /// The frames.
 #[derive(Debug)]
 pub struct Pool {
-    bytes: Vec<u8>,
-    frame_len: usize,
-    lengths: Vec<u32>,
-    free: Vec<u32>,
+    // Pages come as they are first used. A killed process gives its pages back before the hold ends, so that untouched ones
+    // shorten the gap.
+    frames: Frames,
+    free: Vec<FrameId>,
+    /// Places that the kernel has, to receive into or to send.
+    lent: usize,
+    /// Places beside those that the box is to have, for receiving.
+    receiving: usize,
     peak_used: usize,
+    /// Places whose frames are out of date, by number, and how many there are.
+    stale: Vec<bool>,
+    stale_left: usize,
 }
 
 impl Pool {
-    /// Room for `frames` frames of at most `frame_len` bytes.
-    pub fn new(frames: u32, frame_len: usize) -> Self {
-        Self {
-            // Pages come as they are first used. A killed process gives its pages back before the hold ends, so that
-            // untouched ones shorten the gap.
-            bytes: vec![0; frames as usize * frame_len],
-            frame_len,
-            lengths: vec![0; frames as usize],
-            // The last one freed is the next one taken: it is likely still in the cache.
-            free: (0..frames).rev().collect(),
-            peak_used: 0,
+    /// Room for `frames` frames of at most `frame_len` bytes, and as many as `receiving` into which the kernel receives.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub fn new(frames: u32, receiving: u32, frame_len: usize) -> Result<Self> {
+        let (frames, mut free) = Frames::new(frames + receiving, frame_len)?;
+        // The last one freed is the next one taken: it is likely still in the cache.
+        free.reverse();
+        let receiving = receiving as usize;
+        Ok(Self { frames, free, lent: 0, receiving, peak_used: 0, stale: Vec::new(), stale_left: 0 })
+    }
+
+    /// Opens lanes whose frames are in this pool ([`Lane::open`]).
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn lanes(&self, of: &[LaneOf<'_>], copy: bool) -> Result<Vec<Lane>, OsError> {
+        Lane::open(&self.frames, of, copy)
+    }
+
+    /// Lends a lane free places to receive into.
+    pub fn lend(&mut self, lane: &mut Lane) {
+        let before = self.free.len();
+        lane.lend(&mut self.frames, &mut self.free);
+        self.lent += before - self.free.len();
+    }
+
+    /// Takes up to `most` frames that a lane has received, and lends it places for as many. `look` sees each. Returns how many
+    /// there were.
+    pub fn receive(&mut self, lane: &mut Lane, most: usize, mut look: impl FnMut(&mut [u8], FrameId)) -> usize {
+        let taken = lane.receive(&mut self.frames, most, |frames, id| {
+            let bytes = frames.bytes_mut(&id);
+            look(bytes, id);
+        });
+        self.lent -= taken;
+        self.peak_used = self.peak_used.max(self.used());
+        self.lend(lane);
+        taken
+    }
+
+    /// Hands queued frames to a lane to be sent, as far as it takes them.
+    ///
+    /// # Errors
+    /// Nothing was taken: [`Lane::send`].
+    pub fn send(&mut self, lane: &mut Lane, queue: &mut VecDeque<FrameId>) -> Result<Sent, OsError> {
+        let sent = lane.send(&mut self.frames, queue)?;
+        self.lent += sent.frames as usize;
+        Ok(sent)
+    }
+
+    /// Takes back what a lane has sent.
+    pub fn tend(&mut self, lane: &mut Lane) -> Sent {
+        let before = self.free.len();
+        let sent = lane.tend(&mut self.frames, &mut self.free);
+        self.lent -= self.free.len() - before;
+        sent
+    }
+
+    /// From now on whatever is in use is out of date ([`Self::is_stale`]), until its place is used anew.
+    pub fn outdate(&mut self) {
+        let places = self.frames.places() as u32;
+        self.stale = (0..places).map(|number| !self.frames.is_lent(number)).collect();
+        for id in &self.free {
+            self.stale[id.number() as usize] = false;
         }
+        self.stale_left = self.used();
+    }
+
+    /// Whether the frame is out of date.
+    pub fn is_stale(&self, id: &FrameId) -> bool {
+        self.stale_left > 0 && self.stale[id.number() as usize]
     }
 
     /// Takes a place and lets `fill` write a frame into it. `fill` returns the frame's length, or `None` if there is
     /// no frame after all.
     pub fn put(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Put {
-        let Some(&number) = self.free.last() else { return Put::Full };
-        let start = number as usize * self.frame_len;
-        let Some(len) = fill(&mut self.bytes[start..start + self.frame_len]) else { return Put::Refused };
-        assert!(len <= self.frame_len);
-        self.free.pop();
-        self.lengths[number as usize] = len as u32;
+        let Some(id) = self.free.pop() else { return Put::Full };
+        if !self.frames.fill(&id, fill) {
+            self.free.push(id);
+            return Put::Refused;
+        }
         self.peak_used = self.peak_used.max(self.used());
-        Put::Stored(FrameId(number))
+        Put::Stored(id)
     }
 
     /// The frame's bytes.
     pub fn get(&self, id: &FrameId) -> &[u8] {
-        let start = id.0 as usize * self.frame_len;
-        &self.bytes[start..start + self.lengths[id.0 as usize] as usize]
+        self.frames.bytes(id)
     }
 
     /// Asks memory for the beginnings of these frames, which will be read one after the other: a frame that was held for long
@@ -73,19 +134,22 @@ impl Pool {
 
     /// The frame's bytes, to be changed.
     pub fn get_mut(&mut self, id: &FrameId) -> &mut [u8] {
-        let start = id.0 as usize * self.frame_len;
-        &mut self.bytes[start..start + self.lengths[id.0 as usize] as usize]
+        self.frames.bytes_mut(id)
     }
 
     /// Gives the place back.
     pub fn free(&mut self, id: FrameId) {
-        self.free.push(id.0);
-        debug_assert!(self.free.len() <= self.lengths.len());
+        if self.is_stale(&id) {
+            self.stale[id.number() as usize] = false;
+            self.stale_left -= 1;
+        }
+        self.free.push(id);
+        debug_assert!(self.free.len() <= self.frames.places());
     }
 
     /// Places in use.
     pub fn used(&self) -> usize {
-        self.lengths.len() - self.free.len()
+        self.frames.places() - self.free.len() - self.lent
     }
 
     /// The most that were ever in use.
@@ -93,9 +157,9 @@ impl Pool {
         self.peak_used
     }
 
-    /// All places.
+    /// All places but those for receiving.
     pub fn size(&self) -> usize {
-        self.lengths.len()
+        self.frames.places() - self.receiving
     }
 }
 
@@ -123,7 +187,7 @@ mod tests {
 
     #[test]
     fn frames_keep_their_bytes_and_places_are_used_again() {
-        let mut pool = Pool::new(2, 4);
+        let mut pool = Pool::new(2, 0, 4).expect("memory");
         let Put::Stored(a) = put(&mut pool, b"one") else { panic!("there is room") };
         let Put::Stored(b) = put(&mut pool, b"two!") else { panic!("there is room") };
         assert_eq!(put(&mut pool, b"x"), Put::Full);
@@ -137,8 +201,23 @@ mod tests {
 
     #[test]
     fn a_refused_frame_takes_no_place() {
-        let mut pool = Pool::new(1, 4);
+        let mut pool = Pool::new(1, 0, 4).expect("memory");
         assert_eq!(pool.put(|_| None), Put::Refused);
         assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn what_is_out_of_date_is_so_until_its_place_is_used_anew() {
+        let mut pool = Pool::new(3, 0, 4).expect("memory");
+        let (Put::Stored(a), Put::Stored(b)) = (put(&mut pool, b"a"), put(&mut pool, b"b")) else {
+            panic!("there is room")
+        };
+        assert!(!pool.is_stale(&a));
+        pool.outdate();
+        let Put::Stored(c) = put(&mut pool, b"c") else { panic!("there is room") };
+        assert!(pool.is_stale(&a) && pool.is_stale(&b) && !pool.is_stale(&c));
+        pool.free(a);
+        let Put::Stored(d) = put(&mut pool, b"d") else { panic!("there is room") };
+        assert!(!pool.is_stale(&d) && pool.is_stale(&b));
     }
 }

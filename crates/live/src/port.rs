@@ -1,13 +1,19 @@
-//! One side of the box: its receive ring, its sender, the frames that wait to be sent, and what became of them all.
+//! One side of the box: its receive ring, its sender, the frames that wait to be sent, and what became of them all; and where
+//! it has one, its express lane ([`crate::express`]), through which most packets then come and all go.
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
 use evenair_packet::PacketMeta;
+use evenair_sys::checksum;
+use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::ring::{Ring, RingCounters, SEND_BATCH, Sender};
+use evenair_sys::xsk::Sent;
 use tracing::{info, warn};
 
+use crate::express::{Express, Io};
 use crate::kinds::Kinds;
 use crate::pool::{FrameId, Pool, Put};
 
@@ -20,6 +26,7 @@ pub struct Port {
     side: evenair_packet::Port,
     ring: Ring,
     sender: Sender,
+    express: Option<Express>,
     queue: VecDeque<FrameId>,
     counters: PortCounters,
     kinds: Kinds,
@@ -70,6 +77,10 @@ pub struct PortCounters {
     pub sent_bytes: u64,
     /// Frames that the kernel refused: the interface's queue was full, it was down, or the frame too long for it.
     pub send_refused: u64,
+    /// Packets not taken in: out of date, as were so many that waited here to be sent.
+    pub stale: u64,
+    /// These.
+    pub stale_released: u64,
 }
 
 /// Looks up a port's interface and checks that it can carry traffic.
@@ -115,6 +126,11 @@ pub fn look_up_bridge(name: &str) -> Result<Interface> {
     Ok(bridge)
 }
 
+/// Bytes of the longest frame of an interface, with its VLAN tags.
+pub fn most_bytes(interface: &Interface) -> usize {
+    evenair_sys::ring::max_frame_len(interface)
+}
+
 /// Checks that packets can cross from each port to the other.
 ///
 /// # Errors
@@ -145,7 +161,33 @@ impl Port {
         let sender = Sender::open(interface, SEND_BUFFER)?;
         let merging = NoMerging::of(&interface.name);
         let (queue, counters) = (VecDeque::new(), PortCounters::default());
-        Ok(Self { side, ring, sender, queue, counters, kinds: Kinds::default(), _merging: merging })
+        Ok(Self { side, ring, sender, express: None, queue, counters, kinds: Kinds::default(), _merging: merging })
+    }
+
+    /// Gives it an express lane.
+    pub fn add(&mut self, express: Express) {
+        self.express = Some(express);
+    }
+
+    /// Puts it under the hold.
+    ///
+    /// # Errors
+    /// A missing privilege.
+    pub fn attach(&self, hold: &mut Hold) -> Result<PortId> {
+        Ok(hold.attach(&self.ring, self.express.as_ref().map(|express| &express.gate))?)
+    }
+
+    /// Has its lane, where it has one, take packets, as soon as the hold is in force.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn open_lane(&mut self) -> Result<()> {
+        self.express.as_mut().map_or(Ok(()), Express::open)
+    }
+
+    /// Its interface, as it was when the port was opened.
+    pub fn interface(&self) -> &Interface {
+        self.ring.interface()
     }
 
     /// Starts to receive.
@@ -156,9 +198,23 @@ impl Port {
         Ok(self.ring.start()?)
     }
 
-    /// The receive ring, for waiting.
+    /// The receive ring.
     pub fn ring(&self) -> &Ring {
         &self.ring
+    }
+
+    /// Where packets come in, for waiting.
+    pub fn inlets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let sockets = self.express.iter().flat_map(|express| express.lane.sockets());
+        std::iter::once(std::os::fd::AsFd::as_fd(&self.ring)).chain(sockets)
+    }
+
+    /// How packets come in, and why not otherwise where that was tried.
+    pub fn io(&self) -> (String, Option<String>) {
+        match &self.express {
+            Some(express) => (express.describe(), express.why()),
+            None => (Io::AfPacket.to_string(), None),
+        }
     }
 
     /// The interface's name.
@@ -166,9 +222,15 @@ impl Port {
         &self.ring.interface().name
     }
 
-    /// Takes up to `most` packets out of the ring into the pool, and adds them to `batch`. Returns how many it took out, those
-    /// included that there was no room for.
-    pub fn receive(&mut self, most: usize, pool: &mut Pool, batch: &mut Vec<(FrameId, PacketMeta)>) -> usize {
+    /// Takes up to `most` packets out of the ring into the pool, and as many that the express lane has received if it is its
+    /// turn, too, and adds them to `batch`. Returns the larger of both counts, packets included that there was no room for.
+    pub fn receive(
+        &mut self,
+        most: usize,
+        express: bool,
+        pool: &mut Pool,
+        batch: &mut Vec<(FrameId, PacketMeta)>,
+    ) -> usize {
         let before = self.counters.super_packets;
         let taken = self.take_out(most, pool, batch);
         if before == 0 && self.counters.super_packets > 0 {
@@ -178,7 +240,17 @@ impl Port {
                 self.name()
             );
         }
-        taken
+        let (side, kinds) = (self.side, &mut self.kinds);
+        let Some(Express { lane, completes, .. }) = self.express.as_mut().filter(|_| express) else { return taken };
+        let more = pool.receive(lane, most, |bytes, id| {
+            if *completes {
+                checksum::complete_if_partial(bytes);
+            }
+            let meta = evenair_packet::parse(side, bytes);
+            kinds.note(&meta);
+            batch.push((id, meta));
+        });
+        taken.max(more)
     }
 
     fn take_out(&mut self, most: usize, pool: &mut Pool, batch: &mut Vec<(FrameId, PacketMeta)>) -> usize {
@@ -199,38 +271,132 @@ impl Port {
         most
     }
 
+    /// Drops all that has come in, and all that waits to be sent: it is out of date.
+    pub fn discard(&mut self, pool: &mut Pool) {
+        while self.ring.next_frame().is_some() {
+            self.counters.stale += 1;
+        }
+        if let Some(Express { lane, .. }) = &mut self.express {
+            let mut stale = Vec::new();
+            pool.receive(lane, usize::MAX, |_, id| stale.push(id));
+            self.counters.stale += stale.len() as u64;
+            stale.into_iter().for_each(|id| pool.free(id));
+        }
+        self.counters.stale_released += self.queue.len() as u64;
+        self.queue.drain(..).for_each(|id| pool.free(id));
+    }
+
     /// Queues a frame to be sent out of this port.
     pub fn queue(&mut self, id: FrameId) {
         self.queue.push_back(id);
     }
 
-    /// Sends what is queued, in order, as far as the kernel takes it.
-    pub fn flush(&mut self, pool: &mut Pool) {
-        while !self.queue.is_empty() {
-            pool.bring(self.queue.iter().take(SEND_BATCH));
-            match self.sender.send(self.queue.iter().take(SEND_BATCH).map(|id| pool.get(id))) {
-                Ok(sent) => {
-                    for id in self.queue.drain(..sent) {
-                        self.counters.sent += 1;
-                        self.counters.sent_bytes += pool.get(&id).len() as u64;
-                        pool.free(id);
-                    }
-                }
-                Err(error) if error.errno() == libc::EAGAIN => return,
-                Err(error) => {
-                    if self.counters.send_refused == 0 {
-                        warn!("{error}: the frame is lost (further ones are only counted)");
-                    }
-                    self.counters.send_refused += 1;
-                    pool.free(self.queue.pop_front().expect("not empty"));
+    /// Sends what is queued, in order, as far as the kernel takes it; no more than a batch, so that the caller can look whether it
+    /// is still in time. Returns whether there is more to be sent now.
+    pub fn flush(&mut self, pool: &mut Pool) -> bool {
+        match &self.express {
+            Some(_) => self.flush_express(pool),
+            None => self.flush_sender(pool),
+        }
+    }
+
+    fn flush_sender(&mut self, pool: &mut Pool) -> bool {
+        if self.queue.is_empty() {
+            return false;
+        }
+        pool.bring(self.queue.iter().take(SEND_BATCH));
+        match self.sender.send(self.queue.iter().take(SEND_BATCH).map(|id| pool.get(id))) {
+            Ok(sent) => {
+                for id in self.queue.drain(..sent) {
+                    self.counters.sent += 1;
+                    self.counters.sent_bytes += pool.get(&id).len() as u64;
+                    pool.free(id);
                 }
             }
+            Err(error) if error.errno() == libc::EAGAIN => return false,
+            Err(error) => self.refused(&error, pool),
         }
+        !self.queue.is_empty()
+    }
+
+    fn flush_express(&mut self, pool: &mut Pool) -> bool {
+        let Some(Express { lane, .. }) = &mut self.express else { return false };
+        let earlier = pool.tend(lane);
+        let sent = if self.queue.is_empty() { Ok(Sent::default()) } else { pool.send(lane, &mut self.queue) };
+        let later = pool.tend(lane);
+        self.count(earlier);
+        self.count(later);
+        match sent {
+            Ok(sent) => {
+                self.count(sent);
+                sent.frames > 0 && !self.queue.is_empty()
+            }
+            Err(error) => {
+                self.refused(&error, pool);
+                !self.queue.is_empty()
+            }
+        }
+    }
+
+    /// What was lost was among those that were handed over, now or before; which one it was is not told.
+    fn count(&mut self, Sent { frames, bytes, lost }: Sent) {
+        self.counters.sent = self.counters.sent + frames - lost;
+        self.counters.sent_bytes += bytes;
+        self.counters.send_refused += lost;
+    }
+
+    fn refused(&mut self, error: &evenair_sys::error::OsError, pool: &mut Pool) {
+        if self.counters.send_refused == 0 {
+            warn!("{error}: the frame is lost (further ones are only counted)");
+        }
+        self.counters.send_refused += 1;
+        pool.free(self.queue.pop_front().expect("not empty"));
     }
 
     /// Frames that wait for the kernel to take them.
     pub fn queued(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Frames that the kernel was handed and has not looked at: it has to be asked again.
+    pub fn unsent(&mut self) -> u64 {
+        self.express.as_mut().map_or(0, |express| express.lane.unsent())
+    }
+
+    /// Frames that the kernel was handed and has not said to have sent, as far as it says so.
+    pub fn sending(&self) -> u64 {
+        self.express.as_ref().map_or(0, |express| express.lane.sending())
+    }
+
+    /// Packets that may be on their way in.
+    pub fn room(&self) -> u64 {
+        self.ring.room() + self.express.as_ref().map_or(0, |express| express.lane.lent() as u64)
+    }
+
+    /// While the hold is being released: says that all that came in, but for so many copies, is gone. Returns whether that is
+    /// all that was taken.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn settle(&mut self, hold: &Hold, id: PortId, copies: u64) -> Result<bool> {
+        // A ring gives all the copies before it gives what was taken after them.
+        let counters = self.ring.counters()?;
+        let ring = hold.settle(id, counters.consumed + counters.dropped - copies);
+        let express = self.express.as_ref().map_or(Ok(true), Express::settle)?;
+        Ok(ring && express)
+    }
+
+    /// Packets that were taken instead of by the bridge.
+    pub fn taken(&self, hold: &Hold, id: PortId) -> u64 {
+        hold.taken(id) + self.express.as_ref().map_or(0, Express::taken)
+    }
+
+    /// Packets that were taken and lost: there was no room for them.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn lost(&mut self) -> Result<u64> {
+        Ok(self.ring.counters()?.dropped + self.express.as_ref().map_or(Ok(0), Express::lost)?)
     }
 
     /// What happened here.
@@ -256,7 +422,8 @@ impl Port {
     /// # Errors
     /// The interface is gone for good.
     pub fn check(&mut self) -> Result<()> {
-        let Some(error) = self.ring.take_error() else { return Ok(()) };
+        let of_lane = self.express.as_ref().and_then(|express| express.lane.take_error());
+        let Some(error) = self.ring.take_error().or(of_lane) else { return Ok(()) };
         warn!("{error}");
         let now = iface::find(self.name())?;
         if now.index != self.ring.interface().index {

@@ -20,6 +20,7 @@ use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
 use crate::history::History;
+use crate::last_word::LastWord;
 use crate::metrics::Metrics;
 use crate::punctual::Punctual;
 use crate::service::ServiceManager;
@@ -66,6 +67,10 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     let metrics = config.metrics.map(|address| Metrics::start(address, config.wlan.clone(), desk)).transpose()?;
     let host = Host { telemetry, signals, service: None };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
+    let config = match LastWord::of(&config) {
+        Some(last_word) => last_word.recall(config),
+        None => config,
+    };
     let end = match (punctual, engines.len()) {
         (Some(punctual), 1) => {
             let engine = engines.remove(0);
@@ -172,7 +177,9 @@ impl Live {
     pub(crate) fn work(mut self) -> Result<Snapshot> {
         let mut epoll = Epoll::new(8)?;
         for port in self.engine.ports() {
-            epoll.add(port.ring(), RINGS)?;
+            for inlet in port.inlets() {
+                epoll.add(inlet, RINGS)?;
+            }
         }
         epoll.add(&*self.waker, COMMANDS)?;
         if let Some(host) = &self.host {

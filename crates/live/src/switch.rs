@@ -35,12 +35,15 @@ pub struct Switch {
     hold: Hold,
     carrier: Carrier,
     lapses: u64,
+    /// Until when the hold is in force, and since when without a gap.
+    until: Instant,
+    since: Instant,
 }
 
 impl Switch {
     /// A switch at which the bridge carries the traffic.
     pub fn new(hold: Hold) -> Self {
-        Self { hold, carrier: Carrier::Bridge, lapses: 0 }
+        Self { hold, carrier: Carrier::Bridge, lapses: 0, until: Instant::ZERO, since: Instant::ZERO }
     }
 
     /// Who carries the traffic.
@@ -58,8 +61,26 @@ impl Switch {
         self.lapses
     }
 
+    /// Whether the hold has run out under the loop, so that the bridge carries the traffic: what the box still has of it is out
+    /// of date.
+    pub fn has_lapsed(&self, now: Instant) -> bool {
+        self.carrier != Carrier::Bridge && now > self.until
+    }
+
+    /// Whether all that the bridge carried before the hold came into force has left the machine's receive path: packets taken on
+    /// a shorter way do not overtake it any more.
+    pub fn is_clear(&self, now: Instant) -> bool {
+        self.carrier == Carrier::Bridge || now >= self.since + GRACE
+    }
+
+    /// Express packets wait until then.
+    fn clear_at(&self, now: Instant) -> Option<Instant> {
+        (!self.is_clear(now)).then(|| self.since + GRACE)
+    }
+
     /// From now on the box carries the traffic.
     pub fn take(&mut self, now: Instant) {
+        (self.until, self.since) = (now + HOLD, now);
         self.hold.take((now + HOLD).as_nanos());
         self.carrier = Carrier::Box;
     }
@@ -78,7 +99,9 @@ impl Switch {
         if self.carrier == Carrier::Bridge {
             return false;
         }
+        self.until = now + HOLD;
         if let Some(lapse) = self.hold.beat(now.as_nanos(), (now + HOLD).as_nanos()) {
+            self.since = now;
             let lapse = Span::from_nanos(lapse);
             warn!("the loop was late: for {} us packets went past the box", lapse.as_micros());
             self.lapses += 1;
@@ -98,10 +121,11 @@ impl Switch {
 
     /// When [`Self::step`] must be called again at the latest.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        match self.carrier {
+        let beat = match self.carrier {
             Carrier::Bridge => None,
             Carrier::Box => Some(now + BEAT),
             Carrier::Releasing { .. } => Some(now + SETTLE_POLL),
-        }
+        };
+        beat.into_iter().chain(self.clear_at(now)).min()
     }
 }

@@ -42,6 +42,8 @@ pub enum Helper {
     CloneRedirect = 13,
     /// `long bpf_skb_load_bytes(skb, offset, to, len)`
     SkbLoadBytes = 26,
+    /// `long bpf_redirect_map(map, key, flags)`: the low bits of the flags are the result where there is no such element
+    RedirectMap = 51,
 }
 
 /// What a program is attached to (enum bpf_prog_type).
@@ -52,6 +54,8 @@ pub enum ProgramKind {
     SocketFilter = 1,
     /// Classifier of the tc layer: gets the packet, returns its verdict.
     SchedCls = 3,
+    /// Gets a packet before the kernel has made anything of it, returns its verdict.
+    Xdp = 6,
 }
 
 /// Assembles a program. Jumps go to named labels, which may be placed later.
@@ -117,6 +121,11 @@ impl Assembler {
         self.push(0x61, dst, base as u8, offset, 0)
     }
 
+    /// `dst = *(u16 *)(base + offset)`
+    pub fn load_half(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
+        self.push(0x69, dst, base as u8, offset, 0)
+    }
+
     /// `dst = *(u8 *)(base + offset)`
     pub fn load_byte(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
         self.push(0x71, dst, base as u8, offset, 0)
@@ -130,6 +139,11 @@ impl Assembler {
     /// `*(u32 *)(base + offset) = src`, as the fields of a packet's context are written
     pub fn store_word(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
         self.push(0x63, base, src as u8, offset, 0)
+    }
+
+    /// `*(u16 *)(base + offset) = src`
+    pub fn store_half(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
+        self.push(0x6b, base, src as u8, offset, 0)
     }
 
     /// `*(u64 *)(base + offset) = imm`
@@ -157,6 +171,12 @@ impl Assembler {
     /// `R0 = helper(R1..R5)`
     pub fn call(&mut self, helper: Helper) -> &mut Self {
         self.push(0x85, Reg::R0, 0, 0, helper as i32)
+    }
+
+    /// `goto label`
+    pub fn jump(&mut self, label: &'static str) -> &mut Self {
+        self.jumps.push((self.code.len(), label));
+        self.push(0x05, Reg::R0, 0, 0, 0)
     }
 
     /// `if a == imm goto label`
@@ -219,6 +239,7 @@ pub struct Map {
 
 const ARRAY: u32 = 2;
 const PER_CPU_ARRAY: u32 = 6;
+const SOCKETS: u32 = 17;
 const MMAPABLE: u32 = 1 << 10;
 
 impl Map {
@@ -227,7 +248,7 @@ impl Map {
     /// # Errors
     /// `EPERM` without `CAP_BPF`, `ENOSYS` without bpf(2).
     pub fn shared(words: usize) -> Result<Self, OsError> {
-        Self::create(ARRAY, words as u32 * 8, MMAPABLE)
+        Self::create(ARRAY, words as u32 * 8, 1, MMAPABLE)
     }
 
     /// One 64-bit word for each processor.
@@ -235,12 +256,39 @@ impl Map {
     /// # Errors
     /// As [`Self::shared`].
     pub fn per_cpu_word() -> Result<Self, OsError> {
-        Self::create(PER_CPU_ARRAY, 8, 0)
+        Self::create(PER_CPU_ARRAY, 8, 1, 0)
     }
 
-    fn create(kind: u32, value_size: u32, flags: u32) -> Result<Self, OsError> {
+    /// So many AF_XDP sockets, none yet. One that is closed goes out by itself.
+    ///
+    /// # Errors
+    /// As [`Self::shared`].
+    pub fn sockets(most: u32) -> Result<Self, OsError> {
+        Self::create(SOCKETS, 4, most, 0)
+    }
+
+    /// Puts a socket into a map of sockets.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` where it is no AF_XDP socket, `E2BIG` where there is no such place.
+    pub fn set_socket(&self, at: u32, socket: impl AsFd) -> Result<(), OsError> {
+        #[repr(C)]
+        struct Attributes {
+            map: u32,
+            padding: u32,
+            key: u64,
+            value: u64,
+            flags: u64,
+        }
+        let fd = socket.as_fd().as_raw_fd();
+        let (key, value) = ((&raw const at) as u64, (&raw const fd) as u64);
+        let mut attributes = Attributes { map: self.fd.as_raw_fd() as u32, padding: 0, key, value, flags: 0 };
+        command(2, &mut attributes, "BPF_MAP_UPDATE_ELEM of a socket").map(|_| ())
+    }
+
+    fn create(kind: u32, value_size: u32, elements: u32, flags: u32) -> Result<Self, OsError> {
         // map_type, key_size, value_size, max_entries, map_flags
-        let mut attributes = [kind, 4, value_size, 1, flags];
+        let mut attributes = [kind, 4, value_size, elements, flags];
         let fd = bpf(0, &mut attributes, "BPF_MAP_CREATE (needs CAP_BPF, or to be root)")?;
         Ok(Self { fd })
     }
@@ -369,6 +417,41 @@ impl Program {
     }
 }
 
+/// Where a program sees packets (linux/if_link.h, XDP_FLAGS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum XdpMode {
+    /// In the kernel's general receive path, on any interface.
+    Generic = 1 << 1,
+    /// In the interface's driver, before the kernel has made a packet of its own.
+    Native = 1 << 2,
+}
+
+impl Program {
+    /// Has the program see what comes in on interface number `index`, before all else, for as long as the link lives.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` where the driver cannot; `EBUSY` where there is such a program; `EPERM` without `CAP_NET_ADMIN`;
+    /// `ENODEV`; and what the driver has against it, such as `ERANGE` for a large MTU.
+    pub fn attach_xdp(&self, mode: XdpMode, index: u32, name: &str) -> Result<Link, OsError> {
+        const XDP: u32 = 37;
+        // prog_fd, target_ifindex, attach_type, flags, and nothing more
+        let mut attributes = [self.fd.as_raw_fd() as u32, index, XDP, mode as u32, 0, 0, 0, 0];
+        let call = format!("BPF_LINK_CREATE, XDP {}, on {name} (needs CAP_NET_ADMIN)", mode.name());
+        Ok(Link { fd: bpf(28, &mut attributes, &call)? })
+    }
+}
+
+impl XdpMode {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Generic => "generic",
+            Self::Native => "native",
+        }
+    }
+}
+
 /// An attachment: it ends when this is dropped, or the process dies.
 #[derive(Debug)]
 pub struct Link {
@@ -387,15 +470,20 @@ impl AsFd for Link {
     }
 }
 
-fn bpf<T>(command: libc::c_long, attributes: &mut T, what: &str) -> Result<OwnedFd, OsError> {
-    // SAFETY: the kernel reads and writes at most `size_of::<T>()` bytes of `attributes`, all of whose fields are
-    // plain data; pointers among them point to what the caller keeps alive.
-    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
-    if fd < 0 {
-        return Err(OsError::last(format!("bpf({what})")));
-    }
+/// A command that makes a descriptor.
+fn bpf<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<OwnedFd, OsError> {
+    let fd = command(number, attributes, what)?;
     // SAFETY: a new descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+fn command<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<libc::c_long, OsError> {
+    // SAFETY: the kernel reads and writes at most `size_of::<T>()` bytes of `attributes`, all of whose fields are
+    // plain data; pointers among them point to what the caller keeps alive.
+    match unsafe { libc::syscall(libc::SYS_bpf, number, std::ptr::from_mut(attributes), size_of::<T>()) } {
+        ..0 => Err(OsError::last(format!("bpf({what})"))),
+        result => Ok(result),
+    }
 }
 
 #[cfg(test)]

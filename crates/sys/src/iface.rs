@@ -1,7 +1,7 @@
 //! What the kernel knows of a network interface: one RTM_GETLINK request per question (rtnetlink(7)).
 //!
 //! rtnetlink instead of `/sys/class/net`, because sysfs shows the namespace that mounted it, not the caller's. It
-//! only reads, but for [`set_receive_merging`], which is an ethtool request; making interfaces is left to `ip(8)`.
+//! only reads, but for [`set_receive_merging`] and [`set_vlan_stripping`], which are ethtool requests; making interfaces is left to `ip(8)`.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -165,21 +165,82 @@ pub fn set_receive_merging(name: &str, on: bool) -> Result<bool, OsError> {
 /// # Errors
 /// `ENODEV`. An interface that knows nothing of it does not merge.
 pub fn large_receive(name: &str) -> Result<bool, OsError> {
-    const ETHTOOL_GFLAGS: u32 = 0x25;
     const ETH_FLAG_LRO: u32 = 1 << 15;
-    match ethtool(name, ETHTOOL_GFLAGS, 0) {
-        Ok(flags) => Ok(flags & ETH_FLAG_LRO != 0),
-        Err(error) if error.errno() == libc::EOPNOTSUPP => Ok(false),
-        Err(error) => Err(error),
+    Ok(flags(name)? & ETH_FLAG_LRO != 0)
+}
+
+/// Whether the card takes the outer VLAN tag off a received frame and keeps it beside.
+///
+/// # Errors
+/// `ENODEV`. An interface that knows nothing of it does not.
+pub fn strips_vlan(name: &str) -> Result<bool, OsError> {
+    Ok(flags(name)? & ETH_FLAG_RXVLAN != 0)
+}
+
+/// Has the card take the outer VLAN tag off received frames, or leave it where it is, and says what it did before.
+///
+/// # Errors
+/// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`, `EINVAL` or `EOPNOTSUPP` where that cannot be changed.
+pub fn set_vlan_stripping(name: &str, on: bool) -> Result<bool, OsError> {
+    const ETHTOOL_SFLAGS: u32 = 0x26;
+    let was = flags(name)?;
+    if (was & ETH_FLAG_RXVLAN != 0) != on {
+        ethtool(name, ETHTOOL_SFLAGS, was ^ ETH_FLAG_RXVLAN)?;
+    }
+    Ok(was & ETH_FLAG_RXVLAN != 0)
+}
+
+const ETH_FLAG_RXVLAN: u32 = 1 << 8;
+
+/// Some of the offloads, a bit each (linux/ethtool.h). None where the interface knows nothing of them.
+fn flags(name: &str) -> Result<u32, OsError> {
+    const ETHTOOL_GFLAGS: u32 = 0x25;
+    none_if_unknown(ethtool(name, ETHTOOL_GFLAGS, 0))
+}
+
+fn none_if_unknown<T: Default>(answer: Result<T, OsError>) -> Result<T, OsError> {
+    match answer {
+        Err(error) if error.errno() == libc::EOPNOTSUPP => Ok(T::default()),
+        answer => answer,
     }
 }
 
+/// How many queues the interface receives into; 1 where it does not say.
+///
+/// # Errors
+/// `ENODEV`.
+pub fn receive_queues(name: &str) -> Result<u32, OsError> {
+    const ETHTOOL_GCHANNELS: u32 = 0x3c;
+    // struct ethtool_channels: the command, four maxima, then queues for receiving, sending, other things, and both.
+    let mut channels = [0u32; 9];
+    channels[0] = ETHTOOL_GCHANNELS;
+    none_if_unknown(ethtool_with(name, ETHTOOL_GCHANNELS, &mut channels))?;
+    Ok((channels[5] + channels[8]).max(1))
+}
+
+/// The name of the interface's driver, such as "veth" or "igb"; empty where it has none.
+///
+/// # Errors
+/// `ENODEV`.
+pub fn driver(name: &str) -> Result<String, OsError> {
+    const ETHTOOL_GDRVINFO: u32 = 3;
+    // struct ethtool_drvinfo: the command, the driver's name in 32 bytes, and more.
+    let mut info = [0u32; 49];
+    info[0] = ETHTOOL_GDRVINFO;
+    none_if_unknown(ethtool_with(name, ETHTOOL_GDRVINFO, &mut info))?;
+    let bytes = info[1..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0);
+    Ok(String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned())
+}
+
 fn ethtool(name: &str, command: u32, value: u32) -> Result<u32, OsError> {
-    #[repr(C)]
-    struct EthtoolValue {
-        command: u32,
-        data: u32,
-    }
+    // struct ethtool_value
+    let mut argument = [command, value];
+    ethtool_with(name, command, &mut argument)?;
+    Ok(argument[1])
+}
+
+/// An ethtool request; `argument` is what linux/ethtool.h says of the command, of numbers alone and no smaller.
+fn ethtool_with<const WORDS: usize>(name: &str, command: u32, argument: &mut [u32; WORDS]) -> Result<(), OsError> {
     let call = || format!("ioctl(SIOCETHTOOL, {command:#x}) on {name}");
     if name.len() >= libc::IF_NAMESIZE {
         return Err(OsError::new(call(), libc::ENODEV));
@@ -191,16 +252,15 @@ fn ethtool(name: &str, command: u32, value: u32) -> Result<u32, OsError> {
     }
     // SAFETY: a new descriptor that nobody else owns.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let mut argument = EthtoolValue { command, data: value };
     // SAFETY: ifreq is plain data for which all zero bytes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut argument).cast();
-    // SAFETY: SIOCETHTOOL reads the ifreq and, through it, reads and writes one ethtool_value; both outlive the call.
+    request.ifr_ifru.ifru_data = argument.as_mut_ptr().cast();
+    // SAFETY: SIOCETHTOOL reads the ifreq and, through it, reads and writes the argument; both outlive the call.
     match unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) } {
-        0 => Ok(argument.data),
+        0 => Ok(()),
         _ => Err(OsError::last(call())),
     }
 }
@@ -222,6 +282,12 @@ mod tests {
         assert_eq!(error.errno(), libc::ENODEV);
         assert!(error.to_string().contains("\"no-such-dev0\""), "{error}");
         assert_eq!(find("a-name-of-sixteen").expect_err("too long").errno(), libc::ENODEV);
+    }
+
+    #[test]
+    fn an_interface_without_a_card_has_one_queue_and_strips_nothing() {
+        assert_eq!((receive_queues("lo"), strips_vlan("lo"), driver("lo")), (Ok(1), Ok(false), Ok(String::new())));
+        assert_eq!(receive_queues("no-such-dev0").expect_err("there is none").errno(), libc::ENODEV);
     }
 
     #[test]

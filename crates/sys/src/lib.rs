@@ -1,8 +1,10 @@
 //! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting
 
 pub mod bpf;
+pub mod checksum;
 pub mod clsact;
 pub mod error;
+pub mod frames;
 pub mod hold;
 pub mod iface;
 pub mod netns;
@@ -12,3 +14,4 @@ pub mod ring;
 pub mod rt;
 pub mod tap;
 pub mod tcp;
+pub mod xsk;

@@ -76,6 +76,8 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     guest.must(&format!("kill -KILL {second}"));
     let third = await_another(&mut guest, &second);
     assert_eq!(property(&mut guest, "NRestarts"), "2");
+    // It was told to manage, and goes on with it.
+    guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
 
     guest.must("dpkg-deb -R /root/evenair.deb /root/next && sed -i 's/^Version:.*/&.1/' /root/next/DEBIAN/control");
     guest.must("dpkg-deb -Znone --build /root/next /root/next.deb");

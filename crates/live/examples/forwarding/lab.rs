@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use evenair_live::Io;
 use evenair_live::control::{Client, Status};
 use evenair_sys::bpf::{Assembler, Helper, Link, Program, ProgramKind, Reg};
 use evenair_sys::netns::{self, Netns};
@@ -36,7 +37,9 @@ pub enum Middle {
     Htb,
     /// The bridge with the box inserted, a queue for each station.
     Box,
-    /// The same with the stations in two VLANs, each a contention domain: one packet loop.
+    /// The same with packets through AF_XDP sockets.
+    BoxXdp,
+    /// With packet rings, and the stations in two VLANs, each a contention domain: one packet loop.
     OneShard,
     /// A packet loop for each domain.
     TwoShards,
@@ -53,6 +56,7 @@ impl Middle {
             Self::Bridge => "bridge",
             Self::Htb => "bridge + HTB",
             Self::Box => "box",
+            Self::BoxXdp => "box, AF_XDP",
             Self::OneShard => "box, 1 shard",
             Self::TwoShards => "box, 2 shards",
         }
@@ -96,7 +100,7 @@ impl Lab {
         match kind {
             Middle::Cable | Middle::Bridge => {}
             Middle::Htb => lab.add_classes()?,
-            Middle::Box | Middle::OneShard | Middle::TwoShards => lab.start_box(core)?,
+            Middle::Box | Middle::BoxXdp | Middle::OneShard | Middle::TwoShards => lab.start_box(core)?,
         }
         if kind != Middle::Cable {
             answer_of(&lab)?;
@@ -168,7 +172,7 @@ impl Lab {
                     "class change dev wl0 parent 1: classid 1:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 60000\n"
                 ))
             }
-            Middle::Box | Middle::OneShard | Middle::TwoShards => {
+            Middle::Box | Middle::BoxXdp | Middle::OneShard | Middle::TwoShards => {
                 self.write_config(rate)?;
                 Ok(self.client()?.reconfigure(None)?)
             }
@@ -193,14 +197,20 @@ impl Lab {
             ensure!(start.elapsed() < Duration::from_secs(20), "the box does not answer");
             thread::sleep(Duration::from_millis(10));
         }
+        if self.kind == Middle::BoxXdp {
+            let port = self.client()?.status()?.wlan;
+            ensure!(port.io.starts_with(Io::AfXdp.word()), "no AF_XDP here: {:?}", port.io_why);
+        }
         Ok(())
     }
 
     fn write_config(&self, rate: u64) -> Result<()> {
         let (path, socket) = (self.dir.path().join("box.toml"), self.socket());
+        let io = if self.kind == Middle::BoxXdp { Io::AfXdp } else { Io::AfPacket }.word();
         let pool = (2 * self.stations + 16_384).next_multiple_of(8);
         let config = format!(
-            "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = true\npool_packets = {pool}\n\
+            "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = true\nio = {io:?}\n\
+             pool_packets = {pool}\n\
              [control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
              [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate} b/s\"\ncharge = \"bits\"\naqm = \"none\"\n\
              levels = [\"station\"]\nstation_fairness = \"bits\"\nqueue_limit = \"{} packets\"\n",
@@ -210,7 +220,7 @@ impl Lab {
             Middle::OneShard | Middle::TwoShards => {
                 VLANS.map(|vlan| format!("[[manager.access_point]]\nname = \"ap-{vlan}\"\nvlan = [{vlan}]\n"))
             }
-            Middle::Cable | Middle::Bridge | Middle::Htb | Middle::Box => Default::default(),
+            Middle::Cable | Middle::Bridge | Middle::Htb | Middle::Box | Middle::BoxXdp => Default::default(),
         };
         let shards = if self.kind == Middle::TwoShards { "[shards]\ncount = 2\n" } else { "" };
         let config = format!("{config}{}{shards}", domains.concat());

@@ -1,6 +1,7 @@
 //! How fast the box forwards, beside a plain kernel bridge and one with HTB that has as many classes as there are stations.
 //!
-//! All are in the same place of the same topology, in turns (A B C A B C), so that what else the machine does hits all alike.
+//! The box is there twice, with packet rings and with AF_XDP sockets. All are in the same place of the same topology, in turns (A B C
+//! A B C, five rounds; three with `--short`), so that what else the machine does hits all alike.
 //! Packets go from the wire to the stations, each station in its turn. On one core, source and path take turns in one
 //! real-time class, and the CPU time of the path is what is not idle, less what source and sink take when a cable joins
 //! them. Under a backlog every class or queue holds packets while 5 % more come than are served.
@@ -8,7 +9,7 @@
 //! Two shards are measured beside one that has the same two contention domains, flat out on one core and with bursts on all:
 //! what they carry together is twice what one does as long as a packet costs no more CPU time.
 //!
-//! `forwarding [--short] [--shards]`; needs root, `tc`, `taskset` and `chrt`.
+//! `forwarding [--short] [--bytes 64|512|1500] [--stations N] [--shards]`; needs root, `tc`, `taskset` and `chrt`.
 
 mod lab;
 mod load;
@@ -17,7 +18,7 @@ mod measure;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use evenair_live::{BoxConfig, run};
 
 use lab::{Lab, Middle};
@@ -30,6 +31,8 @@ const STATIONS: [usize; 3] = [10, 1_000, 50_000];
 const MOST_CLASSES: usize = 1_000;
 /// The part of the slower one's rate that is served under a backlog.
 const BACKLOG_PART: f64 = 0.4;
+
+const USAGE: &str = "usage: forwarding [--bytes 64|512|1500] [--stations N] [--short] [--shards]";
 
 struct Plan {
     rounds: usize,
@@ -44,22 +47,24 @@ fn main() -> Result<()> {
     let mut shards_alone = false;
     let mut plan = Plan { rounds: 5, span: Duration::from_millis(600), sizes: SIZES.into(), stations: STATIONS.into() };
     while let Some(argument) = arguments.next() {
-        match (argument, arguments.next()) {
-            ("--box", Some(file)) => {
-                run(BoxConfig::load(file.as_ref())?)?;
-                return Ok(());
+        let mut value = || arguments.next().with_context(|| format!("{argument} wants a value: {USAGE}"));
+        match argument {
+            "--box" => return run(BoxConfig::load(value()?.as_ref())?).map(drop),
+            "--short" => {
+                (plan.rounds, plan.span) = (3, Duration::from_millis(300));
+                plan.sizes.retain(|size| *size != SIZES[1]);
             }
-            ("--short", None) => {
-                plan = Plan { rounds: 3, span: Duration::from_millis(300), sizes: vec![SIZES[0], SIZES[2]], ..plan };
+            "--shards" => shards_alone = true,
+            "--bytes" => {
+                let bytes = value()?;
+                plan.sizes.retain(|(_, name)| *name == bytes);
             }
-            ("--shards", None) => shards_alone = true,
-            ("--bytes", Some(bytes)) => plan.sizes.retain(|(_, name)| *name == bytes),
-            ("--stations", Some(number)) => plan.stations = vec![number.parse()?],
-            _ => bail!("usage: forwarding [--bytes 64|512|1500] [--stations N] [--short | --shards]"),
+            "--stations" => plan.stations = vec![value()?.parse().context("a number of stations")?],
+            _ => bail!(USAGE),
         }
     }
     if let Err(error) = evenair_sys::hold::Hold::new(None) {
-        eprintln!("SKIPPED: forwarding needs root: {error}");
+        eprintln!("skipped: forwarding needs root: {error}");
         return Ok(());
     }
     let mut results = Results::default();
@@ -99,6 +104,7 @@ fn one_core(plan: &Plan, stations: usize, results: &mut Results) -> Result<()> {
         labs.push(lab(Middle::Htb)?);
     }
     labs.push(lab(Middle::Box)?);
+    labs.push(lab(Middle::BoxXdp)?);
     for &(len, name) in &plan.sizes {
         println!("\n{stations} stations, {name} bytes, one core:");
         println!(
@@ -138,13 +144,20 @@ fn one_core(plan: &Plan, stations: usize, results: &mut Results) -> Result<()> {
 /// All cores, with the box as it is deployed: throughput, latency, idling.
 fn whole_machine(plan: &Plan, results: &mut Results) -> Result<()> {
     const STATIONS: usize = 1_000;
-    let labs = [Lab::new(Middle::Bridge, STATIONS, None)?, Lab::new(Middle::Box, STATIONS, None)?];
+    let kinds = [Middle::Bridge, Middle::Box, Middle::BoxXdp];
+    let labs = kinds.into_iter().map(|kind| Lab::new(kind, STATIONS, None)).collect::<Result<Vec<_>>>()?;
     println!("\n{STATIONS} stations, all cores:");
     let mut least = f64::INFINITY;
     for &(len, name) in &plan.sizes {
-        for lab in &labs {
-            let rounds = (0..plan.rounds).map(|_| measure::all_cores(lab, len, plan.span));
-            let (kpps, lost): (Vec<_>, Vec<_>) = rounds.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let mut seen: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); labs.len()];
+        for _ in 0..plan.rounds {
+            for (lab, (kpps, lost)) in labs.iter().zip(&mut seen) {
+                let reading = measure::all_cores(lab, len, plan.span)?;
+                kpps.push(reading.0);
+                lost.push(reading.1);
+            }
+        }
+        for (lab, (kpps, lost)) in labs.iter().zip(seen) {
             let (kpps, lost) = (median(kpps), median(lost));
             let gbps = kpps * (len * 8) as f64 / 1e6;
             println!(
@@ -158,25 +171,28 @@ fn whole_machine(plan: &Plan, results: &mut Results) -> Result<()> {
     println!("\nLatency in us, 64 bytes, at parts of {least:.0} kpps:");
     for percent in [1.0, 10.0, 50.0] {
         let pps = least * 1e3 * percent / 100.0;
-        let mut seen: [Vec<Latency>; 2] = Default::default();
+        let mut seen: Vec<Vec<Latency>> = vec![Vec::new(); labs.len()];
         for _ in 0..plan.rounds {
             for (lab, seen) in labs.iter().zip(&mut seen) {
                 seen.push(measure::latency(lab, SIZES[0].0, pps, plan.span * 2)?);
             }
         }
-        let [bridge, boxed] = seen.map(|rounds| {
+        let medians = seen.into_iter().map(|rounds| {
             let of = |f: fn(&Latency) -> f64| median(rounds.iter().map(f).collect());
             Latency { p50: of(|l| l.p50), p99: of(|l| l.p99), p999: of(|l| l.p999) }
         });
-        println!(
-            "  at {percent:>2.0} %: bridge p50 {:.0}, p99 {:.0}, p99.9 {:.0}; box p50 {:.0}, p99 {:.0}, p99.9 {:.0}",
-            bridge.p50, bridge.p99, bridge.p999, boxed.p50, boxed.p99, boxed.p999
-        );
-        results.added.push((percent, boxed.p99 - bridge.p99));
+        let medians: Vec<_> = medians.collect();
+        print!("  at {percent:>2.0} %:");
+        for (lab, Latency { p50, p99, p999 }) in labs.iter().zip(&medians) {
+            let (name, end) = (lab.kind.name(), if lab.kind == Middle::BoxXdp { "\n" } else { ";" });
+            print!(" {name} p50 {p50:.0}, p99 {p99:.0}, p99.9 {p999:.0}{end}");
+        }
+        results.added.push((percent, medians[1].p99 - medians[0].p99));
     }
     results.idle = Some(measure::idle(&labs[1], Duration::from_secs(2)));
-    if let Some(status) = labs[1].status() {
-        println!("  the box's account: {:?}", status.packets);
+    println!("  idle, AF_XDP: {:.2} % of a core", 100.0 * measure::idle(&labs[2], Duration::from_secs(2)));
+    for status in labs.iter().filter_map(Lab::status) {
+        println!("  the box's account, {}: {:?}", status.wlan.io, status.packets);
     }
     Ok(())
 }
@@ -235,6 +251,12 @@ impl Results {
                     "",
                     ratio >= 1.0,
                     ">= 1.0",
+                );
+            }
+            if let (Some(rings), Some(sockets)) = (of(Middle::Box), of(Middle::BoxXdp)) {
+                println!(
+                    "        packets per core with AF_XDP beside packet rings, 1000 stations, {name} bytes: {:.2}",
+                    rings / sockets
                 );
             }
             let of = |stations| self.path_ns.get(&(Middle::Box, stations, len, true));

@@ -129,7 +129,7 @@ fn receive(done: &AtomicBool, ready: &std::sync::mpsc::Sender<()>) -> Result<Vec
 
 /// The part of a core that a box takes that has nothing to do.
 pub fn idle(lab: &Lab, span: Duration) -> f64 {
-    debug_assert!(lab.kind == Middle::Box);
+    debug_assert!(matches!(lab.kind, Middle::Box | Middle::BoxXdp));
     let before = lab.box_cpu_ns();
     thread::sleep(span);
     (lab.box_cpu_ns() - before) as f64 / span.as_nanos() as f64

@@ -19,6 +19,7 @@ use tracing::debug;
 
 use super::{Request, Response, Snapshot};
 use crate::config::BoxConfig;
+use crate::last_word::LastWord;
 use crate::telemetry::SourceConfig;
 
 /// Longest line a client may send, in bytes.
@@ -112,6 +113,8 @@ struct Client {
     /// What the box was started with.
     config: Arc<BoxConfig>,
     desk: Desk,
+    /// Where what it is told is kept for the next one.
+    last_word: Option<LastWord>,
     /// Requests being answered.
     busy: Arc<AtomicUsize>,
 }
@@ -140,7 +143,8 @@ impl Server {
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
         let busy = Arc::new(AtomicUsize::new(0));
         let clients = Arc::new(AtomicUsize::new(0));
-        let context = Client { config: Arc::new(config.clone()), desk, busy: Arc::clone(&busy) };
+        let context =
+            Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), busy: Arc::clone(&busy) };
         let accept = move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { continue };
@@ -211,7 +215,17 @@ fn answer(line: &str, context: &Client) -> Response {
         Ok(wish) => wish,
         Err(error) => return refused(error),
     };
-    match context.desk.ask(wish) {
+    let keep = |wish: &Wish| context.last_word.iter().for_each(|last_word| last_word.keep(wish));
+    // An insertion may be refused; the others are not, and may take a while.
+    let inserts = matches!(wish, Wish::Insert);
+    if !inserts {
+        keep(&wish);
+    }
+    let answer = context.desk.ask(wish);
+    if inserts && matches!(answer, Ok(Answer::Done)) {
+        keep(&Wish::Insert);
+    }
+    match answer {
         Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())) },
@@ -255,6 +269,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
                 ("ports.bridge", new.bridge != config.bridge),
                 ("ports.inserted", new.inserted != config.inserted),
                 ("ports.mode", new.observing != config.observing),
+                ("ports.io", new.io != config.io),
                 ("ports.ring_packets", new.ring_frames != config.ring_frames),
                 ("ports.pool_packets", new.pool_frames != config.pool_frames),
                 ("control.socket", new.control != config.control),
@@ -339,6 +354,7 @@ mod tests {
         for (text, key) in [
             (ports("bridge = \"br0\""), "ports.bridge"),
             (ports("inserted = true"), "ports.inserted"),
+            (ports("io = \"af-xdp\""), "ports.io"),
             (ports("ring_packets = 64"), "ports.ring_packets"),
             (ports("pool_packets = 64"), "ports.pool_packets"),
             (format!("{FILE}[control]\nsocket = \"s\"\n"), "control.socket"),

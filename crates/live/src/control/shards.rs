@@ -29,7 +29,7 @@ pub struct ShardStatus {
     pub sent: u64,
     /// Packets in its manager's queues.
     pub held: u64,
-    /// Packets lost: its rings or its memory were full, too long, refused by the kernel, dropped by its manager.
+    /// Packets lost: its rings or its memory were full, too long, out of date, refused by the kernel, dropped by its manager.
     pub lost: u64,
     /// Frames of its memory in use.
     pub pool_used: usize,
@@ -61,7 +61,7 @@ impl ShardStatus {
             received: packets.received,
             sent: packets.sent,
             held: packets.held,
-            lost: packets.ring_full + packets.too_long + packets.pool_full + packets.send_refused + packets.dropped(),
+            lost: packets.lost() + packets.dropped(),
             pool_used: snapshot.pool.used,
             lapses: snapshot.hold.lapses,
             conserved: packets.conserved,
@@ -94,6 +94,7 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         wlan: ports(a.wlan, &b.wlan),
         wire: ports(a.wire, &b.wire),
         not_admitted: (a.not_admitted.0 + b.not_admitted.0, a.not_admitted.1 + b.not_admitted.1),
+        stale: (a.stale.0 + b.stale.0, a.stale.1 + b.stale.1),
         underway: (a.underway.0 + b.underway.0, a.underway.1 + b.underway.1),
         sending: a.sending + b.sending,
         pool: PoolStatus {
@@ -119,6 +120,8 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
 fn ports(a: PortStatus, b: &PortStatus) -> PortStatus {
     PortStatus {
         interface: a.interface,
+        io: a.io,
+        io_why: a.io_why,
         taken: a.taken + b.taken,
         ring_full: a.ring_full + b.ring_full,
         super_packets: a.super_packets + b.super_packets,

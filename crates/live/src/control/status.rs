@@ -152,7 +152,7 @@ impl From<UplinkReport> for UplinkStatus {
 /// What became of every packet that was taken from the bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketStatus {
-    /// Taken: `ring_full + too_long + pool_full + received`, when the ring is empty.
+    /// Taken: `ring_full + too_long + pool_full + stale + received`, when the ring is empty.
     pub taken: u64,
     /// Copies of packets that the bridge carried, taken while observing. They count in the sum above as the taken do.
     #[serde(default)]
@@ -166,11 +166,17 @@ pub struct PacketStatus {
     pub too_long: u64,
     /// Lost: the pool was full.
     pub pool_full: u64,
+    /// Dropped: out of date, since the bridge took over under the box, which was stopped or hung.
+    #[serde(default)]
+    pub stale: u64,
     /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead +
     /// dropped_standing_queue + dropped_uplink_limit + held`.
     pub received: u64,
-    /// Released by the manager: `sent + send_refused + sending + copies_done`.
+    /// Released by the manager: `sent + send_refused + sending + copies_done + stale_released`.
     pub released: u64,
+    /// Dropped: out of date when it was released.
+    #[serde(default)]
+    pub stale_released: u64,
     /// Dropped by the manager: the queue was full.
     pub dropped_queue_full: u64,
     /// Dropped by the manager: a later ACK says all that it said.
@@ -224,6 +230,11 @@ pub struct PacketStatus {
 }
 
 impl PacketStatus {
+    /// Lost by the box: for want of room, too long, out of date, or refused by the kernel.
+    pub const fn lost(&self) -> u64 {
+        self.ring_full + self.too_long + self.pool_full + self.stale + self.stale_released + self.send_refused
+    }
+
     /// Dropped by the manager, for whatever reason.
     pub const fn dropped(&self) -> u64 {
         self.dropped_queue_full
@@ -239,6 +250,13 @@ impl PacketStatus {
 pub struct PortStatus {
     /// The interface.
     pub interface: String,
+    /// How packets come in: "af-packet", or "af-xdp" with where ("native", in the driver, or "generic") and how ("zero copy" or
+    /// "copied").
+    #[serde(default)]
+    pub io: String,
+    /// Why not otherwise, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_why: Option<String>,
     /// Packets taken from the bridge here.
     pub taken: u64,
     /// Lost: the receive ring was full.
@@ -394,6 +412,8 @@ pub(crate) struct Snapshot {
     pub(crate) wire: PortStatus,
     /// Of both ports: too long, pool full.
     pub(crate) not_admitted: (u64, u64),
+    /// Out of date: when they were taken out, when they were released.
+    pub(crate) stale: (u64, u64),
     /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
     /// gets a packet before the gate counts it. None while the bridge carries the traffic.
     pub(crate) underway: (u64, u64),
@@ -419,7 +439,8 @@ impl Snapshot {
         let both = |field: fn(&PortStatus) -> u64| field(&self.wlan) + field(&self.wire);
         let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
         let (sent, send_refused) = (both(|p| p.sent), both(|p| p.send_refused));
-        let admitted = ring_full + too_long + pool_full + received;
+        let (stale, stale_released) = self.stale;
+        let admitted = ring_full + too_long + pool_full + stale + received;
         PacketStatus {
             taken,
             copied: self.copied.0,
@@ -427,8 +448,10 @@ impl Snapshot {
             ring_full,
             too_long,
             pool_full,
+            stale,
             received,
             released,
+            stale_released,
             dropped_queue_full: counters.dropped_queue_full,
             dropped_ack_superseded: counters.dropped_ack_superseded,
             dropped_sender_ahead: counters.dropped_sender_ahead,
@@ -451,7 +474,7 @@ impl Snapshot {
             conserved: taken + self.copied.0 <= admitted + self.underway.0
                 && admitted <= taken + self.copied.0 + self.underway.1
                 && received == released + counters.dropped() + held
-                && released == sent + send_refused + self.sending + self.copied.1
+                && released == sent + send_refused + self.sending + self.copied.1 + stale_released
                 && self.pool.used as u64 == held + self.sending,
         }
     }
@@ -462,12 +485,13 @@ impl Status {
     pub(crate) fn log_balance(&self) {
         let p = &self.packets;
         info!(
-            "ended: taken {} = ring full {} + too long {} + pool full {} + received {}; released {} + dropped {} + held \
-             {}; sent {} + refused {} + sending {}; {}",
+            "ended: taken {} = ring full {} + too long {} + pool full {} + out of date {} + received {}; released {} + \
+             dropped {} + held {}; sent {} + refused {} + sending {} + out of date {}; {}",
             p.taken,
             p.ring_full,
             p.too_long,
             p.pool_full,
+            p.stale,
             p.received,
             p.released,
             p.dropped(),
@@ -475,6 +499,7 @@ impl Status {
             p.sent,
             p.send_refused,
             p.sending,
+            p.stale_released,
             if p.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }
         );
     }
@@ -646,6 +671,7 @@ pub(crate) mod tests_support {
             wlan: port(60, 50),
             wire: port(taken - 60, 40),
             not_admitted: (4, 0),
+            stale: (0, 0),
             underway,
             sending: 0,
             pool: PoolStatus { used: 0, peak: 10, size: 100 },
@@ -684,6 +710,15 @@ mod tests {
         snapshot.wlan.sent -= 30;
         assert!(snapshot.packets().conserved);
         assert_eq!(super::Status::from(snapshot).mode, "bypassed");
+    }
+
+    #[test]
+    fn what_is_out_of_date_is_accounted_for() {
+        let mut snapshot = snapshot_of(105, (0, 0));
+        snapshot.stale = (5, 2);
+        assert!(!snapshot.packets().conserved, "two that are out of date were sent");
+        snapshot.wlan.sent -= 2;
+        assert!(snapshot.packets().conserved);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `bridge` of iproute2 tell of other programs on the path, and asks whom the box is to ask for stations. What cannot be found out is said, not guessed.
 
 mod host;
+mod io;
 mod path;
 mod ports;
 mod router;
@@ -89,12 +90,20 @@ pub fn examine(file: &Path) -> Vec<Finding> {
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(host::shards(config.shards));
+    findings.extend(io::examine(config));
     findings.extend(path::examine(config));
     findings.extend(config.router.iter().flat_map(|router| router::examine(config, router)));
     findings.extend(config.telemetry.iter().map(telemetry::examine));
     if let Some(socket) = &config.control {
         let running = match Client::connect(socket).and_then(|mut client| client.status()) {
-            Ok(status) => format!("one answers at {}: {}, up {:.0} s", socket.display(), status.mode, status.uptime_s),
+            Ok(status) => {
+                let ways = [&status.wlan, &status.wire].map(|port| {
+                    let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+                    format!("{} {}{why}", port.interface, port.io)
+                });
+                let (socket, ways) = (socket.display(), ways.join("; "));
+                format!("one answers at {socket}: {}, up {:.0} s; {ways}", status.mode, status.uptime_s)
+            }
             Err(_) => format!("none answers at {}", socket.display()),
         };
         findings.push(Finding::fine("running box", running));

@@ -324,10 +324,10 @@ mod tests {
         mounted.arg(inner.get_program()).args(inner.get_args()).env(PART, "1").env(PLACE, directory.path());
         let output = match mounted.output() {
             Ok(output) if String::from_utf8_lossy(&output.stderr).contains("unshare") => {
-                return println!("SKIPPED: no namespace: {}", String::from_utf8_lossy(&output.stderr));
+                return println!("skipped: no namespace: {}", String::from_utf8_lossy(&output.stderr));
             }
             Ok(output) => output,
-            Err(error) => return println!("SKIPPED: no unshare: {error}"),
+            Err(error) => return println!("skipped: no unshare: {error}"),
         };
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(

@@ -13,7 +13,7 @@ use evenair_packet::MacAddr;
 use evenair_units::BitRate;
 use evenair_wifi::{Phy, Standard};
 
-use crate::lab::{Lab, SOURCE, ip};
+use crate::lab::{BoxProcess, Lab, SOURCE, ip};
 
 fn config() -> BoxConfig {
     let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
@@ -179,6 +179,30 @@ fn the_service_manager_hears_of_its_life() {
     process.client().shutdown().expect("ended");
     assert!(wait_for("STOPPING=1"));
     process.child.wait().expect("it ends");
+}
+
+#[test]
+fn what_a_box_was_last_told_outlives_it() {
+    let Some(lab) = Lab::new() else { return };
+    let (directory, mode) = (lab.file("run"), |running: &BoxProcess| running.client().status().expect("answers").mode);
+    fs::create_dir(&directory).expect("made");
+    let start =
+        |parameters: &str| lab.start_box_with(parameters, &[("RUNTIME_DIRECTORY", directory.to_str().expect("plain"))]);
+    let mut first = start("");
+    assert_eq!(mode(&first), "bypassed");
+    first.client().insert().expect("inserted");
+    // As a watchdog ends it.
+    first.child.kill().expect("it lives");
+    first.child.wait().expect("a child");
+    let second = start("");
+    assert_eq!(mode(&second), "inserted");
+    second.client().watch().expect("looks on");
+    second.client().shutdown().expect("ends");
+    drop(second);
+    let third = start("");
+    assert_eq!(mode(&third), "observing");
+    drop(third);
+    assert_eq!(mode(&start("inserted=true")), "inserted", "the configuration was changed since");
 }
 
 #[test]

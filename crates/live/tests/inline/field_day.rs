@@ -54,8 +54,9 @@ struct Site<'l> {
 fn configuration(lab: &Lab, rate: &str) -> String {
     let socket = lab.file("box.sock");
     format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"insert\"\n[control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
-         [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate}\"\n"
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"insert\"\nio = {:?}\n[control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
+         [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate}\"\n",
+        crate::IO
     )
 }
 

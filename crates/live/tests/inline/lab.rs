@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_live::BoxConfig;
 use evenair_live::control::Client;
+use evenair_live::{BoxConfig, Io};
 use evenair_manager::{Config, Controller};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
@@ -49,26 +49,31 @@ static TURN: Mutex<()> = Mutex::new(());
 impl Lab {
     /// The lab; `None`, with the reason printed, where this user or machine cannot have one.
     pub fn new() -> Option<Self> {
+        Self::with_queues(1)
+    }
+
+    /// The same with so many queues at each end of each cable.
+    pub fn with_queues(queues: u32) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Ok::<_, evenair_sys::error::OsError>((Netns::new()?, Netns::new()?, Netns::new()?));
         let (source, middle, sink) = match make() {
             Ok(three) => three,
             Err(error) => {
-                eprintln!("SKIPPED: needs root: {error}");
+                eprintln!("skipped: needs root: {error}");
                 return None;
             }
         };
         if let Err(error) = evenair_sys::hold::Hold::new(None) {
-            eprintln!("SKIPPED: needs BPF: {error}");
+            eprintln!("skipped: needs BPF: {error}");
             return None;
         }
         let dir = tempfile::tempdir().expect("a directory for the sockets");
         let lab = Self { source, middle, sink, dir, _turn: turn };
-        lab.lay_cables();
+        lab.lay_cables(queues);
         Some(lab)
     }
 
-    fn lay_cables(&self) {
+    fn lay_cables(&self, queues: u32) {
         for ns in [&self.source, &self.sink] {
             // Hosts would send router solicitations and the like into the counted traffic.
             ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
@@ -77,8 +82,9 @@ impl Lab {
         let (source, sink) = (path(&self.source), path(&self.sink));
         ip(&self.middle, "link add br0 type bridge mcast_snooping 0");
         ip(&self.middle, "link set br0 address 02:00:00:00:00:bb");
+        let queues = format!("numrxqueues {queues} numtxqueues {queues}");
         for (near, far, ns) in [("wl0", "s0", source), ("wi0", "k0", sink)] {
-            ip(&self.middle, &format!("link add {near} type veth peer name {far} netns {ns}"));
+            ip(&self.middle, &format!("link add {near} {queues} type veth peer name {far} {queues} netns {ns}"));
             ip(&self.middle, &format!("link set {near} master br0"));
             ip(&self.middle, &format!("link set {near} up"));
         }
@@ -150,10 +156,12 @@ pub fn be_the_box() {
     let Ok(parameters) = std::env::var(BOX) else { return };
     let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
     config.bridge = Some("br0".into());
+    config.io = io(crate::IO);
     for parameter in parameters.split_whitespace() {
         match parameter.split_once('=').expect("key=value") {
             ("socket", path) => config.control = Some(path.into()),
             ("inserted", value) => config.inserted = value == "true",
+            ("io", word) => config.io = io(word),
             ("record", path) => config.record = Some(path.into()),
             // It keeps to what an 802.11g cell can carry; the box's own controller goes by the answers, which come at
             // once where wires stand for the air.
@@ -173,6 +181,10 @@ pub fn be_the_box() {
             std::process::exit(1)
         }
     }
+}
+
+fn io(word: &str) -> Io {
+    Io::ALL.into_iter().find(|io| io.word() == word).expect("there is such a way")
 }
 
 /// Runs `ip` in a namespace.

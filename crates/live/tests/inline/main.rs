@@ -1,5 +1,8 @@
 //! The box between real interfaces. Needs root; skipped, with the reason printed, without.
 
+/// How packets come in and go out, as the configuration says it.
+const IO: &str = "af-packet";
+
 mod control;
 mod fail_open;
 mod field_day;

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::lab::{Lab, SOURCE};
-use crate::switching::{assert_untouched, under_traffic};
+use crate::switching::{Late, assert_untouched, under_traffic};
 use crate::traffic::transfer;
 
 #[test]
@@ -52,7 +52,7 @@ fn changes_between_observing_and_managing_touch_no_packet() {
     });
     let status = client.shutdown().expect("ends");
     println!("observed, managed: {arrivals:?}, {:?}", status.packets);
-    arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
+    assert_untouched(&arrivals, Late::of(&status));
     assert!(status.packets.copied > 100 && status.packets.taken > 100, "{:?}", status.packets);
     assert!(status.packets.conserved, "{:?}", status.packets);
 }
@@ -61,7 +61,10 @@ fn changes_between_observing_and_managing_touch_no_packet() {
 fn a_killed_observer_is_not_missed() {
     let Some(lab) = Lab::new() else { return };
     let file = lab.file("box.toml");
-    let text = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observe\"\n[radio]\nstandard = \"802.11g\"\n";
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observe\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n",
+        crate::IO
+    );
     std::fs::write(&file, text).expect("writable");
     let mut running = lab.start_box(&format!("file={}", file.display()));
     let arrivals = under_traffic(&lab, 3_000, || {
@@ -69,7 +72,7 @@ fn a_killed_observer_is_not_missed() {
         running.child.kill().expect("it lives");
         running.child.wait().expect("it was a child");
     });
-    arrivals.iter().for_each(|direction| assert_untouched(direction, 0));
+    assert_untouched(&arrivals, Late::default());
 }
 
 #[test]

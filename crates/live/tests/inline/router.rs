@@ -25,7 +25,7 @@ const HOST: &str = "10.9.0.2";
 /// stations' network of IPv6 and not to that of IPv4.
 fn site() -> Option<Lab> {
     if Command::new("nft").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: needs nft of nftables");
+        eprintln!("skipped: needs nft of nftables");
         return None;
     }
     let lab = Lab::new()?;

@@ -8,7 +8,7 @@ use evenair_live::control::Status;
 use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream_in};
-use crate::switching::{assert_untouched, most_gap};
+use crate::switching::{Late, assert_untouched, most_gap};
 use crate::traffic::transfer;
 use crate::trunk::Trunk;
 
@@ -116,7 +116,7 @@ fn changes_of_hands_of_two_shards_touch_no_packet() {
     });
     let status = client.shutdown().expect("ends");
     println!("40 changes of hands of two shards: {arrivals:?}, {:?}", status.shards);
-    arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
+    assert_untouched(&arrivals, Late::of(&status));
     assert_conserved(&status);
     assert!(status.shards.iter().all(|shard| shard.taken > 500), "{:?}", status.shards);
 }
@@ -145,8 +145,9 @@ fn the_bridge_takes_over_from_all_shards() {
     let status = running.client().status().expect("it goes on");
     println!("SIGSTOP: {arrivals:?}, {:?}", status.shards);
     assert!(status.shards.iter().all(|shard| shard.lapses >= 1), "{:?}", status.shards);
+    assert_eq!(arrivals.iter().map(|direction| direction.lost).sum::<u64>(), Late::of(&status).stale);
     for direction in &arrivals {
-        assert_eq!((direction.lost, direction.doubled), (0, 0), "{direction:?}");
+        assert_eq!((direction.reordered, direction.doubled), (0, 0), "{direction:?}");
         assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
     }
 }
@@ -155,13 +156,13 @@ fn the_bridge_takes_over_from_all_shards() {
 fn a_signal_ends_both_shards_without_loss() {
     let Some(lab) = Lab::new() else { return };
     let mut running = start(&lab, true, "");
-    let mut lapses = 0;
+    let mut late = Late::default();
     let arrivals = under_traffic(&lab, 1_000, || {
-        lapses = running.client().status().expect("answers").hold.lapses;
+        late = Late::of(&running.client().status().expect("answers"));
         process::signal(running.child.id(), libc::SIGTERM).expect("it lives");
         assert!(running.child.wait().expect("it was a child").success());
     });
-    arrivals.iter().for_each(|direction| assert_untouched(direction, lapses));
+    assert_untouched(&arrivals, late.unless_held_up(&arrivals));
 }
 
 /// What each station got over the Internet link meanwhile, at IP level, in Mb/s.
@@ -226,7 +227,7 @@ fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
         thread::sleep(Duration::from_millis(200));
     });
     let status = client.shutdown().expect("ends");
-    arrivals.iter().for_each(|direction| assert_untouched(direction, status.hold.lapses));
+    assert_untouched(&arrivals, Late::of(&status));
     let seen = seen.expect("asked");
     assert_eq!((&*seen.mode, &*seen.carrier, seen.packets.taken), ("observing", "bridge", 0));
     assert!(seen.shards.iter().all(|shard| shard.received > 100), "{:?}", seen.shards);

@@ -142,7 +142,13 @@ fn frames_of_every_kind_cross_unchanged() {
         if inserted {
             kinds.extend(odd_kinds());
         }
-        let mut arrived = VecDeque::from(pass(&lab, &kinds));
+        let mut arrived = pass(&lab, &kinds);
+        if crate::IO != "af-packet" {
+            // What goes to groups takes another way, and may come before or after what does not.
+            kinds.sort_by_key(|(_, frame)| frame[0] & 1);
+            arrived.sort_by_key(|frame| frame[0] & 1);
+        }
+        let mut arrived = VecDeque::from(arrived);
         for (what, sent) in &kinds {
             assert_eq!(arrived.pop_front().as_ref(), Some(sent), "{what}, inserted: {inserted}");
         }
@@ -209,7 +215,12 @@ fn super_packets_are_noticed() {
     let running = lab.start_box("inserted=true");
     transfer(&lab.source, &lab.sink, "10.9.0.2:5009", 30_000);
     let status = running.client().status().expect("answers");
-    assert!(status.wlan.super_packets > 0 && status.packets.too_long > 0, "{status:?}");
+    if status.wlan.io.contains("native") {
+        // A virtual cable has them cut where it has such a program at its other end.
+        assert_eq!((status.wlan.super_packets, status.packets.too_long), (0, 0), "{status:?}");
+    } else {
+        assert!(status.wlan.super_packets > 0 && status.packets.too_long > 0, "{status:?}");
+    }
     assert!(status.packets.conserved, "{status:?}");
 }
 

@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::checksum;
+
 /// `struct tpacket2_hdr` (linux/if_packet.h).
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -36,7 +38,6 @@ const VIRTIO_GSO_NONE: u8 = 0;
 const MAC_ADDRESSES: usize = 12;
 const TAG: usize = 4;
 const ETH_P_8021Q: u16 = 0x8100;
-const UDP_CHECKSUM_OFFSET: u16 = 6;
 
 /// A received frame. Dropping it gives its slot back to the kernel.
 pub struct Frame<'r> {
@@ -135,28 +136,9 @@ fn rebuild(bytes: &[u8], vlan: Option<VlanTag>, checksum: Option<PartialChecksum
     }
     out[MAC_ADDRESSES + tag_len..].copy_from_slice(rest);
     if let Some(PartialChecksum { start, offset }) = checksum {
-        complete_checksum(out.get_mut(usize::from(start) + tag_len..)?, offset)?;
+        checksum::complete(out.get_mut(usize::from(start) + tag_len..)?, offset)?;
     }
     Some(len)
-}
-
-/// Completes the checksum at `offset` of a transport header and its payload (RFC 1071): the field holds the sum of the
-/// pseudo header, so that the sum of everything is the checksum's complement.
-fn complete_checksum(transport: &mut [u8], offset: u16) -> Option<()> {
-    let (pairs, last) = transport.as_chunks::<2>();
-    let mut sum: u64 = pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair))).sum();
-    sum += last.first().map_or(0, |&byte| u64::from(byte) << 8);
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    // In UDP a zero means "no checksum", and its other form stands for it (RFC 768); for others the forms are equal.
-    let value = match !(sum as u16) {
-        0 if offset == UDP_CHECKSUM_OFFSET => 0xffff,
-        value => value,
-    };
-    let at = usize::from(offset);
-    transport.get_mut(at..at + 2)?.copy_from_slice(&value.to_be_bytes());
-    Some(())
 }
 
 #[cfg(test)]
@@ -191,16 +173,6 @@ mod tests {
         sum = (sum & 0xffff) + (sum >> 16);
         sum = (sum & 0xffff) + (sum >> 16);
         assert_eq!(sum, 0xffff);
-    }
-
-    #[test]
-    fn a_udp_checksum_of_zero_is_written_as_all_ones() {
-        let mut zero_sum = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
-        complete_checksum(&mut zero_sum, 6).expect("inside");
-        assert_eq!(zero_sum[6..], [0xff, 0xff]);
-        let mut tcp = [0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        complete_checksum(&mut tcp, 16).expect("inside");
-        assert_eq!(tcp[16..], [0, 0]);
     }
 
     #[test]

@@ -30,6 +30,11 @@ const BLOCK: u32 = 64 * 1024;
 /// Most frames in one call of [`Sender::send`].
 pub const SEND_BATCH: usize = 64;
 
+/// Bytes that hold any frame of the interface, with its VLAN tag put back.
+pub fn max_frame_len(interface: &Interface) -> usize {
+    (interface.mtu + FRAME_OVERHEAD) as usize
+}
+
 /// The receive ring of one interface.
 #[derive(Debug)]
 pub struct Ring {
@@ -140,7 +145,7 @@ impl Ring {
 
     /// Bytes that hold any frame of the interface, with its VLAN tag put back.
     pub fn max_frame_len(&self) -> usize {
-        (self.interface.mtu + FRAME_OVERHEAD) as usize
+        max_frame_len(&self.interface)
     }
 
     /// The oldest frame in the ring; `None` when it is empty. Dropping the frame gives its slot back to the kernel.
@@ -227,12 +232,7 @@ impl Sender {
     /// `EPERM` without `CAP_NET_RAW`; `ENODEV`.
     pub fn open(interface: &Interface, buffer: u32) -> Result<Self, OsError> {
         let fd = packet_socket(interface)?;
-        let size = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
-        if set_socket_option(&fd, libc::SO_SNDBUFFORCE, &size) != 0
-            && set_socket_option(&fd, libc::SO_SNDBUF, &size) != 0
-        {
-            return Err(OsError::last(format!("setsockopt(SO_SNDBUF) on {}", interface.name)));
-        }
+        set_send_buffer(&fd, buffer, interface)?;
         bind(&fd, interface, 0)?;
         Ok(Self { fd, name: interface.name.clone() })
     }
@@ -298,6 +298,15 @@ fn set_option<T>(fd: &OwnedFd, option: i32, value: &T, name: &str, interface: &I
         0 => Ok(()),
         _ => Err(OsError::last(format!("setsockopt({name}) for {}", interface.name))),
     }
+}
+
+/// As much as asked for, or as the system's limit allows.
+pub(crate) fn set_send_buffer(fd: &OwnedFd, bytes: u32, interface: &Interface) -> Result<(), OsError> {
+    let size = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    if set_socket_option(fd, libc::SO_SNDBUFFORCE, &size) != 0 && set_socket_option(fd, libc::SO_SNDBUF, &size) != 0 {
+        return Err(OsError::last(format!("setsockopt(SO_SNDBUF) on {}", interface.name)));
+    }
+    Ok(())
 }
 
 fn set_socket_option(fd: &OwnedFd, option: i32, value: &libc::c_int) -> i32 {

@@ -177,6 +177,10 @@ fn print_status(status: &Status) {
     println!("{}, carried by the {}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
     println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
     println!("{}", account(status));
+    for port in [&status.wlan, &status.wire] {
+        let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        println!("  {:<16} {}{why}", port.interface, port.io);
+    }
     for class in &status.classes {
         println!(
             "  class {:<16} {:>8.1} s airtime, {} kB to, {} kB from the WLAN, {} held, {} dropped{}",
@@ -256,7 +260,7 @@ fn print_status(status: &Status) {
 fn account(status: &Status) -> String {
     let packets = &status.packets;
     let dropped = packets.dropped();
-    let lost = packets.ring_full + packets.too_long + packets.pool_full + packets.send_refused;
+    let lost = packets.lost();
     let agrees = if packets.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };
     format!(
         "packets: {} taken, {} copied, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",

@@ -24,12 +24,17 @@
 //! a port obeys whichever filter took it. What is said above is true of each loop's packets: those of a loop that hangs go
 //! to the bridge, and the others' stay where they are.
 //!
+//! What need not be seen by anybody but the loop may be taken on a shorter way, before the kernel has made a packet of its own
+//! of it: [`Express`], which obeys the same hold.
+//!
 //! The machine itself stays reachable: what is addressed to the bridge goes to the kernel, and of group-addressed
 //! packets the bridge gets a copy that it does not forward.
 //!
 //! This orders packets of one processor, as the kernel does; a flow stays on one processor.
 //!
 //! Not here: what needs no BPF (an nftables table owned by the process does the same without the order at the switch).
+
+mod express;
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +45,8 @@ use crate::clsact;
 use crate::error::OsError;
 use crate::iface::Interface;
 use crate::ring::Ring;
+
+pub use express::{Express, MOST_QUEUES};
 
 /// Most ports of one hold.
 pub const MAX_PORTS: usize = 8;
@@ -195,14 +202,14 @@ impl Hold {
     }
 
     /// Puts the port of `ring` under the hold. To be called before the ring is started: it then takes packets only
-    /// while the hold is in force.
+    /// while the hold is in force, and where the port has an express lane, while that one lives.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`.
     ///
     /// # Panics
     /// With more than [`MAX_PORTS`] ports.
-    pub fn attach(&mut self, ring: &Ring) -> Result<PortId, OsError> {
+    pub fn attach(&mut self, ring: &Ring, lane: Option<&Express>) -> Result<PortId, OsError> {
         let interface = ring.interface();
         let name = |part: &str| format!("the hold's {part} for {}", interface.name);
         let mut ports = self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,7 +223,7 @@ impl Hold {
             let _gate = Gate::attach(&gate, interface)?;
             ports.push(Port { interface: interface.index, decision, _gate });
         }
-        let filter = self.shared.filter(&ports[id.0].decision, id, self.shard);
+        let filter = self.shared.filter(&ports[id.0].decision, id, self.shard, lane);
         drop(ports);
         Program::load(ProgramKind::SocketFilter, &filter, &name("filter"))?.filter(ring.as_fd())?;
         Ok(id)
@@ -286,9 +293,9 @@ impl Shared {
         Ok(Self { map, words, bridge, shards: steering.shards, ports: Mutex::default() })
     }
 
-    /// `take = now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; what is not taken and not for
+    /// `take = alive && now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; what is not taken and not for
     /// the machine itself may be copied. Of what is another shard's nothing is decided here.
-    fn filter(&self, decision: &Map, port: PortId, shard: usize) -> Vec<u64> {
+    fn filter(&self, decision: &Map, port: PortId, shard: usize, lane: Option<&Express>) -> Vec<u64> {
         use Reg::*;
         let of_shard = |word| offset(block(shard) + word);
         let mut asm = Assembler::new();
@@ -304,6 +311,9 @@ impl Shared {
         asm.copy(R7, R0).map_value(R9, &self.map);
         load_packet_bytes(&mut asm, 6, "own");
         asm.load(R1, R10, SCRATCH).load(R2, R9, offset(OWN_ADDRESS)).if_equal(R1, R2, "own");
+        if let Some(lane) = lane {
+            lane.unless_alive(&mut asm, "decided");
+        }
         asm.call(Helper::KtimeNs).load(R1, R9, of_shard(UNTIL)).if_at_least(R0, R1, "decided");
         asm.load(R1, R9, of_shard(RELEASING)).if_value(R1, 0, "take");
         asm.load(R1, R9, of_shard(taken_word(port.0))).load(R2, R9, of_shard(sent_word(port.0)));
@@ -396,7 +406,7 @@ mod tests {
         steering.send(VLAN, 1);
         let rings = [Ring::open(&interface, 64)?, Ring::open(&interface, 64)?];
         let shards = rings.into_iter().zip(Hold::of_shards(None, &steering)?).map(|(ring, mut hold)| {
-            let port = hold.attach(&ring)?;
+            let port = hold.attach(&ring, None)?;
             ring.start()?;
             Ok((ring, hold, port))
         });

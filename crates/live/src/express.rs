@@ -1,0 +1,212 @@
+//! A port's express lane: AF_XDP sockets beside the packet ring ([`crate::port`]).
+//!
+//! The ring stays for what the lane cannot do ([`evenair_sys::hold::Express`]): what goes to groups, of which the bridge gets a
+//! copy, and what an observing box looks at. So a lane that cannot be opened is no reason not to run: the ring then takes
+//! everything, and the status says why.
+
+use std::fmt;
+
+use anyhow::{Context, Result, anyhow, bail};
+use evenair_sys::bpf::XdpMode;
+use evenair_sys::hold::{self, Hold, MOST_QUEUES};
+use evenair_sys::iface::{self, Interface};
+use evenair_sys::xsk::{self, Lane, LaneOf};
+use tracing::warn;
+
+use crate::pool::Pool;
+
+/// How packets come in and go out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// Through packet rings.
+    #[default]
+    AfPacket,
+    /// Through AF_XDP sockets, in the interface's driver where it can.
+    AfXdp,
+    /// Through AF_XDP sockets, in the kernel's general receive path.
+    AfXdpGeneric,
+}
+
+impl Io {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::AfPacket, Self::AfXdp, Self::AfXdpGeneric];
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::AfPacket => "af-packet",
+            Self::AfXdp => "af-xdp",
+            Self::AfXdpGeneric => "af-xdp-generic",
+        }
+    }
+
+    const fn modes(self) -> &'static [XdpMode] {
+        match self {
+            Self::AfPacket => &[],
+            Self::AfXdp => &[XdpMode::Native, XdpMode::Generic],
+            Self::AfXdpGeneric => &[XdpMode::Generic],
+        }
+    }
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Drivers through which frames come whose checksums nobody has filled in: their other end is on the same machine.
+const DRIVERS_OF_THIS_MACHINE: [&str; 4] = ["veth", "tun", "virtio_net", "netfront"];
+/// Whether frames that come through this driver may have checksums that are left to a card.
+pub(crate) fn comes_incomplete(driver: &str) -> bool {
+    DRIVERS_OF_THIS_MACHINE.contains(&driver)
+}
+
+/// Fewest places of a socket: one that is empty for a moment loses packets.
+const LEAST_PLACES: u32 = 64;
+
+/// A port's lane.
+#[derive(Debug)]
+pub(crate) struct Express {
+    pub(crate) lane: Lane,
+    pub(crate) gate: hold::Express,
+    /// Whether checksums are to be completed.
+    pub(crate) completes: bool,
+    _vlan: VlanInPlace,
+}
+
+/// Keeps the card from taking VLAN tags off, which would be lost. An orderly end leaves the interface as it was.
+#[derive(Debug)]
+struct VlanInPlace {
+    restore: Option<String>,
+}
+
+impl VlanInPlace {
+    fn of(name: &str) -> Result<Self> {
+        let was = iface::set_vlan_stripping(name, false).with_context(|| {
+            format!("{name} takes VLAN tags off, and they would be lost; try: ethtool -K {name} rxvlan off")
+        })?;
+        Ok(Self { restore: was.then(|| name.to_owned()) })
+    }
+}
+
+impl Drop for VlanInPlace {
+    fn drop(&mut self) {
+        if let Some(name) = &self.restore
+            && let Err(error) = iface::set_vlan_stripping(name, true)
+        {
+            warn!("{error}: VLAN tags stay in their frames");
+        }
+    }
+}
+
+impl Express {
+    /// From now on packets are taken, while the hold is in force.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub(crate) fn open(&mut self) -> Result<()> {
+        Ok(self.gate.start()?)
+    }
+
+    /// How packets come in: "af-xdp, native, zero copy", for instance.
+    pub(crate) fn describe(&self) -> String {
+        let copy = if self.lane.is_zero_copy() { "zero copy" } else { "copied" };
+        format!("{}, {}, {copy}", Io::AfXdp, self.gate.mode().name())
+    }
+
+    /// Why it is not in the driver, where that was tried.
+    pub(crate) fn why(&self) -> Option<String> {
+        self.gate.refused().map(ToString::to_string)
+    }
+
+    /// Packets that were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.gate.taken()
+    }
+
+    /// Packets that were taken and lost for want of a place.
+    pub(crate) fn lost(&self) -> Result<u64> {
+        Ok(self.lane.gone()?.into_iter().map(|(_, lost)| lost).sum())
+    }
+
+    /// While the hold is being released: whether all that was taken has been sent or dropped, if all that came in has.
+    pub(crate) fn settle(&self) -> Result<bool> {
+        let gone = self.lane.gone()?.into_iter().zip(0..);
+        Ok(gone.fold(true, |settled, ((given, lost), queue)| self.gate.settle(queue, given + lost) & settled))
+    }
+}
+
+/// What lanes on these interfaces need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Receive queues of each.
+    pub(crate) queues: [u32; 2],
+    /// Bytes of a place for a frame.
+    pub(crate) place_len: u32,
+    /// Places of each socket.
+    pub(crate) places: [u32; 2],
+}
+
+impl Needs {
+    /// For frames of at most `most_bytes`, with about `ring_frames` places a port.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    pub(crate) fn of(ports: [&Interface; 2], most_bytes: usize, ring_frames: u32) -> Result<Self> {
+        let Some(place_len) = xsk::place_len(most_bytes as u32) else {
+            bail!(
+                "frames of {most_bytes} bytes, which the MTU allows, are longer than AF_XDP has room for: {} at most",
+                xsk::MOST_BYTES
+            );
+        };
+        let queues = [iface::receive_queues(&ports[0].name)?, iface::receive_queues(&ports[1].name)?];
+        for (port, queues) in ports.iter().zip(queues) {
+            if queues > MOST_QUEUES {
+                bail!("{0} has {queues} receive queues; run: ethtool -L {0} combined {MOST_QUEUES}", port.name);
+            }
+        }
+        let places = queues.map(|queues| (ring_frames / queues).max(LEAST_PLACES).next_power_of_two());
+        Ok(Self { queues, place_len, places })
+    }
+
+    /// All places for receiving.
+    pub(crate) fn all_places(&self) -> u32 {
+        self.queues.iter().zip(self.places).map(|(queues, places)| queues * places).sum()
+    }
+}
+
+/// Opens lanes on both ports, and the memory that they share; nothing is taken before the hold is.
+///
+/// # Errors
+/// Why there can be none.
+pub(crate) fn open(
+    io: Io,
+    hold: &Hold,
+    ports: [&Interface; 2],
+    (pool_frames, ring_frames, most_bytes): (u32, u32, usize),
+) -> Result<(Pool, [Express; 2])> {
+    let needs = Needs::of(ports, most_bytes, ring_frames)?;
+    let mut pool = Pool::new(pool_frames, needs.all_places(), needs.place_len as usize)?;
+    let vlans = [VlanInPlace::of(&ports[0].name)?, VlanInPlace::of(&ports[1].name)?];
+    let gate = |port| hold.express(port, most_bytes as u32, io.modes());
+    let gates = [gate(ports[0])?, gate(ports[1])?];
+    let of = [0, 1].map(|n| LaneOf { interface: ports[n], queues: needs.queues[n], places: needs.places[n] });
+    let copied = gates.iter().any(|gate| gate.mode() == XdpMode::Generic);
+    let lanes = pool.lanes(&of, copied).or_else(|error| match copied {
+        // One card may be able to do without copies, and the other not: they share the memory, and so the way.
+        false => pool.lanes(&of, true),
+        true => Err(error),
+    })?;
+    let mut express = Vec::new();
+    for (((mut lane, gate), vlan), port) in lanes.into_iter().zip(gates).zip(vlans).zip(ports) {
+        pool.lend(&mut lane);
+        for (socket, queue) in lane.sockets().zip(0..) {
+            gate.open(queue, socket)?;
+        }
+        let completes = comes_incomplete(&iface::driver(&port.name)?);
+        express.push(Express { lane, gate, completes, _vlan: vlan });
+    }
+    let express = <[Express; 2]>::try_from(express).map_err(|_| anyhow!("two ports have two lanes"))?;
+    Ok((pool, express))
+}

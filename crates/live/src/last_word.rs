@@ -1,0 +1,105 @@
+//! What the operator last told the box to do, kept for its successor: a box that the service manager starts anew, because it
+//! crashed or hung or was upgraded, goes on where it was.
+//!
+//! It is kept in the directory that the service manager gives the service for as long as it runs or is restarted
+//! (RUNTIME_DIRECTORY in systemd.exec(5), RuntimeDirectoryPreserve=restart), and is gone when the service is stopped or the machine starts anew: then
+//! the configuration says what the box does. So it does where its file was changed to say something else since. Without such a
+//! directory nothing is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tracing::{info, warn};
+
+use crate::config::BoxConfig;
+use crate::control::Wish;
+
+/// Where it is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct LastWord {
+    file: PathBuf,
+    /// What the configuration says.
+    configured: &'static str,
+}
+
+const INSERT: &str = "insert";
+const OBSERVE: &str = "observe";
+const BYPASS: &str = "bypass";
+
+impl LastWord {
+    /// Where the service manager has a place for it.
+    pub(crate) fn of(config: &BoxConfig) -> Option<Self> {
+        let directories = std::env::var_os("RUNTIME_DIRECTORY")?;
+        Some(Self::below(&std::env::split_paths(&directories).next()?, config))
+    }
+
+    fn below(directory: &Path, config: &BoxConfig) -> Self {
+        let configured = match config {
+            BoxConfig { inserted: true, .. } => INSERT,
+            BoxConfig { observing: true, .. } => OBSERVE,
+            _ => BYPASS,
+        };
+        Self { file: directory.join("last-word"), configured }
+    }
+
+    /// The configuration with what was last said in the place of what it says of the start.
+    pub(crate) fn recall(&self, config: BoxConfig) -> BoxConfig {
+        let Ok(text) = fs::read_to_string(&self.file) else { return config };
+        let said = match text.split_once(" instead of ") {
+            Some((said, instead)) if instead.trim_end() == self.configured => said,
+            _ => return config,
+        };
+        if said != self.configured {
+            info!("the box goes on as it was last told to: {said}");
+        }
+        BoxConfig { inserted: said == INSERT, observing: said == OBSERVE, ..config }
+    }
+
+    /// Keeps what is wished for, if it is one of these things.
+    pub(crate) fn keep(&self, wish: &Wish) {
+        let said = match wish {
+            Wish::Insert => INSERT,
+            Wish::Bypass => BYPASS,
+            Wish::Watch => OBSERVE,
+            _ => return,
+        };
+        // A successor finds the old word or the new one, and never half of one.
+        let new = self.file.with_extension("new");
+        let text = format!("{said} instead of {}\n", self.configured);
+        if let Err(error) = fs::write(&new, text).and_then(|()| fs::rename(&new, &self.file)) {
+            warn!("keep that the box is to {said}, in {}: {error}", self.file.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_manager::Config;
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+
+    #[test]
+    fn the_last_word_outlives_the_box_until_the_file_says_something_else() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11g)));
+        let start = |config: &BoxConfig| {
+            let BoxConfig { inserted, observing, .. } =
+                LastWord::below(directory.path(), config).recall(config.clone());
+            (inserted, observing)
+        };
+        assert_eq!(start(&config), (false, false), "nothing was said");
+        let word = LastWord::below(directory.path(), &config);
+        word.keep(&Wish::Insert);
+        word.keep(&Wish::Status);
+        assert_eq!(start(&config), (true, false));
+        word.keep(&Wish::Watch);
+        assert_eq!(start(&config), (false, true));
+        let changed = BoxConfig { inserted: true, ..config.clone() };
+        assert_eq!(start(&changed), (true, false), "the file was changed since");
+        LastWord::below(directory.path(), &changed).keep(&Wish::Bypass);
+        assert_eq!(start(&changed), (false, false));
+        fs::write(directory.path().join("last-word"), "nonsense").expect("written");
+        assert_eq!(start(&changed), (true, false));
+    }
+}

@@ -1,0 +1,152 @@
+//! In which mode AF_XDP is had, and what is done where it cannot be.
+
+use std::thread;
+use std::time::Duration;
+
+use evenair_live::control::Status;
+use evenair_sys::bpf::{Assembler, Link, Program, ProgramKind, Reg, XdpMode};
+use evenair_sys::iface;
+use evenair_sys::process;
+
+use crate::lab::{Lab, ip};
+use crate::switching::{Late, assert_untouched, most_gap, under_traffic};
+use crate::traffic::{largest_cross, transfer};
+
+fn ways(status: &Status) -> [&str; 2] {
+    [&status.wlan, &status.wire].map(|port| port.io.as_str())
+}
+
+/// TCP crosses both ways, and all is accounted for.
+fn carries_tcp(lab: &Lab, parameters: &str) -> Status {
+    let running = lab.start_box(&format!("controller=published inserted=true {parameters}"));
+    transfer(&lab.source, &lab.sink, "10.9.0.2:5301", 1 << 20);
+    transfer(&lab.sink, &lab.source, "10.9.0.1:5302", 1 << 20);
+    transfer(&lab.source, &lab.middle, "10.9.0.254:22", 100_000);
+    let status = running.client().shutdown().expect("ends");
+    assert!(status.packets.conserved && status.packets.taken > 1000, "{:?}", status.packets);
+    assert_eq!((status.packets.too_long, status.packets.ring_full, status.packets.pool_full), (0, 0, 0));
+    status
+}
+
+#[test]
+fn a_virtual_cable_has_it_in_its_driver() {
+    let Some(lab) = Lab::new() else { return };
+    let status = carries_tcp(&lab, "");
+    assert_eq!(ways(&status), ["af-xdp, native, copied"; 2]);
+    assert_eq!((&status.wlan.io_why, &status.wire.io_why), (&None, &None));
+}
+
+#[test]
+fn the_general_path_does_as_well() {
+    let Some(lab) = Lab::new() else { return };
+    let status = carries_tcp(&lab, "io=af-xdp-generic");
+    assert_eq!(ways(&status), ["af-xdp, generic, copied"; 2]);
+    let mut running = lab.start_box("inserted=true io=af-xdp-generic");
+    let arrivals = under_traffic(&lab, 5_000, || {
+        for _ in 0..10 {
+            running.client().bypass().expect("bypassed");
+            thread::sleep(Duration::from_millis(15));
+            running.client().insert().expect("inserted");
+            thread::sleep(Duration::from_millis(25));
+        }
+    });
+    assert_untouched(&arrivals, Late::of(&running.client().status().expect("answers")));
+    let arrivals = under_traffic(&lab, 5_000, || {
+        running.child.kill().expect("it lives");
+        running.child.wait().expect("it was a child");
+    });
+    println!("kill -9, generic: {arrivals:?}");
+    for direction in &arrivals {
+        assert_eq!((direction.doubled, direction.reordered), (0, 0), "{direction:?}");
+        assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
+    }
+}
+
+#[test]
+fn each_receive_queue_has_a_socket() {
+    let Some(lab) = Lab::with_queues(2) else { return };
+    assert_eq!(lab.middle.run(|| iface::receive_queues("wl0")).expect("entered"), Ok(2));
+    let running = lab.start_box("controller=published");
+    let mut client = running.client();
+    // By their ports, connections come in either queue.
+    thread::scope(|scope| {
+        for port in 5310..5318 {
+            let (source, sink) = (&lab.source, &lab.sink);
+            scope.spawn(move || transfer(sink, source, &format!("10.9.0.1:{port}"), 1 << 20));
+        }
+        for _ in 0..10 {
+            client.insert().expect("inserted");
+            thread::sleep(Duration::from_millis(200));
+            client.bypass().expect("bypassed");
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let status = client.shutdown().expect("ends");
+    assert_eq!(ways(&status), ["af-xdp, native, copied"; 2]);
+    assert!(status.packets.conserved && status.packets.taken > 1000, "{:?}", status.packets);
+    assert_eq!((status.packets.ring_full, status.packets.pool_full, status.packets.send_refused), (0, 0, 0));
+}
+
+/// A program of somebody else's on the interface, that lets everything pass.
+fn other_program(lab: &Lab, name: &str) -> Link {
+    let attach = || {
+        let pass = Assembler::new().set(Reg::R0, 2).exit().finish();
+        let program = Program::load(ProgramKind::Xdp, &pass, "somebody's program").expect("loaded");
+        program.attach_xdp(XdpMode::Generic, iface::find(name).expect("laid").index, name).expect("attached")
+    };
+    lab.middle.run(attach).expect("entered")
+}
+
+#[test]
+fn where_it_cannot_be_had_the_rings_do_it_and_the_status_says_why() {
+    let Some(lab) = Lab::new() else { return };
+    let theirs = other_program(&lab, "wi0");
+    let status = carries_tcp(&lab, "");
+    assert_eq!(ways(&status), ["af-packet"; 2]);
+    let why = status.wlan.io_why.expect("it is told");
+    assert!(why.contains("wi0") && why.contains("BPF_LINK_CREATE"), "{why}");
+    drop(theirs);
+    for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
+        ip(ns, &format!("link set {port} mtu 9000"));
+    }
+    let running = lab.start_box("inserted=true");
+    largest_cross(&lab, 9014);
+    let status = running.client().status().expect("answers");
+    assert_eq!(ways(&status), ["af-packet"; 2]);
+    assert!(status.wlan.io_why.is_some_and(|why| why.contains("frames of 9022 bytes")), "{:?}", status.wire);
+}
+
+#[test]
+fn frames_of_a_page_cross() {
+    let Some(lab) = Lab::new() else { return };
+    for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
+        ip(ns, &format!("link set {port} mtu 3400"));
+    }
+    let running = lab.start_box("inserted=true");
+    largest_cross(&lab, 3414);
+    let status = running.client().status().expect("answers");
+    assert_eq!(ways(&status), ["af-xdp, native, copied"; 2]);
+    assert_eq!((status.packets.too_long, status.packets.ring_full), (0, 0));
+}
+
+#[test]
+fn a_stopped_box_leaves_nothing_to_be_sent_twice() {
+    let Some(lab) = Lab::new() else { return };
+    let running = lab.start_box("inserted=true");
+    for _ in 0..3 {
+        let before = Late::of(&running.client().status().expect("answers"));
+        let arrivals = under_traffic(&lab, 5_000, || {
+            process::signal(running.child.id(), libc::SIGSTOP).expect("it lives");
+            thread::sleep(Duration::from_millis(120));
+            process::signal(running.child.id(), libc::SIGCONT).expect("it lives");
+            thread::sleep(Duration::from_millis(50));
+        });
+        let status = running.client().status().expect("it goes on");
+        let stale = Late::of(&status).stale - before.stale;
+        assert!(status.packets.conserved, "{:?}", status.packets);
+        assert_eq!(arrivals.iter().map(|direction| direction.lost).sum::<u64>(), stale);
+        for direction in &arrivals {
+            assert_eq!((direction.doubled, direction.reordered), (0, 0), "{direction:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The express lane of a port: an XDP program that hands packets to the loop's AF_XDP sockets ([`crate::xsk`]) before the
+//! kernel has made a packet of its own of them.
+//!
+//! It takes what nobody else is to see: whole frames to one address that is not the machine's own. All else passes it and
+//! comes to the port's packet ring and gate ([`super`]), which need a packet of which there can be two: frames to groups,
+//! of which the bridge gets a copy; what a loop that observes looks at, which the bridge forwards; and frames too long for a
+//! place, or from a queue without a socket.
+//!
+//! It obeys the same hold. The program reads the same words for each packet: once the loop does not beat any more, all passes.
+//! A process that dies takes its program and its sockets along. To end these takes the kernel tens of milliseconds; so the
+//! program looks for one more socket, bound to nothing, that is the first to go, and at once ([`Express::start`]). While the hold is being released a queue's packets are taken
+//! until all that were taken of it have been sent, as at the ring; each of the card's queues is counted by itself, since
+//! its packets come one after the other, and those of a flow in one queue.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use super::{Hold, KEY, OWN_ADDRESS, RELEASING, SCRATCH, UNTIL, block, offset};
+use crate::bpf::{Assembler, Helper, Link, Map, Program, ProgramKind, Reg, SharedWords, XdpMode};
+use crate::error::OsError;
+use crate::iface::Interface;
+use crate::xsk;
+
+/// Most receive queues of a port that can have a socket each.
+pub const MOST_QUEUES: u32 = 64;
+/// Where among the sockets the sign of life is.
+const LIFE: u32 = MOST_QUEUES;
+/// Bytes of Ethernet's header.
+const HEADER: i32 = 14;
+const WORDS_OF_QUEUE: usize = 2;
+
+// Fields of struct xdp_md (linux/bpf.h).
+const DATA: i16 = 0;
+const DATA_END: i16 = 4;
+const RX_QUEUE: i16 = 16;
+
+const XDP_PASS: i32 = 2;
+const XDP_REDIRECT: i32 = 4;
+
+/// A port's express lane. When this is dropped, or the process dies, all passes.
+#[derive(Debug)]
+pub struct Express {
+    sockets: Map,
+    /// For each queue, how many packets were taken, which the program writes, and how many of them are gone.
+    words: SharedWords,
+    /// The sign that the process lives.
+    life: Option<OwnedFd>,
+    mode: XdpMode,
+    refused: Option<OsError>,
+    // Held for its drop, which detaches it.
+    _link: Link,
+}
+
+impl Hold {
+    /// Opens an express lane at `interface` for frames of at most `most_bytes`, in the driver or wherever it can be: `modes`
+    /// are tried in turn. It takes nothing before it is given sockets.
+    ///
+    /// # Errors
+    /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`, `EBUSY` where the interface has such a program, and what the driver has
+    /// against it, for the last of the modes.
+    ///
+    /// # Panics
+    /// If several loops share the traffic: it does not tell theirs apart. Without a mode.
+    pub fn express(&self, interface: &Interface, most_bytes: u32, modes: &[XdpMode]) -> Result<Express, OsError> {
+        assert!(self.shared.shards == 1);
+        let sockets = Map::sockets(MOST_QUEUES + 1)?;
+        let len = MOST_QUEUES as usize * WORDS_OF_QUEUE;
+        let counts = Map::shared(len)?;
+        let words = SharedWords::of(&counts, len)?;
+        let code = self.lane(&sockets, &counts, most_bytes as i32);
+        let program = Program::load(ProgramKind::Xdp, &code, &format!("the express lane of {}", interface.name))?;
+        let mut refused = None;
+        for &mode in modes {
+            match program.attach_xdp(mode, interface.index, &interface.name) {
+                Ok(link) => return Ok(Express { sockets, words, life: None, mode, refused, _link: link }),
+                Err(error) => refused = Some(error),
+            }
+        }
+        Err(refused.expect("there is a mode"))
+    }
+
+    /// `take = alive && whole && !group && destination != OWN_ADDRESS && now < UNTIL && !(RELEASING && TAKEN == SENT)`
+    fn lane(&self, sockets: &Map, counts: &Map, most_bytes: i32) -> Vec<u64> {
+        use Reg::*;
+        let of_loop = |word| offset(block(0) + word);
+        let mut asm = Assembler::new();
+        asm.copy(R6, R1).load_word(R7, R6, DATA).load_word(R8, R6, DATA_END);
+        asm.copy(R1, R7).add(R1, most_bytes + 1).if_at_least(R8, R1, "pass");
+        asm.copy(R1, R7).add(R1, HEADER).if_at_least(R8, R1, "whole").jump("pass");
+        asm.label("whole").load_byte(R1, R7, 0).and(R1, 1).unless_value(R1, 0, "pass");
+        asm.store_value(R10, SCRATCH, 0).load_word(R1, R7, 0).store_word(R10, SCRATCH, R1);
+        asm.load_half(R1, R7, 4).store_half(R10, SCRATCH + 4, R1).load(R1, R10, SCRATCH);
+        asm.map_value(R9, &self.shared.map).load(R2, R9, offset(OWN_ADDRESS)).if_equal(R1, R2, "pass");
+        asm.call(Helper::KtimeNs).load(R1, R9, of_loop(UNTIL)).if_at_least(R0, R1, "pass");
+        asm.load_word(R8, R6, RX_QUEUE).set(R1, MOST_QUEUES as i32).if_at_least(R8, R1, "pass");
+        // R7 = &words[queue]
+        asm.copy(R1, R8).and(R1, MOST_QUEUES as i32 - 1);
+        asm.multiply(R1, 8 * WORDS_OF_QUEUE as i32).map_value(R7, counts).add_reg(R7, R1);
+        asm.load(R1, R9, of_loop(RELEASING)).if_value(R1, 0, "take");
+        asm.load(R1, R7, 0).load(R2, R7, 8).if_equal(R1, R2, "pass");
+        unless_alive(asm.label("take"), sockets, "pass");
+        asm.map(R1, sockets).copy(R2, R8).set(R3, XDP_PASS).call(Helper::RedirectMap);
+        asm.unless_value(R0, XDP_REDIRECT, "end").set(R1, 1).add_atomic(R7, 0, R1).jump("end");
+        asm.label("pass").set(R0, XDP_PASS).label("end").exit();
+        asm.finish()
+    }
+}
+
+/// Goes to `dead` where the process has ended.
+fn unless_alive(asm: &mut Assembler, sockets: &Map, dead: &'static str) {
+    use Reg::*;
+    asm.store_value(R10, KEY, LIFE as i32).map(R1, sockets).copy(R2, R10).add(R2, KEY.into());
+    asm.call(Helper::MapLookup).if_value(R0, 0, dead);
+}
+
+impl Express {
+    /// The same in the filter of the port's ring.
+    pub(super) fn unless_alive(&self, asm: &mut Assembler, dead: &'static str) {
+        unless_alive(asm, &self.sockets, dead);
+    }
+
+    /// Where the program sees packets.
+    pub fn mode(&self) -> XdpMode {
+        self.mode
+    }
+
+    /// What was against the mode that was tried before, if there was one.
+    pub fn refused(&self) -> Option<&OsError> {
+        self.refused.as_ref()
+    }
+
+    /// From now on packets are taken, while the hold is in force.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn start(&mut self) -> Result<(), OsError> {
+        let life = xsk::first_to_go()?;
+        self.sockets.set_socket(LIFE, &life)?;
+        self.life = Some(life);
+        Ok(())
+    }
+
+    /// Packets of this queue are taken by this socket.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub fn open(&self, queue: u32, socket: impl AsFd) -> Result<(), OsError> {
+        self.sockets.set_socket(queue, socket)
+    }
+
+    /// While the hold is being released: says that so many packets of the queue that its socket took have been sent or
+    /// dropped. Returns whether that is all it took, so that the queue's packets go to the bridge.
+    ///
+    /// # Panics
+    /// If there is no such queue.
+    pub fn settle(&self, queue: u32, gone: u64) -> bool {
+        let first = queue as usize * WORDS_OF_QUEUE;
+        self.words.word(first + 1).store(gone, Ordering::Release);
+        self.words.word(first).load(Ordering::Acquire) == gone
+    }
+
+    /// How many packets were taken instead of by the bridge.
+    pub fn taken(&self) -> u64 {
+        let taken = (0..MOST_QUEUES as usize).map(|queue| queue * WORDS_OF_QUEUE);
+        taken.map(|word| self.words.word(word).load(Ordering::Acquire)).sum()
+    }
+}

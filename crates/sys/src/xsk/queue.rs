@@ -1,0 +1,120 @@
+//! One of the rings that an AF_XDP socket shares with the kernel (Documentation/networking/af_xdp.rst): numbers of one side that
+//! the other reads, and elements between them. Either side writes its own number only.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::OsError;
+
+/// A ring of elements `T`, which are plain data.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    start: NonNull<u8>,
+    len: usize,
+    offsets: libc::xdp_ring_offset,
+    size: u32,
+    /// Our number, and the other side's as it was last seen.
+    ours: u32,
+    theirs: u32,
+    elements: std::marker::PhantomData<T>,
+}
+
+// SAFETY: the mapping belongs to this value alone; nothing in it is tied to a thread.
+unsafe impl<T: Send> Send for Queue<T> {}
+
+/// Plain data that the kernel and we put into a ring.
+///
+/// # Safety
+/// Any bytes are a value of it.
+pub(super) unsafe trait Element: Copy {}
+// SAFETY: all bytes are a number.
+unsafe impl Element for u64 {}
+// SAFETY: it is three numbers without padding.
+unsafe impl Element for libc::xdp_desc {}
+
+impl<T: Element> Queue<T> {
+    /// Maps the ring of `size` elements (a power of two) that the kernel has at `page` of the socket.
+    pub(super) fn map(socket: &OwnedFd, size: u32, offsets: libc::xdp_ring_offset, page: u64) -> Result<Self, OsError> {
+        assert!(size.is_power_of_two());
+        let len = offsets.desc as usize + size as usize * size_of::<T>();
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        let (fd, page) = (socket.as_raw_fd(), page as libc::off_t);
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, fd, page) };
+        let start = match NonNull::new(start.cast::<u8>()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => start,
+            _ => return Err(OsError::last("mmap of a ring of an AF_XDP socket")),
+        };
+        Ok(Self { start, len, offsets, size, ours: 0, theirs: 0, elements: std::marker::PhantomData })
+    }
+
+    /// The number or the flags at this offset.
+    fn word(&self, offset: u64) -> &AtomicU32 {
+        // SAFETY: the kernel's offsets are of aligned words inside the mapping, in front of the elements; they are atomics for
+        // either side.
+        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset as usize).cast()) }
+    }
+
+    /// The place of the element with this number.
+    fn element(&self, number: u32) -> NonNull<T> {
+        let at = self.offsets.desc as usize + (number & (self.size - 1)) as usize * size_of::<T>();
+        // SAFETY: the number is cut to the size of the ring, all of which is mapped.
+        unsafe { self.start.add(at).cast() }
+    }
+
+    /// Whether the other side sleeps, and wants to be told of new elements.
+    pub(super) fn wants_wakeup(&self) -> bool {
+        self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+
+    /// As the side that puts elements in: how many there is room for.
+    pub(super) fn room(&mut self) -> u32 {
+        self.size - self.waiting()
+    }
+
+    /// As the side that puts elements in: how many the other side has not taken yet.
+    pub(super) fn waiting(&mut self) -> u32 {
+        self.theirs = self.word(self.offsets.consumer).load(Ordering::Acquire);
+        self.ours.wrapping_sub(self.theirs)
+    }
+
+    /// Puts an element in, which the other side sees after [`Self::publish`]. To be called if there is room.
+    pub(super) fn put(&mut self, element: T) {
+        debug_assert!(self.ours.wrapping_sub(self.theirs) < self.size);
+        // SAFETY: the place is ours: the other side has taken what was there, since there is room.
+        unsafe { self.element(self.ours).write(element) };
+        self.ours = self.ours.wrapping_add(1);
+    }
+
+    /// Shows the other side what was put in.
+    pub(super) fn publish(&self) {
+        self.word(self.offsets.producer).store(self.ours, Ordering::Release);
+    }
+
+    /// As the side that takes elements out: the next one, if there is one.
+    pub(super) fn take(&mut self) -> Option<T> {
+        if self.ours == self.theirs {
+            self.theirs = self.word(self.offsets.producer).load(Ordering::Acquire);
+            if self.ours == self.theirs {
+                return None;
+            }
+        }
+        // SAFETY: the other side has written the element, and leaves it to us until it is given back.
+        let element = unsafe { self.element(self.ours).read() };
+        self.ours = self.ours.wrapping_add(1);
+        Some(element)
+    }
+
+    /// Gives back the places of what was taken out.
+    pub(super) fn give_back(&self) {
+        self.word(self.offsets.consumer).store(self.ours, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that mmap returned; no reference into it outlives the queue.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}

@@ -1,0 +1,178 @@
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command;
+
+use super::*;
+use crate::bpf::XdpMode;
+use crate::hold::{Express, Hold};
+use crate::iface;
+use crate::netns::Netns;
+use crate::process;
+use crate::ring::{Ring, Sender};
+use crate::rt::monotonic_ns;
+
+const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const QUEUES: u32 = 2;
+
+/// A cable, with a lane at its end in the near namespace.
+struct Cable {
+    far: Netns,
+    memory: Frames,
+    free: Vec<FrameId>,
+    lane: Lane,
+    gate: Express,
+    hold: Hold,
+}
+
+impl Cable {
+    fn new(near: &Netns, mode: XdpMode) -> Result<Self, OsError> {
+        let far = Netns::new()?;
+        let queues = format!("numrxqueues {QUEUES} numtxqueues {QUEUES}");
+        let there = format!("/proc/{}/fd/{}", std::process::id(), far.as_fd().as_raw_fd());
+        ip(near, &format!("link add near0 {queues} type veth peer name far0 {queues} netns {there}"));
+        ip(near, "link set near0 up");
+        ip(&far, "link set far0 up");
+        let own = Interface { address: STATION, ..near.run(|| iface::find("near0")).expect("entered")? };
+        let (memory, mut free) = Frames::new(512, place_len(1522).expect("it fits") as usize)?;
+        let (lane, gate, hold) = near
+            .run(|| {
+                let interface = iface::find("near0")?;
+                let hold = Hold::new(Some(own))?;
+                let gate = hold.express(&interface, 1522, &[mode])?;
+                let of = LaneOf { interface: &interface, queues: QUEUES, places: 64 };
+                let lane = Lane::open(&memory, &[of], true)?.remove(0);
+                Ok::<_, OsError>((lane, gate, hold))
+            })
+            .expect("entered")?;
+        let mut cable = Self { far, memory, free: Vec::new(), lane, gate, hold };
+        cable.lane.lend(&mut cable.memory, &mut free);
+        cable.free = free;
+        for (socket, queue) in cable.lane.sockets().zip(0..) {
+            cable.gate.open(queue, socket)?;
+        }
+        cable.gate.start()?;
+        Ok(cable)
+    }
+
+    /// Sends frames at the far end, and gives what the lane gets of them.
+    fn offer(&mut self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        for frame in frames {
+            // By the hash of its first frame a socket keeps to one of the queues.
+            let sender = self.far.run(|| Sender::open(&iface::find("far0")?, 1 << 20)).expect("entered").expect("root");
+            assert_eq!(sender.send([&frame[..]]), Ok(1));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let (mut got, mut ids) = (Vec::new(), Vec::new());
+        self.lane.receive(&mut self.memory, usize::MAX, |memory, id| {
+            got.push(memory.bytes(&id).to_vec());
+            ids.push(id);
+        });
+        self.free.extend(ids);
+        self.lane.lend(&mut self.memory, &mut self.free);
+        got
+    }
+}
+
+fn ip(ns: &Netns, arguments: &str) {
+    let mut command = Command::new("ip");
+    command.args(arguments.split_whitespace());
+    let status = process::tie(&mut command, Some(ns.as_fd())).status().expect("ip(8) is installed");
+    assert!(status.success(), "ip {arguments}");
+}
+
+fn frame(to: [u8; 6], behind: &[u8], len: usize) -> Vec<u8> {
+    let mut frame = [&to[..], &[2, 0, 0, 0, 0, 2], behind].concat();
+    frame.resize(len, 7);
+    frame
+}
+
+fn udp(port: u8) -> Vec<u8> {
+    let header = [8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, port, 0, 9, 0, 26, 0, 0];
+    frame(OTHER, &header, 60)
+}
+
+const OTHER: [u8; 6] = [2, 0, 0, 0, 0, 9];
+
+/// What must be so in either mode.
+fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
+    let mut cable = Cable::new(near, mode)?;
+    let tagged = frame(OTHER, &[0x81, 0, 0, 5, 0x88, 0xb5], 64);
+    let mine = vec![frame(OTHER, &[0x88, 0xb5], 60), tagged, frame(OTHER, &[0x88, 0xb5], 1514)];
+    let group = frame([0xff; 6], &[0x88, 0xb5], 60);
+    let own = frame(STATION, &[0x88, 0xb5], 60);
+    let all = [&mine[..], &[group, own]].concat();
+    assert!(cable.offer(&all).is_empty(), "the hold is not in force");
+    let long = monotonic_ns() + 60_000_000_000;
+    cable.hold.take(long);
+    assert_eq!(cable.offer(&all), mine, "unchanged, with their tags, and neither groups nor the machine's own");
+    assert_eq!(cable.gate.taken(), 3);
+    cable.hold.beat(0, 1);
+    assert!(cable.offer(&all).is_empty(), "the loop has stopped");
+    // Both queues, between which a virtual cable tells in its driver only.
+    cable.hold.take(long);
+    let ports: Vec<_> = (0..32).map(udp).collect();
+    assert_eq!(cable.offer(&ports).len(), 32);
+    let given: Vec<_> = cable.lane.gone()?.into_iter().map(|(given, lost)| (given > 0, lost)).collect();
+    assert_eq!(given, [(true, 0), (mode == XdpMode::Native, 0)], "{mode:?}");
+    // A queue's packets are taken until all that were are gone.
+    let settle = |cable: &Cable, missing: u64| {
+        let gone = cable.lane.gone().expect("open").into_iter().zip(0..);
+        gone.map(|((given, lost), queue)| cable.gate.settle(queue, given + lost - missing.min(given)))
+            .collect::<Vec<_>>()
+    };
+    cable.hold.release();
+    assert_eq!(settle(&cable, 1), [false, mode == XdpMode::Generic], "a queue that took nothing has given all");
+    assert_eq!(cable.offer(&ports).len(), 32);
+    assert_eq!(settle(&cable, 0), [true; 2]);
+    assert!(cable.offer(&ports).is_empty());
+    // More than there is room for is counted as lost.
+    cable.hold.take(long);
+    let many: Vec<_> = (0..200).map(|_| udp(1)).collect();
+    let (before, got) = (cable.gate.taken(), cable.offer(&many).len() as u64);
+    let lost: u64 = cable.lane.gone()?.iter().map(|(_, lost)| lost).sum();
+    assert_eq!((cable.gate.taken() - before, got, lost), (200, 64, 136));
+    sends_what_it_has(&mut cable);
+    Ok(())
+}
+
+fn sends_what_it_has(cable: &mut Cable) {
+    let mut ring =
+        cable.far.run(|| Ring::open(&iface::find("far0").expect("laid"), 256)).expect("entered").expect("root");
+    ring.start().expect("up");
+    let mut queue: VecDeque<_> = (0..40).map(|_| cable.free.pop().expect("there are more")).collect();
+    for (id, n) in queue.iter().zip(0..) {
+        assert!(cable.memory.fill(id, |to| {
+            let frame = frame(OTHER, &[0x88, 0xb5, n], 60);
+            to[..60].copy_from_slice(&frame);
+            Some(60)
+        }));
+    }
+    let sent = cable.lane.send(&mut cable.memory, &mut queue).expect("up");
+    assert_eq!((sent, queue.len()), (Sent { frames: 40, bytes: 2400, lost: 0 }, 0));
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let before = cable.free.len();
+    cable.lane.tend(&mut cable.memory, &mut cable.free);
+    assert_eq!((cable.free.len() - before, cable.lane.sending()), (40, 0));
+    for n in 0..40 {
+        let frame = ring.next_frame().expect("it came");
+        assert_eq!((frame.bytes().len(), frame.bytes()[14]), (60, n));
+    }
+}
+
+#[test]
+fn a_lane_takes_what_the_hold_says_and_sends_what_it_is_given() {
+    for mode in [XdpMode::Native, XdpMode::Generic] {
+        let done = Netns::new().and_then(|near| {
+            near.run(|| crate::netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered")?;
+            lane_obeys_the_hold(&near, mode)
+        });
+        if let Err(error) = done {
+            return eprintln!("skipped: {error} (needs root)");
+        }
+    }
+}
+
+#[test]
+fn places_have_room_for_frames_up_to_a_page() {
+    assert_eq!([1522, 1792, 1793, MOST_BYTES].map(place_len), [Some(2048), Some(2048), Some(4096), Some(4096)]);
+    assert_eq!(place_len(MOST_BYTES + 1), None);
+}
