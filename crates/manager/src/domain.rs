@@ -10,6 +10,7 @@
 //! What is not here: the way of a packet through it (see `manager`), what is above all of them: the Internet link, the
 //! tables of stations and flows, totals.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -18,6 +19,7 @@ use evenair_units::{BitRate, Instant, Span};
 
 use crate::discipline::Disciplined;
 use crate::load::Shaper;
+use crate::observed::Observed;
 use crate::queues::Queues;
 use crate::rate::ServiceRate;
 use crate::server::Server;
@@ -62,6 +64,8 @@ pub(crate) struct Domain<P> {
     pub(crate) seen_ahead: u32,
     /// What stations use together by the rates that are told of them.
     pub(crate) shares: Shares,
+    /// What releases really cost, while what is told of stations makes a difference.
+    pub(crate) observed: Option<Box<Observed>>,
     /// Stations that came to it from another one.
     pub(crate) roamed: u64,
     /// What was sent to groups in all domains, as far as it is reckoned with here.
@@ -101,6 +105,7 @@ impl<P: Send + 'static> Domain<P> {
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
+            observed: None,
             roamed: 0,
             groups: Span::ZERO,
             touched: false,
