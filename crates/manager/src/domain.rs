@@ -22,10 +22,12 @@ use crate::load::Shaper;
 use crate::observed::Observed;
 use crate::queues::Queues;
 use crate::rate::ServiceRate;
+use crate::receiver::Steered;
 use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
 use crate::told::Shares;
+use crate::uplink::Limiter;
 use crate::wan::Waits;
 use crate::{Config, Label};
 
@@ -66,6 +68,10 @@ pub(crate) struct Domain<P> {
     pub(crate) shares: Shares,
     /// What releases really cost, while what is told of stations makes a difference.
     pub(crate) observed: Option<Box<Observed>>,
+    /// The limit on uploads, where there is one.
+    pub(crate) uplink: Option<Box<Limiter>>,
+    /// How windows and ACKs are steered, and who shares the access points' buffers.
+    pub(crate) receiver: Steered,
     /// Stations that came to it from another one.
     pub(crate) roamed: u64,
     /// What was sent to groups in all domains, as far as it is reckoned with here.
@@ -106,6 +112,8 @@ impl<P: Send + 'static> Domain<P> {
             seen_ahead: 0,
             shares: Shares::default(),
             observed: None,
+            uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
+            receiver: Steered::new(now),
             roamed: 0,
             groups: Span::ZERO,
             touched: false,

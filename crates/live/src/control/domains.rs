@@ -3,6 +3,8 @@
 use evenair_manager::{DomainReport, Label, Place};
 use serde::{Deserialize, Serialize};
 
+use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
+
 /// A contention domain: one medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DomainStatus {
@@ -24,6 +26,12 @@ pub struct DomainStatus {
     pub held: u64,
     /// How long those waited that left in the last interval: 95 of 100 no longer than this.
     pub wait_p95_ms: f64,
+    /// Control at the receiver, where that is asked for; what it holds is counted for all media together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverStatus>,
+    /// The limit on uploads, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<UplinkStatus>,
 }
 
 /// A name as text. Most are; what is none is shown with escapes.
@@ -50,6 +58,8 @@ impl From<&DomainReport> for DomainStatus {
             throughput_mbps: report.throughput.as_mbps_f64(),
             held: report.hop.held,
             wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
+            receiver: report.receiver.as_ref().map(receiver_status),
+            uplink: report.uplink.map(UplinkStatus::from),
         }
     }
 }

@@ -72,9 +72,6 @@ pub enum AccessPointError {
     Vlan(Vlan),
     /// This prefix is of two, or has no bits or more than 48.
     Radio(MacPrefix),
-    /// With several domains there is to be no limit on uploads and no control at the receiver: either goes by what one
-    /// medium does.
-    OneMedium,
 }
 
 impl AccessPoint {
@@ -150,9 +147,6 @@ impl fmt::Display for AccessPointError {
                 None => write!(f, "the VLAN {} is of two access points", vlan.id),
             },
             Self::Radio(prefix) => write!(f, "the radio {prefix} is of two access points, or not 1 to 48 bits long"),
-            Self::OneMedium => f.write_str(
-                "the limit on uploads and the control at the receiver go by one medium: not with several domains",
-            ),
         }
     }
 }

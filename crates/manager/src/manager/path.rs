@@ -84,7 +84,7 @@ impl<P: Send + 'static> Manager<P> {
             forget(evicted, &mut self.domains, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
-        self.receiver.note_new(&flow);
+        self.domains[flow.domain].receiver.note_new(&flow);
         Some(self.flows.insert(flow, now))
     }
 
@@ -198,7 +198,7 @@ impl<P: Send + 'static> Manager<P> {
 
     fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {
         let Arrived { packet, flow, ip_len, takes_marks } = arrived;
-        if !self.is_within_limit(now, tcp, ip_len) {
+        if !self.is_within_limit(now, flow, tcp, ip_len) {
             return self.discard(packet, flow, DropReason::UplinkLimit);
         }
         if telling && !takes_marks {

@@ -54,14 +54,19 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get_mut(id);
         let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
         station.access_point = found.map(|(name, _)| name);
-        if core::mem::replace(&mut station.domain, domain) == domain {
+        let before = core::mem::replace(&mut station.domain, domain);
+        if before == domain {
             return;
         }
         self.domains[domain].roamed += 1;
+        for id in [before, domain] {
+            self.reckon_limit(now, id);
+        }
         let flows: Vec<FlowId> = self.flows.of_station(id).collect();
         for flow in flows {
             self.settle(now, flow, None);
         }
+        self.ask_calls_again(id);
     }
 
     /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another place
@@ -130,7 +135,7 @@ impl<P: Send + 'static> Manager<P> {
         taken
     }
 
-    pub(super) fn report_domains(&self) -> Vec<DomainReport> {
+    pub(super) fn report_domains(&self, now: Instant) -> Vec<DomainReport> {
         let stations = self.stations.count_by_domain(self.domains.iter().count());
         let report = |(at, domain): (usize, &Domain<P>)| DomainReport {
             name: domain.name,
@@ -141,6 +146,8 @@ impl<P: Send + 'static> Manager<P> {
             capacity: domain.rate.capacity(),
             throughput: domain.rate.throughput(),
             hop: domain.waits.report(Hop::Wlan, domain.len()),
+            receiver: self.report_steered(&domain.receiver),
+            uplink: domain.uplink.as_ref().map(|limiter| limiter.report(now)),
         };
         self.domains.iter().enumerate().map(report).collect()
     }

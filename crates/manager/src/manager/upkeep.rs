@@ -11,7 +11,6 @@ use crate::domain::{Domain, DomainId};
 use crate::load::Shaper;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
-use crate::receiver::steering::Steering;
 use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
 
@@ -135,8 +134,8 @@ impl<P: Send + 'static> Manager<P> {
         self.rebuild_links(&config, now);
         self.domains.ids().for_each(|id| self.rebuild_rate(id, &config, now));
         match (self.config.receiver, config.receiver) {
-            (None, Some(_)) => self.receiver.begin(now),
-            (before, after) if before != after => self.receiver.steering = Steering::new(now),
+            (None, Some(_)) => self.begin_receiver(now),
+            (before, after) if before != after => self.steer_anew(now),
             _ => {}
         }
         self.reconfigure_limit(&config, now);

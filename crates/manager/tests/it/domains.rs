@@ -3,7 +3,7 @@
 use crate::air::{Air, Dcf, Formula, Frame};
 use crate::world::{World, bits, close, config, jain, mac, packet, rate, sources};
 use evenair_manager::{
-    AccessPoint, AccessPointError, Command, Config, ConfigError, Label, Manager, Observation, Output, Place,
+    AccessPoint, Command, Config, Controller, Label, LimitRule, Manager, Observation, Output, Place, UplinkLimit,
 };
 use evenair_packet::{PacketMeta, Port, TcpFlags};
 use evenair_units::{BitRate, Instant, Span};
@@ -288,16 +288,104 @@ fn a_vlan_tells_where_a_station_is_and_goes_before_what_is_told() {
     assert_eq!((place(&manager), manager.report(Instant::ZERO).domains.len()), (None, 1));
 }
 
-#[test]
-fn what_goes_by_one_medium_is_refused_with_several() {
-    let limited = |same| {
-        let mut points = access_points(true);
-        points.iter_mut().for_each(|point| point.domain = if same { label("default") } else { label("x") });
-        let uplink_limit = Some(evenair_manager::UplinkLimit::default());
-        Config { access_points: points, uplink_limit, ..config(&[]) }.check()
+/// Two stations, a fast one at access point a and a slow one at b, that upload so many full packets a second each: how many of
+/// a thousand pass in the second ten seconds.
+fn limited(same: bool, per_second: [u64; 2]) -> ([u64; 2], Manager<u64>) {
+    let rates = [rate(11_000), rate(2_000)];
+    let limit = UplinkLimit { rule: LimitRule::Static, ..UplinkLimit::default() };
+    let config = Config {
+        access_points: access_points(same),
+        uplink_limit: Some(limit),
+        controller: Controller::None,
+        ..config(&rates)
     };
-    assert_eq!(limited(true), Ok(()));
-    assert_eq!(limited(false), Err(ConfigError::AccessPoints(AccessPointError::OneMedium)));
+    let mut manager = Manager::<u64>::new(config, Instant::ZERO);
+    manager.handle_observation(Instant::ZERO, at(0, "a"));
+    manager.handle_observation(Instant::ZERO, at(1, "b"));
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    let mut counts = [(0, 0); 2];
+    let mut next = [Instant::ZERO; 2];
+    let mut segments = [0; 2];
+    loop {
+        let station = usize::from(next[1] < next[0]);
+        let now = next[station];
+        if now >= Instant::ZERO + Span::from_secs(20) {
+            return (counts.map(|(passed, all)| passed * 1_000 / all), manager);
+        }
+        while let Some((deadline, _)) = manager.poll_deadline().filter(|&(deadline, _)| deadline <= now) {
+            manager.handle_timeout(deadline);
+        }
+        let seq = 1 + segments[station] * 1448;
+        manager.handle_packet(now, 1, &packet(Port::Wlan, station, 1, TcpFlags::ACK, (seq, 1), 1448));
+        (segments[station], next[station]) =
+            (segments[station] + 1, now + Span::from_nanos(1_000_000_000 / per_second[station]));
+        let outputs: Vec<_> = core::iter::from_fn(|| manager.poll_output()).collect();
+        if now >= Instant::ZERO + Span::from_secs(10) {
+            counts[station].1 += 1;
+            counts[station].0 += outputs.iter().filter(|out| matches!(out, Output::Release { .. })).count() as u64;
+        }
+    }
+}
+
+#[test]
+fn each_medium_limits_its_own_uploads() {
+    // 400 and 100 packets of 1500 bytes a second are 4.8 and 1.2 Mb/s; half of each medium's C* may pass.
+    let (passed, manager) = limited(false, [400, 100]);
+    let report = manager.report(Instant::ZERO + Span::from_secs(20));
+    let limits: Vec<_> = report.domains.iter().map(|domain| domain.uplink.expect("limited").limit).collect();
+    for (domain, (passed, offered)) in passed.into_iter().zip([4_800_000, 1_200_000]).enumerate() {
+        let limit = limits[domain + 1].as_bps();
+        assert!(close((passed * offered / 1_000) as f64, limit as f64, 50.0), "{passed} of {offered} b/s: {limits:?}");
+    }
+    assert!(limits[1] > limits[2].mul_div(2, 1), "{limits:?}");
+    let all = report.uplink.expect("limited");
+    assert_eq!(all.limit, limits[1] + limits[2], "nobody is on the default one");
+    // The canary: what one does is not taken from the other's limit, which it is where they share a medium.
+    let (alone, _) = limited(false, [400, 10]);
+    assert!(close(alone[0] as f64, passed[0] as f64, 30.0), "{alone:?} {passed:?}");
+    let (together, _) = limited(true, [400, 100]);
+    assert!(together[1] < 700 && together[0].abs_diff(together[1]) < 100, "{together:?}");
+}
+
+#[test]
+fn windows_are_steered_on_each_medium_by_itself() {
+    use evenair_manager::{ReceiverConfig, WindowLaw};
+    // Access point a has a queue of its own making; nothing stands at b.
+    let rates = [rate(11_000); 2];
+    let law = WindowLaw::Target(Span::from_millis(10));
+    let receiver = Some(ReceiverConfig { window: Some(law), delay: None, uploads: false });
+    let config =
+        Config { access_points: access_points(false), receiver, controller: Controller::None, ..config(&rates) };
+    let mut manager = Manager::<u64>::new(config, Instant::ZERO);
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    for (station, place) in [(0, "a"), (1, "b")] {
+        manager.handle_observation(Instant::ZERO, at(station, place));
+        for ingress in [Port::Wlan, Port::Wire] {
+            let syn = if ingress == Port::Wlan { TcpFlags::SYN } else { TcpFlags::SYN.with(TcpFlags::ACK) };
+            manager.handle_packet(Instant::ZERO, 1, &packet(ingress, station, 1, syn, (0, 0), 0));
+        }
+    }
+    for round in 0..200u32 {
+        for (station, waits_ms) in [(0, 60), (1, 3)] {
+            let now = Instant::ZERO + Span::from_millis(100) * u64::from(round) + Span::from_millis(station as u64);
+            let seq = 1 + round * 1448;
+            manager.handle_packet(now, 1, &packet(Port::Wire, station, 1, TcpFlags::ACK, (seq, 1), 1448));
+            let answer = packet(Port::Wlan, station, 1, TcpFlags::ACK, (1, seq + 1448), 0);
+            let now = now + Span::from_millis(waits_ms);
+            while let Some((deadline, _)) = manager.poll_deadline().filter(|&(deadline, _)| deadline <= now) {
+                manager.handle_timeout(deadline);
+            }
+            manager.handle_packet(now, 1, &answer);
+            while manager.poll_output().is_some() {}
+        }
+    }
+    let report = manager.report(Instant::ZERO + Span::from_secs(20));
+    let of = |at: usize| report.domains[at].receiver.expect("steered");
+    let (a, b) = (of(1), of(2));
+    assert!(a.window < b.window, "{a:?} {b:?}");
+    assert!(a.ap_queueing > b.ap_queueing && (a.flows, b.flows) == (1, 1), "{a:?} {b:?}");
+    let all = report.receiver.expect("steered");
+    assert_eq!((all.window, all.flows, all.ap_queueing), (a.window, 2, a.ap_queueing));
 }
 
 /// All busy: nothing is lost, and each medium gets its packets.
