@@ -290,6 +290,8 @@ fn domains(page: &mut Page, status: &Status) {
     of_each("evenair_domain_throughput_bits_per_second", "gauge", help, |domain| domain.throughput_mbps * 1e6);
     of_each("evenair_domain_held_packets", "gauge", "Packets that wait for one medium.", |domain| domain.held as f64);
     of_each("evenair_domain_stations", "gauge", "Stations known on one medium.", |domain| domain.stations as f64);
+    let help = "1 for a medium that was learned, and is not in the configuration.";
+    of_each("evenair_domain_learned", "gauge", help, |domain| f64::from(u8::from(domain.learned)));
     let help = "Stations that came to one medium from another.";
     of_each("evenair_domain_roamed_total", "counter", help, |domain| domain.roamed as f64);
     let mut of_some = |name: &str, help: &str, value: fn(&crate::control::DomainStatus) -> Option<f64>| {

@@ -157,6 +157,12 @@ impl<P: Send + 'static> Domains<P> {
         this
     }
 
+    /// One more, at the end.
+    pub(crate) fn push(&mut self, domain: Domain<P>) {
+        self.list.push(Domain { touched: false, due: None, groups: self.groups, ..domain });
+        self.touch(DomainId::at(self.list.len() - 1));
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = DomainId> + use<P> {
         (0..self.list.len()).map(DomainId::at)
     }

@@ -34,6 +34,7 @@ extern crate alloc;
 
 mod access_points;
 mod answers;
+mod apart;
 mod api;
 mod classes;
 mod config;

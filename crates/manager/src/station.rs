@@ -7,7 +7,7 @@ mod addresses;
 mod told;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BinaryHeap};
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::hint::black_box;
@@ -17,6 +17,7 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
+use crate::apart::{Behind, Elsewhere};
 use crate::cost::Medium;
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
@@ -93,6 +94,8 @@ pub(crate) struct Station {
     pub(crate) group: Option<Label>,
     pub(crate) regrouped: u32,
     account: Account,
+    /// Whether it stands in another queue than the others.
+    pub(crate) behind: Behind,
     last_seen: Instant,
     /// When it last sent something.
     heard: Instant,
@@ -324,6 +327,7 @@ impl Stations {
             group: None,
             regrouped: 0,
             account: Account::default(),
+            behind: Behind::default(),
             last_seen: now,
             heard: now,
             name: None,
@@ -436,9 +440,45 @@ impl Stations {
             let found = seen.or_else(|| table.find(station.told_at?));
             station.access_point = found.map(|(name, _)| name);
             let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
+            station.behind.clear();
             moved |= core::mem::replace(&mut station.domain, domain) != domain;
         }
         moved
+    }
+
+    /// The access points that stations of a domain are known to be at.
+    pub(crate) fn access_points_in(&self, domain: DomainId) -> Vec<Label> {
+        let there = self.slots.iter().flatten().filter(|station| station.domain == domain);
+        let names: BTreeSet<Label> = there.filter_map(|station| station.access_point).collect();
+        names.into_iter().collect()
+    }
+
+    /// Those of which somebody has told where they are.
+    pub(crate) fn told_places(&self) -> Vec<(StationId, Place)> {
+        let told = |(index, station): (u32, &Option<Station>)| {
+            let station = station.as_ref().filter(|station| !station.is_seen)?;
+            Some((StationId(index), station.told_at?))
+        };
+        (0..).zip(&self.slots).filter_map(told).collect()
+    }
+
+    /// An interval has ended: the stations of whom nobody says where they are, and that are found to stand elsewhere, or were
+    /// taken to for long enough.
+    pub(crate) fn judge_places(&mut self, now: Instant, target: Span) -> (Vec<StationId>, Vec<StationId>) {
+        let (mut elsewhere, mut back, mut sure) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (index, station) in (0..).zip(&mut self.slots) {
+            let Some(station) = station else { continue };
+            let verdict = station.behind.judge(target, (station.to_station, station.from_station));
+            if verdict != Elsewhere::No && station.access_point.is_none() {
+                elsewhere.push((StationId(index), station.domain));
+                sure.extend((verdict == Elsewhere::Yes).then_some(station.domain));
+            } else if station.behind.is_over(now) {
+                back.push(StationId(index));
+            }
+        }
+        // Those that upload go along with one that does not.
+        let elsewhere = elsewhere.into_iter().filter(|(_, domain)| sure.contains(domain)).map(|(id, _)| id).collect();
+        (elsewhere, back)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {

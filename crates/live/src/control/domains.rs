@@ -10,8 +10,11 @@ use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
 pub struct DomainStatus {
     /// Its name: "default", or what the configuration calls it.
     pub name: String,
-    /// The access points that the configuration puts there.
+    /// The access points that the configuration puts there; of a learned one, the BSSIDs that stations are told to be at.
     pub access_points: Vec<String>,
+    /// It is not in the configuration: it was learned from channels that sources tell, or from how long packets stand.
+    #[serde(default)]
+    pub learned: bool,
     /// Stations that are known there.
     pub stations: usize,
     /// Stations that came to it from another one, since it was configured.
@@ -42,7 +45,7 @@ pub(super) fn text(name: Label) -> String {
 pub(super) fn place(place: Place) -> String {
     match place {
         Place::Named(name) => text(name),
-        Place::Radio(mac) => mac.to_string(),
+        Place::Radio(_) | Place::Tuned { .. } => place.to_string(),
     }
 }
 
@@ -51,6 +54,7 @@ impl From<&DomainReport> for DomainStatus {
         Self {
             name: text(report.name),
             access_points: report.access_points.iter().map(|&name| text(name)).collect(),
+            learned: report.learned,
             stations: report.stations,
             roamed: report.roamed,
             service_rate_mbps: report.service_rate.as_mbps_f64(),

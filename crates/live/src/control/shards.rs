@@ -70,11 +70,12 @@ impl ShardStatus {
     }
 }
 
-/// The default domain is the first shard's; what the others have of it is empty.
+/// The default domain and those that were learned are the first shard's; what the others have of them is empty.
 fn alone(number: usize, mut snapshot: Snapshot) -> Snapshot {
     let report = &mut snapshot.report;
     if number > 0 && !report.domains.is_empty() {
         let default = report.domains.remove(0);
+        report.domains.retain(|domain| !domain.learned);
         let without = |sum: evenair_units::BitRate, part: evenair_units::BitRate| {
             evenair_units::BitRate::from_bps(sum.as_bps().saturating_sub(part.as_bps()))
         };

@@ -13,12 +13,11 @@ use evenair_packet::{MacAddr, Vlan};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::access_points::Table;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::FlowId;
 use crate::queues::{Held, Service};
 use crate::station::StationId;
-use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
+use crate::{Config, Controller, DomainReport, Event, Hop, Label, Mode, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {
     /// Somebody tells where a station is.
@@ -28,6 +27,12 @@ impl<P: Send + 'static> Manager<P> {
         };
         if new {
             self.tell(Event::StationLearned(mac));
+        }
+        if let Some(Place::Tuned { radio, mhz }) = place
+            && !self.access_points.knows(radio)
+            && self.access_points.learned.hear(now, mhz)
+        {
+            self.place_anew(now);
         }
         let station = self.stations.get_mut(id);
         // Sources say the same again and again.
@@ -52,8 +57,69 @@ impl<P: Send + 'static> Manager<P> {
 
     fn put_at(&mut self, now: Instant, id: StationId, found: Option<(Label, DomainId)>) {
         let station = self.stations.get_mut(id);
-        let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
         station.access_point = found.map(|(name, _)| name);
+        if found.is_none() && station.behind.is_apart() {
+            return;
+        }
+        station.behind.clear();
+        self.move_to(now, id, found.map_or(DomainId::DEFAULT, |(_, domain)| domain));
+    }
+
+    /// Other media are known: those that are new are made, and stations are put where they are told to be.
+    fn place_anew(&mut self, now: Instant) {
+        self.make_learned(now);
+        for (id, place) in self.stations.told_places() {
+            let found = self.access_points.find(place);
+            self.put_at(now, id, found);
+        }
+    }
+
+    fn make_learned(&mut self, now: Instant) {
+        let known = self.domains.iter().count();
+        let names: Vec<Label> = self.access_points.domains().collect();
+        for (at, &name) in names.iter().enumerate().skip(known) {
+            let id = DomainId::at(at);
+            let capacity = super::configured_capacity(&self.config, &self.medium, &self.stations, id);
+            self.domains.push(Domain::new((id, name), &self.config, capacity, now));
+        }
+    }
+
+    /// From time to time: channels that nobody tells of any more are forgotten, and stations that stand in another queue than
+    /// the others are found.
+    pub(super) fn review_places(&mut self, now: Instant) {
+        if self.access_points.learned.review(now) {
+            self.place_anew(now);
+        }
+        let Controller::Queue { target } = self.config.controller else { return };
+        let (elsewhere, back) = self.stations.judge_places(now, target);
+        back.into_iter().for_each(|id| self.move_to(now, id, DomainId::DEFAULT));
+        let inserted = self.mode == Mode::Inserted;
+        for id in elsewhere.into_iter().filter(|_| inserted) {
+            self.move_apart(now, id);
+        }
+    }
+
+    /// A station's packets stand elsewhere than those of the others on its medium.
+    fn move_apart(&mut self, now: Instant, id: StationId) {
+        let domain = self.stations.get(id).domain;
+        let is_default = domain == DomainId::DEFAULT;
+        let place = self.access_points.place_learned(domain);
+        if self.domains[domain].discipline.is_some() || !is_default && place.is_none() {
+            return;
+        }
+        let Some(place) = self.access_points.learned.apart_from(place) else { return };
+        self.make_learned(now);
+        let to = self.access_points.learned_at(place);
+        let station = self.stations.get_mut(id);
+        station.behind.move_apart(now);
+        let mac = station.mac;
+        self.tell(Event::StationApart { mac, domain: self.domains[to].name });
+        self.move_to(now, id, to);
+    }
+
+    /// A station is on another medium from now on, with what is held for it.
+    fn move_to(&mut self, now: Instant, id: StationId, domain: DomainId) {
+        let station = self.stations.get_mut(id);
         let before = core::mem::replace(&mut station.domain, domain);
         if before == domain {
             return;
@@ -99,7 +165,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them have
     /// changed, and is to be held again.
     pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant) -> Vec<Held<P>> {
-        let table = Table::of(&config.access_points);
+        let table = self.access_points.renewed(&config.access_points);
         let moved = self.stations.find_again(&table);
         let same = table.domains().eq(self.domains.iter().map(|domain| domain.name));
         self.access_points = table;
@@ -135,11 +201,19 @@ impl<P: Send + 'static> Manager<P> {
         taken
     }
 
+    fn access_points_in(&self, id: DomainId) -> Vec<Label> {
+        match self.access_points.place_learned(id) {
+            Some(_) => self.stations.access_points_in(id),
+            None => self.access_points.in_domain(id).collect(),
+        }
+    }
+
     pub(super) fn report_domains(&self, now: Instant) -> Vec<DomainReport> {
         let stations = self.stations.count_by_domain(self.domains.iter().count());
         let report = |(at, domain): (usize, &Domain<P>)| DomainReport {
             name: domain.name,
-            access_points: self.access_points.in_domain(DomainId::at(at)).collect(),
+            access_points: self.access_points_in(DomainId::at(at)),
+            learned: self.access_points.place_learned(DomainId::at(at)).is_some(),
             stations: stations.get(at).copied().unwrap_or(0),
             roamed: domain.roamed,
             service_rate: domain.rate.rate(),

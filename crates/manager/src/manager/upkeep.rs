@@ -24,6 +24,7 @@ impl<P: Send + 'static> Manager<P> {
             elapsed = self.judge_rate(now, id, unsure.get(id.index()) == Some(&true));
         }
         self.judge_told(now, elapsed);
+        self.review_places(now);
         self.tell_rate(before);
         self.judge_stations(elapsed);
         self.expire_calls(now);

@@ -45,8 +45,8 @@ pub(super) fn solve(m: &[Vec<u128>], b: &[u128]) -> Option<Solution> {
     let (l, d) = decompose(m, scale);
     let column = |right: &dyn Fn(usize) -> i128| {
         let mut x: Vec<i128> = Vec::with_capacity(n);
-        for i in 0..n {
-            let known: i128 = (0..i).map(|k| times(l[i][k], x[k])).sum();
+        for (i, row) in l.iter().enumerate() {
+            let known: i128 = row.iter().zip(&x).map(|(&factor, &x)| times(factor, x)).sum();
             x.push((right(i) - known).clamp(-MOST, MOST));
         }
         (0..n).for_each(|i| x[i] = over(x[i], d[i]));
@@ -76,13 +76,14 @@ fn decompose(m: &[Vec<u128>], scale: u128) -> (Vec<Vec<i128>>, Vec<i128>) {
     let least = (1 << FRACTION) >> RIDGE;
     let mut l: Vec<Vec<i128>> = Vec::with_capacity(n);
     let mut d: Vec<i128> = Vec::with_capacity(n);
-    for i in 0..n {
-        let mut row: Vec<i128> = Vec::with_capacity(i + 1);
-        let mut pivot = fraction(m[i][i], scale) + least;
-        for j in 0..i {
-            let known: i128 = (0..j).map(|k| times(times(row[k], l[j][k]), d[k])).sum();
-            row.push(over(fraction(m[i][j], scale) - known, d[j]));
-            pivot -= times(times(row[j], row[j]), d[j]);
+    for (i, own) in m.iter().enumerate() {
+        let mut row: Vec<i128> = Vec::with_capacity(i);
+        let mut pivot = fraction(own[i], scale) + least;
+        for (j, above) in l.iter().enumerate() {
+            let known: i128 = (0..j).map(|k| times(times(row[k], above[k]), d[k])).sum();
+            let factor = over(fraction(own[j], scale) - known, d[j]);
+            pivot -= times(times(factor, factor), d[j]);
+            row.push(factor);
         }
         l.push(row);
         d.push(pivot.max(least));

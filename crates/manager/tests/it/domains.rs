@@ -437,3 +437,116 @@ fn five_hundred_domains_of_a_hundred_stations() {
     assert!(report.domains[1..].iter().all(|domain| domain.stations == STATIONS && domain.roamed == STATIONS as u64));
     assert!(report.capacity > BitRate::from_mbps(300), "of all together");
 }
+
+/// Two channels behind a box that nobody has told of access points; the first `split` stations are on the first one.
+fn unconfigured(site: &Site, tuned: bool) -> (World, std::rc::Rc<std::cell::RefCell<Vec<usize>>>) {
+    let channel = (0..site.rates.len()).map(|station| usize::from(station >= site.split)).collect();
+    let channel = std::rc::Rc::new(std::cell::RefCell::new(channel));
+    // Where nobody tells, as many packets are under way as with the usual target at higher rates.
+    let controller = if tuned { Controller::default() } else { Controller::Queue { target: Span::from_millis(20) } };
+    let config = Config { controller, ..config(&site.rates) };
+    let (phy, rts) = (config.phy.clone(), config.rts_threshold);
+    let air = |_| -> Box<dyn Air> { Box::new(Formula::new(phy.clone(), rts)) };
+    let air = Channels { airs: (0..2).map(air).collect(), channel: channel.clone() };
+    let mut world = World::over(Box::new(air), config, &site.rates, sources(&site.downs, &site.ups));
+    world.command(Command::Insert);
+    for station in (0..5).filter(|_| tuned) {
+        world.tell(on(station, channel.borrow()[station], 2_412));
+    }
+    world.run(HALF_A_MINUTE);
+    (world, channel)
+}
+
+/// A source tells that a station is at the radio of this number, on the channel of that number above the first.
+fn on(station: usize, radio: usize, first_mhz: u16) -> Observation {
+    let (radio, mhz) = (mac(100 + radio), first_mhz + 25 * radio as u16);
+    Observation::StationAt { mac: mac(station), place: Some(Place::Tuned { radio, mhz }) }
+}
+
+fn names(world: &World) -> Vec<(String, usize, bool)> {
+    let domains = world.manager.report(world.now).domains;
+    domains.iter().map(|domain| (domain.name.to_string(), domain.stations, domain.learned)).collect()
+}
+
+#[test]
+fn channels_that_are_told_are_media() {
+    let (a_alone, b_alone) = (alone(0..3), alone(3..5));
+    let (mut world, channel) = unconfigured(&mixed(2, true), true);
+    let got = rates_of(&mut world);
+    let (a, b) = (got[0] + got[1] + got[4], got[2] + got[3]);
+    assert!(close(a, a_alone, 30.0) && close(b, b_alone, 30.0), "{a} of {a_alone}, {b} of {b_alone}");
+    let expected = [("default", 0, false), ("2412 MHz", 3, true), ("2437 MHz", 2, true)];
+    assert_eq!(names(&world), expected.map(|(name, stations, learned)| (name.to_owned(), stations, learned)));
+    let report = world.manager.report(world.now);
+    assert_eq!(report.domains[2].access_points, [label(&mac(101).to_string())]);
+    assert_eq!(report.stations[4].access_point, Some(label(&mac(101).to_string())));
+    // The second access point changes its channel to that of the first one: all are on one medium, and share it.
+    *channel.borrow_mut() = vec![0; 5];
+    for station in 3..5 {
+        let place = Place::Tuned { radio: mac(101), mhz: 2_412 };
+        world.tell(Observation::StationAt { mac: mac(station), place: Some(place) });
+    }
+    world.run(HALF_A_MINUTE);
+    assert_eq!((names(&world)[1].1, names(&world)[2].1), (5, 0));
+    let before: Vec<_> = world.manager.report(world.now).stations.iter().map(|station| station.airtime).collect();
+    world.run(HALF_A_MINUTE);
+    let after = world.manager.report(world.now).stations;
+    let used = |at: usize| (after[at].airtime - before[at]).as_secs_f64();
+    assert!([1, 3, 4].iter().all(|&at| close(used(at), used(0), 40.0)), "{:?}", [0, 1, 2, 3, 4].map(used));
+    // What the operator says goes before, whatever the channels.
+    let points = vec![AccessPoint {
+        domain: label("default"),
+        radios: vec![evenair_manager::MacPrefix { mac: mac(100), bits: 40 }],
+        ..AccessPoint::new(label("all"))
+    }];
+    world.command(Command::Reconfigure(Box::new(Config { access_points: points, ..config(&world.rates) })));
+    assert_eq!(names(&world)[0].1, 5);
+    assert_eq!(world.manager.report(world.now).stations[4].access_point, Some(label("all")));
+}
+
+#[test]
+fn one_channel_is_one_medium_as_without_telling() {
+    let site = mixed(1, false);
+    let run = |tell: bool| {
+        let config = config(&site.rates);
+        let mut world = World::new(config, &site.rates, sources(&site.downs, &site.ups));
+        world.command(Command::Insert);
+        for station in (0..5).filter(|_| tell) {
+            let place = Place::Tuned { radio: mac(100 + station % 2), mhz: 5_180 };
+            world.tell(Observation::StationAt { mac: mac(station), place: Some(place) });
+        }
+        let got = bits(&world.run(HALF_A_MINUTE));
+        (got, world.manager.report(world.now).domains.len())
+    };
+    assert_eq!(run(true), run(false));
+    assert_eq!(run(true).1, 1);
+}
+
+#[test]
+fn two_channels_that_nobody_tells_of_are_found_by_how_packets_stand() {
+    // Four at the one access point and one at the other, whose answers make room for four times as much as it takes itself.
+    let rates = vec![rate(11_000); 5];
+    let site = Site { rates, split: 4, downs: vec![0, 1, 2, 3, 4], ups: vec![], channels: 2, known: true, dcf: false };
+    let known = rates_of(&mut site.build().0).iter().sum::<f64>();
+    let (mut world, _) = unconfigured(&site, false);
+    assert!(world.ap_queue_peak > 50, "the canary: {} packets at the access points", world.ap_queue_peak);
+    world.ap_queue_peak = 0;
+    let got = rates_of(&mut world);
+    let total: f64 = got.iter().sum();
+    println!("{got:.2?}: {total:.2} of {known:.2}, {} packets at the access points", world.ap_queue_peak);
+    assert_eq!(names(&world).iter().map(|domain| domain.1).collect::<Vec<_>>(), [1, 4], "{:?}", names(&world));
+    assert!(close(total, known, 50.0), "{total} of {known}");
+    assert!(world.ap_queue_peak < 40, "{} packets at the access points", world.ap_queue_peak);
+}
+
+#[test]
+fn one_medium_is_never_taken_for_two() {
+    for dcf in [false, true] {
+        let mut site = mixed(1, false);
+        site.dcf = dcf;
+        let (mut world, _) = site.build();
+        world.command(Command::Reconfigure(Box::new(config(&site.rates))));
+        world.run(HALF_A_MINUTE * 4);
+        assert_eq!(names(&world).len(), 1, "{dcf}: {:?}", names(&world));
+    }
+}
