@@ -395,12 +395,6 @@ impl Engine {
                 let rate = rate.map_or("a rate".into(), |rate| format!("{rate} Mb/s"));
                 warn!("station {mac} was told to be at {rate}, which what crosses contradicts: set aside for a while");
             }
-            Event::StationApart { mac, domain } => {
-                warn!(
-                    "station {mac}: its packets stand in another queue than those of the others: it is on a medium of its \
-                     own now ({domain}); name the access points ([[manager.access_point]]) if there are several channels"
-                );
-            }
             Event::AddressContested { address, holder, claimant } => {
                 warn!("{claimant} claims the address {address}, which {holder} uses: it is not believed");
             }

@@ -143,14 +143,6 @@ pub enum Event {
         /// The rate that it was taken to have.
         rate: Option<PhyRate>,
     },
-    /// A station's packets stand in another queue than those of the others on its medium: its access point is on another
-    /// channel, most likely, and nobody has said so. It is on a medium of its own from now on.
-    StationApart {
-        /// The station.
-        mac: MacAddr,
-        /// That medium.
-        domain: Label,
-    },
     /// A station or a wired host claims an address that another one uses, who is there. It is not believed.
     AddressContested {
         /// The address.
@@ -295,8 +287,7 @@ pub struct DomainReport {
     /// The access points that the configuration puts there; of one that was learned, those that stations are told to be at, by
     /// their BSSIDs.
     pub access_points: Vec<Label>,
-    /// Nobody has configured it: it was learned from the channels of access points, or from stations whose packets stand
-    /// apart from those of the others.
+    /// Nobody has configured it: it was learned from the channels of access points.
     pub learned: bool,
     /// Stations that are known there.
     pub stations: usize,

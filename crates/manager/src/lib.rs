@@ -34,7 +34,6 @@ extern crate alloc;
 
 mod access_points;
 mod answers;
-mod apart;
 mod api;
 mod classes;
 mod config;

@@ -436,11 +436,6 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put(&mac.0);
             out.put_option(*rate, |out, rate| put_rate(rate, out));
         }
-        Event::StationApart { mac, domain } => {
-            out.put_u8(12);
-            out.put(&mac.0);
-            put_label(out, *domain);
-        }
         Event::AddressContested { address, holder, claimant } => {
             out.put_u8(10);
             codec::put_address(out, *address);

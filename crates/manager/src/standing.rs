@@ -173,13 +173,6 @@ impl Standing {
         self.measure(now);
     }
 
-    /// How far before the newest answered release one was made that is answered only now: in the medium's time, and in
-    /// packets.
-    pub(crate) fn behind(&self, mark: Mark) -> (Span, u64) {
-        let time = self.answered.released.saturating_sub(mark.released).mul_div(self.slowness, UNIT);
-        (time, self.answered.number.saturating_sub(mark.number))
-    }
-
     /// Something came from the WLAN.
     pub(crate) fn hear(&mut self, now: Instant) {
         self.reckon(now);

@@ -17,7 +17,6 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
-use crate::apart::{Behind, Elsewhere};
 use crate::cost::Medium;
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
@@ -94,8 +93,6 @@ pub(crate) struct Station {
     pub(crate) group: Option<Label>,
     pub(crate) regrouped: u32,
     account: Account,
-    /// Whether it stands in another queue than the others.
-    pub(crate) behind: Behind,
     last_seen: Instant,
     /// When it last sent something.
     heard: Instant,
@@ -327,7 +324,6 @@ impl Stations {
             group: None,
             regrouped: 0,
             account: Account::default(),
-            behind: Behind::default(),
             last_seen: now,
             heard: now,
             name: None,
@@ -440,7 +436,6 @@ impl Stations {
             let found = seen.or_else(|| table.find(station.told_at?));
             station.access_point = found.map(|(name, _)| name);
             let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
-            station.behind.clear();
             moved |= core::mem::replace(&mut station.domain, domain) != domain;
         }
         moved
@@ -460,25 +455,6 @@ impl Stations {
             Some((StationId(index), station.told_at?))
         };
         (0..).zip(&self.slots).filter_map(told).collect()
-    }
-
-    /// An interval has ended: the stations of whom nobody says where they are, and that are found to stand elsewhere, or were
-    /// taken to for long enough.
-    pub(crate) fn judge_places(&mut self, now: Instant, target: Span) -> (Vec<StationId>, Vec<StationId>) {
-        let (mut elsewhere, mut back, mut sure) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for (index, station) in (0..).zip(&mut self.slots) {
-            let Some(station) = station else { continue };
-            let verdict = station.behind.judge(target, (station.to_station, station.from_station));
-            if verdict != Elsewhere::No && station.access_point.is_none() {
-                elsewhere.push((StationId(index), station.domain));
-                sure.extend((verdict == Elsewhere::Yes).then_some(station.domain));
-            } else if station.behind.is_over(now) {
-                back.push(StationId(index));
-            }
-        }
-        // Those that upload go along with one that does not.
-        let elsewhere = elsewhere.into_iter().filter(|(_, domain)| sure.contains(domain)).map(|(id, _)| id).collect();
-        (elsewhere, back)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {

@@ -274,9 +274,6 @@ impl EventRecord {
                 let rate = rate.map_or_else(|| "a rate".into(), |rate| format!("{rate} Mb/s"));
                 about("told-contradicted", mac, format!("{rate} was told, and is set aside"))
             }
-            Event::StationApart { mac, domain } => {
-                about("station-apart", mac, format!("stands in another queue than the others: on {domain} from now on"))
-            }
             Event::AddressContested { address, holder, claimant } => {
                 about("address-contested", claimant, format!("claims {address}, which {holder} uses"))
             }

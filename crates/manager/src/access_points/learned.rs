@@ -5,8 +5,6 @@
 //!   its own from then on: who is on one of them cannot hear the other. Radios on one channel are taken for one medium. They
 //!   may not hear each other, and then they wait for each other; but nobody says so, and two that do and are taken apart
 //!   would not share fairly. Who knows better configures them, which goes before.
-//! - Stations that are told nothing of, and whose packets stand far longer than those of the others, stand in another queue than
-//!   those (`apart`). They are put on a medium of their own as well.
 //!
 //! A channel of which nothing was told for long is forgotten; when only one is left, all are on one medium again.
 //!
@@ -26,8 +24,6 @@ use crate::Label;
 const CHANNELS_MHZ: RangeInclusive<u16> = 700..=7_200;
 /// More media are not learned.
 const MOST: usize = 64;
-/// Groups of stations that are found apart, at most.
-const MOST_APART: u16 = 3;
 /// A channel is forgotten when nothing was told of it for so long: longer than the slowest source is asked.
 const FORGOTTEN: Span = Span::from_secs(900);
 
@@ -35,7 +31,6 @@ const FORGOTTEN: Span = Span::from_secs(900);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Channel(u16),
-    Apart(u16),
 }
 
 /// Learned media, in the order in which they were made: behind the configured ones.
@@ -80,7 +75,6 @@ impl Learned {
         }
         let name = match kind {
             Kind::Channel(mhz) => format!("{mhz} MHz"),
-            Kind::Apart(number) => format!("apart-{number}"),
         };
         self.media.push((kind, name.parse().expect("a short name")));
         true
@@ -89,19 +83,6 @@ impl Learned {
     /// The medium of a channel, by its place in the list.
     pub(crate) fn of_channel(&self, mhz: u16) -> Option<usize> {
         self.media.iter().position(|(kind, _)| self.several && *kind == Kind::Channel(mhz))
-    }
-
-    /// The medium of stations that were found apart from those of another one, made if need be; `None`: there are enough.
-    pub(crate) fn apart_from(&mut self, other: Option<usize>) -> Option<usize> {
-        let number = match other.and_then(|at| self.media.get(at)) {
-            Some((Kind::Apart(number), _)) => number + 1,
-            _ => 1,
-        };
-        if number > MOST_APART {
-            return None;
-        }
-        self.make(Kind::Apart(number));
-        self.media.iter().position(|(kind, _)| *kind == Kind::Apart(number))
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = Label> {
@@ -148,16 +129,5 @@ mod tests {
         }
         (2_000..3_000).for_each(|mhz| _ = learned.hear(at(0), mhz));
         assert_eq!(learned.media.len(), MOST);
-    }
-
-    #[test]
-    fn groups_that_are_apart_follow_each_other() {
-        let mut learned = Learned::default();
-        let first = learned.apart_from(None);
-        assert_eq!((first, learned.apart_from(None)), (Some(0), Some(0)));
-        assert_eq!(learned.apart_from(first), Some(1));
-        assert_eq!(learned.apart_from(Some(1)), Some(2));
-        assert_eq!(learned.apart_from(Some(2)), None, "enough");
-        assert_eq!(names(&learned), ["apart-1", "apart-2", "apart-3"]);
     }
 }

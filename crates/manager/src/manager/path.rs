@@ -135,11 +135,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
-            let own = domain == answered.domain();
             let domain = &mut self.domains[answered.domain()];
-            if own {
-                self.stations.get_mut(flow.station).behind.note(domain.standing.behind(answered));
-            }
             domain.standing.answer(now, answered);
             domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
             if let Controller::Pi { target, .. } = self.config.controller {

@@ -17,7 +17,7 @@ use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::FlowId;
 use crate::queues::{Held, Service};
 use crate::station::StationId;
-use crate::{Config, Controller, DomainReport, Event, Hop, Label, Mode, Observation, Place};
+use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {
     /// Somebody tells where a station is.
@@ -58,10 +58,6 @@ impl<P: Send + 'static> Manager<P> {
     fn put_at(&mut self, now: Instant, id: StationId, found: Option<(Label, DomainId)>) {
         let station = self.stations.get_mut(id);
         station.access_point = found.map(|(name, _)| name);
-        if found.is_none() && station.behind.is_apart() {
-            return;
-        }
-        station.behind.clear();
         self.move_to(now, id, found.map_or(DomainId::DEFAULT, |(_, domain)| domain));
     }
 
@@ -84,37 +80,11 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// From time to time: channels that nobody tells of any more are forgotten, and stations that stand in another queue than
-    /// the others are found.
+    /// From time to time: channels that nobody tells of any more are forgotten.
     pub(super) fn review_places(&mut self, now: Instant) {
         if self.access_points.learned.review(now) {
             self.place_anew(now);
         }
-        let Controller::Queue { target } = self.config.controller else { return };
-        let (elsewhere, back) = self.stations.judge_places(now, target);
-        back.into_iter().for_each(|id| self.move_to(now, id, DomainId::DEFAULT));
-        let inserted = self.mode == Mode::Inserted;
-        for id in elsewhere.into_iter().filter(|_| inserted) {
-            self.move_apart(now, id);
-        }
-    }
-
-    /// A station's packets stand elsewhere than those of the others on its medium.
-    fn move_apart(&mut self, now: Instant, id: StationId) {
-        let domain = self.stations.get(id).domain;
-        let is_default = domain == DomainId::DEFAULT;
-        let place = self.access_points.place_learned(domain);
-        if self.domains[domain].discipline.is_some() || !is_default && place.is_none() {
-            return;
-        }
-        let Some(place) = self.access_points.learned.apart_from(place) else { return };
-        self.make_learned(now);
-        let to = self.access_points.learned_at(place);
-        let station = self.stations.get_mut(id);
-        station.behind.move_apart(now);
-        let mac = station.mac;
-        self.tell(Event::StationApart { mac, domain: self.domains[to].name });
-        self.move_to(now, id, to);
     }
 
     /// A station is on another medium from now on, with what is held for it.

@@ -523,23 +523,6 @@ fn one_channel_is_one_medium_as_without_telling() {
 }
 
 #[test]
-fn two_channels_that_nobody_tells_of_are_found_by_how_packets_stand() {
-    // Four at the one access point and one at the other, whose answers make room for four times as much as it takes itself.
-    let rates = vec![rate(11_000); 5];
-    let site = Site { rates, split: 4, downs: vec![0, 1, 2, 3, 4], ups: vec![], channels: 2, known: true, dcf: false };
-    let known = rates_of(&mut site.build().0).iter().sum::<f64>();
-    let (mut world, _) = unconfigured(&site, false);
-    assert!(world.ap_queue_peak > 50, "the canary: {} packets at the access points", world.ap_queue_peak);
-    world.ap_queue_peak = 0;
-    let got = rates_of(&mut world);
-    let total: f64 = got.iter().sum();
-    println!("{got:.2?}: {total:.2} of {known:.2}, {} packets at the access points", world.ap_queue_peak);
-    assert_eq!(names(&world).iter().map(|domain| domain.1).collect::<Vec<_>>(), [1, 4], "{:?}", names(&world));
-    assert!(close(total, known, 50.0), "{total} of {known}");
-    assert!(world.ap_queue_peak < 40, "{} packets at the access points", world.ap_queue_peak);
-}
-
-#[test]
 fn one_medium_is_never_taken_for_two() {
     for dcf in [false, true] {
         let mut site = mixed(1, false);

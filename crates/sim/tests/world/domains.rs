@@ -122,11 +122,10 @@ fn one_box_in_front_of_two_channels_is_two_boxes() {
     }
 }
 
-/// To a box that does not know where stations are all is one medium at first: answers from the one channel make room for what
-/// goes to the other, so that the queue of the fuller one stands in its access point and shares there are nobody's choice.
-/// It sees that, and takes those stations for a medium of their own; unless the operator says that they are not.
+/// To a box that does not know where stations are all is one medium: answers from the one channel make room for what goes to
+/// the other, so that the queue of the fuller one stands in its access point and shares there are nobody's choice.
 #[test]
-fn a_box_that_takes_two_channels_for_one_finds_it_out() {
+fn a_box_that_takes_two_channels_for_one_loses_the_queue_to_the_access_point() {
     let walker = |sets: &[(&str, &str)]| {
         let result = simulate(ROAMING, sets);
         let phase = phase(&result, "before");
@@ -137,12 +136,9 @@ fn a_box_that_takes_two_channels_for_one_finds_it_out() {
     assert!(close(ratio, 1.0, 10.0) && queue < 12.0, "told: {ratio} times as much up as down, {queue} packets");
     let domains = ["hall", "yard"].map(|name| format!("manager.access_point.{name}.domain"));
     let as_one = domains.each_ref().map(|key| (key.as_str(), "default"));
-    let (ratio, queue) = walker(&as_one);
-    assert!(ratio > 3.0 && queue > 50.0, "said to be one: {ratio} times as much up as down, {queue} packets");
-    for sets in [&[("manager.know_places", "false")][..], &[("manager.places_delay", "30 s")]] {
+    for sets in [&[("manager.know_places", "false")][..], &[("manager.places_delay", "30 s")], &as_one] {
         let (ratio, queue) = walker(sets);
-        println!("{sets:?}: {ratio} times as much up as down, {queue} packets");
-        assert!(close(ratio, 1.0, 15.0) && queue < 15.0, "{sets:?}: {ratio} times as much up as down, {queue} packets");
+        assert!(ratio > 3.0 && queue > 50.0, "{sets:?}: {ratio} times as much up as down, {queue} packets");
     }
 }
 
