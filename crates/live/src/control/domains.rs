@@ -12,7 +12,7 @@ pub struct DomainStatus {
     pub name: String,
     /// The access points that the configuration puts there; of a learned one, the BSSIDs that stations are told to be at.
     pub access_points: Vec<String>,
-    /// It is not in the configuration: it was learned from channels that sources tell, or from how long packets stand.
+    /// It is not in the configuration: it was learned from channels that sources tell.
     #[serde(default)]
     pub learned: bool,
     /// Stations that are known there.
