@@ -450,6 +450,15 @@ impl Engine {
             Event::CallRefused { station, peer, codec, why } => {
                 warn!("call of {station} with {peer} ({}): refused, {}", codec_word(codec), refusal_word(why));
             }
+            Event::CallRoamed { station, peer, domain, over: None, .. } => {
+                info!("call of {station} with {peer}: roamed to {domain}");
+            }
+            Event::CallRoamed { station, peer, domain, over: Some(why), .. } => {
+                let why = refusal_word(why);
+                warn!(
+                    "call of {station} with {peer}: roamed to {domain}, where it is one too many ({why}): it goes on"
+                );
+            }
             Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
                 let [down, up] = speech.map(|speech| SpeechStatus::new(&speech, codec).in_short());
                 info!("call of {station} with {peer}: ended after {lasted}; to the station: {down}; from it: {up}");

@@ -207,6 +207,8 @@ fn calls(page: &mut Page, status: &Status) {
     page.family("evenair_calls_total", "counter", "Calls that were found, by whether they went first.");
     page.sample("evenair_calls_total", &[("state", "admitted")], status.packets.calls_admitted);
     page.sample("evenair_calls_total", &[("state", "refused")], status.packets.calls_refused);
+    let help = "Calls that roamed to a medium where they are too many, and went on.";
+    page.single("evenair_calls_over_limit_total", "counter", help, status.packets.calls_over_limit);
     let help = "Calls that have ended, be they admitted or refused.";
     page.single("evenair_calls_ended_total", "counter", help, status.packets.calls_ended);
     let mut of_each = |name: &str, help: &str, value: fn(&SpeechStatus) -> Option<f64>| {
@@ -289,8 +291,21 @@ fn domains(page: &mut Page, status: &Status) {
     of_each("evenair_domain_throughput_bits_per_second", "gauge", help, |domain| domain.throughput_mbps * 1e6);
     of_each("evenair_domain_held_packets", "gauge", "Packets that wait for one medium.", |domain| domain.held as f64);
     of_each("evenair_domain_stations", "gauge", "Stations known on one medium.", |domain| domain.stations as f64);
+    let help = "1 for a medium that was learned, and is not in the configuration.";
+    of_each("evenair_domain_learned", "gauge", help, |domain| f64::from(u8::from(domain.learned)));
     let help = "Stations that came to one medium from another.";
     of_each("evenair_domain_roamed_total", "counter", help, |domain| domain.roamed as f64);
+    let mut of_some = |name: &str, help: &str, value: fn(&crate::control::DomainStatus) -> Option<f64>| {
+        let values: Vec<_> = status.domains.iter().filter_map(|domain| Some((&domain.name, value(domain)?))).collect();
+        if !values.is_empty() {
+            page.family(name, "gauge", help);
+            values.into_iter().for_each(|(domain, value)| page.sample(name, &[("domain", domain)], value));
+        }
+    };
+    let help = "The limit on uploads of one medium.";
+    of_some("evenair_domain_uplink_limit_bits_per_second", help, |domain| Some(domain.uplink?.limit_mbps * 1e6));
+    let help = "How long packets were seen to wait in the access points of one medium.";
+    of_some("evenair_domain_ap_queueing_seconds", help, |domain| Some(domain.receiver?.ap_queueing_ms? / 1e3));
 }
 
 fn shards(page: &mut Page, status: &Status) {

@@ -172,6 +172,20 @@ pub enum Event {
         /// Why.
         why: Refusal,
     },
+    /// A call has come to another medium with its station, and goes first there as well.
+    CallRoamed {
+        /// Its station.
+        station: MacAddr,
+        /// Its other end.
+        peer: IpAddr,
+        /// Its codec, as far as its rate tells.
+        codec: Codec,
+        /// The medium.
+        domain: Label,
+        /// Why it would have been refused had it begun there. It is not cut off for that; others are refused until there
+        /// is room.
+        over: Option<Refusal>,
+    },
     /// A call has been silent for long, or turned out to be something else.
     CallEnded {
         /// Its station.
@@ -270,8 +284,11 @@ pub struct Report {
 pub struct DomainReport {
     /// Its name.
     pub name: Label,
-    /// The access points that the configuration puts there.
+    /// The access points that the configuration puts there; of one that was learned, those that stations are told to be at, by
+    /// their BSSIDs.
     pub access_points: Vec<Label>,
+    /// Nobody has configured it: it was learned from the channels of access points.
+    pub learned: bool,
     /// Stations that are known there.
     pub stations: usize,
     /// Stations that came to it from another one, since it was configured.
@@ -284,6 +301,11 @@ pub struct DomainReport {
     pub throughput: BitRate,
     /// How many packets wait for it, and how long they waited.
     pub hop: HopReport,
+    /// What control at the receiver does there, where that is asked for; ACKs that it holds are counted for all media
+    /// together.
+    pub receiver: Option<ReceiverReport>,
+    /// What the limit on uploads does there, where there is one.
+    pub uplink: Option<UplinkReport>,
 }
 
 /// A class, with all below it. Totals are of all time since there was a class of this name.
@@ -490,6 +512,8 @@ pub struct Counters {
     pub calls_admitted: u64,
     /// Calls that were refused.
     pub calls_refused: u64,
+    /// Calls that came to another medium where they are too many, and go on.
+    pub calls_over_limit: u64,
     /// Calls that have ended, be they admitted or refused.
     pub calls_ended: u64,
     /// Packets, among the released, that went past what waits because they are of admitted calls.

@@ -393,13 +393,7 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong with them.
     pub fn check_access_points(&self) -> Result<(), AccessPointError> {
-        crate::access_points::check(&self.access_points)?;
-        let one_medium = self.uplink_limit.is_some() || self.receiver.is_some();
-        let default = AccessPoint::DEFAULT_DOMAIN.as_bytes();
-        if one_medium && self.access_points.iter().any(|at| at.domain.as_bytes() != default) {
-            return Err(AccessPointError::OneMedium);
-        }
-        Ok(())
+        crate::access_points::check(&self.access_points)
     }
 
     fn check_stations(&self) -> Result<(), ConfigError> {

@@ -10,6 +10,7 @@
 //! What is not here: the way of a packet through it (see `manager`), what is above all of them: the Internet link, the
 //! tables of stations and flows, totals.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
@@ -18,12 +19,15 @@ use evenair_units::{BitRate, Instant, Span};
 
 use crate::discipline::Disciplined;
 use crate::load::Shaper;
+use crate::observed::Observed;
 use crate::queues::Queues;
 use crate::rate::ServiceRate;
+use crate::receiver::Steered;
 use crate::server::Server;
 use crate::standing::Standing;
 use crate::station::Stations;
 use crate::told::Shares;
+use crate::uplink::Limiter;
 use crate::wan::Waits;
 use crate::{Config, Label};
 
@@ -62,6 +66,12 @@ pub(crate) struct Domain<P> {
     pub(crate) seen_ahead: u32,
     /// What stations use together by the rates that are told of them.
     pub(crate) shares: Shares,
+    /// What releases really cost, while what is told of stations makes a difference.
+    pub(crate) observed: Option<Box<Observed>>,
+    /// The limit on uploads, where there is one.
+    pub(crate) uplink: Option<Box<Limiter>>,
+    /// How windows and ACKs are steered, and who shares the access points' buffers.
+    pub(crate) receiver: Steered,
     /// Stations that came to it from another one.
     pub(crate) roamed: u64,
     /// What was sent to groups in all domains, as far as it is reckoned with here.
@@ -101,6 +111,9 @@ impl<P: Send + 'static> Domain<P> {
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
+            observed: None,
+            uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
+            receiver: Steered::new(now),
             roamed: 0,
             groups: Span::ZERO,
             touched: false,
@@ -142,6 +155,12 @@ impl<P: Send + 'static> Domains<P> {
         let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Span::ZERO };
         this.ids().for_each(|id| this.touch(id));
         this
+    }
+
+    /// One more, at the end.
+    pub(crate) fn push(&mut self, domain: Domain<P>) {
+        self.list.push(Domain { touched: false, due: None, groups: self.groups, ..domain });
+        self.touch(DomainId::at(self.list.len() - 1));
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = DomainId> + use<P> {

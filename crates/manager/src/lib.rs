@@ -49,6 +49,7 @@ mod leases;
 mod load;
 mod manager;
 mod neighbours;
+mod observed;
 mod queues;
 mod rate;
 mod receiver;

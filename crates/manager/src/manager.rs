@@ -13,7 +13,6 @@ mod upkeep;
 mod uplink;
 mod waiting;
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -31,7 +30,6 @@ use crate::neighbours::Neighbours;
 use crate::queues::Held;
 use crate::receiver::Receiver;
 use crate::station::Stations;
-use crate::uplink::Limiter;
 use crate::voice::{Calls, Dialogs};
 use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
@@ -64,8 +62,6 @@ pub struct Manager<P> {
     totals: Totals,
     /// Code points decide where flows are in the policy.
     reads_dscp: bool,
-    /// The limit on uploads, where there is one.
-    uplink: Option<Box<Limiter>>,
     counters: Counters,
     outputs: VecDeque<Output<P>>,
 }
@@ -85,7 +81,6 @@ impl<P: Send + 'static> Manager<P> {
             Domain::new((id, name), &config, configured_capacity(&config, &medium, &stations, id), now)
         };
         let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
-        let capacity = domains[DomainId::DEFAULT].rate.capacity();
         Self {
             mode: Mode::Bypassed,
             drain_until: Instant::MAX,
@@ -98,10 +93,9 @@ impl<P: Send + 'static> Manager<P> {
             neighbours: Neighbours::default(),
             calls: Calls::default(),
             dialogs: Dialogs::default(),
-            receiver: Receiver::new(now),
+            receiver: Receiver::default(),
             totals: Totals::new(&config.policy),
             reads_dscp: config.policy.reads_dscp(),
-            uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             counters: Counters::default(),
             outputs: VecDeque::new(),
             medium,
@@ -297,7 +291,7 @@ impl<P: Send + 'static> Manager<P> {
                 .iter()
                 .map(|domain| domain.rate.throughput())
                 .fold(BitRate::ZERO, |sum, rate| sum + rate),
-            domains: self.report_domains(),
+            domains: self.report_domains(now),
             stations: self.stations.report(now, MOST_STATIONS),
             stations_known: self.stations.len(),
             flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
@@ -306,7 +300,7 @@ impl<P: Send + 'static> Manager<P> {
             hops: self.report_hops(),
             calls: self.report_calls(),
             receiver: self.report_receiver(),
-            uplink: self.uplink.as_ref().map(|limiter| limiter.report(now)),
+            uplink: self.report_limit(now),
             told: self.stations.told_counts(),
             counters: self.counters(),
         }
@@ -353,7 +347,7 @@ impl<P: Send + 'static> Manager<P> {
             self.begin_limit(now);
         }
         if mode == Mode::Inserted {
-            self.receiver.begin(now);
+            self.begin_receiver(now);
         }
         self.mode = mode;
         self.tell(Event::ModeChanged(mode));

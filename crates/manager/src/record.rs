@@ -453,6 +453,13 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u8(*codec as u8);
             out.put_u8(*why as u8);
         }
+        Event::CallRoamed { station, peer, codec, domain, over } => {
+            out.put_u8(11);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+            put_label(out, *domain);
+            out.put_option(*over, |out, why| out.put_u8(why as u8));
+        }
         Event::CallEnded { station, peer, codec, admitted, lasted, speech } => {
             out.put_u8(8);
             put_call(out, *station, *peer);

@@ -7,7 +7,7 @@ mod addresses;
 mod told;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BinaryHeap};
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::hint::black_box;
@@ -439,6 +439,22 @@ impl Stations {
             moved |= core::mem::replace(&mut station.domain, domain) != domain;
         }
         moved
+    }
+
+    /// The access points that stations of a domain are known to be at.
+    pub(crate) fn access_points_in(&self, domain: DomainId) -> Vec<Label> {
+        let there = self.slots.iter().flatten().filter(|station| station.domain == domain);
+        let names: BTreeSet<Label> = there.filter_map(|station| station.access_point).collect();
+        names.into_iter().collect()
+    }
+
+    /// Those of which somebody has told where they are.
+    pub(crate) fn told_places(&self) -> Vec<(StationId, Place)> {
+        let told = |(index, station): (u32, &Option<Station>)| {
+            let station = station.as_ref().filter(|station| !station.is_seen)?;
+            Some((StationId(index), station.told_at?))
+        };
+        (0..).zip(&self.slots).filter_map(told).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {

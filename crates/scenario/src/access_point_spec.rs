@@ -106,7 +106,6 @@ pub(crate) fn check(specs: &[AccessPointSpec], mut config: Config, problems: &mu
     let place = (1..=specs.len()).find(wrong).and_then(|count| specs.get(count - 1)).map(|spec| spec.name.span());
     let allowed = match error {
         AccessPointError::TooMany => "fewer",
-        AccessPointError::OneMedium => "without uplink_limit and receiver, or domain = \"default\" in each of them",
         AccessPointError::Name(_) | AccessPointError::Vlan(_) | AccessPointError::Radio(_) => "one access point each",
     };
     problems.add(place.unwrap_or_default(), error.to_string(), allowed);
@@ -160,12 +159,6 @@ domain = "hall"
         assert!(refused("channel = 6\n").contains("channel"));
         let long = "x".repeat(33);
         assert!(refused(&format!("told_as = [\"{long}\"]\n")).contains("1 to 32 bytes"));
-        let limited = points(&format!("uplink_limit = {{}}\n{TWO}")).unwrap_err();
-        assert!(limited.contains("go by one medium"), "{limited}");
-        let same = TWO.replace("name = \"hall\"", "name = \"hall\"\ndomain = \"default\"");
-        assert!(
-            points(&format!("uplink_limit = {{}}\n{}", same.replace("domain = \"hall\"", "domain = \"default\"")))
-                .is_ok()
-        );
+        assert!(points(&format!("uplink_limit = {{}}\n{TWO}")).is_ok(), "each medium has a limit of its own");
     }
 }

@@ -355,6 +355,8 @@ impl World<'_> {
             BoxEvent::AddressContested { claimant, .. } => ("address contested", claimant),
             BoxEvent::CallAdmitted { station, .. } => ("call admitted", station),
             BoxEvent::CallRefused { station, .. } => ("call refused", station),
+            BoxEvent::CallRoamed { station, over: None, .. } => ("call roamed", station),
+            BoxEvent::CallRoamed { station, over: Some(_), .. } => ("call roamed, one too many", station),
             BoxEvent::CallEnded { station, .. } => ("call ended", station),
             _ => return,
         };

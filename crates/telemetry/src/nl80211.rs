@@ -2,7 +2,7 @@
 //!
 //! The program `iw` speaks nl80211 for us. Its output is meant for people, and has been the same for long: a line
 //! `Station ADDRESS (on INTERFACE)`, then `key: value` lines, indented. `iw dev INTERFACE info` has the BSSID in the line
-//! `addr` and the network in the line `ssid`.
+//! `addr`, the network in the line `ssid`, and the channel in one like `channel 36 (5180 MHz), width: 20 MHz`.
 //!
 //! What is not here: the airtime counters, which only some drivers keep.
 
@@ -42,9 +42,11 @@ impl Source for StationDump {
         let ask =
             |question: &[&str]| run(Command::new("iw").args(["dev", &self.interface]).args(question), self.timeout);
         let mut stations = parse(&ask(&["station", "dump"])?);
-        let (radio, network) = own(&ask(&["info"])?);
+        let info = ask(&["info"])?;
+        let (radio, network) = own(&info);
         stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
-        Ok(Reading { from: "station dump".into(), stations, radio, ..Reading::default() })
+        let channel_mhz = channel(&info);
+        Ok(Reading { from: "station dump".into(), stations, radio, channel_mhz, ..Reading::default() })
     }
 }
 
@@ -52,6 +54,12 @@ impl Source for StationDump {
 pub fn own(output: &str) -> (Option<MacAddr>, Option<String>) {
     let value = |key: &str| output.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(' '));
     (value("addr").and_then(mac), value("ssid").map(str::to_owned))
+}
+
+/// The same: the channel, by its frequency in MHz.
+pub fn channel(output: &str) -> Option<u16> {
+    let line = output.lines().find_map(|line| line.trim().strip_prefix("channel "))?;
+    line.split_once('(')?.1.split_whitespace().next()?.parse().ok()
 }
 
 /// The output of a program that may take so long.
@@ -151,6 +159,8 @@ Station 02:00:00:00:02:00 (on wlan0)
         let info = "Interface wlan0\n\tifindex 4\n\twdev 0x1\n\taddr 02:00:00:00:00:00\n\tssid a network\n\ttype AP\n";
         assert_eq!(own(info), (Some(MacAddr([2, 0, 0, 0, 0, 0])), Some("a network".into())));
         assert_eq!(own("Interface wlan0\n\taddress unknown\n"), (None, None));
+        let tuned = format!("{info}\tchannel 36 (5180 MHz), width: 20 MHz, center1: 5180 MHz\n");
+        assert_eq!((channel(&tuned), channel(info), channel("\tchannel 36\n")), (Some(5_180), None, None));
     }
 
     #[test]

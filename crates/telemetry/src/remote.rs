@@ -70,6 +70,7 @@ pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
             "signal_dbm": station.signal_dbm,
             "idle_ms": station.idle.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
             "access_point": station.access_point.or(reading.radio).map(|mac| mac.to_string()),
+            "channel_mhz": station.channel_mhz.or(reading.channel_mhz),
             "address": station.address.map(|ip| ip.to_string()),
             "ssid": station.ssid,
         })
@@ -120,6 +121,7 @@ fn station(value: &Value) -> Option<StationReading> {
         signal_dbm: number(&value["signal_dbm"]),
         idle: value["idle_ms"].as_u64().map(Duration::from_millis),
         access_point: text("access_point").and_then(mac),
+        channel_mhz: value["channel_mhz"].as_u64().and_then(|mhz| u16::try_from(mhz).ok()),
         address: text("address").and_then(|ip| ip.parse().ok()),
         ssid: text("ssid").map(str::to_owned),
         ..StationReading::new(mac(text("mac")?)?)
@@ -140,6 +142,7 @@ mod tests {
             signal_dbm: Some(-61),
             address: "fd00::1".parse().ok(),
             access_point: Some(MacAddr([2, 0, 0, 0, 9, 1])),
+            channel_mhz: Some(2_437),
             ssid: Some("home".into()),
             idle: Some(Duration::from_millis(1_234)),
             ..StationReading::new(MacAddr([2, 0, 0, 0, 0, 1]))
@@ -149,6 +152,7 @@ mod tests {
             stations: vec![station.clone(), StationReading::new(MacAddr([2, 0, 0, 0, 0, 2]))],
             access_points: vec![AccessPointReading { mac: MacAddr([2, 0, 0, 0, 9, 1]), lost: 7 }],
             radio: Some(MacAddr([2, 0, 0, 0, 9, 2])),
+            channel_mhz: Some(5_180),
         };
         let silent = Err(TelemetryError::Silent(Duration::from_secs(1)));
         let list = json!([entry("hostapd wlan0", &Ok(told.clone())), entry("hostapd wlan1", &silent)]);
@@ -156,7 +160,7 @@ mod tests {
         assert_eq!(reading.from, "hostapd wlan0");
         let [first, second] = &reading.stations[..] else { panic!("{reading:?}") };
         assert_eq!(*first, station, "its own entry goes before the radio that was asked");
-        assert_eq!((second.access_point, second.idle), (told.radio, None));
+        assert_eq!((second.access_point, second.idle, second.channel_mhz), (told.radio, None, told.channel_mhz));
         assert_eq!(reading.access_points, told.access_points);
     }
 

@@ -32,6 +32,8 @@ pub struct Reading {
     pub access_points: Vec<AccessPointReading>,
     /// The BSSID of all its stations, where it is one radio that was asked.
     pub radio: Option<MacAddr>,
+    /// The channel of that radio, by its frequency in MHz.
+    pub channel_mhz: Option<u16>,
 }
 
 impl Reading {
@@ -59,6 +61,8 @@ pub struct StationReading {
     pub address: Option<IpAddr>,
     /// The BSSID of its access point.
     pub access_point: Option<MacAddr>,
+    /// The channel that it is on, by its frequency in MHz.
+    pub channel_mhz: Option<u16>,
     /// The name of its network.
     pub ssid: Option<String>,
     /// For how long nothing was heard of it.
@@ -75,6 +79,7 @@ impl StationReading {
             signal_dbm: None,
             address: None,
             access_point: None,
+            channel_mhz: None,
             ssid: None,
             idle: None,
         }
@@ -127,6 +132,19 @@ impl TelemetryError {
     }
 }
 
+/// The frequency of a channel in MHz by its number (IEEE 802.11-2020, annex E): those up to 14 are at 2.4 GHz, all others at
+/// 5 GHz, unless the radio is said to be one of 6 GHz.
+pub(crate) fn channel_mhz(number: i64, at_6_ghz: bool) -> Option<u16> {
+    let number = u16::try_from(number).ok()?;
+    match number {
+        1..=233 if at_6_ghz => Some(5_950 + 5 * number),
+        1..=13 => Some(2_407 + 5 * number),
+        14 => Some(2_484),
+        32..=177 => Some(5_000 + 5 * number),
+        _ => None,
+    }
+}
+
 /// A MAC address in any of the ways in which programs write one: with colons, with hyphens, with dots, or bare.
 pub(crate) fn mac(text: &str) -> Option<MacAddr> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b':' | b'-' | b'.')).collect();
@@ -154,6 +172,19 @@ mod tests {
         let stations = vec![entry(2, None, 1), entry(1, Some(90_000), 2), entry(1, Some(20), 3), entry(2, Some(5), 4)];
         let settled = Reading { stations, ..Reading::default() }.settled();
         assert_eq!(settled.stations, [entry(1, Some(20), 3), entry(2, Some(5), 4)]);
+    }
+
+    #[test]
+    fn channels_have_frequencies() {
+        let mhz = |number| channel_mhz(number, false);
+        assert_eq!(
+            (mhz(1), mhz(11), mhz(14), mhz(36), mhz(165)),
+            (Some(2412), Some(2462), Some(2484), Some(5180), Some(5825))
+        );
+        assert_eq!((channel_mhz(1, true), channel_mhz(37, true)), (Some(5955), Some(6135)));
+        for number in [0, -1, 15, 31, 200, i64::MAX] {
+            assert_eq!(mhz(number), None, "{number}");
+        }
     }
 
     #[test]

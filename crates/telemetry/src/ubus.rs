@@ -2,10 +2,11 @@
 //!
 //! JSON-RPC 2.0 at `/ubus`: a login gives a session, `list` names hostapd's objects, one for each of its interfaces, and
 //! `get_clients` of each lists its stations with `signal` in dBm and `rate.tx`, `rate.rx` in kb/s as the access point sees
-//! them. The account needs read access to `hostapd.*` `get_clients` (a file in /usr/share/rpcd/acl.d).
+//! them, and `freq` is the channel's in MHz; `get_status` tells the BSSID. The account needs read access to `hostapd.*` `get_clients` (a file in /usr/share/rpcd/acl.d).
 
 use std::time::Duration;
 
+use evenair_packet::MacAddr;
 use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
@@ -88,6 +89,16 @@ impl Ubus {
         }
     }
 
+    /// The BSSID of an interface, where hostapd has `get_status` (since OpenWrt 21.02) and the account may call it.
+    fn bssid(&self, session: &str, name: &str) -> Result<Option<MacAddr>, TelemetryError> {
+        match self.request("call", &json!([session, name, "get_status", {}])) {
+            Ok(Outcome::Data(status)) => Ok(status["bssid"].as_str().and_then(mac)),
+            // An older one has no such method.
+            Ok(Outcome::Denied) | Err(TelemetryError::Nonsense(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// `None`: the session is over, or the account may not.
     fn read(&self, session: &str) -> Result<Option<Reading>, TelemetryError> {
         let Outcome::Data(objects) = self.request("list", &json!([session, "hostapd.*"]))? else { return Ok(None) };
@@ -99,7 +110,10 @@ impl Ubus {
             let Outcome::Data(clients) = call else { return Ok(None) };
             reading.from = if i == 0 { name.clone() } else { format!("{}, {name}", reading.from) };
             let room = MOST_STATIONS.saturating_sub(reading.stations.len());
-            reading.stations.extend(stations(&clients).take(room));
+            let channel_mhz = number(&clients["freq"]).and_then(|mhz| u16::try_from(mhz).ok());
+            let access_point = self.bssid(session, name)?;
+            let on_it = stations(&clients).map(|station| StationReading { channel_mhz, access_point, ..station });
+            reading.stations.extend(on_it.take(room));
         }
         Ok(Some(reading))
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
-use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, channel_mhz, mac};
 
 /// A controller.
 #[derive(Debug)]
@@ -127,6 +127,8 @@ pub fn read(answer: &Value) -> Result<Vec<StationReading>, TelemetryError> {
             signal_dbm: number(&entry["signal"]),
             address: text("ip").and_then(|ip| ip.parse().ok()),
             access_point: text("ap_mac").and_then(mac),
+            channel_mhz: number(&entry["channel"])
+                .and_then(|channel| channel_mhz(channel, text("radio") == Some("6e"))),
             ssid: text("essid").map(str::to_owned),
             ..StationReading::new(mac(text("mac")?)?)
         })

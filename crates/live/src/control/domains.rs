@@ -3,13 +3,18 @@
 use evenair_manager::{DomainReport, Label, Place};
 use serde::{Deserialize, Serialize};
 
+use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
+
 /// A contention domain: one medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DomainStatus {
     /// Its name: "default", or what the configuration calls it.
     pub name: String,
-    /// The access points that the configuration puts there.
+    /// The access points that the configuration puts there; of a learned one, the BSSIDs that stations are told to be at.
     pub access_points: Vec<String>,
+    /// It is not in the configuration: it was learned from channels that sources tell.
+    #[serde(default)]
+    pub learned: bool,
     /// Stations that are known there.
     pub stations: usize,
     /// Stations that came to it from another one, since it was configured.
@@ -24,6 +29,12 @@ pub struct DomainStatus {
     pub held: u64,
     /// How long those waited that left in the last interval: 95 of 100 no longer than this.
     pub wait_p95_ms: f64,
+    /// Control at the receiver, where that is asked for; what it holds is counted for all media together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverStatus>,
+    /// The limit on uploads, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<UplinkStatus>,
 }
 
 /// A name as text. Most are; what is none is shown with escapes.
@@ -34,7 +45,7 @@ pub(super) fn text(name: Label) -> String {
 pub(super) fn place(place: Place) -> String {
     match place {
         Place::Named(name) => text(name),
-        Place::Radio(mac) => mac.to_string(),
+        Place::Radio(_) | Place::Tuned { .. } => place.to_string(),
     }
 }
 
@@ -43,6 +54,7 @@ impl From<&DomainReport> for DomainStatus {
         Self {
             name: text(report.name),
             access_points: report.access_points.iter().map(|&name| text(name)).collect(),
+            learned: report.learned,
             stations: report.stations,
             roamed: report.roamed,
             service_rate_mbps: report.service_rate.as_mbps_f64(),
@@ -50,6 +62,8 @@ impl From<&DomainReport> for DomainStatus {
             throughput_mbps: report.throughput.as_mbps_f64(),
             held: report.hop.held,
             wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
+            receiver: report.receiver.as_ref().map(receiver_status),
+            uplink: report.uplink.map(UplinkStatus::from),
         }
     }
 }

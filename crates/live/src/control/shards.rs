@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    ClassReport, Counters, DelayReport, FlowReport, HopReport, Mode, Report, StationReport, ToldCounts,
+    ClassReport, Counters, DelayReport, FlowReport, HopReport, Mode, ReceiverReport, Report, StationReport, ToldCounts,
+    UplinkReport,
 };
 use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
@@ -69,11 +70,12 @@ impl ShardStatus {
     }
 }
 
-/// The default domain is the first shard's; what the others have of it is empty.
+/// The default domain and those that were learned are the first shard's; what the others have of them is empty.
 fn alone(number: usize, mut snapshot: Snapshot) -> Snapshot {
     let report = &mut snapshot.report;
     if number > 0 && !report.domains.is_empty() {
         let default = report.domains.remove(0);
+        report.domains.retain(|domain| !domain.learned);
         let without = |sum: evenair_units::BitRate, part: evenair_units::BitRate| {
             evenair_units::BitRate::from_bps(sum.as_bps().saturating_sub(part.as_bps()))
         };
@@ -162,11 +164,39 @@ fn reports(a: Report, b: Report) -> Report {
         queues: a.queues.into_iter().chain(b.queues).collect(),
         hops: hops(a.hops, &b.hops),
         calls: a.calls.into_iter().chain(b.calls).collect(),
-        // With several domains there is neither.
-        receiver: a.receiver.or(b.receiver),
-        uplink: a.uplink.or(b.uplink),
+        receiver: both(a.receiver, b.receiver, receivers),
+        uplink: both(a.uplink, b.uplink, limits),
         told: told(a.told, b.told),
         counters: counters(&a.counters, &b.counters),
+    }
+}
+
+fn both<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(add(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// As a manager adds up its media.
+fn receivers(a: ReceiverReport, b: ReceiverReport) -> ReceiverReport {
+    ReceiverReport {
+        clamped_flows: a.clamped_flows + b.clamped_flows,
+        flows: a.flows + b.flows,
+        window: a.window.into_iter().chain(b.window).min(),
+        delay: a.delay.max(b.delay),
+        held: a.held + b.held,
+        ap_queueing: a.ap_queueing.max(b.ap_queueing),
+    }
+}
+
+fn limits(a: UplinkReport, b: UplinkReport) -> UplinkReport {
+    UplinkReport {
+        limit: a.limit + b.limit,
+        up: a.up + b.up,
+        up_datagrams: a.up_datagrams + b.up_datagrams,
+        down: a.down + b.down,
+        lost: a.lost + b.lost,
     }
 }
 
@@ -274,6 +304,7 @@ fn counters(a: &Counters, b: &Counters) -> Counters {
         addresses_contested: a.addresses_contested + b.addresses_contested,
         calls_admitted: a.calls_admitted + b.calls_admitted,
         calls_refused: a.calls_refused + b.calls_refused,
+        calls_over_limit: a.calls_over_limit + b.calls_over_limit,
         calls_ended: a.calls_ended + b.calls_ended,
         calls_packets: a.calls_packets + b.calls_packets,
         held: a.held + b.held,

@@ -208,6 +208,9 @@ pub struct PacketStatus {
     /// Calls that were refused so far; no packets.
     #[serde(default)]
     pub calls_refused: u64,
+    /// Calls that roamed to a medium where they are too many, and go on all the same.
+    #[serde(default)]
+    pub calls_over_limit: u64,
     /// Calls that have ended so far, admitted or not; no packets.
     #[serde(default)]
     pub calls_ended: u64,
@@ -464,6 +467,7 @@ impl Snapshot {
             addresses_contested: counters.addresses_contested,
             calls_admitted: counters.calls_admitted,
             calls_refused: counters.calls_refused,
+            calls_over_limit: counters.calls_over_limit,
             calls_ended: counters.calls_ended,
             control: counters.control,
             groups: counters.groups,
@@ -567,7 +571,7 @@ pub(crate) fn mode_word(mode: Mode) -> &'static str {
     }
 }
 
-fn receiver_status(report: &ReceiverReport) -> ReceiverStatus {
+pub(super) fn receiver_status(report: &ReceiverReport) -> ReceiverStatus {
     let ms = |span: Span| span.as_secs_f64() * 1e3;
     ReceiverStatus {
         flows: report.flows,

@@ -283,6 +283,10 @@ impl EventRecord {
             Event::CallRefused { station, peer, codec, why } => {
                 about("call-refused", station, format!("with {peer}, {}: {}", codec_word(*codec), refusal_word(*why)))
             }
+            Event::CallRoamed { station, peer, codec, domain, over } => {
+                let over = over.map_or_else(String::new, |why| format!(", one too many there: {}", refusal_word(why)));
+                about("call-roamed", station, format!("with {peer}, {}: to {domain}{over}", codec_word(*codec)))
+            }
             Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
                 let [down, up] = [&speech[0], &speech[1]].map(|way| SpeechStatus::new(way, *codec).in_short());
                 let text = format!("with {peer}, {}, {lasted}; down: {down}; up: {up}", codec_word(*codec));

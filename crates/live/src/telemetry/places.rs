@@ -48,12 +48,14 @@ pub(super) struct News {
 
 impl Places {
     /// Takes an answer to a question asked at `asked`. `own` is the access point that the source is, as the configuration
-    /// says. What a station's entry says goes before, and the radio that was asked comes last.
+    /// says. What a station's entry says goes before, and the radio that was asked comes last; a channel goes with either.
     pub(super) fn take(&mut self, source: u16, own: Option<Label>, asked: Clock, reading: &Reading) -> News {
         let entry = |station: &StationReading| {
-            let place = station.access_point.map(Place::Radio).or(own.map(Place::Named));
+            let mhz = station.channel_mhz.or(reading.channel_mhz);
+            let at = |radio| mhz.map_or(Place::Radio(radio), |mhz| Place::Tuned { radio, mhz });
+            let place = station.access_point.map(at).or(own.map(Place::Named));
             let heard = station.idle.and_then(|idle| asked.checked_sub(idle));
-            (station.mac, Entry { place: place.or(reading.radio.map(Place::Radio)), heard })
+            (station.mac, Entry { place: place.or(reading.radio.map(at)), heard })
         };
         let now: BTreeMap<MacAddr, Entry> = reading.stations.iter().map(entry).collect();
         let before = self.by_source.insert(source, now.clone()).unwrap_or_default();
@@ -189,6 +191,18 @@ mod tests {
         let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 3])), ..at(None) };
         assert_eq!(places.take(0, None, now, &asked).places, radio(3));
         assert_eq!(places.take(0, Some(label("one")), now, &asked), is_at("one"));
+    }
+
+    #[test]
+    fn a_channel_goes_with_the_radio() {
+        let (mut places, now) = (Places::default(), Clock::now());
+        let tuned = |mhz| vec![(STATION, Place::Tuned { radio: MacAddr([2, 0, 0, 0, 9, 1]), mhz })];
+        let mut reading = at(Some(1));
+        reading.stations[0].channel_mhz = Some(2_437);
+        assert_eq!(places.take(0, None, now, &reading).places, tuned(2_437));
+        let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 1])), channel_mhz: Some(5_180), ..at(None) };
+        assert_eq!(places.take(0, None, now, &asked).places, tuned(5_180), "it has changed its channel");
+        assert_eq!(places.take(0, Some(label("one")), now, &asked), is_at("one"), "one that is known by its name");
     }
 
     #[test]

@@ -39,6 +39,11 @@ pub(crate) fn put_place(out: &mut Vec<u8>, place: Place) {
             out.put_u8(1);
             out.put(&mac.0);
         }
+        Place::Tuned { radio, mhz } => {
+            out.put_u8(2);
+            out.put(&radio.0);
+            out.put_u16(mhz);
+        }
     }
 }
 
@@ -46,6 +51,7 @@ pub(crate) fn read_place(reader: &mut Reader<'_>) -> Result<Place, CodecError> {
     match reader.u8()? {
         0 => read_label(reader).map(Place::Named),
         1 => reader.mac().map(Place::Radio),
+        2 => Ok(Place::Tuned { radio: reader.mac()?, mhz: reader.u16()? }),
         tag => Err(CodecError::Tag(tag)),
     }
 }

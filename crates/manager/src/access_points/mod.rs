@@ -8,13 +8,17 @@
 //! other, and what each would carry meanwhile is lost. So a channel of the same number makes no common domain: it says
 //! nothing about who hears whom.
 //!
+//! Where the operator names none of them, media are learned from the channels that sources tell ([`learned`]): that is the one
+//! thing to go by then, and radios on one channel are taken for one medium. What is configured goes before.
+//!
 //! A station's frames go before what is told: where they come in a VLAN that is an access point's, that is where it is
 //! now. A poll may be a minute old.
 //!
 //! What is not here: what becomes of a station that moves (see `manager::roaming`); a PHY profile for each domain, so that
-//! where standards differ, rates of some are taken for the nearest of the others'; access points that are learned.
+//! where standards differ, rates of some are taken for the nearest of the others'.
 
 mod codec;
+mod learned;
 mod table;
 
 use alloc::vec::Vec;
@@ -59,6 +63,13 @@ pub enum Place {
     Named(Label),
     /// By the address of its radio (BSSID).
     Radio(MacAddr),
+    /// By the address of its radio, of which it is also told on which channel it is.
+    Tuned {
+        /// The BSSID, or another address that names the access point.
+        radio: MacAddr,
+        /// The channel's frequency, in MHz.
+        mhz: u16,
+    },
 }
 
 /// Why a list of access points cannot be.
@@ -72,9 +83,6 @@ pub enum AccessPointError {
     Vlan(Vlan),
     /// This prefix is of two, or has no bits or more than 48.
     Radio(MacPrefix),
-    /// With several domains there is to be no limit on uploads and no control at the receiver: either goes by what one
-    /// medium does.
-    OneMedium,
 }
 
 impl AccessPoint {
@@ -131,6 +139,7 @@ impl fmt::Display for Place {
         match self {
             Self::Named(name) => name.fmt(f),
             Self::Radio(mac) => mac.fmt(f),
+            Self::Tuned { radio, mhz } => write!(f, "{radio} at {mhz} MHz"),
         }
     }
 }
@@ -150,9 +159,6 @@ impl fmt::Display for AccessPointError {
                 None => write!(f, "the VLAN {} is of two access points", vlan.id),
             },
             Self::Radio(prefix) => write!(f, "the radio {prefix} is of two access points, or not 1 to 48 bits long"),
-            Self::OneMedium => f.write_str(
-                "the limit on uploads and the control at the receiver go by one medium: not with several domains",
-            ),
         }
     }
 }

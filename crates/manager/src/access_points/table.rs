@@ -1,10 +1,12 @@
 //! Where access points are looked up.
 
 use alloc::collections::BTreeMap;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use evenair_packet::Vlan;
+use evenair_packet::{MacAddr, Vlan};
 
+use super::learned::Learned;
 use super::{AccessPoint, AccessPointError, Place, masked};
 use crate::Label;
 use crate::domain::DomainId;
@@ -20,6 +22,8 @@ pub(crate) struct Table {
     by_vlan: BTreeMap<(u16, Option<u16>), usize>,
     /// By the number of bits, the longest last, and the bits.
     by_radio: BTreeMap<u8, BTreeMap<u64, usize>>,
+    /// Media beside those that are configured.
+    pub(crate) learned: Learned,
 }
 
 impl Table {
@@ -56,19 +60,51 @@ impl Table {
         Self::new(access_points).expect("a checked configuration")
     }
 
-    /// The names of the domains, the default one's first.
+    /// Of another checked configuration, with what was learned under the one before.
+    pub(crate) fn renewed(&self, access_points: &[AccessPoint]) -> Self {
+        Self { learned: self.learned.clone(), ..Self::of(access_points) }
+    }
+
+    /// The names of the domains, the default one's first, those that were learned last.
     pub(crate) fn domains(&self) -> impl Iterator<Item = Label> {
         let default = AccessPoint::DEFAULT_DOMAIN.parse().expect("a short name");
-        core::iter::once(default).chain(self.domains.iter().copied())
+        core::iter::once(default).chain(self.domains.iter().copied()).chain(self.learned.names())
+    }
+
+    /// The first domain behind those that are configured.
+    fn first_learned(&self) -> usize {
+        1 + self.domains.len()
+    }
+
+    /// The place of a domain among those that were learned.
+    pub(crate) fn place_learned(&self, domain: DomainId) -> Option<usize> {
+        domain.index().checked_sub(self.first_learned())
+    }
+
+    /// The domain of the learned medium at this place.
+    pub(crate) fn learned_at(&self, place: usize) -> DomainId {
+        DomainId::at(self.first_learned() + place)
+    }
+
+    /// Whether a radio is one of those that are configured.
+    pub(crate) fn knows(&self, radio: MacAddr) -> bool {
+        self.find(Place::Radio(radio)).is_some()
     }
 
     /// The access point that somebody names.
     pub(crate) fn find(&self, place: Place) -> Option<(Label, DomainId)> {
         let at = match place {
             Place::Named(name) => self.by_name.get(&name),
-            Place::Radio(mac) => self.by_radio.iter().rev().find_map(|(&bits, of)| of.get(&masked(mac, bits))),
+            Place::Radio(mac) | Place::Tuned { radio: mac, .. } => {
+                self.by_radio.iter().rev().find_map(|(&bits, of)| of.get(&masked(mac, bits)))
+            }
         };
-        at.map(|&at| self.access_points[at])
+        let learned = || {
+            let Place::Tuned { radio, mhz } = place else { return None };
+            let name = radio.to_string().parse().ok()?;
+            Some((name, self.learned_at(self.learned.of_channel(mhz)?)))
+        };
+        at.map(|&at| self.access_points[at]).or_else(learned)
     }
 
     /// Whether VLANs tell access points.
@@ -101,7 +137,6 @@ fn unique(before: Option<usize>, error: AccessPointError) -> Result<(), AccessPo
 mod tests {
     use super::*;
     use crate::MacPrefix;
-    use alloc::string::ToString;
 
     fn label(text: &str) -> Label {
         text.parse().expect("a short name")

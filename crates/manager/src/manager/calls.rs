@@ -84,6 +84,25 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
+    /// A station has come to another medium: there may be no room for its calls there, or room for one that was refused.
+    pub(super) fn ask_calls_again(&mut self, id: StationId) {
+        let Some(config) = &self.config.voice else { return };
+        let domain = self.stations.get(id).domain;
+        let medium_of = |station| self.stations.get(station).domain;
+        let asked = self.calls.ask_again(config, id, medium_of);
+        let domain = self.domains[domain].name;
+        for (call, over) in asked {
+            let (station, peer, codec) = (self.stations.get(call.station).mac, call.peer, call.codec);
+            if call.refused.is_some() {
+                self.counters.calls_admitted += 1;
+                self.tell(Event::CallAdmitted { station, peer, codec });
+            } else {
+                self.counters.calls_over_limit += u64::from(over.is_some());
+                self.tell(Event::CallRoamed { station, peer, codec, domain, over });
+            }
+        }
+    }
+
     /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like that; but
     /// no less than at the highest rate, since of a small packet most is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {

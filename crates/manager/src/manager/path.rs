@@ -9,6 +9,7 @@ use super::{Manager, forget};
 use crate::cost::{Load, Packets};
 use crate::domain::DomainId;
 use crate::flow::{Flow, FlowId};
+use crate::observed::lean;
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
 use crate::traffic::is_control;
@@ -83,7 +84,7 @@ impl<P: Send + 'static> Manager<P> {
             forget(evicted, &mut self.domains, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
-        self.receiver.note_new(&flow);
+        self.domains[flow.domain].receiver.note_new(&flow);
         Some(self.flows.insert(flow, now))
     }
 
@@ -136,6 +137,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = &mut self.domains[answered.domain()];
             domain.standing.answer(now, answered);
+            domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
             if let Controller::Pi { target, .. } = self.config.controller {
                 domain.shaper.note_answer(now, answered.number(), target);
             }
@@ -196,7 +198,7 @@ impl<P: Send + 'static> Manager<P> {
 
     fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {
         let Arrived { packet, flow, ip_len, takes_marks } = arrived;
-        if !self.is_within_limit(now, tcp, ip_len) {
+        if !self.is_within_limit(now, flow, tcp, ip_len) {
             return self.discard(packet, flow, DropReason::UplinkLimit);
         }
         if telling && !takes_marks {
@@ -352,6 +354,7 @@ impl<P: Send + 'static> Manager<P> {
         let domain = &mut self.domains[id];
         if domain.shaped_until() > now || domain.len() == 0 {
             domain.standing.starve();
+            domain.observed.iter_mut().for_each(|observed| observed.lose());
         }
     }
 
@@ -394,6 +397,7 @@ impl<P: Send + 'static> Manager<P> {
         let (flows, stations, medium) = (&mut self.flows, &self.stations, &self.medium);
         let domain = &mut self.domains[id];
         let (numerator, denominator) = domain.standing.pace();
+        let leans = domain.observed.is_some();
         let mut load = Load::default();
         let held = domain.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
@@ -403,7 +407,8 @@ impl<P: Send + 'static> Manager<P> {
             let station = stations.get(flow.station);
             let time = medium.airtime(&load, station.rate);
             let real = time.mul_div(numerator, denominator);
-            Service { bits: load.bits(), capacity: station.capacity, time, real }
+            let (charged, of) = if leans { lean(flow.station, now) } else { (1, 1) };
+            Service { bits: load.bits() * charged / of, capacity: station.capacity, time, real }
         })?;
         Some((held, load))
     }
@@ -456,7 +461,11 @@ impl<P: Send + 'static> Manager<P> {
             // As much as has come for the packet before is expected to come for this one.
             let airtime = self.medium.airtime(load, rate);
             flow.watched.charged += airtime;
-            self.domains[flow.domain].standing.release(now, airtime, false);
+            let domain = &mut self.domains[flow.domain];
+            let mark = domain.standing.release(now, airtime, false);
+            if let Some(observed) = &mut domain.observed {
+                observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, load, &self.medium));
+            }
             return;
         };
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
@@ -465,6 +474,10 @@ impl<P: Send + 'static> Manager<P> {
         let domain = &mut self.domains[flow.domain];
         let under_way = domain.standing.under_way();
         let mark = domain.standing.release(now, airtime, asks);
+        if let Some(observed) = &mut domain.observed {
+            let all = station.airtime_by_word(self.medium.airtime(load, rate), load, &self.medium);
+            observed.release(mark.number(), flow.station, all);
+        }
         if matches!(self.config.controller, Controller::Pi { .. }) {
             domain.shaper.note_release(now, mark.number(), under_way, asks.then_some(airtime));
         }

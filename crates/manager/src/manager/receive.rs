@@ -1,11 +1,16 @@
 //! Control at the receiver, on the way of packets: see `receiver`.
 
+use alloc::vec::Vec;
+
 use evenair_packet::{Edits, Port, TcpFlags, TcpMeta};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use super::path::Arrived;
+use crate::domain::Domain;
 use crate::queues::Held;
+use crate::receiver::Steered;
+use crate::receiver::steering::Steering;
 use crate::{Direction, Mode, Output, ReceiverConfig, ReceiverReport};
 
 /// A flow that was not used for so long shares no buffer.
@@ -29,13 +34,14 @@ impl<P: Send + 'static> Manager<P> {
         }
         let config = self.receiver_config();
         let flow = self.flows.get_mut(arrived.flow);
+        let domain = flow.domain;
         let Some(took) = flow.receiver.timed.note_ack(now, tcp.ack) else { return };
         flow.watched.note_trip(took);
         let Some(config) = config else { return };
         const FULL_SIZE: Bytes = Bytes(1500);
         let rate = self.stations.get(flow.station).rate;
         let own = self.medium.packet_airtime(FULL_SIZE, rate) + self.medium.packet_airtime(arrived.ip_len, rate);
-        self.receiver.steering.note_sample(now, took, own, config.aim());
+        self.domains[domain].receiver.steering.note_sample(now, took, own, config.aim());
     }
 
     /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of their flow.
@@ -45,7 +51,8 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get(held.flow);
         let answers = flow.direction == Direction::Down && flow.has_downloaded();
         let is_ack = answers && held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
-        let own = law.filter(|_| is_ack).map_or(Span::ZERO, |law| self.receiver.delay(law));
+        let steered = &self.domains[flow.domain].receiver;
+        let own = law.filter(|_| is_ack).map_or(Span::ZERO, |law| steered.delay(law));
         let due = flow.receiver.line.due(now.saturating_add(own));
         if due <= now && flow.receiver.line.held == 0 {
             return self.leave_by_wire(now, held);
@@ -104,13 +111,15 @@ impl<P: Send + 'static> Manager<P> {
 
     fn lower_window(&mut self, held: &Held<P>, port: Port, tcp: &TcpMeta) -> Option<u16> {
         let config = self.receiver_config()?;
-        let flow = &mut self.flows.get_mut(held.flow).receiver;
+        let flow = self.flows.get_mut(held.flow);
         let law = config.window.filter(|_| port == Port::Wire || config.uploads)?;
-        let receiver = &mut self.receiver;
-        let window = flow.windows.lower(port.opposite(), tcp, receiver.session, |segment| receiver.most(law, segment));
+        let steered = &mut self.domains[flow.domain].receiver;
+        let session = self.receiver.session;
+        let flow = &mut flow.receiver;
+        let window = flow.windows.lower(port.opposite(), tcp, session, |segment| steered.most(law, segment));
         flow.lowered = window.is_some();
         if window.is_some() {
-            receiver.steering.note_lowered();
+            steered.steering.note_lowered();
         }
         window
     }
@@ -122,30 +131,65 @@ impl<P: Send + 'static> Manager<P> {
         self.outputs.push_back(Output::Release { packet, port, edits });
     }
 
-    /// From time to time: counts who shares the access point's buffer.
+    /// The control has come into force: nothing is known of what was offered meanwhile.
+    pub(super) fn begin_receiver(&mut self, now: Instant) {
+        self.receiver.session = self.receiver.session.wrapping_add(1);
+        self.steer_anew(now);
+    }
+
+    /// Another law.
+    pub(super) fn steer_anew(&mut self, now: Instant) {
+        self.domains.iter_mut().for_each(|domain| domain.receiver.steering = Steering::new(now));
+    }
+
+    /// From time to time: counts who shares the access points' buffers.
     pub(super) fn count_receivers(&mut self, now: Instant) {
         if self.config.receiver.is_none() {
             return;
         }
         let used = self.flows.used_since(now.saturating_sub(UNUSED)).take(MOST_COUNTED);
         let open = used.filter(|flow| flow.is_tcp() && flow.receiver.is_open());
-        let (flows, clamped) =
-            open.fold((0, 0), |(all, clamped), flow| (all + 1, clamped + u32::from(flow.receiver.lowered)));
-        (self.receiver.flows, self.receiver.clamped_flows) = (flows, clamped);
+        let mut counted: Vec<(u32, u32)> = self.domains.iter().map(|_| (0, 0)).collect();
+        for flow in open {
+            let (flows, clamped) = &mut counted[flow.domain.index()];
+            (*flows, *clamped) = (*flows + 1, *clamped + u32::from(flow.receiver.lowered));
+        }
+        for (domain, counted) in self.domains.iter_mut().zip(counted) {
+            (domain.receiver.flows, domain.receiver.clamped_flows) = counted;
+        }
     }
 
+    /// Of one medium.
+    pub(super) fn report_steered(&self, steered: &Steered) -> Option<ReceiverReport> {
+        let config = self.config.receiver?;
+        Some(ReceiverReport {
+            clamped_flows: steered.clamped_flows,
+            flows: steered.flows,
+            window: config.window.map(|law| Bytes(steered.most_bytes(law))),
+            delay: config.delay.map(|law| steered.delay(law)),
+            held: 0,
+            ap_queueing: steered.steering.queueing(),
+        })
+    }
+
+    /// Of all of them: of windows the smallest, of times the longest, where anybody is.
     pub(super) fn report_receiver(&self) -> Option<ReceiverReport> {
-        let (config, receiver) = (self.config.receiver, &self.receiver);
-        if config.is_none() && receiver.line.len() == 0 {
+        let held = self.receiver.line.len() as u64;
+        if self.config.receiver.is_none() && held == 0 {
             return None;
         }
-        Some(ReceiverReport {
-            clamped_flows: receiver.clamped_flows,
-            flows: receiver.flows,
-            window: config.and_then(|config| config.window).map(|law| Bytes(receiver.most_bytes(law))),
-            delay: config.and_then(|config| config.delay).map(|law| receiver.delay(law)),
-            held: receiver.line.len() as u64,
-            ap_queueing: receiver.steering.queueing(),
-        })
+        let none = ReceiverReport { clamped_flows: 0, flows: 0, window: None, delay: None, held, ap_queueing: None };
+        let alone = self.domains.iter().count() == 1;
+        let of = |domain: &Domain<P>| self.report_steered(&domain.receiver);
+        let in_use = |report: &ReceiverReport| alone || report.flows > 0;
+        let both = |a: ReceiverReport, b: ReceiverReport| ReceiverReport {
+            clamped_flows: a.clamped_flows + b.clamped_flows,
+            flows: a.flows + b.flows,
+            window: a.window.into_iter().chain(b.window).min(),
+            delay: a.delay.max(b.delay),
+            held,
+            ap_queueing: a.ap_queueing.max(b.ap_queueing),
+        };
+        Some(self.domains.iter().filter_map(of).filter(in_use).fold(none, both))
     }
 }

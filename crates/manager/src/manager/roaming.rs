@@ -13,7 +13,6 @@ use evenair_packet::{MacAddr, Vlan};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::access_points::Table;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::FlowId;
 use crate::queues::{Held, Service};
@@ -28,6 +27,12 @@ impl<P: Send + 'static> Manager<P> {
         };
         if new {
             self.tell(Event::StationLearned(mac));
+        }
+        if let Some(Place::Tuned { radio, mhz }) = place
+            && !self.access_points.knows(radio)
+            && self.access_points.learned.hear(now, mhz)
+        {
+            self.place_anew(now);
         }
         let station = self.stations.get_mut(id);
         // Sources say the same again and again.
@@ -52,16 +57,52 @@ impl<P: Send + 'static> Manager<P> {
 
     fn put_at(&mut self, now: Instant, id: StationId, found: Option<(Label, DomainId)>) {
         let station = self.stations.get_mut(id);
-        let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
         station.access_point = found.map(|(name, _)| name);
-        if core::mem::replace(&mut station.domain, domain) == domain {
+        self.move_to(now, id, found.map_or(DomainId::DEFAULT, |(_, domain)| domain));
+    }
+
+    /// Other media are known: those that are new are made, and stations are put where they are told to be.
+    fn place_anew(&mut self, now: Instant) {
+        self.make_learned(now);
+        for (id, place) in self.stations.told_places() {
+            let found = self.access_points.find(place);
+            self.put_at(now, id, found);
+        }
+    }
+
+    fn make_learned(&mut self, now: Instant) {
+        let known = self.domains.iter().count();
+        let names: Vec<Label> = self.access_points.domains().collect();
+        for (at, &name) in names.iter().enumerate().skip(known) {
+            let id = DomainId::at(at);
+            let capacity = super::configured_capacity(&self.config, &self.medium, &self.stations, id);
+            self.domains.push(Domain::new((id, name), &self.config, capacity, now));
+        }
+    }
+
+    /// From time to time: channels that nobody tells of any more are forgotten.
+    pub(super) fn review_places(&mut self, now: Instant) {
+        if self.access_points.learned.review(now) {
+            self.place_anew(now);
+        }
+    }
+
+    /// A station is on another medium from now on, with what is held for it.
+    fn move_to(&mut self, now: Instant, id: StationId, domain: DomainId) {
+        let station = self.stations.get_mut(id);
+        let before = core::mem::replace(&mut station.domain, domain);
+        if before == domain {
             return;
         }
         self.domains[domain].roamed += 1;
+        for id in [before, domain] {
+            self.reckon_limit(now, id);
+        }
         let flows: Vec<FlowId> = self.flows.of_station(id).collect();
         for flow in flows {
             self.settle(now, flow, None);
         }
+        self.ask_calls_again(id);
     }
 
     /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another place
@@ -94,7 +135,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them have
     /// changed, and is to be held again.
     pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant) -> Vec<Held<P>> {
-        let table = Table::of(&config.access_points);
+        let table = self.access_points.renewed(&config.access_points);
         let moved = self.stations.find_again(&table);
         let same = table.domains().eq(self.domains.iter().map(|domain| domain.name));
         self.access_points = table;
@@ -130,17 +171,27 @@ impl<P: Send + 'static> Manager<P> {
         taken
     }
 
-    pub(super) fn report_domains(&self) -> Vec<DomainReport> {
+    fn access_points_in(&self, id: DomainId) -> Vec<Label> {
+        match self.access_points.place_learned(id) {
+            Some(_) => self.stations.access_points_in(id),
+            None => self.access_points.in_domain(id).collect(),
+        }
+    }
+
+    pub(super) fn report_domains(&self, now: Instant) -> Vec<DomainReport> {
         let stations = self.stations.count_by_domain(self.domains.iter().count());
         let report = |(at, domain): (usize, &Domain<P>)| DomainReport {
             name: domain.name,
-            access_points: self.access_points.in_domain(DomainId::at(at)).collect(),
+            access_points: self.access_points_in(DomainId::at(at)),
+            learned: self.access_points.place_learned(DomainId::at(at)).is_some(),
             stations: stations.get(at).copied().unwrap_or(0),
             roamed: domain.roamed,
             service_rate: domain.rate.rate(),
             capacity: domain.rate.capacity(),
             throughput: domain.rate.throughput(),
             hop: domain.waits.report(Hop::Wlan, domain.len()),
+            receiver: self.report_steered(&domain.receiver),
+            uplink: domain.uplink.as_ref().map(|limiter| limiter.report(now)),
         };
         self.domains.iter().enumerate().map(report).collect()
     }

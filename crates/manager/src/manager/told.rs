@@ -1,5 +1,7 @@
 //! What sources tell of stations, on its way to the queues.
 
+use alloc::boxed::Box;
+
 use evenair_units::{Instant, Span};
 
 use super::Manager;
@@ -42,9 +44,35 @@ impl<P: Send + 'static> Manager<P> {
         self.stations.judge_told(now, released_as_it_crosses.then_some(elapsed), shares, |mac, rate| {
             outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
         });
+        if released_as_it_crosses {
+            self.weigh_told();
+        }
+        self.observe_where_told(released_as_it_crosses);
         let rates = self.config.phy.standard().rates();
         for id in self.stations.review_told(now, rates, &self.medium) {
             self.update_station(id);
+        }
+    }
+
+    /// What is told is held against what releases were seen to cost.
+    fn weigh_told(&mut self) {
+        for id in self.domains.ids() {
+            let Some(observed) = &self.domains[id].observed else { continue };
+            let (costs, outputs) = (observed.costs(), &mut self.outputs);
+            self.stations.weigh_told(id, &costs, &self.medium, |mac, rate| {
+                outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
+            });
+        }
+    }
+
+    /// What releases cost is observed where what is told makes a difference, and stations take turns by the tree.
+    fn observe_where_told(&mut self, released_as_it_crosses: bool) {
+        let matters = self.stations.words_matter(self.domains.iter().count());
+        for (domain, matters) in self.domains.iter_mut().zip(matters) {
+            let observe = matters && released_as_it_crosses && domain.discipline.is_none();
+            if domain.observed.is_some() != observe {
+                domain.observed = observe.then(Box::default);
+            }
         }
     }
 }

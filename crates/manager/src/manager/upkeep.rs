@@ -11,7 +11,6 @@ use crate::domain::{Domain, DomainId};
 use crate::load::Shaper;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
-use crate::receiver::steering::Steering;
 use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
 
@@ -25,6 +24,7 @@ impl<P: Send + 'static> Manager<P> {
             elapsed = self.judge_rate(now, id, unsure.get(id.index()) == Some(&true));
         }
         self.judge_told(now, elapsed);
+        self.review_places(now);
         self.tell_rate(before);
         self.judge_stations(elapsed);
         self.expire_calls(now);
@@ -135,8 +135,8 @@ impl<P: Send + 'static> Manager<P> {
         self.rebuild_links(&config, now);
         self.domains.ids().for_each(|id| self.rebuild_rate(id, &config, now));
         match (self.config.receiver, config.receiver) {
-            (None, Some(_)) => self.receiver.begin(now),
-            (before, after) if before != after => self.receiver.steering = Steering::new(now),
+            (None, Some(_)) => self.begin_receiver(now),
+            (before, after) if before != after => self.steer_anew(now),
             _ => {}
         }
         self.reconfigure_limit(&config, now);

@@ -1,22 +1,30 @@
-//! What the limit on uploads sees of packets, and when it is judged.
+//! What the limit on uploads sees of packets, and when it is judged. Each medium has one of its own.
 
 use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
-use evenair_units::{Bytes, Instant};
+use evenair_units::{BitRate, Bytes, Instant};
 
-use super::Manager;
+use super::{Manager, configured_capacity};
 use crate::cost::Load;
-use crate::domain::DomainId;
+use crate::domain::{Domain, DomainId};
 use crate::flow::FlowId;
 use crate::uplink::{Kind, Limiter};
-use crate::{Config, Mode};
+use crate::{Config, Mode, Place, UplinkReport};
 
 impl<P: Send + 'static> Manager<P> {
+    /// The limiter of a flow's medium.
+    fn limiter(&mut self, flow: FlowId) -> Option<&mut Limiter> {
+        self.config.uplink_limit.as_ref()?;
+        let domain = self.flows.get(flow).domain;
+        self.domains[domain].uplink.as_deref_mut()
+    }
+
     /// A packet has come from the wire, and has not been released yet.
     pub(super) fn note_for_limit(&mut self, now: Instant, flow: FlowId, tcp: Option<&TcpMeta>, ip_len: Bytes) {
-        let Some(limiter) = &mut self.uplink else { return };
+        let repeated = tcp.is_some_and(|tcp| self.flows.get(flow).in_doubt.is_repeat(tcp));
+        let Some(limiter) = self.limiter(flow) else { return };
         let opens = tcp.is_some_and(|tcp| tcp.flags.contains(TcpFlags::SYN));
         limiter.note_from_wire(now, ip_len, kind(tcp), opens);
-        if tcp.is_some_and(|tcp| self.flows.get(flow).in_doubt.is_repeat(tcp)) {
+        if repeated {
             limiter.losses.see(now, flow);
         }
     }
@@ -24,7 +32,7 @@ impl<P: Send + 'static> Manager<P> {
     /// A packet has come from a station, which shows that DATA have crossed to it.
     pub(super) fn note_acknowledged(&mut self, now: Instant, flow: FlowId, tcp: &TcpMeta, crossed: &Load) {
         let acknowledges = self.flows.get_mut(flow).in_doubt.acknowledge(tcp);
-        let Some(limiter) = &mut self.uplink else { return };
+        let Some(limiter) = self.limiter(flow) else { return };
         let Load([_, data, ..]) = crossed;
         limiter.note_crossed(now, data.milli * data.ip_len.bits() / 1_000);
         if acknowledges {
@@ -33,42 +41,92 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// Whether a packet from the WLAN is within the limit.
-    pub(super) fn is_within_limit(&mut self, now: Instant, tcp: Option<&TcpMeta>, ip_len: Bytes) -> bool {
+    pub(super) fn is_within_limit(&mut self, now: Instant, flow: FlowId, tcp: Option<&TcpMeta>, ip_len: Bytes) -> bool {
         let inserted = self.mode == Mode::Inserted;
-        self.uplink.as_mut().filter(|_| inserted).is_none_or(|limiter| limiter.admits(now, ip_len, kind(tcp)))
+        self.limiter(flow).filter(|_| inserted).is_none_or(|limiter| limiter.admits(now, ip_len, kind(tcp)))
+    }
+
+    /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them, by which
+    /// the limit goes.
+    pub(super) fn reckon_limit(&mut self, now: Instant, id: DomainId) {
+        if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
+            return;
+        }
+        let capacity = configured_capacity(&self.config, &self.medium, &self.stations, id);
+        self.domains[id].rate.set_capacity(capacity);
     }
 
     /// The traffic is managed from now on.
     pub(super) fn begin_limit(&mut self, now: Instant) {
-        if let Some(limiter) = &mut self.uplink {
-            limiter.begin(now);
+        if self.config.uplink_limit.is_some() {
+            let limiters = self.domains.iter_mut().filter_map(|domain| domain.uplink.as_mut());
+            limiters.for_each(|limiter| limiter.begin(now));
         }
     }
 
+    /// All are judged when the default medium's is: they have one interval.
     pub(super) fn limit_deadline(&self) -> Option<Instant> {
-        self.uplink.as_ref().filter(|_| self.mode == Mode::Inserted).map(|limiter| limiter.next())
+        let limiter = self.domains[DomainId::DEFAULT].uplink.as_ref();
+        limiter.filter(|_| self.mode == Mode::Inserted).map(|limiter| limiter.next())
     }
 
     pub(super) fn judge_limit(&mut self, now: Instant) {
-        let capacity = self.domains[DomainId::DEFAULT].rate.capacity();
-        if let Some(limiter) =
-            self.uplink.as_mut().filter(|limiter| self.mode == Mode::Inserted && limiter.next() <= now)
-        {
-            limiter.judge(now, capacity);
+        if self.limit_deadline().is_none_or(|next| next > now) {
+            return;
+        }
+        for domain in self.domains.iter_mut() {
+            let capacity = domain.rate.capacity();
+            if let Some(limiter) = &mut domain.uplink {
+                limiter.judge(now, capacity);
+            }
         }
     }
 
+    /// Somebody tells what an access point has lost in all: that of one that is not known is taken for the default medium's.
     /// Whether the observation was taken. Where nothing is limited, nobody needs it.
     pub(super) fn tell_losses(&mut self, access_point: MacAddr, total: u64) -> bool {
-        self.uplink.as_mut().is_none_or(|limiter| limiter.losses.tell(access_point, total))
+        if self.config.uplink_limit.is_none() {
+            return true;
+        }
+        let found = self.access_points.find(Place::Radio(access_point));
+        let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
+        self.domains[domain].uplink.as_mut().is_none_or(|limiter| limiter.losses.tell(access_point, total))
     }
 
     pub(super) fn reconfigure_limit(&mut self, config: &Config, now: Instant) {
-        let capacity = self.domains[DomainId::DEFAULT].rate.capacity();
-        match (&mut self.uplink, &config.uplink_limit) {
-            (Some(limiter), Some(limit)) => limiter.reconfigure(limit, capacity, now),
-            (none, limit) => *none = limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
+        if self.config.uplink_limit.is_none() && config.uplink_limit.is_none() {
+            return;
         }
+        for domain in self.domains.iter_mut() {
+            let capacity = domain.rate.capacity();
+            match (&mut domain.uplink, &config.uplink_limit) {
+                (Some(limiter), Some(limit)) => limiter.reconfigure(limit, capacity, now),
+                (none, limit) => *none = limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
+            }
+        }
+    }
+
+    /// Of all media on which something comes or goes, or of the only one.
+    pub(super) fn report_limit(&self, now: Instant) -> Option<UplinkReport> {
+        let alone = self.domains.iter().count() == 1;
+        let of = |domain: &Domain<P>| Some(domain.uplink.as_ref()?.report(now));
+        let in_use = |report: &UplinkReport| alone || report.up + report.down > BitRate::ZERO;
+        let none = UplinkReport {
+            limit: BitRate::ZERO,
+            up: BitRate::ZERO,
+            up_datagrams: BitRate::ZERO,
+            down: BitRate::ZERO,
+            lost: 0,
+        };
+        let add = |a: UplinkReport, b: UplinkReport| UplinkReport {
+            limit: a.limit + b.limit,
+            up: a.up + b.up,
+            up_datagrams: a.up_datagrams + b.up_datagrams,
+            down: a.down + b.down,
+            lost: a.lost + b.lost,
+        };
+        self.config.uplink_limit.as_ref()?;
+        Some(self.domains.iter().filter_map(of).filter(in_use).fold(none, add))
     }
 }
 

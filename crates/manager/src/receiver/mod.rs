@@ -7,7 +7,8 @@
 //!
 //! - [`window`]: windows are lowered, but what was offered once stays offered, and nothing reads as zero that was not.
 //! - [`line`]: ACKs are held for a set time, in their order, with whatever follows them.
-//! - [`steering`]: window or time follow what stands in the access point, so that it stays at a target.
+//! - [`steering`]: window or time follow what stands in the access point, so that it stays at a target, on each medium for
+//!   itself.
 //!
 //! What is not here: anything but TCP; connections whose SYNs were not both seen, whose windows cannot be read, keep
 //! theirs.
@@ -64,27 +65,32 @@ impl FlowReceiver {
     }
 }
 
-/// What the control keeps beside flows.
+/// What the control keeps beside flows, of all media.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver<P> {
     pub(crate) line: Line<P>,
-    pub(crate) steering: Steering,
     /// Number of the stretch of time in which all packets were asked about.
     pub(crate) session: u32,
-    /// Flows that share the access point's buffer, and those whose windows are lowered.
+}
+
+impl<P> Default for Receiver<P> {
+    fn default() -> Self {
+        Self { line: Line::default(), session: 0 }
+    }
+}
+
+/// What it keeps of one medium.
+#[derive(Clone, Debug)]
+pub(crate) struct Steered {
+    pub(crate) steering: Steering,
+    /// Flows that share the access points' buffers, and those whose windows are lowered.
     pub(crate) flows: u32,
     pub(crate) clamped_flows: u32,
 }
 
-impl<P> Receiver<P> {
+impl Steered {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { line: Line::default(), steering: Steering::new(now), session: 0, flows: 0, clamped_flows: 0 }
-    }
-
-    /// The control has come into force: nothing is known of what was offered meanwhile.
-    pub(crate) fn begin(&mut self, now: Instant) {
-        self.session = self.session.wrapping_add(1);
-        self.steering = Steering::new(now);
+        Self { steering: Steering::new(now), flows: 0, clamped_flows: 0 }
     }
 
     /// A flow is new, and shares the access point's buffer at once.

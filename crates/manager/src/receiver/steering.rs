@@ -10,7 +10,7 @@
 //! - Delay: what is held in the box does not stand in the access point, if windows limit senders. So the delay moves by a
 //!   part of what is above the target.
 //!
-//! What is not here: several access points, whose queues are taken together.
+//! What is not here: several access points on one medium, whose queues are taken together.
 
 use evenair_units::{Instant, Span};
 

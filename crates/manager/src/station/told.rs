@@ -1,14 +1,20 @@
 //! What is told of stations, and what follows from it for all of them.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use evenair_packet::MacAddr;
-use evenair_units::{BitRate, Instant, Span};
+use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
-use crate::cost::Medium;
-use crate::told::{Shares, Told, ToldCounts};
+use crate::cost::{Load, Medium};
+use crate::domain::DomainId;
+use crate::observed::{Cost, MOST};
+use crate::told::{Seen, Shares, Told, ToldCounts, Verdict, judge};
+
+/// The packet by which rates are compared.
+const FULL_SIZE: Bytes = Bytes(1500);
 
 /// What became of something that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +27,17 @@ pub(crate) struct Heard {
 }
 
 impl Station {
+    /// The medium time of a load by what is said of it, where `airtime` is that by what is believed.
+    pub(crate) fn airtime_by_word(&self, airtime: Span, load: &Load, medium: &Medium) -> Span {
+        let word = self.hearsay.as_ref().and_then(|hearsay| hearsay.word());
+        word.filter(|&word| word != self.rate).map_or(airtime, |word| medium.airtime(load, word))
+    }
+
+    /// The rate that it would be charged at if nobody told.
+    fn rate_alone(&self, otherwise: PhyRate) -> PhyRate {
+        self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise)
+    }
+
     /// Takes over what sources say of it now. True: its rate is another one.
     fn believe(&mut self, now: Instant, otherwise: PhyRate, medium: &Medium) -> bool {
         let said = self.hearsay.as_ref().and_then(|hearsay| hearsay.class(now));
@@ -130,6 +147,61 @@ impl Stations {
                     contradicted += 1;
                     tell(station.mac, station.told);
                 }
+            }
+        }
+        self.counts.contradicted += contradicted;
+    }
+
+    /// In which of so many domains what is said of stations in use makes a difference between them.
+    pub(crate) fn words_matter(&self, domains: usize) -> Vec<bool> {
+        let otherwise = self.otherwise();
+        let mut first: Vec<Option<(PhyRate, PhyRate)>> = (0..domains).map(|_| None).collect();
+        let mut differ: Vec<(bool, bool)> = (0..domains).map(|_| (false, false)).collect();
+        for station in self.slots.iter().flatten().filter(|station| station.flows > 0) {
+            let at = station.domain.index();
+            let alone = station.rate_alone(otherwise);
+            let word = station.hearsay.as_ref().and_then(|hearsay| hearsay.word());
+            let own = (word.unwrap_or(alone), alone);
+            // From one another, and by what is said.
+            differ[at].0 |= own != *first[at].get_or_insert(own);
+            differ[at].1 |= own.0 != own.1;
+        }
+        differ.into_iter().map(|(stations, words)| stations && words).collect()
+    }
+
+    /// An interval has ended: what stations of a medium were seen to cost is held against what is told of them. `tell` hears
+    /// of each whose rate is set aside.
+    pub(crate) fn weigh_told(
+        &mut self,
+        domain: DomainId,
+        costs: &[Cost],
+        medium: &Medium,
+        mut tell: impl FnMut(MacAddr, Option<PhyRate>),
+    ) {
+        let otherwise = self.otherwise();
+        let of = |cost: &Cost| {
+            let station = self.slots.get(cost.station.0 as usize)?.as_ref().filter(|there| there.domain == domain)?;
+            let word = station.hearsay.as_ref()?.word()?;
+            let airtime = |rate| medium.packet_airtime(FULL_SIZE, rate);
+            let alone = airtime(station.rate_alone(otherwise));
+            Some((cost.station, Seen { cost: cost.cost, error: cost.error, told: airtime(word), alone }))
+        };
+        let seen: Vec<(StationId, Seen)> = costs.iter().filter_map(of).collect();
+        let verdicts = judge(&seen.iter().map(|(_, seen)| *seen).collect::<Vec<_>>());
+        let against = verdicts.iter().filter(|&&verdict| verdict == Verdict::Contradicts).count();
+        // Where most of those that are told apart are told wrongly, so are the others.
+        let of_others = (seen.len() >= MOST / 2).then(|| match against * 2 > seen.len() {
+            true => Verdict::Contradicts,
+            false => Verdict::Agrees,
+        });
+        let verdicts: BTreeMap<StationId, Verdict> = seen.iter().map(|(id, _)| *id).zip(verdicts).collect();
+        let mut contradicted = 0;
+        for (index, station) in (0..).zip(&mut self.slots) {
+            let Some(station) = station.as_mut().filter(|station| station.domain == domain) else { continue };
+            let Some(hearsay) = &mut station.hearsay else { continue };
+            if hearsay.doubt.weigh(verdicts.get(&StationId(index)).copied().or(of_others)) {
+                contradicted += 1;
+                tell(station.mac, station.told);
             }
         }
         self.counts.contradicted += contradicted;

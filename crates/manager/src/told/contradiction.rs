@@ -8,11 +8,15 @@
 //!
 //! What is set aside is tried again after a while, each time after a longer one.
 //!
-//! What is not seen: a rate that is told too high, whose holder is charged too little, as it would be without any telling if
-//! it were at a low rate; and one that is told too low among several busy stations, as long as the box, which believes it,
-//! gives that station so little that all of it fits into the time.
+//! Rates that are wrong beside each other, one too high or one too low among several busy stations, are found by what each
+//! station really costs (`observed`, `verdict`). Such a rate is set aside as long as it is contradicted, and that goes on
+//! being measured: nothing has to be tried again.
+//!
+//! What is not seen: rates of stations that use nearly nothing, where a wrong one does nearly no harm.
 
 use evenair_units::{Instant, Span};
+
+use super::verdict::Verdict;
 
 /// Airtime by the rates told for each unit of time, in hundredths, that is still believed: rates in force lag behind the
 /// true ones for some samples, and what is released waits for a moment.
@@ -22,6 +26,8 @@ const INTERVALS: u8 = 3;
 /// For how long a rate is set aside, at first and at most.
 const FIRST_ASIDE: Span = Span::from_secs(30);
 const LONGEST_ASIDE: Span = Span::from_secs(480);
+/// In so many intervals in a row nothing is observed of a station, and what was does not count any more.
+const INTERVALS_UNSEEN: u8 = 60;
 
 /// How far what is told of a station is in doubt.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +37,10 @@ pub(crate) struct Doubt {
     aside_until: Instant,
     /// How often it was set aside.
     times: u8,
+    /// What it really costs says so, and for how many intervals it has said the opposite, or nothing.
+    contradicted: bool,
+    opposed: u8,
+    unseen: u8,
 }
 
 /// The airtime, by the rates told, that all stations used together.
@@ -41,7 +51,24 @@ pub(crate) struct Shares {
 
 impl Doubt {
     pub(crate) fn is_set_aside(&self, now: Instant) -> bool {
-        now < self.aside_until
+        self.contradicted || now < self.aside_until
+    }
+
+    /// An interval has ended in which its cost was this beside what is told (`None`: not known). True: with this one there
+    /// is enough against it.
+    pub(crate) fn weigh(&mut self, verdict: Option<Verdict>) -> bool {
+        self.unseen = if verdict.is_none() { self.unseen.saturating_add(1) } else { 0 };
+        if self.unseen >= INTERVALS_UNSEEN {
+            self.contradicted = false;
+        }
+        let opposes = match verdict {
+            Some(Verdict::Contradicts) => !self.contradicted,
+            Some(Verdict::Agrees) => self.contradicted,
+            Some(Verdict::Unclear) | None => false,
+        };
+        let turned = count(&mut self.opposed, opposes);
+        self.contradicted ^= turned;
+        turned && self.contradicted
     }
 
     /// In an interval of this length the station used so much airtime by the rate told. True: with this one there is enough

@@ -7,7 +7,7 @@
 //!   rate of its last management or null frame, which says nothing of its data.
 //! - **time**: the rate in force is the mean over the last samples, which moves only when the mean has clearly left it. So
 //!   a sender's rate adaptation, which tries rates packet by packet, does not make it flap (the *class* of a station).
-//! - **evidence**: a rate that what crosses contradicts is set aside, and told of (`contradiction`).
+//! - **evidence**: a rate that what crosses contradicts is set aside, and told of (`contradiction`, `verdict`).
 //!
 //! The mean is that of the medium: total bits over total time, so the harmonic mean by volume, each direction at its own
 //! rate. What is valid no longer is forgotten, and the station is then what it was before: of the rate that was configured,
@@ -17,6 +17,7 @@
 //! faster ones count as its fastest.
 
 mod contradiction;
+mod verdict;
 
 use alloc::vec::Vec;
 
@@ -25,6 +26,7 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 pub(crate) use contradiction::{Doubt, Shares};
+pub(crate) use verdict::{Seen, Verdict, judge};
 
 /// Sources that may tell of one station: the access point it left, the one it is at, a controller, and one to spare.
 const MAX_SOURCES: usize = 4;
@@ -220,7 +222,12 @@ impl Hearsay {
 
     /// The rate that the station is taken to have, unless it is in doubt.
     pub(crate) fn class(&self, now: Instant) -> Option<PhyRate> {
-        self.sources.first()?.class.filter(|_| !self.doubt.is_set_aside(now))
+        self.word().filter(|_| !self.doubt.is_set_aside(now))
+    }
+
+    /// The rate that the station is said to have, in doubt or not.
+    pub(crate) fn word(&self) -> Option<PhyRate> {
+        self.sources.first()?.class
     }
 
     /// Whether what crosses can be held against what is told: the formulas in force are those of its rate.

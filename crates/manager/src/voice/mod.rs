@@ -3,8 +3,11 @@
 //! A call that is admitted goes first: its packets pass at once, with the code point that makes the access point send them
 //! as voice, and what they take of the medium is taken from all else. So there are to be only so many: up to the operator's
 //! limits, and as long as what all of them take leaves the rest its part, on each medium for itself. One more is refused,
-//! visibly: it waits its turn like other traffic and is marked as such, and the calls that go on do not notice. One that
-//! roams to another medium is not asked again.
+//! visibly: it waits its turn like other traffic and is marked as such, and the calls that go on do not notice.
+//!
+//! One that roams to another medium is asked again there. Where it is one too many it goes first all the same, and that is
+//! told: who was admitted is not cut off in the middle of a sentence, and whoever would call next is refused instead until
+//! there is room. One that had been refused is admitted where there is room for it.
 //!
 //! A call is what flows between a station and one address, one stream each way at most, whether these are one flow or two; a
 //! second pair of streams is a second call. It ends when its telephones say so (see [`dialogs`]) or when it has been silent
@@ -19,6 +22,7 @@
 //! What is not here: which packets are speech (see [`shape`]), how well it is heard (see [`quality`]).
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use evenair_packet::RtpMeta;
@@ -227,6 +231,33 @@ impl Calls {
         self.numbers += 1;
         self.by_number.insert(self.numbers, call);
         Some((self.numbers, true))
+    }
+
+    /// A station has come to another medium: its calls that go first there, as they were before, and what speaks against each.
+    pub(crate) fn ask_again(
+        &mut self,
+        config: &VoiceConfig,
+        station: StationId,
+        medium_of: impl Fn(StationId) -> DomainId,
+    ) -> Vec<(Call, Option<Refusal>)> {
+        let of_it = |(&number, call): (&u64, &Call)| (call.station == station && !call.hung_up).then_some(number);
+        let numbers: Vec<u64> = self.by_number.iter().filter_map(of_it).collect();
+        let medium = medium_of(station);
+        let mut asked = Vec::new();
+        for number in numbers {
+            let Some(call) = self.by_number.get(&number).cloned() else { continue };
+            let others = self.by_number.iter().filter(|&(&other, call)| other != number && !call.hung_up);
+            let goes_first = |call: &&Call| call.refused.is_none() && medium_of(call.station) == medium;
+            let beside = others.map(|(_, call)| call).filter(goes_first);
+            let why = refusal(config, call.codec, call.slice, beside);
+            if call.refused.is_some() && why.is_some() {
+                continue;
+            }
+            let call = self.by_number.get_mut(&number).expect("it was there");
+            let before = call.refused.take();
+            asked.push((Call { refused: before, ..call.clone() }, why));
+        }
+        asked
     }
 
     /// A flow turned out to be something else.

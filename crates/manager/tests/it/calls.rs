@@ -3,7 +3,9 @@
 use evenair_manager::{
     AccessPoint, Codec, Command, Config, Controller, Event, Manager, Observation, Output, Place, Refusal, VoiceConfig,
 };
-use evenair_packet::{Content, Encoding, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags, Transport};
+use evenair_packet::{
+    Content, Encoding, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags, Transport,
+};
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::world::{SEGMENT, config, mac, packet, rate};
@@ -151,6 +153,67 @@ fn each_medium_has_room_of_its_own_for_calls() {
         };
         assert_eq!((of(true), of(false)), (vec![mac(0), mac(2)], vec![mac(1), mac(3)]));
     }
+}
+
+/// Two media with room for one call each.
+fn two_rooms() -> Manager<u64> {
+    let voice = VoiceConfig { calls: Some(1), ..VoiceConfig::default() };
+    let mut manager = inserted(voice.clone());
+    let access_points = ["a", "b"].map(|text| AccessPoint::new(text.parse().unwrap())).into();
+    let config = Config { access_points, voice: Some(voice.into()), ..config(&[rate(11_000); 8]) };
+    manager.handle_command(Instant::ZERO, Command::Reconfigure(config.into()));
+    manager
+}
+
+/// The stations of the calls that go first, and of the others.
+fn callers(manager: &Manager<u64>) -> [Vec<MacAddr>; 2] {
+    let calls = manager.report(Instant::ZERO).calls;
+    let (first, others): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call.refused.is_none());
+    [first, others].map(|calls| calls.iter().map(|call| call.station).collect())
+}
+
+fn at_access_point(station: usize, place: &str) -> Observation {
+    Observation::StationAt { mac: mac(station), place: Some(Place::Named(place.parse().unwrap())) }
+}
+
+#[test]
+fn a_call_that_roams_is_asked_again_and_never_cut_off() {
+    let (of, at) = (callers, at_access_point);
+    let mut manager = two_rooms();
+    let mut heard = Heard::default();
+    for (station, place) in [(0, "a"), (1, "b"), (2, "b"), (3, "b")] {
+        manager.handle_observation(Instant::ZERO, at(station, place));
+    }
+    talk(&mut manager, 0, 2_000, 3, 46, &mut heard);
+    assert_eq!(of(&manager), [vec![mac(0), mac(1)], vec![mac(2)]], "one on each medium, and one too many");
+    let now = Instant::ZERO + Span::from_millis(2_000);
+    let roamed = |heard: &Heard| {
+        let over = heard.events.iter().filter_map(|event| match event {
+            Event::CallRoamed { station, over, domain, .. } => Some((*station, domain.to_string(), *over)),
+            _ => None,
+        });
+        over.collect::<Vec<_>>()
+    };
+    // Where it comes to there is no room: it is told of, and goes on.
+    manager.handle_observation(now, at(0, "b"));
+    heard.drain(&mut manager, now);
+    assert_eq!(roamed(&heard), [(mac(0), "b".into(), Some(Refusal::Calls))]);
+    assert_eq!(of(&manager), [vec![mac(0), mac(1)], vec![mac(2)]]);
+    assert_eq!(manager.counters().calls_over_limit, 1);
+    talk(&mut manager, 2_000, 2_500, 4, 46, &mut heard);
+    assert_eq!(of(&manager)[1], [mac(2), mac(3)], "whoever calls next is refused");
+    // Where it came from there is room now: for one that was refused, and not for a second one.
+    let now = Instant::ZERO + Span::from_millis(2_500);
+    manager.handle_observation(now, at(2, "a"));
+    manager.handle_observation(now, at(3, "a"));
+    heard.drain(&mut manager, now);
+    assert_eq!(of(&manager), [vec![mac(0), mac(1), mac(2)], vec![mac(3)]]);
+    assert_eq!(heard.calls().0, 3);
+    // One that roams to where there is room is told of as well.
+    manager.handle_observation(now, at(3, "default"));
+    manager.handle_observation(now, at(1, "nowhere"));
+    heard.drain(&mut manager, now);
+    assert_eq!(roamed(&heard)[1..], [(mac(1), "default".into(), Some(Refusal::Calls))]);
 }
 
 #[test]

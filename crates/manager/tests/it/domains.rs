@@ -3,7 +3,7 @@
 use crate::air::{Air, Dcf, Formula, Frame};
 use crate::world::{World, bits, close, config, jain, mac, packet, rate, sources};
 use evenair_manager::{
-    AccessPoint, AccessPointError, Command, Config, ConfigError, Label, Manager, Observation, Output, Place,
+    AccessPoint, Command, Config, Controller, Label, LimitRule, Manager, Observation, Output, Place, UplinkLimit,
 };
 use evenair_packet::{PacketMeta, Port, TcpFlags};
 use evenair_units::{BitRate, Instant, Span};
@@ -288,16 +288,104 @@ fn a_vlan_tells_where_a_station_is_and_goes_before_what_is_told() {
     assert_eq!((place(&manager), manager.report(Instant::ZERO).domains.len()), (None, 1));
 }
 
-#[test]
-fn what_goes_by_one_medium_is_refused_with_several() {
-    let limited = |same| {
-        let mut points = access_points(true);
-        points.iter_mut().for_each(|point| point.domain = if same { label("default") } else { label("x") });
-        let uplink_limit = Some(evenair_manager::UplinkLimit::default());
-        Config { access_points: points, uplink_limit, ..config(&[]) }.check()
+/// Two stations, a fast one at access point a and a slow one at b, that upload so many full packets a second each: how many of
+/// a thousand pass in the second ten seconds.
+fn limited(same: bool, per_second: [u64; 2]) -> ([u64; 2], Manager<u64>) {
+    let rates = [rate(11_000), rate(2_000)];
+    let limit = UplinkLimit { rule: LimitRule::Static, ..UplinkLimit::default() };
+    let config = Config {
+        access_points: access_points(same),
+        uplink_limit: Some(limit),
+        controller: Controller::None,
+        ..config(&rates)
     };
-    assert_eq!(limited(true), Ok(()));
-    assert_eq!(limited(false), Err(ConfigError::AccessPoints(AccessPointError::OneMedium)));
+    let mut manager = Manager::<u64>::new(config, Instant::ZERO);
+    manager.handle_observation(Instant::ZERO, at(0, "a"));
+    manager.handle_observation(Instant::ZERO, at(1, "b"));
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    let mut counts = [(0, 0); 2];
+    let mut next = [Instant::ZERO; 2];
+    let mut segments = [0; 2];
+    loop {
+        let station = usize::from(next[1] < next[0]);
+        let now = next[station];
+        if now >= Instant::ZERO + Span::from_secs(20) {
+            return (counts.map(|(passed, all)| passed * 1_000 / all), manager);
+        }
+        while let Some((deadline, _)) = manager.poll_deadline().filter(|&(deadline, _)| deadline <= now) {
+            manager.handle_timeout(deadline);
+        }
+        let seq = 1 + segments[station] * 1448;
+        manager.handle_packet(now, 1, &packet(Port::Wlan, station, 1, TcpFlags::ACK, (seq, 1), 1448));
+        (segments[station], next[station]) =
+            (segments[station] + 1, now + Span::from_nanos(1_000_000_000 / per_second[station]));
+        let outputs: Vec<_> = core::iter::from_fn(|| manager.poll_output()).collect();
+        if now >= Instant::ZERO + Span::from_secs(10) {
+            counts[station].1 += 1;
+            counts[station].0 += outputs.iter().filter(|out| matches!(out, Output::Release { .. })).count() as u64;
+        }
+    }
+}
+
+#[test]
+fn each_medium_limits_its_own_uploads() {
+    // 400 and 100 packets of 1500 bytes a second are 4.8 and 1.2 Mb/s; half of each medium's C* may pass.
+    let (passed, manager) = limited(false, [400, 100]);
+    let report = manager.report(Instant::ZERO + Span::from_secs(20));
+    let limits: Vec<_> = report.domains.iter().map(|domain| domain.uplink.expect("limited").limit).collect();
+    for (domain, (passed, offered)) in passed.into_iter().zip([4_800_000, 1_200_000]).enumerate() {
+        let limit = limits[domain + 1].as_bps();
+        assert!(close((passed * offered / 1_000) as f64, limit as f64, 50.0), "{passed} of {offered} b/s: {limits:?}");
+    }
+    assert!(limits[1] > limits[2].mul_div(2, 1), "{limits:?}");
+    let all = report.uplink.expect("limited");
+    assert_eq!(all.limit, limits[1] + limits[2], "nobody is on the default one");
+    // The canary: what one does is not taken from the other's limit, which it is where they share a medium.
+    let (alone, _) = limited(false, [400, 10]);
+    assert!(close(alone[0] as f64, passed[0] as f64, 30.0), "{alone:?} {passed:?}");
+    let (together, _) = limited(true, [400, 100]);
+    assert!(together[1] < 700 && together[0].abs_diff(together[1]) < 100, "{together:?}");
+}
+
+#[test]
+fn windows_are_steered_on_each_medium_by_itself() {
+    use evenair_manager::{ReceiverConfig, WindowLaw};
+    // Access point a has a queue of its own making; nothing stands at b.
+    let rates = [rate(11_000); 2];
+    let law = WindowLaw::Target(Span::from_millis(10));
+    let receiver = Some(ReceiverConfig { window: Some(law), delay: None, uploads: false });
+    let config =
+        Config { access_points: access_points(false), receiver, controller: Controller::None, ..config(&rates) };
+    let mut manager = Manager::<u64>::new(config, Instant::ZERO);
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    for (station, place) in [(0, "a"), (1, "b")] {
+        manager.handle_observation(Instant::ZERO, at(station, place));
+        for ingress in [Port::Wlan, Port::Wire] {
+            let syn = if ingress == Port::Wlan { TcpFlags::SYN } else { TcpFlags::SYN.with(TcpFlags::ACK) };
+            manager.handle_packet(Instant::ZERO, 1, &packet(ingress, station, 1, syn, (0, 0), 0));
+        }
+    }
+    for round in 0..200u32 {
+        for (station, waits_ms) in [(0, 60), (1, 3)] {
+            let now = Instant::ZERO + Span::from_millis(100) * u64::from(round) + Span::from_millis(station as u64);
+            let seq = 1 + round * 1448;
+            manager.handle_packet(now, 1, &packet(Port::Wire, station, 1, TcpFlags::ACK, (seq, 1), 1448));
+            let answer = packet(Port::Wlan, station, 1, TcpFlags::ACK, (1, seq + 1448), 0);
+            let now = now + Span::from_millis(waits_ms);
+            while let Some((deadline, _)) = manager.poll_deadline().filter(|&(deadline, _)| deadline <= now) {
+                manager.handle_timeout(deadline);
+            }
+            manager.handle_packet(now, 1, &answer);
+            while manager.poll_output().is_some() {}
+        }
+    }
+    let report = manager.report(Instant::ZERO + Span::from_secs(20));
+    let of = |at: usize| report.domains[at].receiver.expect("steered");
+    let (a, b) = (of(1), of(2));
+    assert!(a.window < b.window, "{a:?} {b:?}");
+    assert!(a.ap_queueing > b.ap_queueing && (a.flows, b.flows) == (1, 1), "{a:?} {b:?}");
+    let all = report.receiver.expect("steered");
+    assert_eq!((all.window, all.flows, all.ap_queueing), (a.window, 2, a.ap_queueing));
 }
 
 /// All busy: nothing is lost, and each medium gets its packets.
@@ -348,4 +436,100 @@ fn five_hundred_domains_of_a_hundred_stations() {
     let report = manager.report_recent(now, 0);
     assert!(report.domains[1..].iter().all(|domain| domain.stations == STATIONS && domain.roamed == STATIONS as u64));
     assert!(report.capacity > BitRate::from_mbps(300), "of all together");
+}
+
+/// Two channels behind a box that nobody has told of access points; the first `split` stations are on the first one.
+fn unconfigured(site: &Site, tuned: bool) -> (World, std::rc::Rc<std::cell::RefCell<Vec<usize>>>) {
+    let channel = (0..site.rates.len()).map(|station| usize::from(station >= site.split)).collect();
+    let channel = std::rc::Rc::new(std::cell::RefCell::new(channel));
+    // Where nobody tells, as many packets are under way as with the usual target at higher rates.
+    let controller = if tuned { Controller::default() } else { Controller::Queue { target: Span::from_millis(20) } };
+    let config = Config { controller, ..config(&site.rates) };
+    let (phy, rts) = (config.phy.clone(), config.rts_threshold);
+    let air = |_| -> Box<dyn Air> { Box::new(Formula::new(phy.clone(), rts)) };
+    let air = Channels { airs: (0..2).map(air).collect(), channel: channel.clone() };
+    let mut world = World::over(Box::new(air), config, &site.rates, sources(&site.downs, &site.ups));
+    world.command(Command::Insert);
+    for station in (0..5).filter(|_| tuned) {
+        world.tell(on(station, channel.borrow()[station], 2_412));
+    }
+    world.run(HALF_A_MINUTE);
+    (world, channel)
+}
+
+/// A source tells that a station is at the radio of this number, on the channel of that number above the first.
+fn on(station: usize, radio: usize, first_mhz: u16) -> Observation {
+    let (radio, mhz) = (mac(100 + radio), first_mhz + 25 * radio as u16);
+    Observation::StationAt { mac: mac(station), place: Some(Place::Tuned { radio, mhz }) }
+}
+
+fn names(world: &World) -> Vec<(String, usize, bool)> {
+    let domains = world.manager.report(world.now).domains;
+    domains.iter().map(|domain| (domain.name.to_string(), domain.stations, domain.learned)).collect()
+}
+
+#[test]
+fn channels_that_are_told_are_media() {
+    let (a_alone, b_alone) = (alone(0..3), alone(3..5));
+    let (mut world, channel) = unconfigured(&mixed(2, true), true);
+    let got = rates_of(&mut world);
+    let (a, b) = (got[0] + got[1] + got[4], got[2] + got[3]);
+    assert!(close(a, a_alone, 30.0) && close(b, b_alone, 30.0), "{a} of {a_alone}, {b} of {b_alone}");
+    let expected = [("default", 0, false), ("2412 MHz", 3, true), ("2437 MHz", 2, true)];
+    assert_eq!(names(&world), expected.map(|(name, stations, learned)| (name.to_owned(), stations, learned)));
+    let report = world.manager.report(world.now);
+    assert_eq!(report.domains[2].access_points, [label(&mac(101).to_string())]);
+    assert_eq!(report.stations[4].access_point, Some(label(&mac(101).to_string())));
+    // The second access point changes its channel to that of the first one: all are on one medium, and share it.
+    *channel.borrow_mut() = vec![0; 5];
+    for station in 3..5 {
+        let place = Place::Tuned { radio: mac(101), mhz: 2_412 };
+        world.tell(Observation::StationAt { mac: mac(station), place: Some(place) });
+    }
+    world.run(HALF_A_MINUTE);
+    assert_eq!((names(&world)[1].1, names(&world)[2].1), (5, 0));
+    let before: Vec<_> = world.manager.report(world.now).stations.iter().map(|station| station.airtime).collect();
+    world.run(HALF_A_MINUTE);
+    let after = world.manager.report(world.now).stations;
+    let used = |at: usize| (after[at].airtime - before[at]).as_secs_f64();
+    assert!([1, 3, 4].iter().all(|&at| close(used(at), used(0), 40.0)), "{:?}", [0, 1, 2, 3, 4].map(used));
+    // What the operator says goes before, whatever the channels.
+    let points = vec![AccessPoint {
+        domain: label("default"),
+        radios: vec![evenair_manager::MacPrefix { mac: mac(100), bits: 40 }],
+        ..AccessPoint::new(label("all"))
+    }];
+    world.command(Command::Reconfigure(Box::new(Config { access_points: points, ..config(&world.rates) })));
+    assert_eq!(names(&world)[0].1, 5);
+    assert_eq!(world.manager.report(world.now).stations[4].access_point, Some(label("all")));
+}
+
+#[test]
+fn one_channel_is_one_medium_as_without_telling() {
+    let site = mixed(1, false);
+    let run = |tell: bool| {
+        let config = config(&site.rates);
+        let mut world = World::new(config, &site.rates, sources(&site.downs, &site.ups));
+        world.command(Command::Insert);
+        for station in (0..5).filter(|_| tell) {
+            let place = Place::Tuned { radio: mac(100 + station % 2), mhz: 5_180 };
+            world.tell(Observation::StationAt { mac: mac(station), place: Some(place) });
+        }
+        let got = bits(&world.run(HALF_A_MINUTE));
+        (got, world.manager.report(world.now).domains.len())
+    };
+    assert_eq!(run(true), run(false));
+    assert_eq!(run(true).1, 1);
+}
+
+#[test]
+fn one_medium_is_never_taken_for_two() {
+    for dcf in [false, true] {
+        let mut site = mixed(1, false);
+        site.dcf = dcf;
+        let (mut world, _) = site.build();
+        world.command(Command::Reconfigure(Box::new(config(&site.rates))));
+        world.run(HALF_A_MINUTE * 4);
+        assert_eq!(names(&world).len(), 1, "{dcf}: {:?}", names(&world));
+    }
 }

@@ -15,3 +15,4 @@ mod shared_link;
 mod told;
 mod uplink;
 mod world;
+mod wrong_told;

@@ -42,6 +42,7 @@ fn its_stations_are_listed() {
             "STA-NEXT 02:00:00:00:00:0a" => answer("02:00:00:00:00:0b", -80, (60, 10)),
             "STA-NEXT 02:00:00:00:00:0b" => String::new(),
             "GET_CONFIG" => "bssid=02:00:00:00:09:01\nssid=home\nwps_state=disabled\nwpa=2\n".into(),
+            "STATUS" => "state=ENABLED\nphy=phy0\nfreq=2437\nchannel=6\n".into(),
             other => panic!("{other}"),
         }
         .into_bytes()

@@ -53,7 +53,7 @@ const STATIONS: &str = r#"{"meta":{"rc":"ok"},"data":[
     {"mac":"02:00:00:00:00:0a","is_wired":false,"ap_mac":"02:01:02:03:04:05","essid":"home","ip":"10.0.0.1",
      "signal":-61,"rssi":34,"tx_rate":54000,"rx_rate":6000,"tx_retries":12},
     {"mac":"02:00:00:00:00:0c","is_wired":true,"ip":"10.0.0.3"},
-    {"mac":"02:00:00:00:00:0b","tx_rate":866700.0,"rx_rate":-5,"signal":null},
+    {"mac":"02:00:00:00:00:0b","channel":36,"radio":"na","tx_rate":866700.0,"rx_rate":-5,"signal":null},
     {"mac":"not one","tx_rate":1}, 7, null]}"#;
 
 fn unifi(url: &str, password: &str) -> Unifi {
@@ -66,6 +66,7 @@ fn check_unifi(reading: &evenair_telemetry::Reading) {
     assert_eq!((first.transmit_kbps, first.receive_kbps, first.signal_dbm), (Some(54_000), Some(6_000), Some(-61)));
     assert_eq!((first.ssid.as_deref(), first.address), (Some("home"), "10.0.0.1".parse().ok()));
     assert_eq!((second.transmit_kbps, second.receive_kbps, second.signal_dbm), (Some(866_700), Some(-5), None));
+    assert_eq!((first.channel_mhz, second.channel_mhz), (None, Some(5_180)));
 }
 
 #[test]
@@ -144,6 +145,10 @@ fn openwrt(may: bool) -> String {
         }
         match may {
             false => result("[6]"),
+            true if body.contains("get_status") && body.contains("hostapd.wlan0") => {
+                result(r#"[0,{"status":"ENABLED","bssid":"02:00:00:00:09:01","ssid":"home","freq":2412}]"#)
+            }
+            true if body.contains("get_status") => result("[3]"),
             true if body.contains("hostapd.wlan0") => result(
                 r#"[0,{"freq":2412,"clients":{"02:00:00:00:00:0a":{"auth":true,"signal":-61,"rate":{"rx":6000,"tx":54000},
                    "airtime":{"rx":0,"tx":0}}, "junk":{"signal":-1}}}]"#,
@@ -163,6 +168,9 @@ fn openwrt_tells_the_clients_of_each_interface() {
         let told: Vec<_> =
             reading.stations.iter().map(|s| (s.mac.0[5], s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
         assert_eq!(told, [(10, Some(54_000), Some(6_000), Some(-61)), (11, Some(0), None, None)]);
+        let at: Vec<_> = reading.stations.iter().map(|s| (s.access_point, s.channel_mhz)).collect();
+        let radio = Some(MacAddr([2, 0, 0, 0, 9, 1]));
+        assert_eq!(at, [(radio, Some(2_412)), (None, Some(5_180))], "the second one's hostapd has no get_status");
     }
     assert!(matches!(ubus(&url, "wrong").poll(), Err(TelemetryError::Refused(_))));
     let error = ubus(&openwrt(false), "right").poll().expect_err("refused").to_string();

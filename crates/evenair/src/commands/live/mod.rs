@@ -207,13 +207,14 @@ fn print_status(status: &Status) {
     }
     for domain in status.domains.iter().filter(|_| status.domains.len() > 1) {
         println!(
-            "  domain {:<16} C {:.3} of C* {:.3} Mb/s, {} stations, {} held, {} roamed to it; {}",
+            "  domain {:<16} C {:.3} of C* {:.3} Mb/s, {} stations, {} held, {} roamed to it; {}{}",
             domain.name,
             domain.service_rate_mbps,
             domain.capacity_mbps,
             domain.stations,
             domain.held,
             domain.roamed,
+            if domain.learned { "learned " } else { "" },
             domain.access_points.join(", ")
         );
     }

@@ -1,0 +1,140 @@
+//! Whether what is told explains what is observed.
+//!
+//! What each station's releases really cost is known from what is observed (`observed`), up to a factor that is the same for
+//! all: how busy the channel is. There are two explanations of it: the rates that are told, and what the box would go by
+//! if nobody told (all alike, or as configured). Each leaves an error for each station: by what factor it is off, beside the
+//! station in the middle. A rate that is told is contradicted where its error is clearly one, and larger than that of going
+//! without. So what is told is believed as long as it is better than nothing, however much is retried; where it is worse, the
+//! box does as if nobody had told.
+//!
+//! Costs are known more or less exactly. Beyond doubt is what holds at either bound; between, nothing changes.
+//!
+//! Of two stations neither is in the middle: where they contradict each other, neither is believed.
+
+use alloc::vec::Vec;
+
+use evenair_units::Span;
+
+/// An error beyond this factor, in hundredths, is one. Two stations that are wrong beside each other by its square share 39
+/// to 61, for which Jain's index is 0.95.
+const CLEARLY_PERCENT: u128 = 125;
+/// One below this is none.
+const HARDLY_PERCENT: u128 = 115;
+/// Squares of factors are counted in parts of this.
+const UNIT: u128 = 1 << 20;
+const PERCENT_SQUARED: u128 = 10_000;
+
+/// A station of which something is told, and what is observed of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// What it costs beside what is told of it, in any unit that is the same for all.
+    pub(crate) cost: u64,
+    /// It is hardly off by more than this.
+    pub(crate) error: u64,
+    /// The medium time of a packet by what is told, and as it would be charged without.
+    pub(crate) told: Span,
+    pub(crate) alone: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Contradicts,
+    Unclear,
+    Agrees,
+}
+
+/// What is to be thought of each.
+pub(crate) fn judge(seen: &[Seen]) -> Vec<Verdict> {
+    let told: Vec<[u128; 3]> = seen.iter().map(|seen| seen.bounds().map(u128::from)).collect();
+    let real = |seen: &Seen| u128::from(seen.cost) * u128::from(seen.told.as_nanos());
+    let alone = |seen: &Seen| (real(seen) / u128::from(seen.alone.as_nanos().max(1))).clamp(1, MOST);
+    let alone: Vec<u128> = seen.iter().map(alone).collect();
+    let (Some(middle), Some(middle_alone)) = (middle(told.iter().map(|told| told[1])), middle(alone.iter().copied()))
+    else {
+        return Vec::new();
+    };
+    let verdict = |(told, alone): (&[u128; 3], &u128)| {
+        // Where the middle lies between the bounds, it may be right.
+        let [least, likely, most] = told.map(|bound| off(bound, middle));
+        let between = told[0] * told[0] <= middle && middle <= told[2] * told[2];
+        let nearest = if between { UNIT } else { least.min(most) };
+        let beyond = |error: u128, percent: u128| error * PERCENT_SQUARED > percent * percent * UNIT;
+        if likely <= off(*alone, middle_alone) || !beyond(least.max(most), HARDLY_PERCENT) {
+            Verdict::Agrees
+        } else if beyond(likely, CLEARLY_PERCENT) && beyond(nearest, HARDLY_PERCENT) {
+            Verdict::Contradicts
+        } else {
+            Verdict::Unclear
+        }
+    };
+    told.iter().zip(&alone).map(verdict).collect()
+}
+
+/// Values are below this: two that are multiplied three times fit.
+const MOST: u128 = 1 << 50;
+
+impl Seen {
+    /// What it costs at least, likely, and at most.
+    fn bounds(&self) -> [u64; 3] {
+        let bounds = [self.cost.saturating_sub(self.error), self.cost, self.cost.saturating_add(self.error)];
+        bounds.map(|bound| bound.clamp(1, MOST as u64))
+    }
+}
+
+/// The square of the one in the middle, or the product of the two that are.
+fn middle(values: impl Iterator<Item = u128>) -> Option<u128> {
+    let mut values: Vec<u128> = values.collect();
+    values.sort_unstable();
+    let last = values.len().checked_sub(1)?;
+    Some(values[last / 2] * values[values.len() / 2])
+}
+
+/// The square of the factor by which a value is off the middle one, at least one, in `UNIT`.
+fn off(value: u128, middle: u128) -> u128 {
+    let square = value * value;
+    let (large, small) = (square.max(middle), square.min(middle));
+    // Shifted as far as there is room: a factor of a thousand or more is clear enough.
+    let spare = large.leading_zeros().min(20);
+    ((large << spare) / small.max(1)) << (20 - spare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::{Agrees, Contradicts};
+
+    /// Stations whose packets really take so many us, and those that are told to take so many.
+    fn verdicts(real: &[u64], told: &[u64]) -> Vec<Verdict> {
+        let seen = |(&real, &told): (&u64, &u64)| Seen {
+            cost: (real << 16) / told,
+            error: (real << 11) / told,
+            told: Span::from_micros(told),
+            alone: Span::from_micros(2_000),
+        };
+        judge(&real.iter().zip(told).map(seen).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_right_agrees_whatever_else_is_slow() {
+        assert_eq!(verdicts(&[2_000, 3_600, 7_400], &[2_000, 3_600, 7_400]), [Agrees; 3]);
+        assert_eq!(verdicts(&[6_000, 10_800, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "a busy channel");
+        assert_eq!(verdicts(&[2_000, 5_400, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "far stations retry");
+        assert_eq!(verdicts(&[1_000, 1_800, 3_700], &[2_000, 3_600, 7_400]), [Agrees; 3], "all too slow alike");
+        assert!(judge(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_worse_than_nothing_is_contradicted() {
+        assert_eq!(verdicts(&[2_000, 7_400], &[7_400, 2_000]), [Contradicts; 2], "swapped");
+        assert_eq!(verdicts(&[2_000, 2_000], &[2_000, 3_600]), [Contradicts; 2], "one of two, nobody knows which");
+        assert_eq!(verdicts(&[2_000, 2_000, 2_000], &[2_000, 2_000, 3_600]), [Agrees, Agrees, Contradicts]);
+        assert_eq!(
+            verdicts(&[2_000, 3_600, 7_400, 7_400, 3_600], &[2_000, 3_600, 7_400, 2_000, 3_600]),
+            [Agrees, Agrees, Agrees, Contradicts, Agrees],
+            "one that is slow and told fast"
+        );
+        assert_eq!(verdicts(&[2_000, 2_000, 2_000], &[2_000, 2_000, 2_700])[2], Contradicts);
+        assert_eq!(verdicts(&[2_000, 2_000, 2_000], &[2_000, 2_000, 2_400])[2], Verdict::Unclear);
+        assert_eq!(verdicts(&[2_000; 3], &[2_000, 2_000, 2_000_000])[2], Contradicts, "absurd");
+    }
+}
