@@ -31,13 +31,7 @@ pub fn domains(scenario: &Scenario, collected: &Collected) -> Vec<DomainSeries> 
     let series = |number: usize| {
         let point = scenario.access_points.iter().find(|point| point.domain == number && point.channel.is_some())?;
         let totals = collected.intervals.iter().map(|counted| counted.media.get(number).copied().unwrap_or_default());
-        let since = steps(totals, |now: &Totals, before| Totals {
-            busy: now.busy.saturating_sub(before.busy),
-            contending: now.contending.saturating_sub(before.contending),
-            idle: now.idle.saturating_sub(before.idle),
-            transmissions: now.transmissions - before.transmissions,
-            collisions: now.collisions - before.collisions,
-        });
+        let since = steps(totals, |&now: &Totals, &before| now - before);
         let parts = |of: fn(&Totals) -> Span| since.iter().map(|totals| part(of(totals), interval)).collect();
         let medium = MediumSeries {
             busy_share: parts(|totals| totals.busy),

@@ -192,6 +192,7 @@ impl Engine {
                 for station in (0..self.air.stations()).filter(hears).collect::<Vec<_>>() {
                     self.write(Port::Station(station), at, &frame);
                 }
+                self.counts.meter.count_group(&frame);
             }
             Output::ToWire { at, station, frame } => {
                 self.write(Port::AccessPoint, at, &frame);
@@ -287,7 +288,7 @@ impl Engine {
             other_bytes: counts.meter.other_bytes(),
             queue: self.air.access_point_queue(),
             queue_mean_packets: area as f64 / interval.as_nanos() as f64,
-            media: self.air.totals(now).into_iter().zip(&counts.medium_base).map(since).collect(),
+            media: self.air.totals(now).into_iter().zip(&counts.medium_base).map(|(now, &base)| now - base).collect(),
             senders: self.air.senders() - counts.senders_base,
             access_point: self.air.access_point_counters() - counts.access_point_base,
             station_rates: (0..self.air.stations()).map(|station| self.air.chosen_rate(station)).collect(),
@@ -344,16 +345,6 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         _ => a.or(b),
-    }
-}
-
-fn since((now, base): (Totals, &Totals)) -> Totals {
-    Totals {
-        busy: now.busy.saturating_sub(base.busy),
-        contending: now.contending.saturating_sub(base.contending),
-        idle: now.idle.saturating_sub(base.idle),
-        transmissions: now.transmissions - base.transmissions,
-        collisions: now.collisions - base.collisions,
     }
 }
 

@@ -37,6 +37,8 @@ struct MeteredApp {
     /// Number of its station among the stations.
     station: usize,
     data: Direction,
+    /// Its packets go to a group.
+    group: bool,
     count: AppCount,
     /// Highest acknowledgment of each of its connections, by client port: the web opens many.
     acknowledged: BTreeMap<u16, u32>,
@@ -47,6 +49,7 @@ impl Meter {
     pub fn new(scenario: &Scenario, station_number: impl Fn(usize) -> usize) -> Self {
         let apps = scenario.apps.iter().map(|app| MeteredApp {
             station: station_number(app.station),
+            group: app.group,
             data: match app.kind {
                 AppKind::Web { .. } => Direction::Down,
                 AppKind::Ping { .. } => Direction::Up,
@@ -71,6 +74,17 @@ impl Meter {
         match (app, meta.ip.as_ref()) {
             (Some(app), Some(ip)) => self.apps[app].count_packet(way, ip),
             _ => self.other_bytes += meta.ip_len().0,
+        }
+    }
+
+    /// A frame to a group was delivered over the air. What belongs to no application is not counted: it has crossed the air
+    /// for many, or is none of IP.
+    pub fn count_group(&mut self, frame: &[u8]) {
+        let Some(ip) = evenair_packet::parse(Port::Wire, frame).ip else { return };
+        if let Transport::Udp { src_port, .. } = ip.transport
+            && let Some(app) = app_of_port(src_port).and_then(|app| self.apps.get_mut(app)).filter(|app| app.group)
+        {
+            app.count_packet(Direction::Down, &ip);
         }
     }
 

@@ -57,9 +57,14 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
         }
         AppKind::Udp(spec) => {
             let sender = |local, remote| Task::UdpSender { local, remote, spec: spec.clone(), seed: scenario.seed };
-            match app.direction {
-                Direction::Up => (Task::UdpReceiver { local: server }, sender(local, server)),
-                Direction::Down => (sender(server, local), Task::UdpReceiver { local }),
+            match (app.direction, app.group_address()) {
+                (Direction::Up, _) => (Task::UdpReceiver { local: server }, sender(local, server)),
+                (Direction::Down, None) => (sender(server, local), Task::UdpReceiver { local }),
+                (Direction::Down, Some(group)) => {
+                    let listen = SocketAddr::new(group.into(), local.port());
+                    let interface = plan::host(scenario, app.station).v4;
+                    (sender(server, listen), Task::GroupReceiver { group, port: local.port(), interface })
+                }
             }
         }
         AppKind::Web { objects, size, think } => {

@@ -112,6 +112,10 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
             let socket = udp::bind(local, dscp)?;
             Box::new(move |app, _| udp::receive(app, &socket))
         }
+        Task::GroupReceiver { group, port, interface } => {
+            let socket = udp::bind_to_group(group, port, interface)?;
+            Box::new(move |app, _| udp::receive(app, &socket))
+        }
         Task::EchoServer { listen } => {
             let socket = udp::bind(listen, dscp)?;
             Box::new(move |app, _| udp::echo(app, &socket))

@@ -3,7 +3,7 @@
 //! Pipes and not sockets, because the hosts have no network but the one under test. All instants are nanoseconds of
 //! the machine's monotonic clock, which all processes share.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use evenair_scenario::voice::{Heard, VoipSpec};
 use evenair_scenario::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
@@ -147,6 +147,15 @@ pub enum Task {
     UdpReceiver {
         /// Where it listens.
         local: SocketAddr,
+    },
+    /// Counts datagrams to a group.
+    GroupReceiver {
+        /// The group.
+        group: Ipv4Addr,
+        /// The port that they go to.
+        port: u16,
+        /// Address of the interface at which it listens.
+        interface: Ipv4Addr,
     },
     /// Sends datagrams back.
     EchoServer {
