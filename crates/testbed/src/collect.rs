@@ -17,7 +17,6 @@ use crate::air::Cell;
 use crate::lateness::Histogram;
 use crate::meter::AppCount;
 use crate::middlebox::Status;
-use crate::preflight::uses_iperf3;
 use crate::radio::Snapshot;
 
 /// What is known of one interval.
@@ -106,6 +105,7 @@ impl Collected {
             cells: snapshot.cells.clone(),
             middlebox: None,
         });
+        self.calls.extend(snapshot.calls.iter().cloned());
         self.last = Some(snapshot);
     }
 
@@ -189,7 +189,7 @@ impl Collected {
     /// Bytes that application `app` received in interval `index`: from its own account, or, where it gives none, from
     /// what TCP acknowledged over the air.
     pub fn goodput_bytes(&self, scenario: &Scenario, app: usize, index: usize) -> u64 {
-        if uses_iperf3(&scenario.apps[app]) {
+        if scenario.apps[app].is_foreign_program() {
             return self.intervals.get(index).map_or(0, |interval| interval.apps[app].goodput_bytes);
         }
         let received = &self.samples[app].received_bytes;

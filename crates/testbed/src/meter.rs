@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use evenair_packet::{IpMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_scenario::{AppKind, Direction, Scenario};
 
-use crate::plan::app_of_port;
+use crate::plan::{app_of_port, telephones};
 
 /// What one application has moved over the WLAN hop since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct AppCount {
 #[derive(Clone, Debug)]
 pub struct Meter {
     apps: Vec<MeteredApp>,
+    /// Those of telephone programs by the port of their RTP, from the station and to it.
+    telephones: BTreeMap<u16, [usize; 2]>,
     other_bytes: u64,
 }
 
@@ -60,7 +62,7 @@ impl Meter {
             count: AppCount::default(),
             acknowledged: BTreeMap::new(),
         });
-        Self { apps: apps.collect(), other_bytes: 0 }
+        Self { apps: apps.collect(), telephones: telephones(scenario).into_iter().collect(), other_bytes: 0 }
     }
 
     /// A frame was delivered over the air, to (`Down`) or from (`Up`) a station.
@@ -105,6 +107,9 @@ impl Meter {
             Transport::Icmp { .. } | Transport::Other => return None,
         };
         let server = if way == Direction::Up { destination } else { source };
+        if let Some(&[up, down]) = self.telephones.get(&server).filter(|_| source == destination) {
+            return Some(if way == Direction::Up { up } else { down });
+        }
         app_of_port(server).filter(|&app| self.apps.get(app).is_some_and(|app| app.station == station))
     }
 }

@@ -10,6 +10,7 @@ use evenair_scenario::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::softphone::Telephone;
 
 /// From the testbed to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,6 +108,16 @@ pub enum Task {
         local: SocketAddr,
         /// To what.
         call: Call,
+    },
+    /// Runs baresip and lets it answer.
+    AnswerCalls {
+        /// The telephone.
+        telephone: Telephone,
+    },
+    /// Runs baresip and lets it call.
+    Call {
+        /// The telephone.
+        telephone: Telephone,
     },
     /// Takes or sends the transfers that a station opens.
     TransferServer {
