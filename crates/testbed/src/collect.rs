@@ -16,7 +16,7 @@ use crate::agent::protocol::{Report, TcpSample};
 use crate::air::Cell;
 use crate::lateness::Histogram;
 use crate::meter::AppCount;
-use crate::middlebox::Status;
+use crate::middlebox::{Packets, Status};
 use crate::radio::Snapshot;
 
 /// What is known of one interval.
@@ -115,6 +115,15 @@ impl Collected {
             interval.middlebox = Some(status.clone());
         }
         self.last_status = Some(status);
+    }
+
+    /// Calls that the box has found since it answered last, by `at`.
+    pub fn note_calls(&mut self, at: Span, packets: &Packets) {
+        let counts = |packets: &Packets| [packets.calls_admitted, packets.calls_refused];
+        let before = self.last_status.as_ref().map_or([0; 2], |status| counts(&status.packets));
+        for ((what, now), before) in ["call admitted", "call refused"].into_iter().zip(counts(packets)).zip(before) {
+            (before..now).for_each(|_| self.add_event(at, what, String::new()));
+        }
     }
 
     /// An agent spoke.

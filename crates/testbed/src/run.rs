@@ -341,6 +341,7 @@ impl<'a> Session<'a> {
                     if self.inserted_at.is_none_or(|at| end <= at) {
                         "bypassed".clone_into(&mut status.mode);
                     }
+                    self.collected.note_calls(end, &status.packets);
                     self.collected.add_status(index, *status);
                 }
                 Answer::Done(command) => match command.as_str() {

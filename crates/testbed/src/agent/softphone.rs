@@ -26,6 +26,9 @@ const MODULES: [&str; 4] = [
     "/usr/lib/aarch64-linux-gnu/baresip/modules",
 ];
 
+/// Of every telephone: one is reached by its address, and answers to this name only.
+const USER: &str = "evenair";
+
 /// A telephone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telephone {
@@ -68,7 +71,7 @@ pub(super) fn start(telephone: &Telephone, dscp: u8) -> Result<Running, String> 
     let mut command = Command::new("baresip");
     command.arg("-f").arg(&folder);
     if let Some(other) = telephone.calls {
-        command.args(["-e", &format!("/dial sip:other@{other}")]);
+        command.args(["-e", &format!("/dial sip:{USER}@{other}")]);
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match tie(&mut command, None).spawn() {
@@ -119,7 +122,7 @@ fn account(telephone: &Telephone) -> String {
         BaresipCodec::Opus => "opus/48000/2",
     };
     let address: IpAddr = telephone.sip.ip();
-    format!("<sip:evenair@{address}:{}>;regint=0;answermode=auto;audio_codecs={codec};ptime=20\n", telephone.sip.port())
+    format!("<sip:{USER}@{address}:{}>;regint=0;answermode=auto;audio_codecs={codec};ptime=20\n", telephone.sip.port())
 }
 
 #[cfg(test)]
