@@ -214,7 +214,7 @@ impl<F> Medium<F> {
         let next = at + point.beacons.interval;
         let is_dtim = number.is_multiple_of(u64::from(point.beacons.dtim_period));
         let groups = if is_dtim { core::mem::take(&mut point.groups) } else { VecDeque::new() };
-        let beacon = (!core::mem::replace(&mut point.waits, true)).then(|| Own::Beacon(number));
+        let beacon = (!core::mem::replace(&mut point.waits, true)).then_some(Own::Beacon(number));
         let category = AccessCategory::Voice;
         let beacon = beacon.map(|own| self.own(at, To::Broadcast, BEACON_BODY.saturating_sub(LLC_SNAP), own));
         let beacon = beacon.map(|queued| Queued { mpdu: Mpdu { category, ..queued.mpdu }, ..queued });

@@ -167,9 +167,7 @@ fn uses_quic(app: &App) -> bool {
 
 /// An application over QUIC names a congestion control that QUIC does not have here.
 fn refuse_unknown_tools(scenario: &Scenario) -> Result<(), TestbedError> {
-    let name = |app: &App| {
-        app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned()
-    };
+    let name = |app: &App| app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned();
     let known = |app: &&App| CONGESTION_CONTROLS.contains(&name(app).as_str());
     match scenario.apps.iter().filter(|app| uses_quic(app)).find(|app| !known(app)) {
         None => Ok(()),
