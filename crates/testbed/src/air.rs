@@ -9,7 +9,7 @@
 //! Access points on one channel are nodes of one medium. A station that roams leaves its access point at once; that does not
 //! know until the station has come to the next one, and gives up then what it still has for it.
 //!
-//! Not here: power save, association frames, encryption overhead.
+//! Not here: association frames, encryption overhead.
 
 use std::collections::{BTreeMap, VecDeque};
 
