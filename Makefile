@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench field-day fail-open wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench field-day flent fail-open wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: setup ## How fast the parts are on this machine, beside ns-3 if `make val
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)
 	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-live --test inline a_day_in_the_field -- --nocapture
+
+flent: build ## flent's rrul through the loaded WLAN, without the box and with it, with plots (fetches flent and netperf at first)
+	scripts/as-root scripts/flent
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture

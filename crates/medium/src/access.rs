@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Span};
 use evenair_wifi::{ACK_CTS, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyRate, QOS_CONTROL, RTS};
 
-use crate::function::{Queued, Service};
+use crate::chores::{Carried, News};
+use crate::function::{Head, Queued, Service};
 use crate::medium::Stage;
 use crate::reception::Sent;
 use crate::{Event, Medium, NodeId, To};
@@ -159,7 +160,7 @@ impl<F> Medium<F> {
     /// How a node sends a frame.
     #[inline(always)]
     pub(crate) fn attempt_at(&mut self, node: u32, service: Service, may_reserve: bool) -> Attempt {
-        let Service { to, msdu, rate } = service;
+        let Service { to, msdu, rate, .. } = service;
         let phy = &self.config.phy;
         let psdu = Bytes(msdu.0 + LLC_SNAP.0 + MAC_HEADER_AND_FCS.0);
         let To::Node(receiver) = to else { return broadcast(phy, psdu) };
@@ -321,24 +322,28 @@ impl<F> Medium<F> {
             }
             let service = if confirmed { None } else { function.service() };
             let (Queued { enqueued, mpdu }, head) = function.pop().expect("the frame in service is at the head");
-            self.events.push_back(Event::Delivered {
-                at,
-                enqueued,
-                from: NodeId(function.node),
-                to: mpdu.to,
-                msdu: mpdu.msdu,
-                attempts: head.attempts,
-                airtime: head.airtime,
-                frame: mpdu.frame,
-            });
+            let (from, to) = (NodeId(function.node), mpdu.to);
             if let Some(service) = service {
                 function.keep(service, head);
                 self.has_repeated = true;
+            }
+            let Head { attempts, airtime, .. } = head;
+            let own = match mpdu.frame {
+                Carried::Own(own) => Some(own),
+                Carried::Packet(frame) => {
+                    let msdu = mpdu.msdu;
+                    self.events.push_back(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame });
+                    None
+                }
+            };
+            if self.chores.is_some() {
+                self.hear_of(News { at, from, to, own, airtime, received: true });
             }
         } else if confirmed {
             function.confirm();
         }
         if confirmed {
+            let function = &mut self.functions[id as usize];
             function.counters.successes += 1;
             function.reset_window();
             self.note_if_empty(id);

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Rng, Span};
 use evenair_wifi::PhyRate;
 
+use crate::chores::Carried;
 use crate::{Counters, Mpdu, NodeId, QueueState, To};
 
 /// Where there are many, each access fetches a function from far: so what every access needs comes first, in three pieces
@@ -17,6 +18,7 @@ use crate::{Counters, Mpdu, NodeId, QueueState, To};
 #[repr(C, align(64))]
 pub(crate) struct Function<F> {
     queue: VecDeque<Queued<F>>,
+    /// Of its packets.
     bytes: Bytes,
     /// The frame in service has been received, and is not at the head any more, but its sender does not know it.
     unconfirmed: Option<Box<Service>>,
@@ -32,6 +34,8 @@ pub(crate) struct Function<F> {
     pub(crate) counters: Counters,
     /// Attempts by rate, where rates are chosen, since they were taken last.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
+    /// Frames in the queue that are no packets of the driver's.
+    own: usize,
 }
 
 /// What does not change.
@@ -51,7 +55,7 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 pub(crate) struct Queued<F> {
     pub(crate) enqueued: Instant,
-    pub(crate) mpdu: Mpdu<F>,
+    pub(crate) mpdu: Mpdu<Carried<F>>,
 }
 
 /// How the frame in service is to be sent.
@@ -60,6 +64,8 @@ pub(crate) struct Service {
     pub(crate) to: To,
     pub(crate) msdu: Bytes,
     pub(crate) rate: PhyRate,
+    /// It is no packet.
+    pub(crate) own: bool,
 }
 
 /// What happened so far to the frame at the head of the queue.
@@ -75,8 +81,8 @@ pub(crate) struct Head {
 
 impl Service {
     fn of<F>(queued: &Queued<F>) -> Self {
-        let Mpdu { to, msdu, rate, .. } = queued.mpdu;
-        Self { to, msdu, rate }
+        let &Mpdu { to, msdu, rate, .. } = &queued.mpdu;
+        Self { to, msdu, rate, own: queued.mpdu.frame.packet().is_none() }
     }
 }
 
@@ -93,6 +99,7 @@ impl<F> Function<F> {
             on_air: false,
             counters: Counters::default(),
             rates_used: Vec::new(),
+            own: 0,
             back_off,
         }
     }
@@ -117,7 +124,15 @@ impl<F> Function<F> {
 
     /// What the frame at the head carries, where that is the one in service.
     pub(crate) fn in_service(&self) -> Option<&F> {
-        self.queue.front().filter(|_| !self.is_unconfirmed()).map(|queued| &queued.mpdu.frame)
+        self.queue.front().filter(|_| !self.is_unconfirmed()).and_then(|queued| queued.mpdu.frame.packet())
+    }
+
+    /// Whether the frame in service is one of the node's own.
+    pub(crate) fn serves_own(&self) -> bool {
+        match &self.unconfirmed {
+            Some(service) => service.own,
+            None => self.queue.front().is_some_and(|queued| queued.mpdu.frame.packet().is_none()),
+        }
     }
 
     /// The frame that is sent after that.
@@ -146,7 +161,7 @@ impl<F> Function<F> {
     }
 
     pub(crate) fn queue_state(&self) -> QueueState {
-        QueueState { packets: self.queue.len(), bytes: self.bytes }
+        QueueState { packets: self.queue.len() - self.own, bytes: self.bytes }
     }
 
     /// The frame in service is sent, for so long as is known yet.
@@ -184,14 +199,55 @@ impl<F> Function<F> {
     /// Whether the buffer takes another frame of this size.
     #[inline]
     pub(crate) fn has_room(&self, msdu: Bytes) -> bool {
-        self.rules.buffer.admits(self.queue.len(), self.bytes, msdu)
+        self.rules.buffer.admits(self.queue.len() - self.own, self.bytes, msdu)
     }
 
-    /// Takes a frame in for which there is room.
+    /// Takes a packet in for which there is room.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, mpdu: Mpdu<F>) {
         self.bytes += mpdu.msdu;
+        let Mpdu { to, msdu, rate, category, frame } = mpdu;
+        let mpdu = Mpdu { to, msdu, rate, category, frame: Carried::Packet(frame) };
         self.queue.push_back(Queued { enqueued: now, mpdu });
+    }
+
+    /// Takes a frame to everybody in that goes before all that wait behind the frame in service, but for others like it.
+    pub(crate) fn push_first(&mut self, queued: Queued<F>) {
+        let like = self.queue.iter().rposition(|other| other.mpdu.to == To::Broadcast);
+        let place = like.map_or(0, |place| place + 1).max(self.first_waiting());
+        self.note(&queued, true);
+        self.queue.insert(place, queued);
+    }
+
+    /// Takes a frame in that is none of the driver's packets.
+    pub(crate) fn push_own(&mut self, queued: Queued<F>) {
+        self.note(&queued, true);
+        self.queue.push_back(queued);
+    }
+
+    /// All frames, those that are no packets included.
+    pub(crate) fn frames(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether a frame for a node is in the queue.
+    pub(crate) fn has_for(&self, to: NodeId) -> bool {
+        self.queue.iter().any(|queued| queued.mpdu.to == To::Node(to))
+    }
+
+    /// A frame comes or goes.
+    fn note(&mut self, queued: &Queued<F>, comes: bool) {
+        match (&queued.mpdu.frame, comes) {
+            (Carried::Packet(_), true) => self.bytes += queued.mpdu.msdu,
+            (Carried::Packet(_), false) => self.bytes = self.bytes - queued.mpdu.msdu,
+            (Carried::Own(_), true) => self.own += 1,
+            (Carried::Own(_), false) => self.own -= 1,
+        }
+    }
+
+    /// Where those begin that wait behind the frame in service.
+    fn first_waiting(&self) -> usize {
+        usize::from(!self.is_unconfirmed()).min(self.queue.len())
     }
 
     /// The frame at the head, delivered or given up, and how it fared.
@@ -201,17 +257,16 @@ impl<F> Function<F> {
         if self.queue.is_empty() {
             self.queue.clear(); // what comes next has the same place in memory, and not one after the other
         }
-        self.bytes = self.bytes - queued.mpdu.msdu;
+        self.note(&queued, false);
         Some((queued, core::mem::take(&mut self.head)))
     }
 
     /// Takes out what waits for a node behind what is in service.
     pub(crate) fn take_waiting(&mut self, to: NodeId) -> Vec<Queued<F>> {
-        let first = usize::from(!self.is_unconfirmed()).min(self.queue.len());
-        let waiting = self.queue.split_off(first);
+        let waiting = self.queue.split_off(self.first_waiting());
         let (taken, kept): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|queued| queued.mpdu.to == To::Node(to));
         self.queue.extend(kept);
-        taken.iter().for_each(|queued| self.bytes = self.bytes - queued.mpdu.msdu);
+        taken.iter().for_each(|queued| self.note(queued, false));
         taken
     }
 

@@ -15,6 +15,7 @@
 //! - After a collision the senders wait for their answer in vain and then DIFS, the bystanders EIFS.
 //! - A frame whose ACK is lost is sent again, and its receiver drops the copy.
 //! - Beside it, Idle Sense and constant windows in place of DCF's.
+//! - Where asked for, beacons, stations that save power and networks of others on the channel (`chores`).
 //!
 //! What is received of what is sent, and at which rates senders send, is decided in `reception` and `rate_control`: plain
 //! and signal-based errors, capture, fallback schemes.
@@ -33,7 +34,7 @@
 //! - A TXOP reserves with RTS for its first frame only, and ends with the first failure. A frame longer than the TXOP
 //!   limit is sent, alone; it is not fragmented.
 //!
-//! Not here: aggregation, management frames.
+//! Not here: aggregation, other management frames.
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
@@ -43,7 +44,9 @@ extern crate alloc;
 mod access;
 mod airtimes;
 mod backlog;
+mod chores;
 mod contention;
+mod foreign;
 mod function;
 mod idle_sense;
 mod medium;
@@ -52,17 +55,21 @@ mod rate_control;
 mod reception;
 mod sensing;
 mod settle;
+mod sleep;
 mod types;
 mod watch;
 mod wheel;
 
 pub use backlog::BacklogChain;
+pub use chores::{Beacons, Besides};
 pub use evenair_units::Limit;
 pub use evenair_wifi::{AccessCategory, EdcaSet};
+pub use foreign::Foreign;
 pub use idle_sense::{Adaptation, IdleSenseConfig};
 pub use medium::Medium;
 pub use rate_control::RateControl;
 pub use reception::{Antenna, Capture, Interference, Reception};
+pub use sleep::PowerSave;
 pub use types::{
     AfterCollision, BackOff, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To,
     Totals,

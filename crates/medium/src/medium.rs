@@ -13,6 +13,7 @@ use evenair_wifi::{AccessCategory, PhyRate};
 use crate::access::Access;
 use crate::airtimes::Airtimes;
 use crate::backlog::BacklogChain;
+use crate::chores::{Carried, Chores};
 use crate::contention::Contention;
 use crate::function::{Function, Rules};
 use crate::idle_sense::IdleSense;
@@ -74,6 +75,10 @@ pub struct Medium<F> {
     known_rate: PhyRate,
     /// Kept for its memory.
     pub(crate) senders: Vec<u32>,
+    /// What nodes do by themselves, where they do anything.
+    pub(crate) chores: Option<Box<Chores<F>>>,
+    /// When they do it next; [`Instant::MAX`] where they do not.
+    pub(crate) chores_due: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +130,8 @@ impl<F> Medium<F> {
             airtimes,
             known_rate,
             senders: Vec::new(),
+            chores: None,
+            chores_due: Instant::MAX,
         }
     }
 
@@ -194,7 +201,7 @@ impl<F> Medium<F> {
         node.backlogged = 0;
         for number in node.functions() {
             while let Some((queued, _)) = self.functions[number].pop() {
-                self.events.push_back(dropped(self.clock, id, queued.mpdu, DropReason::Left));
+                self.events.extend(dropped(self.clock, id, queued.mpdu, DropReason::Left));
             }
             self.functions[number].confirm();
             match &mut self.sensing {
@@ -209,6 +216,9 @@ impl<F> Medium<F> {
         if self.stage == Stage::Silent {
             self.due = self.contention.next();
         }
+        if self.chores.is_some() {
+            self.forget_sleeper(id);
+        }
         self.receivers.remove_node(id.0);
         if let Some(rates) = &mut self.rates {
             rates.remove_node(id.0);
@@ -221,7 +231,7 @@ impl<F> Medium<F> {
         self.handle_timeout(now);
         for number in self.nodes[from.0 as usize].functions() {
             for queued in self.functions[number].take_waiting(to) {
-                self.events.push_back(dropped(self.clock, from, queued.mpdu, DropReason::Left));
+                self.events.extend(dropped(self.clock, from, queued.mpdu, DropReason::Left));
             }
         }
     }
@@ -242,25 +252,39 @@ impl<F> Medium<F> {
         }
         self.handle_timeout(now);
         let now = self.clock;
-        let node = &self.nodes[from.0 as usize];
-        if node.has_left {
-            self.events.push_back(dropped(now, from, mpdu, DropReason::Left));
-            return;
+        if self.nodes[from.0 as usize].has_left {
+            self.events.push_back(lost(now, from, mpdu, DropReason::Left));
+        } else if self.chores.is_none() {
+            self.accept(now, from, mpdu);
+        } else if let Some(mpdu) = self.meet_sleepers(now, from, mpdu) {
+            self.accept(now, from, mpdu);
         }
+    }
+
+    /// A packet comes to the MAC of a node that is there.
+    #[inline(always)]
+    pub(crate) fn accept(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
+        let node = &self.nodes[from.0 as usize];
         let id = node.function(mpdu.category);
         let function = &mut self.functions[id as usize];
         let had_work = function.has_work();
         if !function.has_room(mpdu.msdu) {
             function.counters.buffer_drops += 1;
-            self.events.push_back(dropped(now, from, mpdu, DropReason::BufferFull));
+            self.events.push_back(lost(now, from, mpdu, DropReason::BufferFull));
             return;
         }
         function.push(now, mpdu);
         if !had_work {
-            self.account(now);
-            self.note_backlog(from.0, true);
-            self.begin_contention(now, id);
+            self.begin_work(now, id);
         }
+    }
+
+    /// A function that had nothing to send has got a frame.
+    #[inline(always)]
+    pub(crate) fn begin_work(&mut self, now: Instant, id: u32) {
+        self.account(now);
+        self.note_backlog(self.functions[id as usize].node, true);
+        self.begin_contention(now, id);
     }
 
     /// Lets everything happen that is due by `now`, each thing at its own instant.
@@ -296,6 +320,10 @@ impl<F> Medium<F> {
                 return;
             }
             self.clock = at;
+            if self.chores_due == at {
+                self.do_chores(at);
+                continue;
+            }
             match self.stage {
                 Stage::Silent => self.start(at),
                 Stage::Receiving => self.receive(at),
@@ -318,10 +346,11 @@ impl<F> Medium<F> {
     /// The same; [`Instant::MAX`] where nothing will happen.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        match &self.sensing {
+        let due = match &self.sensing {
             None => self.due,
             Some(sensing) => sensing.next().unwrap_or(Instant::MAX),
-        }
+        };
+        due.min(self.chores_due)
     }
 
     /// What a node's buffers hold. A frame counts until it is received, not until its ACK is.
@@ -387,7 +416,7 @@ impl<F> Medium<F> {
 
     /// What the medium was used for up to `now`, which is not later than [`Self::poll_deadline`].
     pub fn totals(&self, now: Instant) -> Totals {
-        let mut totals = self.totals;
+        let mut totals = Totals { besides: self.besides(), ..self.totals };
         *use_of(&mut totals, self.stage, self.backlogged) += now.saturating_since(self.accounted);
         totals
     }
@@ -486,6 +515,14 @@ fn use_of(totals: &mut Totals, stage: Stage, backlogged: usize) -> &mut Span {
     }
 }
 
-pub(crate) fn dropped<F>(at: Instant, from: NodeId, mpdu: Mpdu<F>, reason: DropReason) -> Event<F> {
+/// A packet that is lost.
+pub(crate) fn lost<F>(at: Instant, from: NodeId, mpdu: Mpdu<F>, reason: DropReason) -> Event<F> {
     Event::Dropped { at, from, to: mpdu.to, msdu: mpdu.msdu, reason, frame: mpdu.frame }
+}
+
+/// A frame of a queue that is lost, where it is a packet.
+pub(crate) fn dropped<F>(at: Instant, from: NodeId, mpdu: Mpdu<Carried<F>>, reason: DropReason) -> Option<Event<F>> {
+    let Mpdu { to, msdu, rate, category, frame } = mpdu;
+    let Carried::Packet(frame) = frame else { return None };
+    Some(lost(at, from, Mpdu { to, msdu, rate, category, frame }, reason))
 }

@@ -5,6 +5,7 @@
 use evenair_units::{Instant, Span};
 
 use crate::access::{Access, Attempt, Outcome};
+use crate::chores::{Carried, News};
 use crate::function::{Head, Queued};
 use crate::medium::{Stage, dropped};
 use crate::{AfterCollision, DropReason, Medium, NodeId, To};
@@ -223,10 +224,17 @@ impl<F> Medium<F> {
     }
 
     pub(crate) fn give_up(&mut self, at: Instant, id: u32, reason: DropReason) {
-        let (queued, _) = self.pop(id);
+        let (queued, head) = self.pop(id);
         let function = &mut self.functions[id as usize];
         function.reset_window();
-        self.events.push_back(dropped(at, NodeId(function.node), queued.mpdu, reason));
+        let from = NodeId(function.node);
+        match queued.mpdu.frame {
+            Carried::Own(own) => {
+                let (to, airtime) = (queued.mpdu.to, head.airtime);
+                self.hear_of(News { at, from, to, own: Some(own), airtime, received: false });
+            }
+            Carried::Packet(_) => self.events.extend(dropped(at, from, queued.mpdu, reason)),
+        }
     }
 
     /// Takes the frame at the head out of a function's queue.

@@ -6,7 +6,7 @@ use core::ops::Sub;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Span};
 use evenair_wifi::{AccessCategory, EdcaSet, Phy, PhyRate, Preamble};
 
-use crate::{Antenna, IdleSenseConfig, RateControl, Reception};
+use crate::{Antenna, Besides, IdleSenseConfig, RateControl, Reception};
 
 /// A station or an access point on one medium. Ids count up from zero in the order of [`crate::Medium::add_node`] and
 /// are not used again.
@@ -291,4 +291,21 @@ pub struct Totals {
     pub transmissions: u64,
     /// Those in which two or more nodes sent at once.
     pub collisions: u64,
+    /// What of it was for no packet for or from a single station.
+    pub besides: Besides,
+}
+
+/// What happened since the other account was taken.
+impl Sub for Totals {
+    type Output = Self;
+    fn sub(self, base: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(base.busy),
+            contending: self.contending.saturating_sub(base.contending),
+            idle: self.idle.saturating_sub(base.idle),
+            transmissions: self.transmissions - base.transmissions,
+            collisions: self.collisions - base.collisions,
+            besides: self.besides - base.besides,
+        }
+    }
 }

@@ -111,6 +111,12 @@ impl<F> Medium<F> {
         self.functions[self.nodes[id.0 as usize].function(category) as usize].in_service()
     }
 
+    /// Whether what a node's category has in service is no packet of the driver's: a beacon, a null frame, a frame of another
+    /// network.
+    pub fn is_own(&self, id: NodeId, category: AccessCategory) -> bool {
+        self.functions[self.nodes[id.0 as usize].function(category) as usize].serves_own()
+    }
+
     /// Tells of a frame that begins.
     pub(crate) fn tell_begin(&mut self, transmission: Transmission) {
         if let Some(watch) = &mut self.watch {

@@ -1,6 +1,7 @@
 //! IEEE 802 MAC addresses (EUI-48).
 
 use core::fmt;
+use core::net::Ipv4Addr;
 use core::str::FromStr;
 
 /// A 48-bit MAC address.
@@ -18,6 +19,12 @@ impl MacAddr {
     /// It was not assigned by its maker (IEEE 802, 8.2): made up, as a station's random one is.
     pub const fn is_local(self) -> bool {
         self.0[0] & 2 != 0
+    }
+
+    /// That to which packets to an IPv4 group go: its last 23 bits behind a fixed prefix (RFC 1112, 6.4).
+    pub const fn of_group(group: Ipv4Addr) -> Self {
+        let [_, b, c, d] = group.octets();
+        Self([0x01, 0x00, 0x5e, b & 0x7f, c, d])
     }
 
     /// True for group addresses, broadcast included: the I/G bit (IEEE 802, clause 8.2) is set.

@@ -1,7 +1,7 @@
 //! From a checked scenario to its media and the nodes on them: one step for the simulator and the testbed, so that both
 //! run the same radio.
 
-use evenair_medium::{Antenna, Medium, MediumConfig, NodeConfig, NodeId};
+use evenair_medium::{Antenna, Beacons, Foreign, Medium, MediumConfig, NodeConfig, NodeId, PowerSave};
 use evenair_units::{Db, Dbm, Limit, Streams};
 use evenair_wifi::{PathLoss, PhyRate};
 
@@ -20,6 +20,10 @@ pub struct AirPlan {
     pub ap_queue: Option<QueueSpec>,
     /// The same at each station.
     pub station_queue: Option<QueueSpec>,
+    /// The access points' beacons.
+    pub beacons: Option<Beacons>,
+    /// Networks of others, each of which is two nodes behind the access points.
+    pub foreign: Vec<Foreign>,
     /// What the medium's random streams are named after, where access points have names.
     streams_of: Option<String>,
     /// Some nodes do not hear each other.
@@ -56,6 +60,8 @@ pub struct StationPlan {
     pub hidden_from: Vec<usize>,
     /// The same of access points, by their numbers in the plan; that at which it is hears it all the same.
     pub hidden_from_points: Vec<usize>,
+    /// How it saves power, where it does.
+    pub power_save: Option<PowerSave>,
 }
 
 impl AirPlan {
@@ -98,7 +104,9 @@ impl AirPlan {
             comes(station) && (others || !station.hidden_from_points.is_empty())
         };
         let has_hidden = stations.iter().any(hidden) || access_points.iter().any(|point| !point.hidden_from.is_empty());
-        Self { medium, access_points, stations, ap_queue, station_queue, streams_of, has_hidden }
+        let others = scenario.neighbours.iter().filter(|neighbour| neighbour.domain == domain);
+        let (beacons, foreign) = (scenario.radio.beacons, others.map(|neighbour| neighbour.sends).collect());
+        Self { medium, access_points, stations, ap_queue, station_queue, beacons, foreign, streams_of, has_hidden }
     }
 
     /// The random streams of its medium: with names, a domain's own, which do not depend on what other domains there are.
@@ -115,13 +123,27 @@ impl AirPlan {
         for (point, &node) in self.access_points.iter().zip(&nodes) {
             point.hidden_from.iter().for_each(|&other| medium.hide(node, nodes[other]));
         }
+        for &foreign in &self.foreign {
+            medium.add_foreign(foreign);
+        }
+        for (beacons, &node) in self.beacons.iter().flat_map(|beacons| nodes.iter().map(move |node| (beacons, node))) {
+            medium.send_beacons(node, *beacons);
+        }
         (medium, nodes)
+    }
+
+    /// Nodes that a medium has before any station: access points, and networks of others.
+    pub fn nodes_before_stations(&self) -> usize {
+        self.access_points.len() + 2 * self.foreign.len()
     }
 
     /// Puts a station on the medium, or puts it there again, at one of the access points.
     pub fn join<F>(&self, medium: &mut Medium<F>, access_point: NodeId, station: usize) -> NodeId {
-        let &StationPlan { node, loss_per_billion, snr, .. } = &self.stations[station];
+        let &StationPlan { node, rate, loss_per_billion, snr, power_save, .. } = &self.stations[station];
         let node = medium.add_node(node);
+        if let Some(how) = power_save {
+            medium.save_power(node, access_point, rate, how);
+        }
         for (from, to) in [(node, access_point), (access_point, node)] {
             if loss_per_billion > 0 {
                 medium.set_frame_error(from, to, loss_per_billion);
@@ -202,6 +224,7 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
             access_point,
             hidden_from: hidden_from(radio, index).collect(),
             hidden_from_points: Vec::new(),
+            power_save: link.power_save,
         }
     };
     all.iter().copied().enumerate().map(&mut plan).collect()

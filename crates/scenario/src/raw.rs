@@ -7,7 +7,7 @@ use evenair_wifi::{Preamble, Standard};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::{List, Metres, PerBillion, Written};
+use crate::config::{List, Metres, PerBillion, Permille, Written};
 use crate::profile::Profile;
 use crate::words::{AccessWord, At, CaptureThreshold, CodePoint, Count, Do, Measured, RateControlWord, Shape, What};
 use crate::{Direction, FastRecovery, IpVersion, ManagerSpec, PhySpec, Stack, Tool, WarmUp};
@@ -47,6 +47,9 @@ pub(crate) struct ScenarioRaw {
     /// Stations, or groups of like stations.
     #[serde(default)]
     pub station: Vec<StationRaw>,
+    /// Networks of others on the same channels.
+    #[serde(default)]
+    pub neighbour: Vec<NeighbourRaw>,
     /// Servers: hosts on the wired side.
     #[serde(default)]
     pub server: Vec<ServerRaw>,
@@ -158,6 +161,10 @@ pub(crate) struct RadioRaw {
     pub ap_ratio: Option<Written<f64>>,
     /// Four access categories that contend by EDCA, in place of DCF. Default: false.
     pub edca: Option<Written<bool>>,
+    /// From one beacon of an access point to the next. Default: none are sent, and "102.4 ms" where stations sleep.
+    pub beacon_interval: Option<Written<Span>>,
+    /// Each so manieth beacon tells of packets to groups, which access points keep for it while stations sleep. Default: 2.
+    pub dtim_period: Option<Written<u32>>,
     /// The access point's queue in front of its MAC, where its buffer is more than drop-tail.
     pub ap_queue: Option<QueueRaw>,
     /// The same at each station.
@@ -294,6 +301,30 @@ pub(crate) struct StationRaw {
     pub position: Option<List<Metres>>,
     /// What it sends with. Default: that of [radio].
     pub tx_power: Option<Written<Dbm>>,
+    /// It saves power: it sleeps when nothing comes or goes, and wakes at each so manieth beacon. Default: it never sleeps.
+    pub listen_interval: Option<Written<u32>>,
+    /// How long it stays awake when nothing comes or goes; with listen_interval. Default: "100 ms".
+    pub stays_awake: Option<Written<Span>>,
+}
+
+/// A network of others on a channel.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NeighbourRaw {
+    /// Its name.
+    pub name: Written<String>,
+    /// An access point on whose channel it is. Default: the only one; needed where there are several.
+    pub access_point: Option<Written<String>>,
+    /// Part of the time that its frames and their ACKs would have on air if nothing were in their way.
+    pub load: Written<Permille>,
+    /// PHY rate of its frames.
+    pub rate: Written<BitRate>,
+    /// Size of its IP packets. Default: "1500 bytes".
+    pub size: Option<Written<Bytes>>,
+    /// When it begins. Default: "0 s".
+    pub start: Option<Written<Span>>,
+    /// When it ends. Default: at the end of the run.
+    pub stop: Option<Written<Span>>,
 }
 
 /// A host on the wired side.

@@ -396,6 +396,15 @@ pub struct MediumUse {
     pub transmissions: u64,
     /// Those in which two or more sent at once.
     pub collisions: u64,
+    /// What beacons took, and what stations say of their sleep. It is part of the airtime of their senders.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub management_share: f64,
+    /// What packets to groups took: part of the access point's airtime.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub group_share: f64,
+    /// What networks of others took, whose airtime is nobody's here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub foreign_share: f64,
     /// Attempts to deliver a frame, by all senders.
     pub attempts: u64,
     /// Those that failed right after another attempt of the same frame had failed.
@@ -494,4 +503,9 @@ pub struct FlowProgress {
     pub direction: Direction,
     /// DATA and ACKs over the WLAN hop.
     pub ip_mbps: f64,
+}
+
+/// A share that most runs do not have.
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
 }

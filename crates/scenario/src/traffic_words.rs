@@ -38,6 +38,14 @@ pub(crate) enum Family {
     Empirical,
 }
 
+/// What makes a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallProgram {
+    Builtin,
+    Baresip,
+}
+
+words!(CallProgram { "builtin" => Self::Builtin, "baresip" => Self::Baresip });
 words!(ArrivalKind { "regular" => Self::Regular, "poisson" => Self::Poisson });
 words!(Reuse { "persistent" => Self::Persistent, "each" => Self::Each });
 words!(Spread { "random" => Self::Random, "round-robin" => Self::RoundRobin });

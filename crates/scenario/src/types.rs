@@ -5,13 +5,15 @@
 //! one to the other is [`crate::check`]. Instants of a run are [`Span`]s since its start, because each engine has an
 //! origin of its own.
 
+use std::net::Ipv4Addr;
+
 use evenair_manager::ClassId;
-use evenair_medium::{AfterCollision, BackOff, IdleSenseConfig, RateControl, Reception};
+use evenair_medium::{AfterCollision, BackOff, Beacons, Foreign, IdleSenseConfig, PowerSave, RateControl, Reception};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{EdcaSet, Phy, PhyRate, Position, Preamble};
 use serde::{Deserialize, Serialize};
 
-use crate::voice::VoipSpec;
+use crate::voice::{CallTool, VoipSpec};
 use crate::{Axis, DatagramSpec, Distribution, FlowSpec, Layout, ManagerSpec, OnOffSpec, PhySpec};
 
 /// One experiment, checked.
@@ -31,6 +33,8 @@ pub struct Scenario {
     pub radio: Radio,
     /// Access points, in the order of the file; where it names none, the one that there is.
     pub access_points: Vec<AccessPoint>,
+    /// Networks of others on their channels.
+    pub neighbours: Vec<Neighbour>,
     /// Between the access points and the LAN's hosts.
     pub lan: LinkSpec,
     /// Between the LAN's router and the hosts on the Internet; present whenever a host is there.
@@ -100,6 +104,19 @@ pub struct Radio {
     pub tx_power: Dbm,
     /// Stations that reach each other with less than this do not hear each other.
     pub carrier_sense: Dbm,
+    /// The access points' beacons, where there are any.
+    pub beacons: Option<Beacons>,
+}
+
+/// A network of others on a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Unique in the scenario.
+    pub name: String,
+    /// Number of the contention domain that it disturbs.
+    pub domain: usize,
+    /// What it sends.
+    pub sends: Foreign,
 }
 
 /// An access point with its radio.
@@ -194,6 +211,8 @@ pub struct Link {
     pub position: Option<Position>,
     /// What the station sends with, where it is not the usual.
     pub tx_power: Option<Dbm>,
+    /// How the station saves power, where it does.
+    pub power_save: Option<PowerSave>,
 }
 
 impl Place {
@@ -224,6 +243,26 @@ pub struct App {
     pub ip: IpVersion,
     /// Differentiated services code point of its packets, both ways.
     pub dscp: u8,
+    /// Its packets go to a group, to which the station listens.
+    pub group: bool,
+}
+
+impl App {
+    /// A program of its own makes it, of which nobody here knows what it receives.
+    pub fn is_foreign_program(&self) -> bool {
+        self.is_telephone() || matches!(self.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
+    }
+
+    /// One direction of a call that a telephone program makes.
+    pub fn is_telephone(&self) -> bool {
+        matches!(&self.kind, AppKind::Voip(spec) if spec.tool != CallTool::Builtin)
+    }
+
+    /// The group that its packets go to, where they do: one for each station, of those that stay on a site (RFC 2365, 6.1).
+    pub fn group_address(&self) -> Option<Ipv4Addr> {
+        let [high, low] = (self.station as u16).to_be_bytes();
+        self.group.then_some(Ipv4Addr::new(239, 255, high, low))
+    }
 }
 
 /// Which way data flow, seen from the station.
@@ -279,6 +318,15 @@ pub enum AppKind {
         /// Time between requests.
         interval: Span,
     },
+}
+
+impl Scenario {
+    /// The other direction of a call: what is called NAME-down3 of NAME-up3.
+    pub fn answer_to(&self, up: &App) -> Option<usize> {
+        let (name, number) = up.name.rsplit_once("-up")?;
+        let down = format!("{name}-down{number}");
+        self.apps.iter().position(|app| app.name == down && app.direction == Direction::Down)
+    }
 }
 
 impl AppKind {

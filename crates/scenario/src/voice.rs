@@ -38,6 +38,25 @@ pub enum Codec {
     Opus,
 }
 
+/// Which program makes a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallTool {
+    /// The engine's own speaker and listener.
+    #[default]
+    Builtin,
+    /// baresip with this codec, which must be installed (testbed only).
+    Baresip(BaresipCodec),
+}
+
+/// A codec of baresip's, by what it is called in SDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BaresipCodec {
+    /// G.711 with mu-law.
+    Pcmu,
+    /// Opus.
+    Opus,
+}
+
 /// One direction of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VoipSpec {
@@ -45,6 +64,9 @@ pub struct VoipSpec {
     pub packets: DatagramSpec,
     /// How hearing depends on what arrives.
     pub hearing: Hearing,
+    /// What makes it.
+    #[serde(default)]
+    pub tool: CallTool,
 }
 
 /// How hearing depends on what arrives.

@@ -141,6 +141,7 @@ struct LossCounts {
     retry_limit: u64,
     left: u64,
     not_associated: u64,
+    broadcast_collided: u64,
 }
 
 impl Air {
@@ -175,7 +176,7 @@ impl Air {
             medium,
             queues,
             points: points.len(),
-            owner: vec![usize::MAX; points.len()],
+            owner: vec![usize::MAX; plan.nodes_before_stations()],
             gone: BTreeMap::new(),
             queue_averages: points.iter().map(|_| QueueAverage::default()).collect(),
             losses: vec![Losses::default(); senders],
@@ -329,6 +330,26 @@ impl Air {
         Ok(())
     }
 
+    /// A packet to a group, of which a station is that which counts, comes to the station's access point.
+    pub(crate) fn send_to_all(
+        &mut self,
+        now: Instant,
+        station: usize,
+        pool: &Pool,
+        category: AccessCategory,
+        frame: PacketId,
+    ) {
+        let Link { rate, access_point, .. } = self.links[station];
+        let place = self.place_of_point(access_point);
+        self.tally.arrive(place, now, now);
+        if let Some(categories) = &mut self.categories {
+            categories.arrive(place, category, now, now);
+        }
+        let mpdu = Mpdu { to: To::Broadcast, msdu: pool.get(frame).len, rate, category, frame };
+        self.hand_over(now, access_point, station, pool, mpdu);
+        self.note_queue(now, access_point);
+    }
+
     /// To the queue in front of the MAC, or to the MAC.
     #[inline(always)]
     fn hand_over(&mut self, now: Instant, from: NodeId, station: usize, pool: &Pool, mpdu: Mpdu<PacketId>) {
@@ -423,6 +444,11 @@ impl Air {
     pub(crate) fn sender(&self, node: NodeId) -> Sender {
         let number = node.0 as usize;
         if number < self.points { Sender::AccessPoint(number) } else { Sender::Station(self.owner[number]) }
+    }
+
+    /// Whether a node belongs to a network of others.
+    pub(crate) fn is_foreign(&self, node: NodeId) -> bool {
+        (self.points..self.plan.nodes_before_stations()).contains(&(node.0 as usize))
     }
 
     /// Which host a node is, or by its number among the scenario's which access point.
@@ -524,7 +550,9 @@ impl Air {
             }
         };
         self.cells.iter_mut().for_each(|cells| cells.end_interval(medium));
-        if tally.end_interval(now, medium.totals(now), medium.has_repeated(), counters) {
+        // Nodes that send frames of their own have airtime without packets, too.
+        let may_send = medium.has_repeated() || self.plan.beacons.is_some();
+        if tally.end_interval(now, medium.totals(now), may_send, counters) {
             if self.chooses_rates {
                 let nodes =
                     links.iter().map(|link| link.node).chain((0..*points as u32).map(|point| Some(NodeId(point))));
@@ -552,7 +580,7 @@ impl Air {
             Loss::Medium(DropReason::RetryLimit) => losses.retry_limit += 1,
             Loss::Queue(Some(Cause::Delay)) => losses.queue_delay += 1,
             Loss::Medium(DropReason::Left) | Loss::Queue(None) => losses.left += 1,
-            Loss::Medium(DropReason::BroadcastCollision) => unreachable!("nobody broadcasts"),
+            Loss::Medium(DropReason::BroadcastCollision) => losses.broadcast_collided += 1,
             Loss::NotAssociated => {
                 losses.not_associated += 1;
                 self.never_arrived(place, category, 1);
@@ -599,8 +627,10 @@ impl Air {
 
     /// Packets in all buffers of the air.
     pub(crate) fn held(&self) -> usize {
-        let nodes = self.links.iter().filter_map(|link| link.node).chain((0..self.points as u32).map(NodeId));
-        nodes.map(|node| self.held_by(node)).sum()
+        let points = (0..self.points as u32).map(NodeId);
+        let kept: usize = points.clone().map(|point| self.medium.kept(point).packets).sum();
+        let nodes = self.links.iter().filter_map(|link| link.node).chain(points);
+        kept + nodes.map(|node| self.held_by(node)).sum::<usize>()
     }
 
     /// What happened at the access points.
@@ -632,13 +662,14 @@ impl Air {
 
 impl LossCounts {
     /// The reasons' names in results, and how many frames.
-    fn reasons(&self) -> [(&'static str, u64); 5] {
+    fn reasons(&self) -> [(&'static str, u64); 6] {
         [
             ("buffer full", self.buffer_full),
             ("queue delay", self.queue_delay),
             ("retry limit", self.retry_limit),
             ("station left", self.left),
             ("not associated", self.not_associated),
+            ("broadcast collided", self.broadcast_collided),
         ]
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct App {
     pub(crate) first_port_down: u32,
     ip_header: u8,
     pub(crate) category: AccessCategory,
+    /// Its packets go to a group.
+    group: bool,
     pub(crate) runs: bool,
     pub(crate) data: Direction,
     pub(crate) tcp: Arc<Config>,
@@ -67,6 +69,8 @@ pub(crate) struct Way {
     pub(crate) category: AccessCategory,
     /// What is received is counted, and nothing else comes of it.
     only_counts: bool,
+    /// Its packets go to a group.
+    pub(crate) group: bool,
 }
 
 #[derive(Debug)]
@@ -124,6 +128,7 @@ impl App {
                 ip_header: header.0 as u8,
                 category: AccessCategory::of_dscp(app.dscp),
                 tcp: Arc::new(tcp),
+                group: app.group,
                 runs: false,
                 data: data_direction(app),
                 kind: Kind::new(scenario, number, streams),
@@ -138,9 +143,9 @@ impl App {
     }
 
     pub(crate) fn way(&self) -> Way {
-        let &Self { station, first_port_up, first_port_down, ip_header, category, .. } = self;
+        let &Self { station, first_port_up, first_port_down, ip_header, category, group, .. } = self;
         let only_counts = matches!(self.kind, Kind::Bulk { sized: None, .. });
-        Way { station, first_port_up, first_port_down, ip_header, category, only_counts }
+        Way { station, first_port_up, first_port_down, ip_header, category, only_counts, group }
     }
 
     /// The end that sends the data.

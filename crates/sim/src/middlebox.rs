@@ -307,6 +307,7 @@ pub(crate) fn talk(scenario: &Scenario, app: &App) -> Talk {
         Place::Lan | Place::Station { .. } => mac_of(app.peer),
     };
     let (station, server) = ((mac_of(app.station), address(app.station)), (peer_mac, address(app.peer)));
+    let station = app.group_address().map_or(station, |group| (MacAddr::of_group(group), group.into()));
     let opaque = matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. });
     Talk { station, server, dscp: app.dscp, vlan: None, opaque }
 }

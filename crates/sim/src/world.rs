@@ -314,6 +314,9 @@ impl World<'_> {
             Direction::Down => {
                 let (category, station) = (self.category_of(id), app.station as usize);
                 let air = self.airs.of_mut(station);
+                if app.group {
+                    return air.send_to_all(self.now, station, &self.pool, category, id);
+                }
                 if let Err(id) = air.send_down(self.now, station, &self.pool, category, id) {
                     let (domain, point) = self.airs.place_of(station);
                     self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);

@@ -9,7 +9,7 @@
 //! Access points on one channel are nodes of one medium. A station that roams leaves its access point at once; that does not
 //! know until the station has come to the next one, and gives up then what it still has for it.
 //!
-//! Not here: power save, association frames, encryption overhead.
+//! Not here: association frames, encryption overhead.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -42,9 +42,17 @@ pub struct Air {
 struct Domain {
     medium: Medium<Vec<u8>>,
     plan: AirPlan,
-    /// Of each node, the number of its access point among the scenario's; those included that have left.
-    point_of: Vec<usize>,
+    /// Of each node, the number of its access point among the scenario's; those included that have left. Networks of others
+    /// have none.
+    point_of: Vec<Option<usize>>,
     by_node: BTreeMap<NodeId, usize>,
+}
+
+impl Domain {
+    /// The access point that sends packets, or whose station does.
+    fn point_of(&self, node: NodeId) -> usize {
+        self.point_of[node.0 as usize].expect("networks of others send no packets")
+    }
 }
 
 #[derive(Debug)]
@@ -145,8 +153,10 @@ impl Air {
         let mut points = BTreeMap::new();
         let domain = |(number, plan): (usize, AirPlan)| {
             let (medium, nodes) = plan.build(streams);
-            let point_of: Vec<_> = plan.access_points.iter().map(|point| point.number).collect();
-            points.extend(point_of.iter().copied().zip(nodes.into_iter().map(|node| (number, node))));
+            let numbers = plan.access_points.iter().map(|point| point.number);
+            points.extend(numbers.clone().zip(nodes.into_iter().map(|node| (number, node))));
+            let mut point_of: Vec<_> = numbers.map(Some).collect();
+            point_of.resize(plan.nodes_before_stations(), None);
             Domain { medium, plan, point_of, by_node: BTreeMap::new() }
         };
         let domains = plans.into_iter().enumerate().map(domain).collect();
@@ -185,7 +195,7 @@ impl Air {
         others.filter_map(|other| other.node).for_each(|other| medium.hide(node, other));
         let points = spec.hidden_from_points.iter().map(|&other| NodeId(other as u32));
         points.filter(|&other| other != point).for_each(|other| medium.hide(node, other));
-        point_of.push(number);
+        point_of.push(Some(number));
         by_node.insert(node, station);
         self.stations[station].node = Some(node);
     }
@@ -324,15 +334,15 @@ impl Air {
 
     /// The number of a node among the senders.
     fn sender(&self, domain: usize, node: NodeId) -> usize {
-        let Domain { by_node, point_of, .. } = &self.domains[domain];
-        by_node.get(&node).map_or_else(|| point_of[node.0 as usize], |&station| self.points.len() + station)
+        let domain = &self.domains[domain];
+        domain.by_node.get(&node).map_or_else(|| domain.point_of(node), |&station| self.points.len() + station)
     }
 
     /// Each access point with its stations so far.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells: Vec<_> = self.bytes.iter().map(|&bytes| Cell { bytes, airtime: Airtime::ZERO }).collect();
         for Domain { medium, point_of, .. } in &self.domains {
-            for (node, &point) in (0..).zip(point_of) {
+            for (node, point) in (0..).zip(point_of).filter_map(|(node, point)| Some((node, (*point)?))) {
                 cells[point].airtime += medium.counters(NodeId(node)).airtime;
             }
         }
@@ -380,14 +390,14 @@ impl Air {
             match event {
                 Event::Delivered { at, enqueued, from, to, msdu, attempts, frame, .. } => {
                     self.senders.deliver(self.sender(domain, from), at, enqueued, attempts);
-                    self.bytes[self.domains[domain].point_of[from.0 as usize]] += msdu.0;
+                    self.bytes[self.domains[domain].point_of(from)] += msdu.0;
                     self.deliver((now, at), (domain, from), to, frame);
                 }
                 Event::Dropped { at, from, reason, .. } => {
                     self.senders.lose(self.sender(domain, from), at, reason);
-                    let Domain { by_node, point_of, .. } = &self.domains[domain];
-                    let point = || Place::AccessPoint(point_of[from.0 as usize]);
-                    let place = by_node.get(&from).map_or_else(point, |&index| Place::Station(index));
+                    let point = || Place::AccessPoint(self.domains[domain].point_of(from));
+                    let place =
+                        self.domains[domain].by_node.get(&from).map_or_else(point, |&index| Place::Station(index));
                     self.lose(place, Reason::Medium(reason));
                 }
             }
@@ -395,8 +405,8 @@ impl Air {
     }
 
     fn deliver(&mut self, (now, at): (Instant, Instant), (domain, from): (usize, NodeId), to: To, frame: Vec<u8>) {
-        let Domain { by_node, point_of, .. } = &self.domains[domain];
-        let (sender, access_point) = (by_node.get(&from).copied(), point_of[from.0 as usize]);
+        let by_node = &self.domains[domain].by_node;
+        let (sender, access_point) = (by_node.get(&from).copied(), self.domains[domain].point_of(from));
         match (sender, to) {
             (Some(station), _) => self.forward_from(now, at, station, frame),
             (None, To::Node(node)) => match by_node.get(&node) {

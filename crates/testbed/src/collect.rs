@@ -16,9 +16,8 @@ use evenair_units::{Bytes, Span};
 use crate::agent::protocol::{Report, TcpSample};
 use crate::air::Cell;
 use crate::meter::AppCount;
-use crate::middlebox::{SeenStation, Status};
+use crate::middlebox::{Packets, SeenStation, Status};
 use crate::plan;
-use crate::preflight::uses_iperf3;
 use crate::radio::Snapshot;
 use crate::senders::Counted;
 
@@ -114,6 +113,7 @@ impl Collected {
             senders: std::mem::take(&mut snapshot.by_sender),
             middlebox: None,
         });
+        self.calls.extend(snapshot.calls.iter().cloned());
         self.last = Some(snapshot);
     }
 
@@ -135,6 +135,15 @@ impl Collected {
         let before = std::mem::replace(&mut self.over_share, over.clone());
         over.difference(&before).for_each(|name| self.add_event(at, "over its share", name.clone()));
         before.difference(&over).for_each(|name| self.add_event(at, "within its share", name.clone()));
+    }
+
+    /// Calls that the box has found since it answered last, by `at`.
+    pub fn note_calls(&mut self, at: Span, packets: &Packets) {
+        let counts = |packets: &Packets| [packets.calls_admitted, packets.calls_refused];
+        let before = self.last_status.as_ref().map_or([0; 2], |status| counts(&status.packets));
+        for ((what, now), before) in ["call admitted", "call refused"].into_iter().zip(counts(packets)).zip(before) {
+            (before..now).for_each(|_| self.add_event(at, what, String::new()));
+        }
     }
 
     /// An agent spoke.
@@ -212,7 +221,7 @@ impl Collected {
     /// Bytes that application `app` received in interval `index`: from its own account, or, where it gives none, from
     /// what TCP acknowledged over the air.
     pub fn goodput_bytes(&self, scenario: &Scenario, app: usize, index: usize) -> u64 {
-        if uses_iperf3(&scenario.apps[app]) {
+        if scenario.apps[app].is_foreign_program() {
             return self.intervals.get(index).map_or(0, |interval| interval.apps[app].goodput_bytes);
         }
         let received = &self.samples[app].received_bytes;

@@ -51,6 +51,7 @@ pub fn medium(scenario: &Scenario, collected: &Collected) -> MediumSeries {
             idle: mean(|totals| totals.idle),
             transmissions: media.iter().map(|totals| totals.transmissions).sum(),
             collisions: media.iter().map(|totals| totals.collisions).sum(),
+            ..Totals::default()
         }
     });
     MediumSeries { active_stations: collected.intervals.iter().map(active).collect(), ..series }
@@ -60,13 +61,7 @@ pub fn medium(scenario: &Scenario, collected: &Collected) -> MediumSeries {
 fn medium_series(scenario: &Scenario, collected: &Collected, of: impl Fn(&[Totals]) -> Totals) -> MediumSeries {
     let interval = scenario.measure.interval;
     let totals = collected.intervals.iter().map(|counted| of(&counted.media));
-    let since = steps(totals, |now: &Totals, before| Totals {
-        busy: now.busy.saturating_sub(before.busy),
-        contending: now.contending.saturating_sub(before.contending),
-        idle: now.idle.saturating_sub(before.idle),
-        transmissions: now.transmissions - before.transmissions,
-        collisions: now.collisions - before.collisions,
-    });
+    let since = steps(totals, |&now: &Totals, &before| now - before);
     let parts = |of: fn(&Totals) -> Span| since.iter().map(|totals| part(of(totals), interval)).collect();
     MediumSeries {
         busy_share: parts(|totals| totals.busy),

@@ -16,6 +16,7 @@ use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span, Streams};
 
 use crate::air::{self, Air, Cell, Output};
+use crate::calls::Calls;
 use crate::error::TestbedError;
 use crate::lateness::Record;
 use crate::meter::Meter;
@@ -37,6 +38,8 @@ pub(crate) struct Engine {
     by_port: BTreeMap<Port, usize>,
     air: Air,
     wire: Wire,
+    /// Of telephone programs.
+    calls: Calls,
     waker: Arc<Waker>,
     inbox: Receiver<Command>,
     outbox: Sender<Snapshot>,
@@ -103,6 +106,7 @@ impl Engine {
             by_port: taps.iter().enumerate().map(|(index, &(port, _))| (port, index)).collect(),
             taps,
             wire: wired_side(scenario),
+            calls: Calls::new(scenario),
             counts: Counts::new(meter.clone(), &air, &BTreeMap::new(), clock.now()),
             blank_meter: meter,
             air,
@@ -192,6 +196,7 @@ impl Engine {
                 for station in (0..self.air.stations()).filter(hears).collect::<Vec<_>>() {
                     self.write(Port::Station(station), at, &frame);
                 }
+                self.counts.meter.count_group(&frame);
             }
             Output::ToWire { at, station, frame } => {
                 self.write(Port::AccessPoint, at, &frame);
@@ -205,10 +210,25 @@ impl Engine {
 
     /// Hands a frame, which arrived at `at` in simulated time, to a machine.
     fn write(&mut self, port: Port, at: Instant, frame: &[u8]) {
+        let now = self.clock.now();
+        if let Some(way) = self.way_of_call(port, false) {
+            self.calls.come(now, way, frame);
+        }
         let tap = &self.taps[self.by_port[&port]].1;
-        self.counts.record.lateness.record(self.clock.now().saturating_since(at));
+        self.counts.record.lateness.record(now.saturating_since(at));
         // An interface that its owner took down, or a kernel out of memory: the frame is lost as on a real one.
         self.counts.refused_by_device += u64::from(tap.write(frame).is_err());
+    }
+
+    /// Which way speech goes that leaves the machine at a port, or comes to it; nothing where that is no host, or none speaks.
+    fn way_of_call(&self, port: Port, leaves: bool) -> Option<Direction> {
+        let of_station = match port {
+            _ if self.calls.is_empty() => return None,
+            Port::Station(_) => true,
+            Port::Wire(wire::Port::LanHost(_) | wire::Port::WanHost(_)) => false,
+            Port::AccessPoint | Port::Wire(_) => return None,
+        };
+        Some(if of_station == leaves { Direction::Up } else { Direction::Down })
     }
 
     fn read(&mut self, device: usize) -> Result<(), TestbedError> {
@@ -228,6 +248,9 @@ impl Engine {
     }
 
     fn take_in(&mut self, now: Instant, device: usize, frame: Vec<u8>) {
+        if let Some(way) = self.way_of_call(self.taps[device].0, true) {
+            self.calls.leave(now, way, &frame);
+        }
         match self.taps[device].0 {
             Port::Station(station) => self.air.handle_station_frame(now, station, frame),
             Port::AccessPoint => self.air.handle_wired_frame(now, frame),
@@ -259,6 +282,7 @@ impl Engine {
     fn measure_from(&mut self, now: Instant, start: Instant, interval: Span) {
         // Number zero is the start itself: it clears the counts.
         self.schedule = Some(Schedule { start: start.max(now), interval, next: 0 });
+        self.calls.begin(start.max(now));
     }
 
     fn tick(&mut self, now: Instant) {
@@ -289,7 +313,7 @@ impl Engine {
             other_bytes: counts.meter.other_bytes(),
             queue: self.air.access_point_queue(),
             queue_mean_packets: area as f64 / interval.as_nanos() as f64,
-            media: self.air.totals(now).into_iter().zip(&counts.medium_base).map(since).collect(),
+            media: self.air.totals(now).into_iter().zip(&counts.medium_base).map(|(now, &base)| now - base).collect(),
             senders: self.air.senders() - counts.senders_base,
             access_point: self.air.access_point_counters() - counts.access_point_base,
             by_sender,
@@ -297,6 +321,7 @@ impl Engine {
             access_point_airtime: less_air(self.air.access_point_airtime(), &counts.access_point_airtime_base),
             station_airtime: less_air(airtimes(&self.air), &counts.airtime_base),
             cells: self.air.cells().into_iter().zip(&counts.cells_base).map(|(now, base)| now.since(base)).collect(),
+            calls: self.calls.heard(now),
             lateness: counts.record.clone(),
             air_losses: counts.air_losses.clone(),
             wire_losses: less(self.wire.drops(), &counts.wire_base),
@@ -347,16 +372,6 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         _ => a.or(b),
-    }
-}
-
-fn since((now, base): (Totals, &Totals)) -> Totals {
-    Totals {
-        busy: now.busy.saturating_sub(base.busy),
-        contending: now.contending.saturating_sub(base.contending),
-        idle: now.idle.saturating_sub(base.idle),
-        transmissions: now.transmissions - base.transmissions,
-        collisions: now.collisions - base.collisions,
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use evenair_packet::{IpMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_scenario::{AppKind, Direction, Scenario};
 
-use crate::plan::app_of_port;
+use crate::plan::{app_of_port, telephones};
 
 /// What one application has moved over the WLAN hop since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct AppCount {
 #[derive(Clone, Debug)]
 pub struct Meter {
     apps: Vec<MeteredApp>,
+    /// Those of telephone programs by the port of their RTP, from the station and to it.
+    telephones: BTreeMap<u16, [usize; 2]>,
     other_bytes: u64,
 }
 
@@ -37,6 +39,8 @@ struct MeteredApp {
     /// Number of its station among the stations.
     station: usize,
     data: Direction,
+    /// Its packets go to a group.
+    group: bool,
     count: AppCount,
     /// Highest acknowledgment of each of its connections, by client port: the web opens many.
     acknowledged: BTreeMap<u16, u32>,
@@ -47,6 +51,7 @@ impl Meter {
     pub fn new(scenario: &Scenario, station_number: impl Fn(usize) -> usize) -> Self {
         let apps = scenario.apps.iter().map(|app| MeteredApp {
             station: station_number(app.station),
+            group: app.group,
             data: match app.kind {
                 AppKind::Web { .. } => Direction::Down,
                 AppKind::Ping { .. } => Direction::Up,
@@ -57,7 +62,7 @@ impl Meter {
             count: AppCount::default(),
             acknowledged: BTreeMap::new(),
         });
-        Self { apps: apps.collect(), other_bytes: 0 }
+        Self { apps: apps.collect(), telephones: telephones(scenario).into_iter().collect(), other_bytes: 0 }
     }
 
     /// A frame was delivered over the air, to (`Down`) or from (`Up`) a station.
@@ -71,6 +76,17 @@ impl Meter {
         match (app, meta.ip.as_ref()) {
             (Some(app), Some(ip)) => self.apps[app].count_packet(way, ip),
             _ => self.other_bytes += meta.ip_len().0,
+        }
+    }
+
+    /// A frame to a group was delivered over the air. What belongs to no application is not counted: it has crossed the air
+    /// for many, or is none of IP.
+    pub fn count_group(&mut self, frame: &[u8]) {
+        let Some(ip) = evenair_packet::parse(Port::Wire, frame).ip else { return };
+        if let Transport::Udp { src_port, .. } = ip.transport
+            && let Some(app) = app_of_port(src_port).and_then(|app| self.apps.get_mut(app)).filter(|app| app.group)
+        {
+            app.count_packet(Direction::Down, &ip);
         }
     }
 
@@ -91,6 +107,9 @@ impl Meter {
             Transport::Icmp { .. } | Transport::Other => return None,
         };
         let server = if way == Direction::Up { destination } else { source };
+        if let Some(&[up, down]) = self.telephones.get(&server).filter(|_| source == destination) {
+            return Some(if way == Direction::Up { up } else { down });
+        }
         app_of_port(server).filter(|&app| self.apps.get(app).is_some_and(|app| app.station == station))
     }
 }

@@ -125,6 +125,10 @@ pub struct Packets {
     pub dropped_uplink_limit: u64,
     /// In its queues.
     pub held: u64,
+    /// Calls that it has found and let go first.
+    pub calls_admitted: u64,
+    /// Calls that it has found and refused.
+    pub calls_refused: u64,
     /// Lost: the kernel refused to send it.
     pub send_refused: u64,
     /// The sums are right.

@@ -9,17 +9,22 @@
 //! | wireless and local wire (one Ethernet segment) | `10.234.0.0/16`, `fdea:0:0:1::/64` |
 //! | beyond the Internet link | `10.235.0.0/16`, `fdea:0:0:2::/64` |
 //! | server port of application `k` | 20000 + `k` |
-//! | client data port of application `k` where the tool wants one | 10000 + `k` |
+//! | client data port of application `k` where the tool wants one; SIP port of its telephones | 10000 + `k` |
+//! | RTP port of the telephones of application `k` | 28000 + 2 `k` |
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_packet::MacAddr;
-use evenair_scenario::{App, IpVersion, Place, Scenario};
+use evenair_scenario::{App, Direction, IpVersion, Place, Scenario};
 
 /// Server port of the first application.
 pub const FIRST_SERVER_PORT: u16 = 20_000;
 /// Client port of the first application's data connection, for tools that need a fixed one.
 pub const FIRST_CLIENT_PORT: u16 = 10_000;
+/// RTP port of the first application, where a telephone program makes it.
+pub const FIRST_RTP_PORT: u16 = 28_000;
+/// With telephones there are no more applications than these ports allow, below those that Linux chooses itself.
+pub const MAX_APPS_WITH_TELEPHONES: usize = 2_000;
 /// More hosts or applications than this do not fit the scheme.
 pub const MAX_HOSTS: usize = 10_000;
 
@@ -125,6 +130,19 @@ pub fn server_port(index: usize) -> u16 {
 /// The client's port of application `index`, for tools that need a fixed one.
 pub fn client_port(index: usize) -> u16 {
     FIRST_CLIENT_PORT + u16::try_from(index).expect("preflight limits the number of applications")
+}
+
+/// The calls that telephone programs make: the port of their RTP, the same at both hosts, and their two applications, from
+/// the station and to it.
+pub fn telephones(scenario: &Scenario) -> Vec<(u16, [usize; 2])> {
+    let calls =
+        scenario.apps.iter().enumerate().filter(|(_, app)| app.is_telephone() && app.direction == Direction::Up);
+    calls.filter_map(|(up, app)| Some((rtp_port(up), [up, scenario.answer_to(app)?]))).collect()
+}
+
+/// The RTP port of the telephones whose call from the station is application `index`: an even one, and RTCP's is the next.
+pub fn rtp_port(index: usize) -> u16 {
+    FIRST_RTP_PORT + 2 * u16::try_from(index).expect("preflight limits the number of applications")
 }
 
 /// The application whose server has this port.

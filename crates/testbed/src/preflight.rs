@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use evenair_scenario::{AppKind, FastRecovery, IpVersion, Radio, Scenario, Stack, TcpSpec, Tool};
+use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, Radio, Scenario, Stack, TcpSpec, Tool};
 use evenair_sys::netns::Netns;
 use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
@@ -13,7 +13,7 @@ use evenair_units::Span;
 use crate::agent::quic::CONGESTION_CONTROLS;
 use crate::error::TestbedError;
 use crate::machine::has_ipv6;
-use crate::plan::MAX_HOSTS;
+use crate::plan::{MAX_APPS_WITH_TELEPHONES, MAX_HOSTS};
 use crate::topology::{BOX, ROUTER};
 
 /// The oldest kernel of the distributions that set-up knows. What the box asks of BPF is in it.
@@ -63,6 +63,14 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     need("ip", "it sets up the hosts' networks (Debian, Ubuntu, Fedora: package iproute2 or iproute)")?;
     if scenario.apps.iter().any(uses_iperf3) {
         need("iperf3", "an application of the scenario asks for it with tool = \"iperf3\" (package iperf3)")?;
+    }
+    if scenario.apps.iter().any(App::is_telephone) {
+        need("baresip", "an application of the scenario asks for it with tool = \"baresip\" (package baresip-core)")?;
+        if apps > MAX_APPS_WITH_TELEPHONES {
+            return Err(TestbedError::TooLarge(format!(
+                "the scenario has {apps} applications; beside telephones there may be {MAX_APPS_WITH_TELEPHONES}"
+            )));
+        }
     }
     if !has_ipv6() && scenario.apps.iter().any(|app| app.ip == IpVersion::V6) {
         let text = "an application uses IPv6, which this kernel does not have (booted with ipv6.disable=1?)";
@@ -148,21 +156,19 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Whether the application is made by iperf3.
-pub fn uses_iperf3(app: &evenair_scenario::App) -> bool {
+pub fn uses_iperf3(app: &App) -> bool {
     matches!(app.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
 }
 
 /// Whether the application moves its data over QUIC.
-fn uses_quic(app: &evenair_scenario::App) -> bool {
+fn uses_quic(app: &App) -> bool {
     matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. })
 }
 
 /// An application over QUIC names a congestion control that QUIC does not have here.
 fn refuse_unknown_tools(scenario: &Scenario) -> Result<(), TestbedError> {
-    let name = |app: &evenair_scenario::App| {
-        app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned()
-    };
-    let known = |app: &&evenair_scenario::App| CONGESTION_CONTROLS.contains(&name(app).as_str());
+    let name = |app: &App| app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned();
+    let known = |app: &&App| CONGESTION_CONTROLS.contains(&name(app).as_str());
     match scenario.apps.iter().filter(|app| uses_quic(app)).find(|app| !known(app)) {
         None => Ok(()),
         Some(app) => Err(TestbedError::Unsupported(format!(

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use evenair_medium::{Counters, QueueState, Totals};
 use evenair_scenario::Scenario;
+use evenair_scenario::voice::Heard;
 use evenair_sys::rt::{RealTime, Waker};
 use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span};
@@ -90,6 +91,8 @@ pub struct Snapshot {
     pub cells: Vec<Cell>,
     /// Airtime of each station's accesses.
     pub station_airtime: Vec<Airtime>,
+    /// What was heard so far of calls by telephone programs, by application and number of the phase.
+    pub calls: Vec<(usize, Vec<(usize, Heard)>)>,
     /// Punctuality since the start of measuring.
     pub lateness: Record,
     /// Frames lost on the air side.

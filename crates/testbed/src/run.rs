@@ -342,6 +342,7 @@ impl<'a> Session<'a> {
                         "bypassed".clone_into(&mut status.mode);
                     }
                     self.collected.note_over_share(self.scenario, end, &status.stations);
+                    self.collected.note_calls(end, &status.packets);
                     self.collected.add_status(index, *status);
                 }
                 Answer::Done(command) => match command.as_str() {

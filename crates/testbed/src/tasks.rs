@@ -2,18 +2,22 @@
 
 use std::net::SocketAddr;
 
+use evenair_scenario::voice::{CallTool, VoipSpec};
 use evenair_scenario::{App, AppKind, Direction, Scenario, Tool};
 use evenair_units::Span;
 
 use crate::agent::call::Call;
 use crate::agent::protocol::{Part, Task, Transfer};
 use crate::agent::quic;
+use crate::agent::softphone::Telephone;
 use crate::plan;
 
 /// The parts of all applications: host number and part, servers before clients so that nobody connects in vain.
 pub fn parts(scenario: &Scenario) -> Vec<(usize, Part)> {
-    let both: Vec<_> =
-        scenario.apps.iter().enumerate().map(|(index, app)| (index, app, tasks(scenario, index))).collect();
+    // A telephone speaks and listens: its call to the station is made by the one that makes that from it.
+    let apps =
+        scenario.apps.iter().enumerate().filter(|(_, app)| !app.is_telephone() || app.direction == Direction::Up);
+    let both: Vec<_> = apps.map(|(index, app)| (index, app, tasks(scenario, index))).collect();
     let part = |index, app: &App, task| {
         let stop = app.stop.unwrap_or(scenario.duration);
         Part { app: index, start_ns: app.start.as_nanos(), stop_ns: stop.as_nanos(), dscp: app.dscp, task }
@@ -57,9 +61,14 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
         }
         AppKind::Udp(spec) => {
             let sender = |local, remote| Task::UdpSender { local, remote, spec: spec.clone(), seed: scenario.seed };
-            match app.direction {
-                Direction::Up => (Task::UdpReceiver { local: server }, sender(local, server)),
-                Direction::Down => (sender(server, local), Task::UdpReceiver { local }),
+            match (app.direction, app.group_address()) {
+                (Direction::Up, _) => (Task::UdpReceiver { local: server }, sender(local, server)),
+                (Direction::Down, None) => (sender(server, local), Task::UdpReceiver { local }),
+                (Direction::Down, Some(group)) => {
+                    let listen = SocketAddr::new(group.into(), local.port());
+                    let interface = plan::host(scenario, app.station).v4;
+                    (sender(server, listen), Task::GroupReceiver { group, port: local.port(), interface })
+                }
             }
         }
         AppKind::Web { objects, size, think } => {
@@ -72,6 +81,15 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
             };
             let congestion_control = scenario.tcp.congestion_control.clone();
             (Task::WebServer { listen: server, congestion_control }, reader)
+        }
+        AppKind::Voip(VoipSpec { tool: CallTool::Baresip(codec), .. }) => {
+            let telephone = |host: usize, calls| {
+                let sip = SocketAddr::new(plan::app_address(scenario, app, host), plan::client_port(index));
+                Telephone { sip, rtp_port: plan::rtp_port(index), codec: *codec, calls }
+            };
+            let answers = telephone(app.peer, None);
+            let calls = telephone(app.station, Some(answers.sip));
+            (Task::AnswerCalls { telephone: answers }, Task::Call { telephone: calls })
         }
         AppKind::Voip(spec) => {
             let nanos = |span: Span| span.as_nanos();

@@ -1,7 +1,7 @@
 //! The cases: which scenario, and which figures are read off its runs.
 
 use anyhow::{Context, Result};
-use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_scenario::results::{CallResult, PhaseResult, RunResult};
 use evenair_scenario::{Action, Direction, Event, Measure, Phase, Place, Scenario};
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{TcpShape, tcp_capacity};
@@ -48,6 +48,7 @@ pub fn all() -> Vec<Case> {
         case("a14", "two downloads at 11 Mb/s, 5:1", false, a14, a14_figures),
         case("r11", "5 up + 5 down at 11 Mb/s, uploads limited to 2.7 Mb/s", true, r11, r11_figures),
         case("quic", "one upload over QUIC among transfers over TCP", false, quic, quic_figures),
+        case("telephone", "a call by baresip beside downloads", false, telephone, telephone_figures),
         case("radio-1", "saturated UDP from 1 station", false, |_| radio::saturated(1), radio::figures),
         case("radio-5", "saturated UDP from 5 stations", true, |_| radio::saturated(5), radio::figures),
         case("radio-10", "saturated UDP from 10 stations", false, |_| radio::saturated(10), radio::figures),
@@ -289,6 +290,50 @@ fn quic_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
             bound: Bound::within(0.05),
         },
         Figure { what: "inserted: the others', from their mean", value: farthest, bound: Bound::within(0.05) },
+        conservation(run.result),
+    ])
+}
+
+fn telephone(short: bool) -> Result<Scenario> {
+    Ok(shortened(scenario_file!("box/b15-telephone.toml")?, short))
+}
+
+/// The call in both directions, which the box is to have found and admitted, and the downloads beside it.
+fn telephone_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let inserted = phase(run.result, INSERTED);
+    let calls: Vec<_> = run.result.calls.iter().filter(|call| call.phase == INSERTED).collect();
+    let admitted = run.result.events.iter().filter(|event| event.what == "call admitted").count();
+    // Half of a packet each 20 ms, or it was no call.
+    let spoke = |call: &&&CallResult| call.heard.sent as f64 >= 25.0 * (inserted.to_s - inserted.from_s);
+    let both = if calls.iter().filter(spoke).count() == 2 { 1.0 } else { f64::NAN };
+    let worst = |of: fn(&CallResult) -> f64, pick: fn(f64, f64) -> f64| calls.iter().map(|call| of(call)).reduce(pick);
+    let r_factor = worst(|call| call.heard.r_factor, f64::min).unwrap_or(f64::NAN);
+    let lost = worst(|call| call.heard.lost as f64 / call.heard.sent.max(1) as f64, f64::max).unwrap_or(f64::NAN);
+    let downloads: Vec<f64> =
+        inserted.flows.iter().filter(|flow| flow.app.starts_with("down")).map(|flow| flow.ip_mbps).collect();
+    let mean = downloads.iter().sum::<f64>() / downloads.len() as f64;
+    let least = downloads.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok(vec![
+        Figure {
+            what: "inserted: the worse direction's rating R",
+            value: r_factor * both,
+            bound: Bound::AtLeast { limit: 80.0, single: 80.0 },
+        },
+        Figure {
+            what: "inserted: packets lost in the worse direction",
+            value: lost * both,
+            bound: Bound::AtMost { limit: 0.01, single: 0.02 },
+        },
+        Figure {
+            what: "calls that the box has found and admitted",
+            value: admitted as f64,
+            bound: Bound::AtLeast { limit: 1.0, single: 1.0 },
+        },
+        Figure {
+            what: "inserted: least download over the mean",
+            value: least / mean,
+            bound: Bound::short_by_at_most(0.06),
+        },
         conservation(run.result),
     ])
 }

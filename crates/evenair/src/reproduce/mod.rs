@@ -3,13 +3,14 @@
 //! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
 //! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
 //! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`], [`load`];
-//! [`ours`] has what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
+//! [`ours`] and [`disturbed`] have what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be open:
 //! the command fails where something is open that is not open there, or where more than a tenth of the figures are
 //! explained away.
 
 mod adwiser;
+mod disturbed;
 mod inter_layer;
 mod judge;
 mod las_ack;
@@ -99,6 +100,7 @@ fn all() -> Vec<Experiment> {
         receiver::all(),
         load::all(),
         ours::all(),
+        disturbed::all(),
     ];
     sources.into_iter().flatten().collect()
 }

@@ -3,6 +3,7 @@
 mod agreement;
 mod backlog;
 mod behaviour;
+mod chores;
 mod edca;
 mod hidden;
 mod hidden_pair;

@@ -48,7 +48,11 @@ pub(super) fn check(
     for udp in &raw.udp {
         let direction = udp.direction.get(problems).unwrap_or(Direction::Up);
         let kind = traffic::udp(udp, folder, problems);
+        let first = checker.apps.list.len();
         checker.add(&udp.common(), direction, &kind, problems);
+        if traffic::to_group(udp, raw, problems) {
+            checker.apps.list[first..].iter_mut().for_each(|app| app.group = true);
+        }
     }
     for replay in &raw.replay {
         let direction = replay.direction.get(problems).unwrap_or(Direction::Up);
@@ -145,7 +149,8 @@ impl Checker<'_> {
             self.check_presence(raw, station, start, problems);
             self.apps.names.insert(name.clone());
             let (name, kind) = (name.clone(), kind.clone());
-            self.apps.list.push(App { name, station, peer, direction, kind, start, stop, ip, dscp });
+            let group = false;
+            self.apps.list.push(App { name, station, peer, direction, kind, start, stop, ip, dscp, group });
         }
         self.apps.names.insert(name);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenair_units::{Db, Span};
 use evenair_wifi::Standard;
 
-use super::{access_points, radio};
+use super::{access_points, beacons, radio};
 use crate::config::{List, OrDefault, PerBillion, Problems, Written, closest};
 use crate::manager_spec::{WEIGHTS, is_weight, phy_rate};
 use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
@@ -195,6 +195,7 @@ fn link(raw: &StationRaw, problems: &mut Problems) -> Link {
         snr: raw.snr.as_ref().and_then(|snr| snr.get_if(problems, |db| ratios.contains(db), "-100 dB to 200 dB")),
         position: raw.position.as_ref().and_then(|list| radio::position(list, problems)),
         tx_power: radio::tx_power(&raw.tx_power, problems),
+        power_save: beacons::power_save(raw, problems),
     }
 }
 

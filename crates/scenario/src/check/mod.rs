@@ -6,11 +6,13 @@
 mod access;
 mod access_points;
 mod apps;
+mod beacons;
 mod cbq;
 mod distribution;
 mod edca;
 mod hidden;
 mod hosts;
+mod neighbours;
 mod published;
 pub(crate) mod queue;
 mod radio;
@@ -106,6 +108,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let phy = radio.as_ref().map(|radio| &radio.phy);
     let access_points = access_points::check(raw, phy.map(Phy::standard), problems);
     let hosts = hosts::check(raw, &access_points, phy.map(Phy::standard), problems);
+    let neighbours = neighbours::check(&raw.neighbour, &access_points, phy, duration, problems);
     let hidden = hidden::check(&raw.station, &hosts, problems);
     let events = timeline::events(&raw.event, (&hosts, &access_points), phy.map(Phy::standard), duration, problems);
     let apps = apps::check(raw, folder, &hosts, &events, duration, problems);
@@ -134,6 +137,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         wan: wan.map(|wan| WanSpec { down: link(&wan.down, problems), up: link(&wan.up, problems) }),
         radio: Radio { hidden, ap_queue, station_queue, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
         access_points,
+        neighbours,
         hosts: hosts.list,
         apps: apps.list,
         manager,

@@ -62,6 +62,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
         ap_position: ap_position.unwrap_or_default(),
         tx_power,
         carrier_sense: carrier_sense?,
+        beacons: super::beacons::check(raw, problems),
     })
 }
 
@@ -91,6 +92,7 @@ pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
         ap_position: Position::default(),
         tx_power: power::USUAL_POWER,
         carrier_sense: power::CARRIER_SENSE,
+        beacons: None,
     }
 }
 

@@ -8,10 +8,11 @@ use evenair_units::{BitRate, Bytes, Span};
 use super::distribution::{Admitted, sizes, times};
 use super::tcp::congestion_control;
 use crate::config::{Frequency, OrDefault, Permille, Problems};
-use crate::raw::{FlowsRaw, OnOffRaw, ReplayRaw, UdpRaw, VoipRaw};
+use crate::raw::{FlowsRaw, OnOffRaw, ReplayRaw, ScenarioRaw, UdpRaw, VoipRaw};
 use crate::trace::{self, Filter, TracedPacket};
-use crate::traffic_words::{ArrivalKind, Reuse};
-use crate::voice::{Codec, Hearing, VoipSpec};
+use crate::traffic_words::{ArrivalKind, CallProgram, Reuse, Speech};
+use crate::voice::{BaresipCodec, CallTool, Codec, Hearing, VoipSpec};
+use crate::words::At;
 use crate::{AppKind, Bursts, DatagramSpec, Direction, Distribution, FlowSpec, IpVersion, OnOffSpec, Spacing, Spread};
 
 /// UDP payload that fits an Ethernet frame: 1500 bytes less IPv6 (40) or IPv4 (20) and UDP (8) headers.
@@ -36,6 +37,32 @@ pub(super) fn udp(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> AppKi
     // A stand-in where something is wrong.
     let spacing = spacing(raw, payload, folder, problems).unwrap_or(Spacing::Regular { gap: Span::from_secs(1) });
     AppKind::Udp(DatagramSpec { spacing, payload, bursts: bursts(raw, folder, problems) })
+}
+
+/// Whether datagrams go to a group.
+pub(super) fn to_group(raw: &UdpRaw, scenario: &ScenarioRaw, problems: &mut Problems) -> bool {
+    let Some(written) = &raw.group else { return false };
+    if written.get(problems) != Some(true) {
+        return false;
+    }
+    let unsaid = &mut Problems::default();
+    let server = raw.server.get(unsaid);
+    let server = scenario.server.iter().find(|other| other.name.get(unsaid) == server);
+    let wrong = if raw.direction.get(unsaid) == Some(Direction::Up) {
+        Some(("a station does not send to a group here", "direction = \"down\""))
+    } else if raw.ip.get_or(IpVersion::V4, unsaid) == Some(IpVersion::V6) {
+        Some(("groups are those of IPv4 here", "ip = \"v4\""))
+    } else if server.is_some_and(|server| server.at.get_or(At::Lan, unsaid) == Some(At::Wan)) {
+        Some(("a group does not reach beyond the Internet link", "a server on the LAN"))
+    } else if scenario.access_point.len() > 1 {
+        Some(("packets to groups are for one access point only here", "one [[access_point]], or none"))
+    } else {
+        None
+    };
+    if let Some((what, allowed)) = wrong {
+        problems.add(written.span(), what, allowed);
+    }
+    wrong.is_none()
 }
 
 fn spacing(raw: &UdpRaw, payload: Bytes, folder: &Path, problems: &mut Problems) -> Option<Spacing> {
@@ -270,5 +297,36 @@ pub(super) fn voip(raw: &VoipRaw, problems: &mut Problems) -> AppKind {
             impairment: impairment.unwrap_or(0.0),
             robustness: robustness.unwrap_or(1.0),
         },
+        tool: call_tool(raw, codec, problems),
     })
+}
+
+fn call_tool(raw: &VoipRaw, codec: Codec, problems: &mut Problems) -> CallTool {
+    let Some(written) = raw.tool.as_ref().filter(|tool| tool.get(problems) == Some(CallProgram::Baresip)) else {
+        return CallTool::Builtin;
+    };
+    let direction = raw.direction.get_or(Speech::Both, &mut Problems::default());
+    let v6 = raw.ip.get_or(IpVersion::V4, &mut Problems::default()) == Some(IpVersion::V6);
+    let suppresses = raw.suppress_silence.get_or(false, &mut Problems::default()) == Some(true);
+    let frame = raw.frame.get_or(Span::from_millis(20), &mut Problems::default());
+    let codec = match codec {
+        Codec::G711 => Some(BaresipCodec::Pcmu),
+        Codec::Opus => Some(BaresipCodec::Opus),
+        Codec::G729 => None,
+    };
+    let wrong = if direction != Some(Speech::Both) {
+        Some(("baresip speaks and listens", "direction = \"both\""))
+    } else if codec.is_none() {
+        Some(("baresip has no such codec", "codec = \"g711\" or \"opus\""))
+    } else if suppresses || frame != Some(Span::from_millis(20)) {
+        Some(("baresip sends a packet each 20 ms", "no suppress_silence, and frame = \"20 ms\""))
+    } else if v6 {
+        Some(("baresip calls over IPv4 here", "ip = \"v4\""))
+    } else {
+        None
+    };
+    if let Some((what, allowed)) = wrong {
+        problems.add(written.span(), what, allowed);
+    }
+    codec.map_or(CallTool::Builtin, CallTool::Baresip)
 }

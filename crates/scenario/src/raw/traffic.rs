@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Common, application};
 use crate::config::{Frequency, List, Permille, Written};
-use crate::traffic_words::{ArrivalKind, Family, Reuse, Speech};
+use crate::traffic_words::{ArrivalKind, CallProgram, Family, Reuse, Speech};
 use crate::voice::Codec;
 use crate::words::{CodePoint, Count};
 use crate::{Direction, IpVersion, Spread};
@@ -16,6 +16,9 @@ application!(
     UdpRaw {
         /// "up" sends from the station, "down" to it.
         pub direction: Written<Direction>,
+        /// They go to a group address, and so once to all stations, at the lowest basic rate and without an ACK; the station
+        /// is the one that listens. "down" from a server on the LAN, over IPv4. Default: false.
+        pub group: Option<Written<bool>>,
         /// Rate of UDP payload; of this, packet_rate and frame_interval there is one.
         pub rate: Option<Written<BitRate>>,
         /// Datagrams in a time, such as "50 /s".
@@ -60,6 +63,9 @@ application!(
     VoipRaw {
         /// "both", or one direction alone: "up" speaks from the station, "down" to it. Default: "both".
         pub direction: Option<Written<Speech>>,
+        /// What makes the call: "builtin", or "baresip", a telephone program, which must be installed on the testbed; the
+        /// simulator takes "builtin" in its place. Of G.711 or Opus, both directions. Default: "builtin".
+        pub tool: Option<Written<CallProgram>>,
         /// "g711" (64 kb/s), "g729" (8 kb/s) or "opus" (variable). Default: "g711".
         pub codec: Option<Written<Codec>>,
         /// Speech in a packet. Default: "20 ms".

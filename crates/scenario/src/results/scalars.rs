@@ -317,6 +317,9 @@ fn run_scalars(run: &RunResult, list: &mut List) {
             list.add("idle_share", medium.idle_share);
             list.add("transmissions", medium.transmissions as f64);
             list.add("collisions", medium.collisions as f64);
+            list.add_known("management_share", Some(medium.management_share).filter(|&share| share > 0.0));
+            list.add_known("group_share", Some(medium.group_share).filter(|&share| share > 0.0));
+            list.add_known("foreign_share", Some(medium.foreign_share).filter(|&share| share > 0.0));
             list.add("attempts", medium.attempts as f64);
             list.add("repeated_failures", medium.repeated_failures as f64);
             list.add("duplicates", medium.duplicates as f64);

@@ -10,7 +10,8 @@
 //! simulated, with right lengths, checksums and sequence numbers; payloads are zeros. Files are written as the run goes
 //! on; what is kept in memory is what is on the air.
 //!
-//! Not here: beacons, ARP, association, which are not simulated; the Internet side of the router.
+//! Not here: beacons, what stations say of their sleep, networks of others; ARP and association, which are not simulated;
+//! the Internet side of the router.
 
 mod frame;
 mod packet;
@@ -18,7 +19,7 @@ mod pcap;
 mod watch;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,8 @@ pub(crate) struct Tracer {
     told: u64,
     /// What each category of each node has in service.
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
+    /// Nodes whose frame on the air carries no packet.
+    sends_own: BTreeSet<(usize, NodeId)>,
     /// The first thing that went wrong, told at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
@@ -102,6 +105,7 @@ impl Tracer {
             done: BinaryHeap::new(),
             told: 0,
             services: BTreeMap::new(),
+            sends_own: BTreeSet::new(),
             failed: None,
         })
     }
@@ -121,6 +125,8 @@ impl Tracer {
     fn air(&mut self, now: Instant, (domain, air): (usize, &mut Air), pool: &Pool) {
         while let Some(news) = air.medium.poll_on_air() {
             match news {
+                // Beacons, null frames and networks of others are left out, with the answers to them.
+                OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}
                 OnAir::Begins(transmission) => {
                     if let Kind::Data { category, .. } | Kind::Rts { category, .. } = transmission.kind {
                         let carried = air.medium.in_service(transmission.from, category);
@@ -134,6 +140,28 @@ impl Tracer {
         }
         let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
         self.flush(horizon);
+    }
+
+    /// Whether a frame is none that carries a packet, nor belongs to one.
+    fn is_own(&mut self, domain: usize, transmission: &Transmission, air: &Air) -> bool {
+        let Transmission { from, to, kind, .. } = *transmission;
+        if air.is_foreign(from) {
+            return true;
+        }
+        match (kind, to) {
+            (Kind::Data { category, .. } | Kind::Rts { category, .. }, _) => {
+                let own = air.medium.is_own(from, category);
+                let sends = (domain, from);
+                if own {
+                    self.sends_own.insert(sends)
+                } else {
+                    self.sends_own.remove(&sends)
+                };
+                own
+            }
+            (Kind::Cts | Kind::Ack, To::Node(sender)) => self.sends_own.contains(&(domain, sender)),
+            (Kind::Cts | Kind::Ack, To::Broadcast) => false,
+        }
     }
 
     /// Brings what is known of the frame in service up to date.

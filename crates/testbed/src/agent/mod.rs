@@ -9,6 +9,7 @@ mod iperf;
 mod marking;
 pub mod protocol;
 pub mod quic;
+pub mod softphone;
 mod state;
 mod transfers;
 mod udp;
@@ -95,6 +96,12 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
             let socket = udp::bind(local, dscp)?;
             Box::new(move |app, times| call::listen(app, &socket, &call, times))
         }
+        Task::AnswerCalls { telephone } => {
+            // Started from the agent's main thread, with which it ends.
+            let running = softphone::start(&telephone, dscp)?;
+            Box::new(move |app, _| softphone::watch(app, running))
+        }
+        Task::Call { telephone } => Box::new(move |app, times| softphone::call(app, &telephone, times)),
         Task::TransferServer { listen, up, congestion_control } => {
             let transfer = Transfer::Send { bytes: None, congestion_control: Some(congestion_control) };
             let listener = bulk::listen(listen, &transfer, dscp)?;
@@ -110,6 +117,10 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
         }
         Task::UdpReceiver { local } => {
             let socket = udp::bind(local, dscp)?;
+            Box::new(move |app, _| udp::receive(app, &socket))
+        }
+        Task::GroupReceiver { group, port, interface } => {
+            let socket = udp::bind_to_group(group, port, interface)?;
             Box::new(move |app, _| udp::receive(app, &socket))
         }
         Task::EchoServer { listen } => {

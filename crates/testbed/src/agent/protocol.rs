@@ -3,13 +3,14 @@
 //! Pipes and not sockets, because the hosts have no network but the one under test. All instants are nanoseconds of
 //! the machine's monotonic clock, which all processes share.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use evenair_scenario::voice::{Heard, VoipSpec};
 use evenair_scenario::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::softphone::Telephone;
 
 /// From the testbed to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +109,16 @@ pub enum Task {
         /// To what.
         call: Call,
     },
+    /// Runs baresip and lets it answer.
+    AnswerCalls {
+        /// The telephone.
+        telephone: Telephone,
+    },
+    /// Runs baresip and lets it call.
+    Call {
+        /// The telephone.
+        telephone: Telephone,
+    },
     /// Takes or sends the transfers that a station opens.
     TransferServer {
         /// Where it listens.
@@ -147,6 +158,15 @@ pub enum Task {
     UdpReceiver {
         /// Where it listens.
         local: SocketAddr,
+    },
+    /// Counts datagrams to a group.
+    GroupReceiver {
+        /// The group.
+        group: Ipv4Addr,
+        /// The port that they go to.
+        port: u16,
+        /// Address of the interface at which it listens.
+        interface: Ipv4Addr,
     },
     /// Sends datagrams back.
     EchoServer {

@@ -1,7 +1,7 @@
 //! Datagrams, and echo.
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -25,6 +25,13 @@ pub(super) fn bind(address: SocketAddr, dscp: u8) -> Result<UdpSocket, String> {
     let socket = UdpSocket::bind(address).map_err(|e| format!("bind {address}: {e}"))?;
     socket.set_read_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
     mark(&socket, address, dscp).map_err(|e| format!("mark with DSCP {dscp}: {e}"))?;
+    Ok(socket)
+}
+
+/// A socket for what goes to a group, which it joins.
+pub(super) fn bind_to_group(group: Ipv4Addr, port: u16, interface: Ipv4Addr) -> Result<UdpSocket, String> {
+    let socket = bind((group, port).into(), 0)?;
+    socket.join_multicast_v4(&group, &interface).map_err(|e| format!("join {group}: {e}"))?;
     Ok(socket)
 }
 

@@ -101,6 +101,82 @@ fn datagrams_pages_and_echoes_are_counted() {
 }
 
 #[test]
+fn a_telephone_program_is_heard_both_ways() {
+    let Some(_turn) = common::turn() else { return };
+    let rest = r#"
+        [[voip]]
+        name = "call"
+        stations = ["sta"]
+        server = "server"
+        tool = "baresip"
+        dscp = 0
+        [[phase]]
+        name = "all"
+        from = "2 s"
+        to = "5 s"
+    "#;
+    let result = match evenair_testbed::run(&common::scenario(1, rest), &common::options(), |_| {}) {
+        Err(error @ evenair_testbed::TestbedError::MissingProgram { .. }) => {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        result => result.expect("runs"),
+    };
+    eprintln!("{:#?} {:?}", result.calls, result.events);
+    assert_eq!(result.calls.len(), 2, "both directions");
+    for call in &result.calls {
+        // Two seconds of the phase are judged, with 50 packets each; the call takes a moment to be set up.
+        assert!(call.heard.sent >= 50 && call.heard.sent <= 110, "{call:?}");
+        assert!(call.heard.lost <= 2 && call.heard.r_factor > 80.0 && call.heard.delay_p50_ms < 20.0, "{call:?}");
+    }
+    for name in ["call-up", "call-down"] {
+        // 200 bytes at IP level, 50 times a second.
+        let flow = flow(&result, name);
+        assert!(flow.ip_mbps > 0.04 && flow.ip_mbps < 0.1, "{flow:?}");
+    }
+}
+
+/// One that sleeps hears what goes to a group all the same, and what goes to itself once it has woken.
+#[test]
+fn groups_and_sleepers_are_reached() {
+    let Some(_turn) = common::turn() else { return };
+    let rest = r#"
+        [[udp]]
+        name = "group"
+        stations = ["sta1"]
+        server = "server"
+        direction = "down"
+        group = true
+        payload = "100 bytes"
+        packet_rate = "20 /s"
+        [[udp]]
+        name = "own"
+        stations = ["sta2"]
+        server = "server"
+        direction = "down"
+        payload = "100 bytes"
+        packet_rate = "10 /s"
+        [[neighbour]]
+        name = "others"
+        load = "20 %"
+        rate = "5.5 Mb/s"
+        [[phase]]
+        name = "all"
+        from = "2 s"
+        to = "5 s"
+    "#;
+    let text = common::text(2, rest)
+        .replace("count = 2", "count = 2\n            listen_interval = 2\n            stays_awake = \"50 ms\"");
+    let result = run_text(&text);
+    let medium = result.medium.as_ref().expect("it was counted");
+    assert!(medium.group_share > 0.01 && medium.management_share > 0.005, "{medium:?}");
+    assert!((medium.foreign_share - 0.2).abs() < 0.05, "{medium:?}");
+    let (group, own) = (flow(&result, "group"), flow(&result, "own"));
+    assert!(is_rate(group.goodput_mbps, 0.016, 3.0), "{group:?}");
+    assert!(is_rate(own.goodput_mbps, 0.008, 3.0), "{own:?}");
+}
+
+#[test]
 fn iperf3_fills_the_medium_both_ways() {
     let Some(_turn) = common::turn() else { return };
     let rest = r#"

@@ -355,6 +355,13 @@ pub(super) const LIST: &[Measure] = &[
     measure("run.medium.idle_share", "", "part of the run in silence with nothing to send"),
     measure("run.medium.transmissions", "", "times that the medium became busy"),
     measure("run.medium.collisions", "", "those in which two or more sent at once"),
+    measure(
+        "run.medium.management_share",
+        "",
+        "part of the run that beacons took, and what stations say of their sleep",
+    ),
+    measure("run.medium.group_share", "", "part of the run that packets to groups took"),
+    measure("run.medium.foreign_share", "", "part of the run that networks of others took"),
     measure("run.medium.attempts", "", "attempts to deliver a frame, by all senders"),
     measure("run.medium.repeated_failures", "", "those that failed right after another attempt of the same frame had"),
     measure("run.medium.duplicates", "", "those that repeated a frame which had been received, for its ACK was lost"),

@@ -1,0 +1,208 @@
+//! Ours: what the box makes of what keeps answers from it, with the default manager that is told nothing. Stations that sleep
+//! (B12), packets to groups (B13), a network of others on the channel (B14).
+//!
+//! Each disturbed run has a twin without the disturbance. Throughput may be smaller by the time that the disturbance really
+//! took, as the medium counted it, and by a twentieth. Bounds of the access point's queue are those of undisturbed media, at
+//! 95 %: 5 ms at 54 Mb/s, 10 ms at 11 Mb/s, with what cannot be otherwise added to them.
+
+use evenair_scenario::Direction;
+use evenair_scenario::results::PhaseResult;
+use evenair_units::{BitRate, Bytes};
+use evenair_wifi::{Phy, Standard};
+
+use super::judge::{Bound, Judge};
+use super::runs::{Run, Runs, Variant, mean};
+use super::{Experiment, experiment};
+
+/// Every experiment of this kind.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(b12, "box/b12-power-save.toml", false),
+        experiment!(b13, "box/b13-groups.toml", false),
+        experiment!(b14, "box/b14-neighbour.toml", false),
+    ]
+}
+
+const SEEDS: u64 = 5;
+/// The least of what equals get, over their mean.
+const FAIR: f64 = 0.94;
+/// What must be left of the throughput, beside the time that was taken.
+const KEPT: f64 = 0.95;
+/// 95 % of the packets are no longer than this in the access point, ms, of 54 Mb/s and of 11 Mb/s.
+const SHORT_MS: (f64, f64) = (5.0, 10.0);
+/// The same of small datagrams, from the server to their station, at 54 Mb/s.
+const QUICK_MS: f64 = 10.0;
+
+/// The transfers of each direction share alike, and both directions.
+fn judge_shares(judge: &mut Judge<'_>, runs: &Runs, label: &str, phase: &str) {
+    for (group, way) in [("up", Direction::Up), ("down", Direction::Down)] {
+        let least = |run: &Run| {
+            let rates: Vec<f64> =
+                run.flows(phase, way).filter(|flow| flow.app.starts_with(group)).map(|flow| flow.ip_mbps).collect();
+            rates.iter().copied().fold(f64::INFINITY, f64::min) / mean(&rates)
+        };
+        let what = format!("{label}: least {group}load over the mean");
+        judge.finding("shares", &what, runs.mean(label, least), Bound::AtLeast(FAIR));
+    }
+}
+
+/// IP-level Mb/s over the WLAN hop.
+fn total(run: &Run, phase: &str) -> f64 {
+    run.phase(phase).total_ip_mbps
+}
+
+fn sojourn_p95(phase: &PhaseResult) -> f64 {
+    let ap = phase.nodes.iter().find(|node| node.node == "ap");
+    ap.and_then(|ap| ap.sojourn.as_ref()).map_or(f64::NAN, |times| times.p95_ms)
+}
+
+fn probe_p95(phase: &PhaseResult) -> f64 {
+    let probe = phase.flows.iter().find(|flow| flow.app == "probe");
+    probe.and_then(|probe| probe.delay.as_ref()).map_or(f64::NAN, |delay| delay.p95_ms)
+}
+
+/// What a packet of full size takes at this rate, ms.
+fn exchange_ms(standard: Standard, mbps: u64) -> f64 {
+    let rate = standard.rate(BitRate::from_mbps(mbps)).expect("a rate of the scenario");
+    Phy::default_for(standard).access_cost(Bytes(1_500), rate, false).as_nanos() as f64 / 1e6
+}
+
+mod b12 {
+    use super::*;
+
+    const ASLEEP: &str = "asleep";
+    const AWAKE: &str = "awake";
+    /// Without the transfers, with the box and without.
+    const ALONE: [&str; 2] = ["alone, with the box", "alone, without"];
+    const INSERTED: &str = "inserted";
+    /// All but the transfers' stations, which are slower.
+    const TELEPHONES: f64 = 4.0;
+
+    pub fn variants() -> Vec<Variant> {
+        let awake =
+            |variant: Variant| variant.set("station.phone.stays_awake", "60 s").set("station.deep.stays_awake", "60 s");
+        let alone = |label: &str| {
+            let sole = Variant::new(label).set("bulk.up.stop", "1 s").set("bulk.down.stop", "1 s");
+            sole.set("udp.probe.stop", "1 s").seeds(SEEDS)
+        };
+        let [with, without] = ALONE;
+        vec![
+            Variant::new(ASLEEP).seeds(SEEDS),
+            awake(Variant::new(AWAKE)).seeds(SEEDS),
+            alone(with),
+            alone(without).set("event.1.at", "69.9 s"),
+        ]
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge_shares(judge, runs, ASLEEP, INSERTED);
+        let up = |run: &Run| 1.0 / run.down_share(INSERTED) - 1.0;
+        judge.finding("shares", "up : down", runs.mean(ASLEEP, up), Bound::Between(0.95, 1.05));
+        let part = |asleep: &Run, awake: &Run| {
+            let more = asleep.measure("run.medium.management_share") - awake.measure("run.medium.management_share");
+            total(asleep, INSERTED) / total(awake, INSERTED) / (1.0 - more)
+        };
+        judge.finding("total", "asleep over awake", runs.mean_of_both(ASLEEP, AWAKE, part), Bound::AtLeast(KEPT));
+        let most = SHORT_MS.0 + TELEPHONES * exchange_ms(Standard::Dot11g, 24);
+        let sojourn = runs.mean(ASLEEP, |run| sojourn_p95(run.phase(INSERTED)));
+        judge.finding("short", "in the access point, ms", sojourn, Bound::AtMost(most));
+        let quick = runs.mean(ASLEEP, |run| probe_p95(run.phase(INSERTED)));
+        judge.finding("short", "a small datagram to a station that is awake, ms", quick, Bound::AtMost(QUICK_MS));
+        let [with, without] = ALONE;
+        let slower = runs.mean_of_both(with, without, |with, without| response(with) / response(without));
+        judge.finding("alone", "with the box over without", slower, Bound::AtMost(1.10));
+    }
+
+    /// Mean time of a file, after the box has come.
+    fn response(run: &Run) -> f64 {
+        let records = run.result.transfers.records.iter().filter(|record| record.at_s >= 10.0);
+        mean(&records.filter_map(|record| record.took_s).collect::<Vec<_>>())
+    }
+}
+
+mod b13 {
+    use super::*;
+
+    const KEPT_BACK: &str = "a station sleeps";
+    const AT_ONCE: &str = "all are awake";
+    const WITHOUT: &str = "without packets to groups";
+    const INSERTED: &str = "inserted";
+    /// Packets to groups in the time between two beacons that tell of them.
+    const IN_A_BURST: f64 = 20.0 * 0.2048;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![
+            Variant::new(KEPT_BACK).seeds(SEEDS),
+            Variant::new(AT_ONCE).set("station.phone.stays_awake", "60 s").seeds(SEEDS),
+            Variant::new(WITHOUT).set("udp.group.start", "69 s").seeds(SEEDS),
+        ]
+    }
+
+    /// Medium time of one packet to a group: at the lowest basic rate, which is 1 Mb/s.
+    fn one_ms(run: &Run) -> f64 {
+        let share = run.measure("run.medium.group_share");
+        share * run.result.duration_s * 1e3 / (20.0 * run.result.duration_s)
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        for label in [KEPT_BACK, AT_ONCE] {
+            judge_shares(judge, runs, label, INSERTED);
+            let up = |run: &Run| {
+                let group = run.rates_of(INSERTED, "group").iter().sum::<f64>();
+                let directions = &run.phase(INSERTED).directions;
+                directions.up_ip_mbps / (directions.down_ip_mbps - group)
+            };
+            let what = format!("{label}: up : down, without the group");
+            judge.finding("shares", &what, runs.mean(label, up), Bound::Between(0.95, 1.05));
+            let part = |with: &Run, without: &Run| {
+                let groups = |run: &Run| run.rates_of(INSERTED, "group").iter().sum::<f64>();
+                let [with_groups, alone] = [with, without].map(|run| total(run, INSERTED) - groups(run));
+                with_groups / alone / (1.0 - with.measure("run.medium.group_share"))
+            };
+            let what = format!("{label}: over none");
+            judge.finding("total", &what, runs.mean_of_both(label, WITHOUT, part), Bound::AtLeast(KEPT));
+        }
+        // What is sent in one go cannot be waited for in less time.
+        for (label, at_once) in [(KEPT_BACK, IN_A_BURST), (AT_ONCE, 1.0)] {
+            let beyond = runs.mean(label, |run| sojourn_p95(run.phase(INSERTED)) - at_once * one_ms(run));
+            let what = format!("{label}: in the access point, less {at_once:.1} packets to groups, ms");
+            judge.finding("short", &what, beyond, Bound::AtMost(SHORT_MS.1));
+        }
+    }
+}
+
+mod b14 {
+    use super::*;
+
+    const FILE: &str = "as the file";
+    /// For how long the others send, s.
+    const LASTS: f64 = 35.0;
+    /// They end at this interval.
+    const END: usize = 75;
+
+    pub fn variants() -> Vec<Variant> {
+        vec![Variant::new(FILE).seeds(SEEDS)]
+    }
+
+    /// The part of the time that the others really took.
+    fn taken(run: &Run) -> f64 {
+        run.measure("run.medium.foreign_share") * run.result.duration_s / LASTS
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        judge_shares(judge, runs, FILE, "beside");
+        let up = |run: &Run| 1.0 / run.down_share("beside") - 1.0;
+        judge.finding("shares", "up : down", runs.mean(FILE, up), Bound::Between(0.95, 1.05));
+        judge.finding("taken", "part of the time", runs.mean(FILE, taken), Bound::AtLeast(0.28));
+        let part = |run: &Run| total(run, "beside") / total(run, "alone") / (1.0 - taken(run));
+        judge.finding("total", "beside over alone", runs.mean(FILE, part), Bound::AtLeast(KEPT));
+        let again = |run: &Run| total(run, "again") / total(run, "alone");
+        judge.finding("back", "afterwards over before", runs.mean(FILE, again), Bound::AtLeast(0.98));
+        let second = |run: &Run| run.totals[END + 1] / total(run, "alone");
+        judge.finding("back", "the second second afterwards", runs.mean(FILE, second), Bound::AtLeast(0.90));
+        let sojourn = |run: &Run| sojourn_p95(run.phase("beside")) * (1.0 - taken(run));
+        judge.finding("short", "in the access point, ms", runs.mean(FILE, sojourn), Bound::AtMost(SHORT_MS.0));
+        let quick = runs.mean(FILE, |run| probe_p95(run.phase("beside")));
+        judge.finding("short", "a small datagram, ms", quick, Bound::AtMost(QUICK_MS));
+    }
+}

@@ -1,0 +1,47 @@
+//! Beacons, and stations that sleep between them.
+
+use evenair_medium::{Beacons, PowerSave};
+use evenair_units::Span;
+
+use crate::config::{OrDefault, Problems};
+use crate::raw::{ScenarioRaw, StationRaw};
+
+/// 100 time units of 1024 us (IEEE Std 802.11-2016, 3.1), as nearly all access points have it.
+const USUAL_INTERVAL: Span = Span::from_micros(102_400);
+/// That of hostapd.
+const USUAL_DTIM_PERIOD: u32 = 2;
+/// As long as the driver of Linux's Wi-Fi stack waits (`dynamic_ps_timeout` in net/mac80211/mlme.c).
+const USUAL_AWAKE: Span = Span::from_millis(100);
+
+/// The access points' beacons: where they are asked for, or stations sleep.
+pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Beacons> {
+    let radio = &raw.radio;
+    // The field has 16 bits, in time units.
+    let intervals = Span::from_millis(10)..=Span::from_micros(1024 * 65_535);
+    let is_interval = |interval: &Span| intervals.contains(interval);
+    let interval = radio.beacon_interval.get_or_if(USUAL_INTERVAL, problems, is_interval, "10 ms to 67 s");
+    let periods = |period: &u32| (1..=255).contains(period);
+    let dtim_period = radio.dtim_period.get_or_if(USUAL_DTIM_PERIOD, problems, periods, "1 to 255");
+    let sleeper = raw.station.iter().find(|station| station.listen_interval.is_some());
+    if let Some(written) = radio.dtim_period.as_ref().filter(|_| radio.beacon_interval.is_none() && sleeper.is_none()) {
+        problems.add(written.span(), "there are no beacons", "beacon_interval, or stations with listen_interval");
+    }
+    if let (Some(sleeper), Some(queue)) = (sleeper, &radio.ap_queue) {
+        let what = format!("{} sleeps, and what waits in front of a MAC is not kept for it", sleeper.name);
+        problems.add(queue.discipline.span(), what, "[radio.ap_queue], or stations with listen_interval");
+    }
+    let wanted = radio.beacon_interval.is_some() || sleeper.is_some();
+    wanted.then_some(Beacons { interval: interval?, dtim_period: dtim_period? })
+}
+
+/// How a station saves power.
+pub(super) fn power_save(raw: &StationRaw, problems: &mut Problems) -> Option<PowerSave> {
+    let lasting = |awake: &Span| (Span::from_millis(1)..=Span::from_secs(60)).contains(awake);
+    let stays_awake = raw.stays_awake.get_or_if(USUAL_AWAKE, problems, lasting, "1 ms to 60 s");
+    if let Some(written) = raw.stays_awake.as_ref().filter(|_| raw.listen_interval.is_none()) {
+        problems.add(written.span(), "a station that does not sleep is always awake", "listen_interval beside it");
+    }
+    let beacons = |interval: &u32| (1..=100).contains(interval);
+    let listen_interval = raw.listen_interval.as_ref()?.get_if(problems, beacons, "1 to 100 beacons");
+    Some(PowerSave { listen_interval: listen_interval?, stays_awake: stays_awake? })
+}
