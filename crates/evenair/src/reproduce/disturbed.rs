@@ -24,6 +24,8 @@ pub fn all() -> Vec<Experiment> {
 }
 
 const SEEDS: u64 = 5;
+/// Files are few and of many sizes, so that their mean times vary.
+const ALONE_SEEDS: u64 = 40;
 /// The least of what equals get, over their mean.
 const FAIR: f64 = 0.94;
 /// What must be left of the throughput, beside the time that was taken.
@@ -83,7 +85,7 @@ mod b12 {
             |variant: Variant| variant.set("station.phone.stays_awake", "60 s").set("station.deep.stays_awake", "60 s");
         let alone = |label: &str| {
             let sole = Variant::new(label).set("bulk.up.stop", "1 s").set("bulk.down.stop", "1 s");
-            sole.set("udp.probe.stop", "1 s").seeds(SEEDS)
+            sole.set("udp.probe.stop", "1 s").seeds(ALONE_SEEDS)
         };
         let [with, without] = ALONE;
         vec![
@@ -110,7 +112,7 @@ mod b12 {
         judge.finding("short", "a small datagram to a station that is awake, ms", quick, Bound::AtMost(QUICK_MS));
         let [with, without] = ALONE;
         let slower = runs.mean_of_both(with, without, |with, without| response(with) / response(without));
-        judge.finding("alone", "with the box over without", slower, Bound::AtMost(1.10));
+        judge.finding("alone", "with the box over without", slower, Bound::AtMost(1.05));
     }
 
     /// Mean time of a file, after the box has come.
