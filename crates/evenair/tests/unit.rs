@@ -38,7 +38,9 @@ fn said(output: &Output) -> String {
 fn the_unit_is_without_fault() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(output) = analyze(&["verify"], &unit(folder.path(), &packaged())) else { return };
-    assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
+    // It tells of other units of the machine as well, which are not ours to mend.
+    let of_ours = said(&output).lines().any(|line| line.contains("evenair"));
+    assert!(output.status.success() && !of_ours, "{}", said(&output));
     let wrong = packaged().replace("ProtectSystem=strict", "ProtectSystems=strict");
     let output = analyze(&["verify"], &unit(folder.path(), &wrong)).expect("it is there");
     assert!(said(&output).contains("ProtectSystems"), "a wrong key is found: {}", said(&output));
