@@ -1,5 +1,5 @@
 //! What the box promises beyond the publications, with kernel TCP and the default manager, which is told no station, no rate
-//! and no capacity: how short the access point's queue is, how soon it follows a population that changes, that weights hold,
+//! and no capacity, but where stations have weights: how short the access point's queue is, how soon it follows a population that changes, that weights hold,
 //! that the Internet link goes first, and what one station can do to the others.
 
 use anyhow::{Context, Result};
@@ -70,7 +70,7 @@ const ECHO_BESIDE_MS: f64 = 20.0;
 /// The medium is silent with nothing to send for at most this part of the time while the box has packets for it.
 const IDLE: f64 = 0.03;
 
-/// Of every scenario here.
+/// Of the scenarios without weights.
 const UNTOLD: &str = "know_stations = false\nknow_rates = false\n";
 
 fn parse(text: &str) -> Result<Scenario> {
