@@ -7,7 +7,8 @@ use evenair_wifi::Standard;
 
 use super::{access_points, beacons, radio};
 use crate::config::{List, OrDefault, PerBillion, Problems, Written, closest};
-use crate::manager_spec::{WEIGHTS, is_weight, phy_rate};
+use crate::manager_spec::{WEIGHTS, is_weight};
+use crate::phy_spec::phy_rate;
 use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
 use crate::words::{At, Count};
 use crate::{AccessPoint, Host, Link, ManagerSpec, Place};

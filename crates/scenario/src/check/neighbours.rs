@@ -9,7 +9,7 @@ use evenair_wifi::Phy;
 use super::hosts::listing;
 use super::name;
 use crate::config::{OrDefault, Permille, Problems};
-use crate::manager_spec::phy_rate;
+use crate::phy_spec::phy_rate;
 use crate::raw::NeighbourRaw;
 use crate::{AccessPoint, Neighbour};
 

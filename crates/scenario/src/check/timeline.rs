@@ -10,7 +10,7 @@ use super::apps::seconds;
 use super::hosts::Hosts;
 use super::name;
 use crate::config::{OrDefault, Problems, Written};
-use crate::manager_spec::phy_rate;
+use crate::phy_spec::phy_rate;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
 use crate::{AccessPoint, Action, Event, Host, Measure, Phase, Place, WarmUp};
