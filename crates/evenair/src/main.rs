@@ -40,6 +40,9 @@ enum Command {
     Scenario(commands::scenario::ScenarioCommand),
     /// Set a box up on this machine: its configuration, and the bridge that it needs
     Init(commands::live::InitArgs),
+    /// Check a box's configuration, print all that one may say
+    #[command(subcommand)]
+    Config(commands::live::ConfigCommand),
     /// Run the box in line between access points and wire
     Run(commands::live::RunArgs),
     /// Make a running box manage the traffic
@@ -91,6 +94,7 @@ impl Command {
                 | Self::Sim(_)
                 | Self::Compare(_)
                 | Self::Scenario(_)
+                | Self::Config(_)
                 | Self::Replay { .. }
                 | Self::Backlog(_)
                 | Self::Calibrate(_)
@@ -110,6 +114,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Scenario(command) => commands::scenario::run(command),
         Command::Init(args) => commands::live::init(&args),
+        Command::Config(command) => Ok(commands::live::config(&command)),
         Command::Run(args) => commands::live::run(&args),
         Command::Insert(args) => commands::live::insert(&args),
         Command::Observe(args) => commands::live::observe(&args),

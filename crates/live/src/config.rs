@@ -365,6 +365,10 @@ impl BoxFile {
     }
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
+        for (key, place) in self.manager.written_of_scenarios() {
+            let what = format!("{key} says what a scenario tells the box, and this is the box's own file");
+            problems.add(place, what, "a file without it; [[station]] and [[telemetry]] tell a box of stations");
+        }
         let (phy, rts_threshold) = self.radio.check(problems)?;
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
@@ -643,6 +647,15 @@ class = "gold"
         let alone = GOOD.replace("bridge = \"br0\"\n", "") + "[router]\ngateway = \"gw0\"\nuplink = \"eth7\"\n";
         let error = BoxConfig::parse(&alone, "box.toml").expect_err("refused").to_string();
         assert!(error.contains("nothing leads to the gateway"), "{error}");
+    }
+
+    #[test]
+    fn what_a_scenario_tells_is_nothing_for_a_box() {
+        let text = GOOD.replace("[manager]", "[manager]\nknow_rates = false\nplaces_delay = \"2 s\"");
+        let error = BoxConfig::parse(&text, "box.toml").expect_err("refused").to_string();
+        for part in ["box.toml:11:14", "know_rates says", "places_delay says", "[[telemetry]]"] {
+            assert!(error.contains(part), "{part:?} is missing in:\n{error}");
+        }
     }
 
     #[test]

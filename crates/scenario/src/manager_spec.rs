@@ -7,6 +7,8 @@ mod levels;
 mod tests;
 mod words;
 
+use std::ops::Range;
+
 use evenair_manager::{Charge, ClassId, Config};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::Phy;
@@ -160,6 +162,10 @@ pub struct ManagerSpec {
 }
 
 impl ManagerSpec {
+    /// Keys that say what a scenario tells the box.
+    pub const OF_SCENARIOS: [&'static str; 6] =
+        ["know_stations", "know_rates", "know_losses", "know_signals", "know_places", "places_delay"];
+
     /// Whether the box is told the stations.
     pub fn knows_stations(&self) -> bool {
         self.know_stations.get_or(true, &mut Problems::default()).unwrap_or(true)
@@ -184,6 +190,33 @@ impl ManagerSpec {
     pub fn knows_places(&self) -> Option<Span> {
         let told = self.know_places.get_or(true, &mut Problems::default()).unwrap_or(true);
         told.then(|| self.places_delay.get_or(Span::ZERO, &mut Problems::default()).unwrap_or(Span::ZERO))
+    }
+
+    /// Keys that say what a scenario tells the box, as far as they are written: nothing that a box's own file could say.
+    pub fn written_of_scenarios(&self) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+        let places = [
+            self.know_stations.place(),
+            self.know_rates.place(),
+            self.know_losses.place(),
+            self.know_signals.place(),
+            self.know_places.place(),
+            self.places_delay.place(),
+        ];
+        Self::OF_SCENARIOS.into_iter().zip(places).filter(|(_, place)| !place.is_empty())
+    }
+
+    /// The same without these keys.
+    #[must_use]
+    pub fn without_words_of_scenarios(&self) -> Self {
+        Self {
+            know_stations: None,
+            know_rates: None,
+            know_losses: None,
+            know_signals: None,
+            know_places: None,
+            places_delay: None,
+            ..self.clone()
+        }
     }
 
     /// The number of the class of this name.

@@ -181,13 +181,7 @@ pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) ->
         record: record.map(|path| BTreeMap::from([("file", path)])),
         radio: &scenario.radio.phy_spec,
         // What the box is told is decided here; it does not know the words.
-        manager: ManagerSpec {
-            know_stations: None,
-            know_rates: None,
-            know_places: None,
-            places_delay: None,
-            ..scenario.manager.clone()
-        },
+        manager: scenario.manager.without_words_of_scenarios(),
         station: if scenario.manager.knows_stations() { stations.collect() } else { Vec::new() },
     };
     toml::to_string(&file).expect("the forms are made to be written back")

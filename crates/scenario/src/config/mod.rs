@@ -14,6 +14,7 @@ mod error;
 mod frequency;
 mod keys;
 mod quantity;
+mod schema;
 mod spelling;
 mod written;
 
@@ -22,5 +23,6 @@ pub use error::{ConfigError, Located, Problem, Problems};
 pub use frequency::Frequency;
 pub(crate) use quantity::words;
 pub use quantity::{FromWritten, Metres, PerBillion, Permille};
+pub use schema::schema_of;
 pub use spelling::closest;
 pub use written::{List, OrDefault, Scalar, Written};

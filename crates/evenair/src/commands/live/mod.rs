@@ -1,5 +1,6 @@
 //! The box: `run`, and what is said to a running one.
 
+mod config;
 mod doctor;
 mod history;
 mod init;
@@ -16,6 +17,7 @@ use evenair_live::control::{Client, Status};
 use evenair_live::{BoxConfig, crash};
 use tracing_subscriber::EnvFilter;
 
+pub use config::{ConfigCommand, config};
 pub use doctor::{DoctorArgs, doctor};
 pub use history::{HistoryArgs, history};
 pub use init::{InitArgs, init};
