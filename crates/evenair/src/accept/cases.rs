@@ -11,7 +11,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::{promises, radio, receiver, simulated};
+use super::{pages, promises, radio, receiver, simulated};
 
 /// What a run yields besides its result.
 pub struct Run<'a> {
@@ -69,6 +69,7 @@ pub fn all() -> Vec<Case> {
     ];
     cases.extend(at_receivers());
     cases.extend(promises::cases());
+    cases.push(pages::case());
     cases
 }
 

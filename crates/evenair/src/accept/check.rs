@@ -38,6 +38,11 @@ impl Bound {
         Self::AtMost { limit: band, single: 2.0 * band }
     }
 
+    /// A ratio of at most `times` (1.15: 15 % more).
+    pub const fn within_times(times: f64) -> Self {
+        Self::AtMost { limit: times, single: 2.0 * times - 1.0 }
+    }
+
     /// A ratio of at least `1 - band`.
     pub const fn short_by_at_most(band: f64) -> Self {
         Self::AtLeast { limit: 1.0 - band, single: 1.0 - 2.0 * band }

@@ -9,6 +9,7 @@
 mod cases;
 mod check;
 mod figures;
+mod pages;
 mod promises;
 mod radio;
 mod receiver;
