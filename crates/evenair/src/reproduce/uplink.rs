@@ -228,14 +228,31 @@ mod r09 {
         judge.finding("starved", "greedy uploads, part of the total:", of_total("greedy_up"), Bound::AtLeast(0.5));
         for (group, words) in [("greedy_down", "greedy downloads"), ("short_down", "short downloads")] {
             judge.finding("starved", &format!("{words}, part of the total:"), of_total(group), Bound::AtMost(0.1));
+            let each = runs.mean("file", |run| of_equal_share(run, group));
+            let what = format!("{words}, a connection's rate over an equal share:");
+            judge.finding("starved", &what, each, Bound::AtMost(STARVED));
         }
-        // A third of an equal part of four at least, as for critical unfairness.
+        // The source's index of unfairness is over connections, and the groups have 3 and some 75 under way: so it is what a
+        // connection of each has that is compared, a third of an equal share at least as for critical unfairness. A dropper
+        // that knows no flows cannot give three connections as much as seventy together.
         for label in [PUBLISHED, ADAPTIVE] {
             for (group, words) in GROUPS {
-                let part = runs.mean(label, |run| sum(run, group) / run.phase(PHASE).total_ip_mbps);
-                let what = format!("{label}: {words}, part of the total:");
-                judge.finding("restored", &what, part, Bound::AtLeast(CRITICAL / 4.0));
+                let part = runs.mean(label, |run| of_equal_share(run, group));
+                let what = format!("{label}: {words}, a connection's rate over an equal share:");
+                judge.finding("restored", &what, part, Bound::AtLeast(CRITICAL));
             }
         }
+    }
+
+    /// What a connection of the group had on average, over what each would have if all under way had the same.
+    fn of_equal_share(run: &Run, group: &str) -> f64 {
+        let under_way = |group: &str| {
+            let rates: Vec<f64> = run.rates_of(PHASE, group).into_iter().filter(|rate| *rate > 0.0).collect();
+            (rates.iter().sum::<f64>(), rates.len() as f64)
+        };
+        let (sum, count) = under_way(group);
+        let (total, all) =
+            GROUPS.iter().map(|(group, _)| under_way(group)).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        if count == 0.0 { 0.0 } else { sum / count / (total / all) }
     }
 }
