@@ -69,7 +69,7 @@ pub struct ManagerSpec {
     /// Published controller: the service rate it starts at, as a part of C*. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Written<Permille>>,
-    /// Levels of the tree of queues, root first: "direction", "class", "station", "application", "flow", each at most once;
+    /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most once;
     /// where there are classes or applications, these are in it unless this says otherwise.
     /// Default: ["direction", "station", "flow"].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -223,6 +223,8 @@ pub enum LevelKind {
     Class,
     /// Stations.
     Station,
+    /// IP addresses on the stations' side.
+    Host,
     /// Kinds of traffic.
     Application,
     /// Connections.
@@ -271,6 +273,7 @@ words!(LevelKind {
     "direction" => Self::Direction,
     "class" => Self::Class,
     "station" => Self::Station,
+    "host" => Self::Host,
     "application" => Self::Application,
     "flow" => Self::Flow,
 });
@@ -585,6 +588,7 @@ impl ManagerSpec {
             LevelKind::Class => classes.clone(),
             LevelKind::Application => applications.clone(),
             LevelKind::Station => Level::Station { time_fair: fairness == Fairness::Airtime },
+            LevelKind::Host => Level::Host,
             LevelKind::Flow => Level::Flow,
         };
         Some(Policy { levels: kinds?.into_iter().map(level).collect(), names: self.class_names() })
