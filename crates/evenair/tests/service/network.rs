@@ -52,7 +52,7 @@ pub fn is_made_kept_and_taken_back(guest: &mut Guest) {
     guest.must("systemctl stop evenair");
 
     // As a start of the machine does it.
-    guest.must("systemctl stop systemd-networkd; ip link del br0; ip addr flush dev eth0; ip link set eth1 down; ip link set eth0 down");
+    guest.must("systemctl stop systemd-networkd.socket systemd-networkd; ip link del br0; ip addr flush dev eth0; ip link set eth1 down; ip link set eth0 down");
     guest.must("systemctl start systemd-networkd");
     assert_eq!(leased(guest, "br0"), address);
     assert_eq!(ports(guest), "eth0\neth1\n");
@@ -61,5 +61,5 @@ pub fn is_made_kept_and_taken_back(guest: &mut Guest) {
     assert_eq!(leased(guest, "eth0"), address);
     assert_eq!((guest.run(FILES).1.as_str(), guest.run("ip link show br0").0), ("", 1));
     assert_ne!(guest.run("ls /etc/evenair/network/down").0, 0, "there is nothing more to be taken back");
-    guest.must("rm /etc/evenair/box.toml /etc/systemd/network/*; systemctl stop systemd-networkd; ip link del eth0; ip link del eth1");
+    guest.must("rm /etc/evenair/box.toml /etc/systemd/network/*; systemctl stop systemd-networkd.socket systemd-networkd; ip link del eth0; ip link del eth1");
 }

@@ -21,9 +21,15 @@ pub(super) fn text_of(root: &Path, state: &str) -> Option<String> {
     if matches!(value("ADMIN_STATE="), None | Some("unmanaged")) {
         return None;
     }
-    let below = |path: &str| fs::read_to_string(root.join(path.trim_matches(['"', '/']))).ok();
+    let read = |path: &Path| fs::read_to_string(root.join(path)).ok();
+    let below = |path: &str| {
+        let path = Path::new(path.trim_matches(['"', '/']));
+        // What was kept has gone there since networkd read it.
+        read(path).or_else(|| read(&Path::new("etc/systemd/network").join(path.file_name()?)))
+    };
     let mut text = below(value("NETWORK_FILE=")?)?;
-    for path in value("NETWORK_FILE_DROPINS=").unwrap_or_default().split_whitespace() {
+    let drop_ins = value("NETWORK_FILE_DROPINS=").unwrap_or_default().trim_matches('"');
+    for path in drop_ins.split_whitespace() {
         text = text + "\n" + &below(path)?;
     }
     Some(text)
@@ -149,6 +155,9 @@ mod tests {
         let text = text_of(folder.path(), state).expect("configured");
         assert!(text.contains("DHCP=yes") && text.contains("DNS=10.0.0.2"), "{text}");
         assert_eq!(text_of(folder.path(), "ADMIN_STATE=unmanaged\n"), None);
+        let moved = state.replace("/etc/systemd/network/a.network.d/b.conf", "").replace("/usr/lib", "/run");
+        let (folder, _) = machine(&[("etc/systemd/network/a.network", "[Network]\nDHCP=ipv4\n")]);
+        assert_eq!(text_of(folder.path(), &moved).as_deref(), Some("[Network]\nDHCP=ipv4\n"));
     }
 
     #[test]
