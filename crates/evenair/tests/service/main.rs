@@ -70,7 +70,7 @@ fn has_af_xdp_with_what_the_doctor_says(guest: &mut Guest) {
     let mend = found.lines().find_map(|line| line.trim().strip_prefix("-> run: install")).expect("what to do");
     guest.must(&format!("install{mend}"));
     let had = io(guest);
-    assert!(had.contains("af-xdp, native, copied"), "{had}");
+    assert!(had.contains("af-xdp, native, copied"), "{had}\n{}", guest.run("evenair status").1);
     let (_, found) = guest.run("evenair doctor");
     assert!(found.contains("the service may have its sockets"), "{found}");
     guest.must("cp /root/box.toml /etc/evenair/ && systemctl restart evenair");
