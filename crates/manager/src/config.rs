@@ -157,6 +157,9 @@ pub enum Level {
         /// Weights count in medium time (weight times `C_i`) and not in bits.
         time_fair: bool,
     },
+    /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address stands for many
+    /// hosts. A host that has addresses of both versions counts for two.
+    Host,
     /// Connections, all with weight one.
     Flow,
 }
@@ -502,7 +505,7 @@ impl Level {
                 let rules = applications.iter().flat_map(|application| &application.rules);
                 check_rules(rules).map_err(ConfigError::Classes)
             }
-            Self::Station { .. } | Self::Flow => Ok(()),
+            Self::Station { .. } | Self::Host | Self::Flow => Ok(()),
         }
     }
 }

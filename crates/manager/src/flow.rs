@@ -135,6 +135,17 @@ struct InOrder {
 }
 
 impl Flow {
+    /// Address and port on its station's side, and those of the far end.
+    pub(crate) fn ends(&self) -> [(IpAddr, u16); 2] {
+        let (_, key, low_is_station) = &self.key;
+        if *low_is_station { [key.low(), key.high()] } else { [key.high(), key.low()] }
+    }
+
+    /// The address on its station's side.
+    pub(crate) fn own_address(&self) -> IpAddr {
+        self.ends()[0].0
+    }
+
     /// A flow whose first seen packet, if it is one of TCP, is `tcp`.
     pub(crate) fn new(key: Key, station: StationId, ingress: Port, tcp: Option<&TcpMeta>) -> Self {
         // Stations ask, and servers answer with more.

@@ -13,6 +13,7 @@ mod state;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::hint::black_box;
+use core::net::IpAddr;
 
 use evenair_packet::TcpMeta;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
@@ -64,6 +65,7 @@ enum Share {
     Class(Option<ClassId>),
     Application(Option<ClassId>),
     Station(StationId),
+    Host(IpAddr),
     Flow(FlowId),
 }
 

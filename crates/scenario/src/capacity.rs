@@ -203,6 +203,8 @@ fn child(level: &Level, transfer: &Transfer) -> (usize, f64) {
         }
         // Rules, minimums and ceilings are in no formula.
         Level::Tree(_) | Level::Application { .. } => (0, 1.0),
+        // A scenario's stations are a host each.
+        Level::Host => (transfer.station, 1.0),
         Level::Flow => (transfer.app, 1.0),
     }
 }

@@ -59,7 +59,7 @@ pub struct ManagerSpec {
     /// Published controller: the service rate it starts at, as a part of C*. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Written<Permille>>,
-    /// Levels of the tree of queues, root first: "direction", "class", "station", "application", "flow", each at most once;
+    /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most once;
     /// where there are classes or applications, these are in it unless this says otherwise.
     /// Default: ["direction", "station", "flow"].
     #[serde(skip_serializing_if = "Option::is_none")]

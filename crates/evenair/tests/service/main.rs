@@ -5,6 +5,7 @@
 
 #[path = "../wifi/guest.rs"]
 mod guest;
+mod network;
 
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,43 @@ fn await_another(guest: &mut Guest, pid: &str) -> String {
     another(&shown).expect("awaited")
 }
 
+/// The kernel itself picks it where memory is short; who is started in its place.
+fn is_killed_for_want_of_memory(guest: &mut Guest, pid: &str) -> String {
+    // The box asks to be spared no more than others.
+    guest.must(&format!("echo 1000 >/proc/{pid}/oom_score_adj && echo f >/proc/sysrq-trigger"));
+    let next = await_another(guest, pid);
+    let log = guest.must("dmesg");
+    assert!(log.lines().any(|line| line.contains("Out of memory") && line.contains(pid)), "{log}");
+    guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
+    next
+}
+
+/// Somebody sets the clock two hours on, and back; what the box says then.
+fn goes_on_when_the_clock_steps(guest: &mut Guest, pid: &str) -> String {
+    for step in ["+ 7200", "- 7200"] {
+        guest.must(&format!("date -s @$(($(date +%s) {step})) && sleep 1"));
+    }
+    assert_eq!(property(guest, "MainPID"), pid, "nobody took it for hung");
+    guest.must("evenair status")
+}
+
+/// The packaged service may not have AF_XDP sockets. The doctor tells of it, and what it says to run is all that it takes.
+fn has_af_xdp_with_what_the_doctor_says(guest: &mut Guest) {
+    let io = |guest: &mut Guest| guest.must("evenair status | grep -m 1 eth1");
+    guest.must("cp /etc/evenair/box.toml /root/ && sed -i 's/^bridge = .*/&\\nio = \"af-xdp\"/' /etc/evenair/box.toml");
+    guest.must("systemctl restart evenair");
+    let refused = io(guest);
+    assert!(refused.contains("af-packet (") && !refused.contains("native"), "{refused}");
+    let (_, found) = guest.run("evenair doctor");
+    let mend = found.lines().find_map(|line| line.trim().strip_prefix("-> run: install")).expect("what to do");
+    guest.must(&format!("install{mend}"));
+    let had = io(guest);
+    assert!(had.contains("af-xdp, native, copied"), "{had}\n{}", guest.run("evenair status").1);
+    let (_, found) = guest.run("evenair doctor");
+    assert!(found.contains("the service may have its sockets"), "{found}");
+    guest.must("cp /root/box.toml /etc/evenair/ && systemctl restart evenair");
+}
+
 #[test]
 #[ignore = "needs the virtual machine that scripts/service-vm makes: make service"]
 fn the_package_is_installed_watched_upgraded_and_removed() {
@@ -46,8 +84,9 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     let made = Path::new(TARGET).join("service-vm");
     let machine = Machine { folder: &made, memory_mb: 1_400, network: None };
     let mut guest = Guest::boot(&machine, folder.path(), &[deb]);
-    guest.must(CABLES);
     guest.must("dpkg -i /root/evenair.deb");
+    network::is_made_kept_and_taken_back(&mut guest);
+    guest.must(CABLES);
     assert_eq!(property(&mut guest, "ActiveState"), "inactive", "it does not start by itself");
     guest.must("systemctl start evenair");
     assert_eq!(property(&mut guest, "ActiveState"), "inactive", "without a configuration it is left out");
@@ -68,6 +107,9 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     guest.must("systemctl reload evenair");
     assert_eq!(property(&mut guest, "MainPID"), first, "a reload is no restart");
 
+    has_af_xdp_with_what_the_doctor_says(&mut guest);
+    let first = property(&mut guest, "MainPID");
+
     // One that hangs is found out by the watchdog, one that is killed is started again.
     guest.must(&format!("kill -STOP {first}"));
     let second = await_another(&mut guest, &first);
@@ -78,6 +120,10 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     assert_eq!(property(&mut guest, "NRestarts"), "2");
     // It was told to manage, and goes on with it.
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
+
+    let third = is_killed_for_want_of_memory(&mut guest, &third);
+    let says = goes_on_when_the_clock_steps(&mut guest, &third);
+    assert!(says.contains("inserted") && says.contains("the sum agrees"), "{says}");
 
     guest.must("dpkg-deb -R /root/evenair.deb /root/next && sed -i 's/^Version:.*/&.1/' /root/next/DEBIAN/control");
     guest.must("dpkg-deb -Znone --build /root/next /root/next.deb");
@@ -100,4 +146,5 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     guest.must("dpkg -P evenair");
     assert_ne!(guest.run("id evenair").0, 0, "its user is gone");
     assert_ne!(guest.run("ls /etc/evenair").0, 0, "and its configuration");
+    assert_ne!(guest.run("ls /etc/systemd/system/evenair.service.d/af-xdp.conf").0, 0, "and what else it was allowed");
 }

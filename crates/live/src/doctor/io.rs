@@ -7,10 +7,14 @@ use evenair_sys::iface;
 use super::Finding;
 use crate::config::BoxConfig;
 use crate::express::{Io, Needs, comes_incomplete};
-use crate::port;
+use crate::{iproute, port};
 
 const SUBJECT: &str = "AF_XDP";
 const CAP_IPC_LOCK: u32 = 14;
+/// What `packaging/af-xdp.conf` lets the service lock, and how an operator has that in force.
+const PACKAGED_LIMIT_MB: u64 = 512;
+const ALLOW: &str = "install -D -m 644 /usr/share/evenair/af-xdp.conf /etc/systemd/system/evenair.service.d/af-xdp.conf && \
+                     systemctl daemon-reload && systemctl restart evenair";
 
 pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     if config.io == Io::AfPacket {
@@ -26,6 +30,7 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     };
     let bytes = u64::from(config.pool_frames + needs.all_places()) * u64::from(needs.place_len);
     let mut findings = vec![lockable(bytes, &read("/proc/self/limits"), &read("/proc/self/status"))];
+    findings.extend(service(bytes));
     for (port, queues) in ports.iter().zip(needs.queues) {
         let name = &port.name;
         let sockets = if queues == 1 { "a receive queue".into() } else { format!("{queues} receive queues") };
@@ -88,10 +93,70 @@ fn lockable(bytes: u64, limits: &str, status: &str) -> Finding {
     }
 }
 
+/// What the packaged service may, where it is installed: less than whoever asks.
+fn service(bytes: u64) -> Option<Finding> {
+    const PROPERTIES: &str = "--property=LoadState,RestrictAddressFamilies,LimitMEMLOCK";
+    let shown = iproute::run(&["systemctl", "show", "evenair.service", PROPERTIES]).ok()?;
+    judge_service(bytes, &String::from_utf8_lossy(&shown.stdout))
+}
+
+fn judge_service(bytes: u64, shown: &str) -> Option<Finding> {
+    let value = |key: &str| shown.lines().find_map(|line| line.strip_prefix(key));
+    if value("LoadState=") != Some("loaded") {
+        return None;
+    }
+    // A list of those that are refused begins so (systemd.exec(5)); an empty one refuses none.
+    let families = value("RestrictAddressFamilies=").unwrap_or_default();
+    let is_listed = families.trim_start_matches('~').split_whitespace().any(|family| family == "AF_XDP");
+    let may = families.is_empty() || families == "~" || is_listed != families.starts_with('~');
+    let limit = value("LimitMEMLOCK=").unwrap_or("infinity");
+    let locks = limit == "infinity" || limit.parse().is_ok_and(|limit: u64| limit >= bytes);
+    let needed = bytes.div_ceil(1 << 20);
+    let (found, mend) = match (may, locks) {
+        (true, true) => return Some(Finding::fine(SUBJECT, "the service may have its sockets and lock their memory")),
+        (true, false) | (false, _) if needed > PACKAGED_LIMIT_MB => {
+            let found = format!("the service may not have its sockets, or lock {needed} MiB for them");
+            (
+                found,
+                format!("systemctl edit evenair: [Service] RestrictAddressFamilies=AF_XDP and LimitMEMLOCK={needed}M"),
+            )
+        }
+        (true, false) => (format!("the service may not lock the {needed} MiB that it needs"), ALLOW.to_owned()),
+        (false, _) => ("the service may not have its sockets".to_owned(), ALLOW.to_owned()),
+    };
+    Some(Finding::warning(SUBJECT, found, format!("run: {mend}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
+
+    #[test]
+    fn what_the_packaged_service_may_not_is_told_of_with_what_allows_it() {
+        let shown = |families: &str, limit: &str| {
+            format!("LoadState=loaded\nRestrictAddressFamilies={families}\nLimitMEMLOCK={limit}\n")
+        };
+        let judge = |families: &str, limit: &str| judge_service(48 << 20, &shown(families, limit)).expect("installed");
+        let packaged = judge("AF_UNIX AF_PACKET", "8388608");
+        assert_eq!(packaged.verdict, Verdict::Warning);
+        assert!(packaged.mend.is_some_and(|mend| mend.contains("/usr/share/evenair/af-xdp.conf")));
+        assert_eq!(judge("AF_UNIX AF_XDP", "8388608").verdict, Verdict::Warning, "memory");
+        assert_eq!(judge("~AF_XDP", "infinity").verdict, Verdict::Warning);
+        for families in ["AF_UNIX AF_XDP", "", "~", "~AF_INET"] {
+            assert_eq!(judge(families, "536870912").verdict, Verdict::Fine, "{families}");
+        }
+        let much = judge_service(600 << 20, &shown("AF_UNIX", "8388608")).expect("installed");
+        assert!(much.mend.is_some_and(|mend| mend.contains("LimitMEMLOCK=600M")));
+        assert_eq!(judge_service(1, "LoadState=not-found\n"), None);
+    }
+
+    #[test]
+    fn what_is_packaged_allows_what_the_mend_promises() {
+        let text = include_str!("../../../../packaging/af-xdp.conf");
+        assert!(text.contains("RestrictAddressFamilies=AF_XDP\n"));
+        assert!(text.contains(&format!("LimitMEMLOCK={PACKAGED_LIMIT_MB}M\n")));
+    }
 
     #[test]
     fn memory_that_may_not_be_locked_is_told_of() {

@@ -5,6 +5,7 @@
 
 mod host;
 mod io;
+mod lasting;
 mod path;
 mod ports;
 mod router;
@@ -93,6 +94,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     findings.extend(io::examine(config));
     findings.extend(path::examine(config));
     findings.extend(config.router.iter().flat_map(|router| router::examine(config, router)));
+    findings.extend(lasting::examine(config));
     findings.extend(config.telemetry.iter().map(telemetry::examine));
     if let Some(socket) = &config.control {
         let running = match Client::connect(socket).and_then(|mut client| client.status()) {

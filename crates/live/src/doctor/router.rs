@@ -26,6 +26,10 @@ pub(super) fn examine(config: &BoxConfig, router: &RouterConfig) -> Vec<Finding>
     let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
     let name = "net/bridge/bridge-nf-call-iptables";
     findings.extend(bridge_filter(name, setting(name).as_deref()));
+    if let Some(bridge) = &config.bridge {
+        let name = format!("net/ipv4/conf/{bridge}/arp_ignore");
+        findings.extend(answers(bridge, &name, setting(&name).as_deref()));
+    }
     findings.push(forwarding("IPv4", "net/ipv4/ip_forward", setting("net/ipv4/ip_forward").as_deref()));
     if addresses.iter().any(|address| address.contains(':')) {
         let name = "net/ipv6/conf/all/forwarding";
@@ -83,6 +87,17 @@ fn bridge_filter(name: &str, setting: Option<&str>) -> Option<Finding> {
             "translation",
             "what the bridge carries goes through iptables, and connections that were seen there are not translated",
             format!("run: sysctl -w {name}=0"),
+        )
+    })
+}
+
+/// Stations that take the bridge's MAC address for the gateway's go around the box (arp_ignore in the kernel's ip-sysctl).
+fn answers(bridge: &str, name: &str, setting: Option<&str>) -> Option<Finding> {
+    (setting?.trim() != "8").then(|| {
+        Finding::wrong(
+            SUBJECT,
+            format!("{bridge} answers for the gateway's address, and who believes it goes around the box"),
+            format!("run: sysctl -w {name}=8"),
         )
     })
 }
@@ -185,6 +200,8 @@ mod tests {
         }
         assert_eq!(bridge_filter("x", Some("1\n")).map(|finding| finding.verdict), Some(Verdict::Wrong));
         assert_eq!((bridge_filter("x", Some("0")), bridge_filter("x", None)), (None, None));
+        assert_eq!(answers("br0", "x", Some("0\n")).map(|finding| finding.verdict), Some(Verdict::Wrong));
+        assert_eq!((answers("br0", "x", Some("8\n")), answers("br0", "x", None)), (None, None));
         assert_eq!(advertisements("x", Some("1")).map(|finding| finding.verdict), Some(Verdict::Warning));
         assert_eq!((advertisements("x", Some("2")), advertisements("x", None)), (None, None));
     }

@@ -180,11 +180,13 @@ mod tests {
     struct Shelf {
         kept: Arc<Mutex<Vec<Record>>>,
         full: Arc<Mutex<bool>>,
+        refused: Arc<AtomicU64>,
     }
 
     impl Keeper for Shelf {
         fn keep(&mut self, record: &Record) -> io::Result<()> {
             if *self.full.lock().expect("free") {
+                self.refused.fetch_add(1, Ordering::Relaxed);
                 return Err(io::ErrorKind::StorageFull.into());
             }
             self.kept.lock().expect("free").push(record.clone());
@@ -241,7 +243,11 @@ mod tests {
         // The disk is full for a while: events and samples are lost, and later counted.
         *shelf.full.lock().expect("free") = true;
         (0..5).for_each(|number| tap.leave(&learned(number)));
-        thread::sleep(Duration::from_millis(200));
+        let begin = Instant::now();
+        while shelf.refused.load(Ordering::Relaxed) < 6 {
+            assert!(begin.elapsed() < Duration::from_secs(20), "nobody tries to keep anything");
+            thread::sleep(Duration::from_millis(5));
+        }
         *shelf.full.lock().expect("free") = false;
         let before = kept.len();
         let kept = shelf.until(|kept| samples(kept).iter().any(|sample| sample.lost > 0) && kept.len() > before);

@@ -2,9 +2,16 @@
 //!
 //! [`interfaces`], [`plan`] and [`plan_router`] only read. [`Plan::apply`] changes the network, one command after the other,
 //! and what it did can be taken back as long as its [`Applied`] lives: dropped, it takes everything back. So a session that the
-//! change itself cut off ends with the network as it was.
+//! change itself cut off ends with the network as it was. [`Applied::keep`] has it made so at each start of the machine, by whoever
+//! configures its network: systemd-networkd (`networkd`), ifupdown (`ifupdown`), or a unit of its own (`lasting`). Where that is
+//! NetworkManager, [`Plan::notice`] says what to tell it.
 
+mod act;
 mod file;
+mod ifupdown;
+mod keeper;
+mod lasting;
+mod networkd;
 mod plan;
 mod router;
 
@@ -15,6 +22,9 @@ use crate::iproute;
 pub use file::{configuration, router_configuration};
 pub use plan::{Applied, Plan, plan};
 pub use router::{Gateway, plan as plan_router};
+
+/// The script that takes back what was kept.
+pub const WAY_BACK: &str = "/etc/evenair/network/down";
 
 /// An interface that could be a port of the box.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +41,8 @@ pub struct Candidate {
     pub addresses: Vec<String>,
     /// The way to the router is through it: it is the wired side.
     pub to_router: bool,
+    /// Somebody gave it an IPv4 address for a time (DHCP).
+    pub is_leased: bool,
 }
 
 /// The interfaces that could be ports: Ethernet, and neither a bridge nor anything else that is made of others.
@@ -63,9 +75,15 @@ fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
             to_router: leads(link["ifname"].as_str()),
             bridge,
             addresses: addresses(link),
+            is_leased: is_leased(link),
         }
     };
     links.iter().filter(is_port).map(candidate).collect()
+}
+
+/// Who configures an interface of this machine when it starts, in a few words. `None`: nobody that is known.
+pub(crate) fn kept_by(interface: &str) -> Option<&'static str> {
+    keeper::Machine::this().kept_by(interface)
 }
 
 /// The addresses of an interface that are valid beyond its link, as `address/length`.
@@ -73,6 +91,11 @@ pub(crate) fn addresses(link: &Value) -> Vec<String> {
     let list = link["addr_info"].as_array().into_iter().flatten();
     let global = list.filter(|address| address["scope"] == "global");
     global.filter_map(|a| Some(format!("{}/{}", a["local"].as_str()?, a["prefixlen"].as_u64()?))).collect()
+}
+
+fn is_leased(link: &Value) -> bool {
+    let mut list = link["addr_info"].as_array().into_iter().flatten();
+    list.any(|address| address["family"] == "inet" && address["dynamic"] == true)
 }
 
 #[cfg(test)]
@@ -85,7 +108,7 @@ mod tests {
         let links = json!([
             {"ifname": "lo", "link_type": "loopback", "flags": ["UP"]},
             {"ifname": "eth0", "link_type": "ether", "address": "02:00:00:00:00:01", "flags": ["UP", "LOWER_UP"],
-             "addr_info": [{"local": "10.0.0.7", "prefixlen": 24, "scope": "global"},
+             "addr_info": [{"family": "inet", "local": "10.0.0.7", "prefixlen": 24, "scope": "global", "dynamic": true},
                            {"local": "fe80::1", "prefixlen": 64, "scope": "link"}]},
             {"ifname": "eth1", "link_type": "ether", "address": "02:00:00:00:00:02", "flags": ["UP"], "addr_info": []},
             {"ifname": "br0", "link_type": "ether", "linkinfo": {"info_kind": "bridge"}, "flags": []},
@@ -94,7 +117,7 @@ mod tests {
         let found = candidates(links.as_array().expect("a list"), routes.as_array().expect("a list"));
         assert_eq!(found.iter().map(|port| port.name.as_str()).collect::<Vec<_>>(), ["eth0", "eth1"]);
         assert_eq!((found[0].carrier, found[0].to_router), (true, true));
-        assert_eq!(found[0].addresses, ["10.0.0.7/24"]);
+        assert_eq!((found[0].addresses.as_slice(), found[0].is_leased), (["10.0.0.7/24".to_owned()].as_slice(), true));
         assert_eq!((found[1].carrier, found[1].to_router), (false, false));
     }
 }

@@ -1,40 +1,65 @@
-//! Changes of the network, and how each is taken back; those that join two interfaces in a bridge.
+//! Changes of the machine, and how each is taken back; those that join two interfaces in a bridge.
 
-use evenair_sys::netns;
 use serde_json::Value;
 use tracing::warn;
 
-use super::{Candidate, interfaces};
+use super::act::Act;
+use super::keeper::{Keeper, Machine};
+use super::{Candidate, ifupdown, interfaces, lasting, networkd};
 use crate::iproute;
 
-/// What is to be done to the network, in order.
+/// What is to be done to the network, in order, and what makes it outlast a start of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     steps: Vec<Step>,
+    lasting: Vec<Step>,
+    notice: Option<String>,
 }
 
-/// A change: what to do, and what takes it back. Commands of `ip`, `nft` and `sysctl`.
+/// A change: what to do, and what takes it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Step {
-    make: String,
-    undo: Option<String>,
+pub(super) struct Step {
+    pub(super) make: Option<Act>,
+    pub(super) undo: Option<Act>,
 }
 
 /// A plan that is in force. Dropped, it is taken back, unless it is kept.
 #[derive(Debug)]
 pub struct Applied {
-    undo: Vec<String>,
+    undo: Vec<Act>,
+    lasting: Vec<Step>,
 }
 
 impl Plan {
     /// The commands, for a person to read.
     pub fn commands(&self) -> impl Iterator<Item = String> {
-        self.steps.iter().map(|step| match step.make.split_once(' ') {
-            // The shell is to leave its braces and semicolons alone.
-            Some(("nft", words)) => format!("nft '{words}'"),
-            Some(("sysctl", setting)) => format!("sysctl -w {setting}"),
-            _ => step.make.clone(),
-        })
+        self.steps.iter().filter_map(|step| Some(step.make.as_ref()?.in_shell("")))
+    }
+
+    /// The commands that make it outlast a start of the machine, once it is confirmed. None where [`Self::notice`] says what is
+    /// to be done instead.
+    pub fn lasting_commands(&self) -> impl Iterator<Item = String> {
+        self.lasting.iter().filter_map(|step| Some(step.make.as_ref()?.in_shell("")))
+    }
+
+    /// Kept, it outlasts a start of the machine.
+    pub fn lasts(&self) -> bool {
+        !self.lasting.is_empty()
+    }
+
+    /// What an operator has to do, where this machine's network is configured in a way that is not written from here.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// The commands as a script that is to run when the machine starts, unless there is an interface `mark` already.
+    pub fn script(&self, mark: &str) -> String {
+        lasting::up(&self.steps, mark)
+    }
+
+    /// What takes back [`Self::script`], as a script.
+    pub fn script_back(&self) -> String {
+        lasting::down(self.steps.iter())
     }
 
     /// There is nothing to be done.
@@ -45,47 +70,68 @@ impl Plan {
     /// Changes the network.
     ///
     /// # Errors
-    /// The command that failed, with what it said. Everything before it has been taken back.
+    /// What failed, with what it said. Everything before it has been taken back.
     pub fn apply(&self) -> Result<Applied, String> {
-        let mut applied = Applied { undo: Vec::new() };
+        let mut applied = Applied { undo: Vec::new(), lasting: self.lasting.clone() };
         for step in &self.steps {
-            run(&step.make)?;
+            if let Some(make) = &step.make {
+                make.make()?;
+            }
             applied.undo.extend(step.undo.clone());
         }
         Ok(applied)
     }
 
     pub(super) fn step(&mut self, make: String, undo: Option<String>) {
+        self.act(Some(Act::Run(make)), undo.map(Act::Run));
+    }
+
+    pub(super) fn act(&mut self, make: Option<Act>, undo: Option<Act>) {
         self.steps.push(Step { make, undo });
+    }
+
+    pub(super) fn lasting(&mut self, make: Option<Act>, undo: Option<Act>) {
+        self.lasting.push(Step { make, undo });
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub(super) fn lasting_steps(&self) -> &[Step] {
+        &self.lasting
+    }
+
+    pub(super) fn notify(&mut self, what: String) {
+        self.notice = Some(what);
     }
 }
 
 impl Applied {
-    /// Leaves the network as it is now.
-    pub fn keep(mut self) {
+    /// Leaves the network as it is now, and has it made so whenever the machine starts.
+    ///
+    /// # Errors
+    /// The network stays, but only until the next start: what failed, with what it said. What was written has been taken back.
+    pub fn keep(mut self) -> Result<(), String> {
         self.undo.clear();
+        for step in std::mem::take(&mut self.lasting) {
+            if let Some(make) = &step.make {
+                make.make()?;
+            }
+            self.undo.extend(step.undo);
+        }
+        self.undo.clear();
+        Ok(())
     }
 }
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        for command in self.undo.drain(..).rev() {
-            if let Err(error) = run(&command) {
+        for act in self.undo.drain(..).rev() {
+            if let Err(error) = act.make() {
                 warn!("cannot be taken back: {error}");
             }
         }
-    }
-}
-
-fn run(command: &str) -> Result<(), String> {
-    match command.split_once(' ') {
-        // It has a language of its own, and takes all of it as one word.
-        Some(("nft", words)) => iproute::run(&["nft", words]).map(drop),
-        Some(("sysctl", setting)) => {
-            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-            netns::set_sysctl(name, value).map_err(|error| error.to_string())
-        }
-        _ => iproute::run(&command.split(' ').collect::<Vec<_>>()).map(drop),
     }
 }
 
@@ -96,7 +142,49 @@ fn run(command: &str) -> Result<(), String> {
 /// One of them is not there, or belongs to something else.
 pub fn plan(wlan: &str, wire: &str, bridge: &str) -> Result<Plan, String> {
     let ports = interfaces()?;
-    join(find(&ports, wlan)?, find(&ports, wire)?, bridge, &routes_of(wire)?)
+    let (wlan, wire) = (find(&ports, wlan)?, find(&ports, wire)?);
+    if are_joined(wlan, wire, bridge)? {
+        return Ok(Plan::default());
+    }
+    let machine = Machine::this();
+    let keeper = machine.keeper(&wire.name);
+    if let Keeper::Networkd(network) = &keeper {
+        return networkd::join(&machine, wlan, wire, bridge, network);
+    }
+    let mut plan = join(wlan, wire, bridge, &routes_of(&wire.name)?);
+    match keeper {
+        Keeper::Ifupdown => ifupdown::join(&mut plan, &machine, wlan, wire, bridge)?,
+        Keeper::Nobody if machine.has_systemd() && !wire.is_leased => {
+            machine.release(&mut plan, &wlan.name)?;
+            lasting::keep(&mut plan, &machine, bridge, &[&wlan.name, &wire.name]);
+        }
+        Keeper::NetworkManager => plan.notify(network_manager(wlan, wire, bridge)),
+        Keeper::Nobody | Keeper::Networkd(_) => plan.notify(unknown(wlan, wire, bridge)),
+    }
+    Ok(plan)
+}
+
+/// What a person tells NetworkManager, whose profiles are not written from here.
+fn network_manager(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
+    let (wlan, mac, wire) = (&wlan.name, &wire.mac, &wire.name);
+    format!(
+        "NetworkManager configures {wire}. For the next start of the machine, tell it of the bridge (instead of ipv4.method auto, give \
+         what the profile of {wire} has), and that the old profiles are not to come up:\n  \
+         nmcli connection add type bridge con-name {bridge} ifname {bridge} bridge.stp no bridge.group-forward-mask 65528 \
+         bridge.mac-address {mac} ipv4.method auto\n  \
+         nmcli connection add type ethernet con-name {bridge}-{wire} ifname {wire} master {bridge}\n  \
+         nmcli connection add type ethernet con-name {bridge}-{wlan} ifname {wlan} master {bridge}\n  \
+         nmcli connection modify \"$(nmcli -g GENERAL.CONNECTION device show {wire})\" connection.autoconnect no"
+    )
+}
+
+/// Where nobody is known who would do it.
+fn unknown(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
+    format!(
+        "What configures {} here is not known. Have it make the bridge {bridge} (group_fwd_mask 65528, MAC address {}) of {} and {} \
+         at the next start of the machine, with the address and the routes on the bridge.",
+        wire.name, wire.mac, wlan.name, wire.name
+    )
 }
 
 /// The port of this name.
@@ -112,17 +200,21 @@ pub(super) fn routes_of(name: &str) -> Result<Vec<Value>, String> {
     Ok([routes("-4")?, routes("-6")?].concat())
 }
 
-fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> Result<Plan, String> {
+/// Whether both are ports of the bridge, or free to be.
+fn are_joined(wlan: &Candidate, wire: &Candidate, bridge: &str) -> Result<bool, String> {
     if wlan.name == wire.name {
         return Err(format!("{} cannot be both sides", wlan.name));
     }
-    let mut plan = Plan::default();
     match (wlan.bridge.as_deref(), wire.bridge.as_deref()) {
-        (Some(one), Some(other)) if one == bridge && other == bridge => return Ok(plan),
-        (None, None) => {}
-        (Some(other), _) => return Err(format!("{} is a port of {other} already", wlan.name)),
-        (_, Some(other)) => return Err(format!("{} is a port of {other} already", wire.name)),
+        (Some(one), Some(other)) if one == bridge && other == bridge => Ok(true),
+        (None, None) => Ok(false),
+        (Some(other), _) => Err(format!("{} is a port of {other} already", wlan.name)),
+        (_, Some(other)) => Err(format!("{} is a port of {other} already", wire.name)),
     }
+}
+
+fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> Plan {
+    let mut plan = Plan::default();
     // 0xfff8: 802.1X, LLDP and the like go on, as they did over a cable.
     plan.step(format!("ip link add {bridge} type bridge group_fwd_mask 0xfff8"), Some(format!("ip link del {bridge}")));
     // With the wired side's address the machine keeps its lease.
@@ -148,7 +240,7 @@ fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> R
     let moved = wire.addresses.iter().map(|address| ("addr", format!("{address} dev {bridge}")));
     let moved = moved.chain(routes.iter().map(|(target, way)| ("route", format!("{target} {way} dev {bridge}"))));
     moved.for_each(|(what, there)| plan.step(format!("ip {what} add {there}"), Some(format!("ip {what} del {there}"))));
-    Ok(plan)
+    plan
 }
 
 /// A route as `ip` takes it: where to, and which way. `None` for those that come with addresses, by themselves.
@@ -180,6 +272,7 @@ mod tests {
             bridge: bridge.map(str::to_owned),
             addresses: addresses.iter().map(|&address| address.into()).collect(),
             to_router: false,
+            is_leased: false,
         }
     }
 
@@ -190,7 +283,7 @@ mod tests {
             json!({"dst": "10.0.0.0/24", "protocol": "kernel", "scope": "link"}),
         ];
         let (wlan, wire) = (port("eth1", None, &[]), port("eth0", None, &["10.0.0.7/24"]));
-        let plan = join(&wlan, &wire, "br0", &routes).expect("a plan");
+        let plan = join(&wlan, &wire, "br0", &routes);
         let commands: Vec<_> = plan.commands().collect();
         let position =
             |text: &str| commands.iter().position(|command| command == text).unwrap_or_else(|| panic!("{text}"));
@@ -198,7 +291,7 @@ mod tests {
         let last = "ip route add default via 10.0.0.1 proto dhcp metric 100 dev br0";
         assert_eq!(commands.last().map(String::as_str), Some(last));
         assert!(!commands.iter().any(|command| command.contains("10.0.0.0/24")), "it comes with the address");
-        let undo: Vec<_> = plan.steps.iter().rev().filter_map(|step| step.undo.as_deref()).collect();
+        let undo: Vec<_> = plan.steps.iter().rev().filter_map(|step| Some(step.undo.as_ref()?.in_shell(""))).collect();
         let way = "default via 10.0.0.1 proto dhcp metric 100";
         assert_eq!(undo[..2], [format!("ip route del {way} dev br0"), "ip addr del 10.0.0.7/24 dev br0".into()]);
         let back = ["ip link set eth0 nomaster", "ip link set eth1 nomaster", "ip addr add 10.0.0.7/24 dev eth0"];
@@ -208,8 +301,9 @@ mod tests {
 
     #[test]
     fn what_is_joined_already_stays_and_what_belongs_to_others_too() {
-        let join = |a: Candidate, b: Candidate| join(&a, &b, "br0", &[]);
-        assert!(join(port("a", Some("br0"), &[]), port("b", Some("br0"), &[])).expect("a plan").is_empty());
+        let join = |a: Candidate, b: Candidate| are_joined(&a, &b, "br0");
+        assert_eq!(join(port("a", Some("br0"), &[]), port("b", Some("br0"), &[])), Ok(true));
+        assert_eq!(join(port("a", None, &[]), port("b", None, &[])), Ok(false));
         let refused = |a, b| join(a, b).expect_err("refused");
         assert!(refused(port("a", Some("br7"), &[]), port("b", None, &[])).contains("a is a port of br7 already"));
         assert!(refused(port("a", None, &[]), port("a", None, &[])).contains("cannot be both sides"));

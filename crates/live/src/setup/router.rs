@@ -19,8 +19,9 @@ use std::path::Path;
 use evenair_sys::iface;
 use serde_json::Value;
 
+use super::keeper::Machine;
 use super::plan::{Plan, find, in_words, routes_of};
-use super::{Candidate, interfaces};
+use super::{Candidate, interfaces, lasting};
 
 /// The interfaces of a gateway.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,18 @@ pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
     }
     let mtu = iface::find(names.wlan).map_err(|error| error.to_string())?.mtu;
     let site = Site { wlan, uplink, routes: routes_of(names.wlan)?, mtu, settings: Settings::now(names.uplink) };
-    site.plan(names, addresses)
+    let mut plan = site.plan(names, addresses)?;
+    let machine = Machine::this();
+    if machine.has_systemd() {
+        // The uplink stays with whoever configures it. Of the other port the gateway has what it had.
+        machine.release(&mut plan, names.wlan)?;
+        lasting::keep(&mut plan, &machine, names.gateway, &[names.wlan, names.uplink]);
+    } else {
+        plan.notify(
+            "Have these commands carried out at each start of the machine: it has no systemd that would do it.".into(),
+        );
+    }
+    Ok(plan)
 }
 
 /// What there is now.
@@ -155,6 +167,8 @@ impl Site<'_> {
             Some(format!("ip link del {bridge}")),
         );
         plan.step(format!("ip link set {bridge} address {}", self.wlan.mac), None);
+        // The kernel answers for all of its addresses at any interface, and this one is before the box.
+        plan.step(format!("sysctl net/ipv4/conf/{bridge}/arp_ignore=8"), None);
         if self.settings.forward_v6.is_some() {
             // It has no address; the gateway has.
             plan.step(format!("sysctl net/ipv6/conf/{bridge}/disable_ipv6=1"), None);
@@ -271,6 +285,7 @@ mod tests {
             bridge: bridge.map(str::to_owned),
             addresses: addresses.iter().map(|&address| address.into()).collect(),
             to_router: name == "eth0",
+            is_leased: false,
         }
     }
 

@@ -60,8 +60,10 @@ impl Plan {
             return Err((what, format!("{} at most, or vlan = [...] in more [[manager.access_point]]", own + 1)));
         }
         if shards > 1 && config.wan.is_some() && !is_shared_by_station(config) {
-            let what = "the Internet link is shared among shards station by station, and classes are above stations";
-            return Err((what.into(), "count = 1, or [manager] without classes, or without [manager.wan]".into()));
+            let what = "the Internet link is shared among shards station by station, and classes, which are above stations, would count once for each shard";
+            let right = "count = 1 below [shards], or no [[manager.class]], or no [manager.wan]: classes of the WLAN alone, and the \
+                         link without classes, go with several shards";
+            return Err((what.into(), right.into()));
         }
         let mut next = usize::from(own < shards);
         for group in groups {
@@ -107,7 +109,7 @@ fn is_default(point: &AccessPoint) -> bool {
 /// Whether stations, or their flows, are at the top of the tree before the link: then what is on two shards can be weighed.
 fn is_shared_by_station(config: &Config) -> bool {
     let top = config.policy.levels.iter().find(|level| !matches!(level, Level::Direction { .. }));
-    matches!(top, None | Some(Level::Station { .. } | Level::Flow))
+    matches!(top, None | Some(Level::Station { .. } | Level::Host | Level::Flow))
 }
 
 /// The domains, in the order of the configuration; those that share an outer tag are together.
@@ -195,7 +197,7 @@ mod tests {
         config.wan = Some(wan.into());
         assert!(Plan::new(2, &config).is_ok_and(|plan| plan.config_of(1, &config).wan.is_some_and(|wan| wan.shared)));
         config.policy.levels.insert(0, Level::Class { weights: vec![], other: 1 });
-        assert!(Plan::new(2, &config).expect_err("refused").0.contains("classes are above stations"));
+        assert!(Plan::new(2, &config).expect_err("refused").0.contains("would count once for each shard"));
         assert!(Plan::new(1, &config).is_ok());
     }
 }

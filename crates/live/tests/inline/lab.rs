@@ -187,6 +187,50 @@ fn io(word: &str) -> Io {
     Io::ALL.into_iter().find(|io| io.word() == word).expect("there is such a way")
 }
 
+/// Makes a measurement until nothing is said against it. Again only where the machine was late meanwhile: a thread beside it, that
+/// only sleeps, was held up.
+pub fn judged(measure: impl Fn() -> Result<(), String>) {
+    /// An ordinary thread that was held up for longer speaks of a machine that was late.
+    const PUNCTUAL: Duration = Duration::from_millis(30);
+    const TRIES: usize = 3;
+    for attempt in 1..=TRIES {
+        let (outcome, held_up) = watched(&measure);
+        let Err(objection) = outcome else { return };
+        assert!(
+            held_up > PUNCTUAL && attempt < TRIES,
+            "{objection}; attempt {attempt}, a thread beside it was held up for {held_up:?}"
+        );
+        eprintln!("NOT JUDGED, measured again: {objection}; a thread beside it was held up for {held_up:?}");
+    }
+}
+
+/// What a job gives, and the longest time for which a thread beside it was held up.
+pub fn watched<T>(job: impl FnOnce() -> T) -> (T, Duration) {
+    const NAP: Duration = Duration::from_millis(5);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !done.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                thread::sleep(NAP);
+                longest = longest.max(start.elapsed().saturating_sub(NAP));
+            }
+            longest
+        });
+        // The watcher is to end even where the job panics, or the scope would wait for it for ever.
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+        done.store(true, Ordering::Relaxed);
+        let held_up = watcher.join().expect("it only sleeps");
+        (outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), held_up)
+    })
+}
+
+/// `Err` with what is wrong, unless it is so.
+pub fn ensure(is_so: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(wrong()) }
+}
+
 /// Runs `ip` in a namespace.
 pub fn ip(ns: &Netns, arguments: &str) {
     let mut command = Command::new("ip");

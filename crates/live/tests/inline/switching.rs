@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream};
+use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ensure, ip, judged, stream};
 use evenair_live::control::Status;
 use evenair_sys::process;
 
@@ -128,9 +128,12 @@ fn the_bridge_takes_over_when_the_box_is_killed() {
 
 #[test]
 fn the_bridge_takes_over_when_the_box_hangs() {
-    let Some(lab) = Lab::new() else { return };
+    judged(|| Lab::new().map_or(Ok(()), |lab| hangs(&lab)));
+}
+
+fn hangs(lab: &Lab) -> Result<(), String> {
     let running = lab.start_box("inserted=true");
-    let arrivals = under_traffic(&lab, 2_000, || {
+    let arrivals = under_traffic(lab, 2_000, || {
         process::signal(running.child.id(), 19).expect("SIGSTOP");
         thread::sleep(Duration::from_millis(500));
         process::signal(running.child.id(), 18).expect("SIGCONT");
@@ -143,12 +146,14 @@ fn the_bridge_takes_over_when_the_box_hangs() {
     let stale = Late::of(&status).stale;
     assert_eq!(arrivals.iter().map(|direction| direction.lost).sum::<u64>(), stale);
     for direction in &arrivals {
-        assert_eq!((direction.reordered, direction.doubled), (0, 0), "{direction:?}");
+        assert_eq!(direction.doubled, 0, "{direction:?}");
         // What comes in 50 ms at most, and what is held.
-        assert!(direction.lost > 20 && direction.lost < 400, "{direction:?}");
-        assert!(direction.longest_gap < most_gap(direction), "{direction:?}");
-        assert!(direction.longest_gap > Duration::from_millis(20), "{direction:?}");
+        let gap = Duration::from_millis(20)..most_gap(direction);
+        let is_so =
+            direction.reordered == 0 && (21..400).contains(&direction.lost) && gap.contains(&direction.longest_gap);
+        ensure(is_so, || format!("{direction:?}"))?;
     }
+    Ok(())
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Policy {
                     let meets = |application: &Application| application.rules.iter().any(|r| r.is_met(flow, station));
                     place.application = applications.iter().position(meets).map(number);
                 }
-                Level::Direction { .. } | Level::Station { .. } | Level::Flow => {}
+                Level::Direction { .. } | Level::Station { .. } | Level::Host | Level::Flow => {}
             }
         }
         place
@@ -136,8 +136,8 @@ impl ClassTree {
 impl Rule {
     /// All conditions that it names hold.
     fn is_met(&self, flow: &Flow, station: &Station) -> bool {
-        let (vlan, key, low_is_station) = &flow.key;
-        let (own, far) = if *low_is_station { (key.low(), key.high()) } else { (key.high(), key.low()) };
+        let (vlan, key, _) = &flow.key;
+        let [own, far] = flow.ends();
         let ports = |port: u16| self.ports.iter().any(|&(first, last)| (first..=last).contains(&port));
         let fits = |asked: &Vlan, vlan: Vlan| *asked == vlan || asked.inner.is_none() && asked.id == vlan.id;
         let vlans = || vlan.is_some_and(|vlan| self.vlans.iter().any(|asked| fits(asked, vlan)));

@@ -193,6 +193,7 @@ fn put_level(level: &Level, out: &mut Vec<u8>) {
             out.put_u8(2);
             out.put_u8((*time_fair).into());
         }
+        Level::Host => out.put_u8(6),
         Level::Flow => out.put_u8(3),
     }
 }
@@ -205,6 +206,7 @@ fn read_level(reader: &mut Reader<'_>) -> Result<Level, CodecError> {
         3 => Level::Flow,
         4 => Level::Tree(read_tree(reader)?),
         5 => Level::Application { applications: read_list(reader, read_application)?, other: reader.u32()? },
+        6 => Level::Host,
         tag => return Err(CodecError::Tag(tag)),
     })
 }
@@ -320,6 +322,7 @@ mod tests {
                 Level::Class { weights: [(ClassId(1), 4), (ClassId(2), 1)].into(), other: 3 },
                 Level::Direction { up: 2, down: 7 },
                 Level::Station { time_fair: false },
+                Level::Host,
                 Level::Flow,
             ]),
             charge: Charge::Bits,

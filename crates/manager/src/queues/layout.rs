@@ -189,6 +189,7 @@ fn share_of(level: &Level, by_time: bool, id: FlowId, flow: &Flow, station: &Sta
             let found = flow.place.application.and_then(|number| applications.get(usize::from(number.0)));
             (Share::Application(flow.place.application), u64::from(found.map_or(*other, |found| found.weight)))
         }
+        Level::Host => (Share::Host(flow.own_address()), 1),
         Level::Flow => (Share::Flow(id), 1),
         Level::Tree(_) => unreachable!("classes are above all levels"),
     }

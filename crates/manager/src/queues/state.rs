@@ -101,7 +101,7 @@ impl<P> Queues<P> {
                 Some(Share::Class(class)) => report.class = report.class.or(class),
                 Some(Share::Station(station)) => report.station = Some(stations.get(station).mac),
                 Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.1),
-                Some(Share::Origin(_) | Share::Application(_)) | None => {}
+                Some(Share::Origin(_) | Share::Application(_) | Share::Host(_)) | None => {}
             }
             at = self.hsfq.parent(id);
         }

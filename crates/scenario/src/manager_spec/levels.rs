@@ -22,6 +22,7 @@ impl ManagerSpec {
             LevelKind::Class => classes.clone(),
             LevelKind::Application => applications.clone(),
             LevelKind::Station => Level::Station { time_fair: fairness == Fairness::Airtime },
+            LevelKind::Host => Level::Host,
             LevelKind::Flow => Level::Flow,
         };
         Some(Policy { levels: kinds?.into_iter().map(level).collect(), names: self.class_names() })

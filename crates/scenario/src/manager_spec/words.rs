@@ -31,6 +31,8 @@ pub enum LevelKind {
     Class,
     /// Stations.
     Station,
+    /// IP addresses on the stations' side.
+    Host,
     /// Kinds of traffic.
     Application,
     /// Connections.
@@ -79,6 +81,7 @@ words!(LevelKind {
     "direction" => Self::Direction,
     "class" => Self::Class,
     "station" => Self::Station,
+    "host" => Self::Host,
     "application" => Self::Application,
     "flow" => Self::Flow,
 });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use evenair_live::setup::{self, Applied, Candidate, Gateway};
+use evenair_live::setup::{self, Applied, Candidate, Gateway, Plan, WAY_BACK};
 use evenair_wifi::Standard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -75,10 +75,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
             drop(applied);
             bail!("not confirmed: the network is as it was, and nothing was written");
         }
-        Applied::keep(applied);
-        println!(
-            "kept. It lasts until the next start of this machine: see that your network configuration does the same."
-        );
+        keep(applied, &plan);
     }
     let text = match args.router {
         true => setup::router_configuration(gateway, standard),
@@ -88,10 +85,26 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     println!("{} is written: the access points behind {wlan}, the network behind {wire}.", args.out.display());
     if !args.apply && !plan.is_empty() {
         println!("\nThe network is not so yet. With --apply this is done, and taken back unless you confirm it:");
-        plan.commands().for_each(|command| println!("  {command}"));
+        plan.commands().for_each(|command| println!("  {}", command.replace('\n', "\n  ")));
+        if plan.lasts() {
+            println!("\nand this when you have confirmed it, so that the machine starts so:");
+            plan.lasting_commands().for_each(|command| println!("  {}", command.replace('\n', "\n  ")));
+        }
+        plan.notice().iter().for_each(|notice| println!("\n{notice}"));
     }
     println!("\nNext: evenair doctor --config {}", args.out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves the network as it is, over the next start of the machine where this can be done from here.
+fn keep(applied: Applied, plan: &Plan) {
+    let until = "kept, until the next start of this machine";
+    match (applied.keep(), plan.lasts()) {
+        (Ok(()), true) => println!("kept, and so it will be when this machine starts. To take it back: sh {WAY_BACK}"),
+        (Ok(()), false) => println!("{until}."),
+        (Err(error), _) => println!("{until}, since: {error}"),
+    }
+    plan.notice().iter().for_each(|notice| println!("{notice}"));
 }
 
 /// The name of its port at the bridge is one longer.
@@ -200,7 +213,15 @@ mod tests {
     use super::*;
 
     fn port(name: &str, to_router: bool) -> Candidate {
-        Candidate { name: name.into(), mac: String::new(), carrier: true, bridge: None, addresses: vec![], to_router }
+        Candidate {
+            name: name.into(),
+            mac: String::new(),
+            carrier: true,
+            bridge: None,
+            addresses: vec![],
+            to_router,
+            is_leased: false,
+        }
     }
 
     #[test]

@@ -1,0 +1,73 @@
+//! What the box itself is made of: its ports, its memory, its hold on the path, its loop, its recording.
+
+use serde::{Deserialize, Serialize};
+
+/// One side of the box.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// The interface.
+    pub interface: String,
+    /// How packets come in: "af-packet", or "af-xdp" with where ("native", in the driver, or "generic") and how ("zero copy" or
+    /// "copied").
+    #[serde(default)]
+    pub io: String,
+    /// Why not otherwise, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_why: Option<String>,
+    /// Packets taken from the bridge here.
+    pub taken: u64,
+    /// Lost: the receive ring was full.
+    pub ring_full: u64,
+    /// Merged by the kernel, or left to the network card to split.
+    pub super_packets: u64,
+    /// Sent here.
+    pub sent: u64,
+    /// Bytes sent here, Ethernet headers included.
+    pub sent_bytes: u64,
+    /// Lost: the kernel refused to send it.
+    pub send_refused: u64,
+}
+
+/// Memory for packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolStatus {
+    /// Frames in use.
+    pub used: usize,
+    /// The most ever in use.
+    pub peak: usize,
+    /// All frames.
+    pub size: usize,
+}
+
+/// The hold on the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldStatus {
+    /// How often it ran out because the loop was late, so that packets went past the box.
+    pub lapses: u64,
+}
+
+/// How punctual the loop is: the lateness of the manager's deadlines, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacingStatus {
+    /// Deadlines met so far.
+    pub deadlines: u64,
+    /// Half of them were not later than this (a power of two).
+    pub p50_us: u64,
+    /// 99 of 100 were not later than this (a power of two).
+    pub p99_us: u64,
+    /// The latest.
+    pub max_us: u64,
+}
+
+/// A recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingStatus {
+    /// The file.
+    pub file: String,
+    /// Bytes recorded.
+    pub bytes: u64,
+    /// Length and digest of the manager's decisions; a replay of the file must come to the same.
+    pub digest: String,
+    /// Why it stopped, where it did. The traffic went on.
+    pub stopped: Option<String>,
+}

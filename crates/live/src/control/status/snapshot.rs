@@ -1,0 +1,181 @@
+//! What the loop hands out: raw numbers, of which others make what is told.
+
+use evenair_manager::{Counters, Report};
+use evenair_telemetry::Health;
+use evenair_units::{Instant, Span};
+
+use super::super::shards::ShardStatus;
+use super::{HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus};
+use crate::kinds::Kinds;
+
+/// The loop's raw numbers, from which [`super::Status`] is made on another thread.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) report: Report,
+    /// Packets are looked at that the bridge carries.
+    pub(crate) observing: bool,
+    pub(crate) kinds: Kinds,
+    /// Copies of such packets: taken, let go.
+    pub(crate) copied: (u64, u64),
+    pub(crate) carrier: &'static str,
+    pub(crate) uptime_s: f64,
+    pub(crate) wlan: PortStatus,
+    pub(crate) wire: PortStatus,
+    /// Of both ports: too long, pool full.
+    pub(crate) not_admitted: (u64, u64),
+    /// Out of date: when they were taken out, when they were released.
+    pub(crate) stale: (u64, u64),
+    /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
+    /// gets a packet before the gate counts it. None while the bridge carries the traffic.
+    pub(crate) underway: (u64, u64),
+    pub(crate) sending: u64,
+    pub(crate) pool: PoolStatus,
+    pub(crate) hold: HoldStatus,
+    pub(crate) pacing: PacingStatus,
+    pub(crate) recording: Option<RecordingStatus>,
+    pub(crate) telemetry: Vec<Health>,
+    /// CPU time of the loop.
+    pub(crate) cpu: Span,
+    /// Where it is of several loops, each of them.
+    pub(crate) shards: Vec<ShardStatus>,
+    pub(crate) now: Instant,
+}
+
+impl Snapshot {
+    /// The balance of all packets.
+    pub(crate) fn packets(&self) -> PacketStatus {
+        let counters = &self.report.counters;
+        let Counters { received, released, held, .. } = *counters;
+        let (too_long, pool_full) = self.not_admitted;
+        let both = |field: fn(&PortStatus) -> u64| field(&self.wlan) + field(&self.wire);
+        let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
+        let (sent, send_refused) = (both(|p| p.sent), both(|p| p.send_refused));
+        let (stale, stale_released) = self.stale;
+        let admitted = ring_full + too_long + pool_full + stale + received;
+        PacketStatus {
+            taken,
+            copied: self.copied.0,
+            copies_done: self.copied.1,
+            ring_full,
+            too_long,
+            pool_full,
+            stale,
+            received,
+            released,
+            stale_released,
+            dropped_queue_full: counters.dropped_queue_full,
+            dropped_ack_superseded: counters.dropped_ack_superseded,
+            dropped_sender_ahead: counters.dropped_sender_ahead,
+            dropped_standing_queue: counters.dropped_standing_queue,
+            dropped_uplink_limit: counters.dropped_uplink_limit,
+            marked: counters.marked,
+            windows_lowered: counters.windows_lowered,
+            acks_delayed: counters.acks_delayed,
+            calls_packets: counters.calls_packets,
+            addresses_contested: counters.addresses_contested,
+            calls_admitted: counters.calls_admitted,
+            calls_refused: counters.calls_refused,
+            calls_over_limit: counters.calls_over_limit,
+            calls_ended: counters.calls_ended,
+            control: counters.control,
+            groups: counters.groups,
+            held,
+            sent,
+            send_refused,
+            sending: self.sending,
+            conserved: taken + self.copied.0 <= admitted + self.underway.0
+                && admitted <= taken + self.copied.0 + self.underway.1
+                && received == released + counters.dropped() + held
+                && released == sent + send_refused + self.sending + self.copied.1 + stale_released
+                && self.pool.used as u64 == held + self.sending,
+        }
+    }
+}
+
+/// A state to test with.
+#[cfg(test)]
+pub(crate) mod tests_support {
+    use evenair_manager::{Config, Manager, StationConfig};
+    use evenair_packet::MacAddr;
+    use evenair_wifi::{Phy, Standard};
+
+    use super::super::Status;
+    use super::*;
+
+    /// 100 packets came out of the rings or were lost at them; this many were taken. One station is known.
+    pub(crate) fn snapshot_of(taken: u64, underway: (u64, u64)) -> Snapshot {
+        let mut config = Config::new(Phy::default_for(Standard::Dot11g));
+        let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
+        config.stations.push(StationConfig { mac, rate, weight: 1, class: None });
+        let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(Instant::ZERO, 0);
+        report.counters.received = 90;
+        report.counters.released = 90;
+        let port = |taken, sent| PortStatus { taken, sent, ring_full: 3, ..PortStatus::default() };
+        Snapshot {
+            report,
+            observing: false,
+            kinds: Kinds::default(),
+            copied: (0, 0),
+            carrier: "bridge",
+            uptime_s: 1.0,
+            wlan: port(60, 50),
+            wire: port(taken - 60, 40),
+            not_admitted: (4, 0),
+            stale: (0, 0),
+            underway,
+            sending: 0,
+            pool: PoolStatus { used: 0, peak: 10, size: 100 },
+            hold: HoldStatus::default(),
+            pacing: PacingStatus::default(),
+            recording: None,
+            telemetry: Vec::new(),
+            cpu: Span::ZERO,
+            shards: Vec::new(),
+            now: Instant::ZERO,
+        }
+    }
+
+    pub(crate) fn snapshot() -> Snapshot {
+        snapshot_of(100, (0, 0))
+    }
+
+    pub(crate) fn status() -> Status {
+        snapshot().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tests_support::snapshot_of;
+
+    fn conserved(taken: u64, underway: (u64, u64)) -> bool {
+        snapshot_of(taken, underway).packets().conserved
+    }
+
+    #[test]
+    fn copies_count_as_what_they_were_copied_from() {
+        let mut snapshot = snapshot_of(70, (0, 0));
+        snapshot.copied = (30, 30);
+        assert!(!snapshot.packets().conserved, "what was let go as a copy was not sent");
+        snapshot.wlan.sent -= 30;
+        assert!(snapshot.packets().conserved);
+        assert_eq!(super::super::Status::from(snapshot).mode, "bypassed");
+    }
+
+    #[test]
+    fn what_is_out_of_date_is_accounted_for() {
+        let mut snapshot = snapshot_of(105, (0, 0));
+        snapshot.stale = (5, 2);
+        assert!(!snapshot.packets().conserved, "two that are out of date were sent");
+        snapshot.wlan.sent -= 2;
+        assert!(snapshot.packets().conserved);
+    }
+
+    #[test]
+    fn a_packet_lost_between_gate_and_ring_is_noticed() {
+        let none = (0, 0);
+        assert!(conserved(100, none) && !conserved(101, none) && !conserved(99, none), "the rings are empty");
+        assert!(conserved(108, (8, 1)) && !conserved(109, (8, 1)), "the rings hold eight at most");
+        assert!(conserved(99, (8, 1)) && !conserved(98, (8, 1)), "one is being handled");
+    }
+}

@@ -1,0 +1,34 @@
+//! Whether the network that the box stands in is there again after a start of the machine.
+
+use super::Finding;
+use crate::config::BoxConfig;
+use crate::setup;
+
+pub(super) fn examine(config: &BoxConfig) -> Option<Finding> {
+    // One that is not there was told of before.
+    let interface = config.router.as_ref().map(|router| &router.gateway).or(config.bridge.as_ref())?;
+    evenair_sys::iface::find(interface).ok()?;
+    Some(judge(interface, setup::kept_by(interface)))
+}
+
+fn judge(interface: &str, kept_by: Option<&str>) -> Finding {
+    const SUBJECT: &str = "next start";
+    match kept_by {
+        Some(keeper) => Finding::fine(SUBJECT, format!("{keeper} makes {interface} when this machine starts")),
+        None => Finding::unknown(SUBJECT, format!("nobody that is known makes {interface} when this machine starts")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn what_nobody_makes_again_is_told_of() {
+        assert_eq!(judge("br0", Some("ifupdown")).verdict, Verdict::Fine);
+        let finding = judge("br0", None);
+        assert_eq!(finding.verdict, Verdict::Unknown);
+        assert!(finding.found.contains("nobody that is known makes br0"), "{finding:?}");
+    }
+}

@@ -1,0 +1,156 @@
+//! One change of the machine: how it is made, and how a person or a shell would make it.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use evenair_sys::netns;
+
+use crate::iproute;
+
+/// What marks the lines that were taken out of a file of somebody else's, so that they can be put back.
+pub(super) const TAKEN_OUT: &str = "#evenair# ";
+/// So long another program may take to join interfaces that it was told to.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A change of the network, or of the files that it is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// A command of `ip`, `nft`, `networkctl` or `systemctl`, or `sysctl NAME=VALUE`.
+    Run(String),
+    /// A file is to have this text, whatever it had.
+    Write(PathBuf, String),
+    /// A file is to be gone.
+    Remove(PathBuf),
+    /// The lines that are marked are to be lines again, and this one is to go.
+    PutBack(PathBuf, String),
+    /// Another program is to have made these interfaces ports of the bridge.
+    Await { bridge: String, ports: [String; 2] },
+}
+
+impl Act {
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// What failed, in words.
+    pub(super) fn make(&self) -> Result<(), String> {
+        match self {
+            Self::Run(command) => run(command),
+            Self::Write(path, text) => {
+                let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
+                parent
+                    .and_then(|()| fs::write(path, text))
+                    .map_err(|error| format!("write {}: {error}", path.display()))
+            }
+            Self::Remove(path) => match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(format!("remove {}: {error}", path.display()))
+                }
+                _ => Ok(()),
+            },
+            Self::PutBack(path, added) => {
+                let describe = |error| format!("{}: {error}", path.display());
+                let text = fs::read_to_string(path).map_err(describe)?;
+                fs::write(path, put_back(&text, added)).map_err(describe)
+            }
+            Self::Await { bridge, ports } => await_ports(bridge, ports),
+        }
+    }
+
+    /// The same for a shell. Where the change is a command, `before` comes before it.
+    pub(super) fn in_shell(&self, before: &str) -> String {
+        match self {
+            Self::Run(command) => match command.split_once(' ') {
+                // The shell is to leave its braces and semicolons alone.
+                Some(("nft", words)) => format!("{before}nft {}", Self::quoted(words)),
+                Some(("sysctl", setting)) => format!("{before}sysctl -w {}", Self::quoted(setting)),
+                _ => format!("{before}{}", command.split(' ').map(Self::quoted).collect::<Vec<_>>().join(" ")),
+            },
+            Self::Write(path, text) => {
+                format!("cat >{} <<'END'\n{text}END", Self::quoted(&path.to_string_lossy()))
+            }
+            Self::Remove(path) => format!("rm -f {}", Self::quoted(&path.to_string_lossy())),
+            Self::PutBack(path, added) => {
+                let path = Self::quoted(&path.to_string_lossy());
+                let drop = if added.is_empty() {
+                    String::new()
+                } else {
+                    format!(" -e {}", Self::quoted(&format!("\\|^{added}$|d")))
+                };
+                format!("sed -i -e 's/^{TAKEN_OUT}//'{drop} {path}")
+            }
+            Self::Await { bridge, ports } => {
+                format!("# until {} and {} are ports of {bridge}", ports[0], ports[1])
+            }
+        }
+    }
+
+    /// A word as a shell takes it for itself alone.
+    pub(super) fn quoted(word: &str) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@+".contains(c);
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word.to_owned(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    }
+}
+
+fn put_back(text: &str, added: &str) -> String {
+    let lines = text.lines().filter(|line| added.is_empty() || *line != added);
+    lines.map(|line| format!("{}\n", line.strip_prefix(TAKEN_OUT).unwrap_or(line))).collect()
+}
+
+fn run(command: &str) -> Result<(), String> {
+    match command.split_once(' ') {
+        // It has a language of its own, and takes all of it as one word.
+        Some(("nft", words)) => iproute::run(&["nft", words]).map(drop),
+        Some(("sysctl", setting)) => {
+            let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+            netns::set_sysctl(name, value).map_err(|error| error.to_string())
+        }
+        _ => iproute::run(&command.split(' ').collect::<Vec<_>>()).map(drop),
+    }
+}
+
+fn await_ports(bridge: &str, ports: &[String; 2]) -> Result<(), String> {
+    let began = Instant::now();
+    let missing = || ports.iter().find(|port| !PathBuf::from(format!("/sys/class/net/{bridge}/brif/{port}")).exists());
+    while let Some(port) = missing() {
+        if began.elapsed() > PATIENCE {
+            return Err(format!("{port} has not become a port of {bridge} within {} s", PATIENCE.as_secs()));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_words_in_a_shell() {
+        let shell = |command: &str| Act::Run(command.into()).in_shell("try ");
+        assert_eq!(shell("ip link set eth0 up"), "try ip link set eth0 up");
+        assert_eq!(shell("ip link set e$0 up"), "try ip link set 'e$0' up");
+        assert_eq!(shell("nft add chain a b { type nat ; }"), "try nft 'add chain a b { type nat ; }'");
+        assert_eq!(shell("sysctl net/ipv4/ip_forward=1"), "try sysctl -w net/ipv4/ip_forward=1");
+        assert_eq!(Act::quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn lines_that_were_taken_out_come_back_and_what_was_added_goes() {
+        let text = format!("auto lo\n\n{TAKEN_OUT}auto eth0\n{TAKEN_OUT}iface eth0 inet dhcp\nsource x\n");
+        let back = "auto lo\n\nauto eth0\niface eth0 inet dhcp\n";
+        assert_eq!((put_back(&text, "source x"), put_back(&text, "")), (back.to_owned(), format!("{back}source x\n")));
+        // As a shell does it.
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("interfaces");
+        for added in ["source x", ""] {
+            fs::write(&file, &text).expect("written");
+            let line = Act::PutBack(file.clone(), added.into()).in_shell("");
+            assert!(std::process::Command::new("sh").args(["-c", &line]).status().expect("a shell").success());
+            assert_eq!(fs::read_to_string(&file).expect("readable"), put_back(&text, added));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The bridge by systemd-networkd: what it had for the wired side it gets for the bridge.
+//!
+//! networkd goes by the first file that fits an interface (systemd.network(5)), so that three files whose names come first leave
+//! those of others alone. Until the change is confirmed they are below `/run`, which a start of the machine empties.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Candidate;
+use super::act::Act;
+use super::keeper::Machine;
+use super::lasting;
+use super::plan::Plan;
+
+const HEADER: &str = "# Written by evenair init.\n";
+
+/// The text by which networkd configures a link of which it has written this state: its file and the drop-ins. `None`: it
+/// does not configure it.
+pub(super) fn text_of(root: &Path, state: &str) -> Option<String> {
+    let value = |key: &str| state.lines().find_map(|line| line.strip_prefix(key));
+    if matches!(value("ADMIN_STATE="), None | Some("unmanaged")) {
+        return None;
+    }
+    let read = |path: &Path| fs::read_to_string(root.join(path)).ok();
+    let below = |path: &str| {
+        let path = Path::new(path.trim_matches(['"', '/']));
+        // What was kept has gone there since networkd read it.
+        read(path).or_else(|| read(&Path::new("etc/systemd/network").join(path.file_name()?)))
+    };
+    let mut text = below(value("NETWORK_FILE=")?)?;
+    let drop_ins = value("NETWORK_FILE_DROPINS=").unwrap_or_default().trim_matches('"');
+    for path in drop_ins.split_whitespace() {
+        text = text + "\n" + &below(path)?;
+    }
+    Some(text)
+}
+
+/// What has networkd join two interfaces in a bridge that gets what the wired side had by `network`.
+///
+/// # Errors
+/// A name that networkd would take for a pattern.
+pub(super) fn join(
+    machine: &Machine,
+    wlan: &Candidate,
+    wire: &Candidate,
+    bridge: &str,
+    network: &str,
+) -> Result<Plan, String> {
+    let strange = |name: &&str| name.contains(['*', '?', '[', '!', '"', '\\']);
+    if let Some(name) = [&*wlan.name, &*wire.name, bridge].iter().find(|name| strange(name)) {
+        return Err(format!("{name}: systemd-networkd would take this name for a pattern"));
+    }
+    let index = fs::read_to_string(machine.path(&format!("sys/class/net/{}/ifindex", wire.name))).unwrap_or_default();
+    let lease = fs::read_to_string(machine.path(&format!("run/systemd/netif/leases/{}", index.trim())));
+    let files = [
+        (
+            format!("05-evenair-{bridge}.netdev"),
+            format!(
+                "{HEADER}[NetDev]\nName={bridge}\nKind=bridge\nMACAddress={}\n\n[Bridge]\nSTP=no\nGroupForwardMask=65528\n",
+                wire.mac
+            ),
+        ),
+        (format!("05-evenair-{bridge}.network"), of_bridge(bridge, network, lease.ok().as_deref())),
+        (
+            format!("05-evenair-{bridge}-ports.network"),
+            format!(
+                "{HEADER}[Match]\nName={} {}\n\n[Link]\nRequiredForOnline=no\n\n[Network]\nBridge={bridge}\n\
+                 LinkLocalAddressing=no\nIPv6AcceptRA=no\n",
+                wlan.name, wire.name
+            ),
+        ),
+    ];
+    let mut plan = Plan::default();
+    let command = |text: &str| Some(Act::Run(text.into()));
+    // The first is the last to be taken back.
+    plan.act(None, command("networkctl reload"));
+    for (name, text) in &files {
+        let path = machine.path(&format!("run/systemd/network/{name}"));
+        plan.act(Some(Act::Write(path.clone(), text.clone())), Some(Act::Remove(path)));
+    }
+    plan.act(command("networkctl reload"), command(&format!("ip link del {bridge}")));
+    plan.act(Some(Act::Await { bridge: bridge.into(), ports: [wlan.name.clone(), wire.name.clone()] }), None);
+    for (name, text) in &files {
+        let path = |folder: &str| -> PathBuf { machine.path(&format!("{folder}/systemd/network/{name}")) };
+        plan.lasting(Some(Act::Write(path("etc"), text.clone())), Some(Act::Remove(path("etc"))));
+        plan.lasting(Some(Act::Remove(path("run"))), None);
+    }
+    lasting::tell_how_back(&mut plan, machine);
+    Ok(plan)
+}
+
+/// The wired side's text for the bridge: without what it is for and what concerns the hardware, and with the identity by which
+/// a DHCP server knows this machine, so that it gets the same address again.
+fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> String {
+    let mut text = format!("{HEADER}[Match]\nName={bridge}\n");
+    let mut is_copied = false;
+    for line in network.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with('[') {
+            is_copied = !matches!(trimmed, "[Match]" | "[Link]" | "[SR-IOV]");
+            text.push('\n');
+        }
+        if is_copied && !trimmed.is_empty() && !trimmed.starts_with(['#', ';']) {
+            text = text + line + "\n";
+        }
+    }
+    if let Some(iaid) = lease.and_then(identity) {
+        text += &format!("\n[DHCPv4]\nIAID={iaid}\n");
+    }
+    text
+}
+
+/// The number of the interface in the identity that a DHCP client told (RFC 4361, 6.1): `ff`, four bytes of it, and the machine's.
+fn identity(lease: &str) -> Option<u32> {
+    let id = lease.lines().find_map(|line| line.strip_prefix("CLIENTID="))?;
+    u32::from_str_radix(id.strip_prefix("ff")?.get(..8)?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::keeper::tests::machine;
+
+    fn port(name: &str) -> Candidate {
+        Candidate {
+            name: name.into(),
+            mac: "00:16:3e:00:00:01".into(),
+            carrier: true,
+            bridge: None,
+            addresses: vec!["10.0.0.7/24".into()],
+            to_router: name == "eth0",
+            is_leased: true,
+        }
+    }
+
+    #[test]
+    fn the_bridge_gets_what_the_wired_side_had() {
+        let network =
+            "[Match]\nName=eth0\n\n[Link]\nMTUBytes=9000\n# so\n[Network]\nDHCP=yes\n[Route]\nGateway=10.0.0.1\n";
+        let text = of_bridge("br0", network, Some("ADDRESS=10.0.0.7\nCLIENTID=ff6a7bd4f200020000ab11\n"));
+        let expected = "# Written by evenair init.\n[Match]\nName=br0\n\n\n\n[Network]\nDHCP=yes\n\n[Route]\n\
+                        Gateway=10.0.0.1\n\n[DHCPv4]\nIAID=1786500338\n";
+        assert_eq!(text, expected);
+        assert_eq!(identity("CLIENTID=0100163e000001\n"), None, "its MAC address, which the bridge has");
+    }
+
+    #[test]
+    fn drop_ins_count() {
+        let (folder, _) = machine(&[
+            ("usr/lib/systemd/network/a.network", "[Network]\nDHCP=yes\n"),
+            ("etc/systemd/network/a.network.d/b.conf", "[Network]\nDNS=10.0.0.2\n"),
+        ]);
+        let state = "ADMIN_STATE=configured\nNETWORK_FILE=/usr/lib/systemd/network/a.network\n\
+                     NETWORK_FILE_DROPINS=\"/etc/systemd/network/a.network.d/b.conf\"\n";
+        let text = text_of(folder.path(), state).expect("configured");
+        assert!(text.contains("DHCP=yes") && text.contains("DNS=10.0.0.2"), "{text}");
+        assert_eq!(text_of(folder.path(), "ADMIN_STATE=unmanaged\n"), None);
+        let moved = state.replace("/etc/systemd/network/a.network.d/b.conf", "").replace("/usr/lib", "/run");
+        let (folder, _) = machine(&[("etc/systemd/network/a.network", "[Network]\nDHCP=ipv4\n")]);
+        assert_eq!(text_of(folder.path(), &moved).as_deref(), Some("[Network]\nDHCP=ipv4\n"));
+    }
+
+    #[test]
+    fn nothing_outlasts_a_start_before_it_is_kept() {
+        let (folder, machine) = machine(&[]);
+        let plan = join(&machine, &port("eth1"), &port("eth0"), "br0", "[Network]\nDHCP=yes\n").expect("a plan");
+        let made: Vec<_> = plan.commands().collect();
+        let etc = folder.path().join("etc").display().to_string();
+        assert!(made.iter().all(|line| !line.contains(&etc)), "{made:#?}");
+        let last = |text: &str| made.iter().position(|line| line == text).expect("one of them");
+        assert_eq!(last("networkctl reload"), 3, "after the three files");
+        let kept: Vec<_> = plan.lasting_commands().collect();
+        assert_eq!(
+            kept.iter().filter(|line| line.contains("/etc/systemd/network/05-evenair-br0")).count(),
+            4,
+            "{kept:#?}"
+        );
+        assert!(join(&machine, &port("e*"), &port("eth0"), "br0", "").is_err());
+    }
+}
