@@ -17,6 +17,11 @@
 //! - stations whose rates are unknown: airtimes are believed only in proportion. How long the medium really takes is
 //!   measured by the frontier's progress while the box always had something to send (the *slowness*).
 //!
+//! Where somebody takes more than a share of the medium and cannot be held back, the medium does not wait for the box: whoever has
+//! a packet ready contends with that sender, and so one packet at a time is enough. More would only stand there for longer, as the
+//! one at the head has to wait for its turn among the other's. So nothing is released ahead then, and the target is smaller by that
+//! sender's part of the medium.
+//!
 //! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. An answer that comes
 //! later than that, and is the newest so far, moves it back: time was wrong. Where none has been due for long, what was
 //! learned of the medium's speed is forgotten. Where answers are
@@ -35,6 +40,8 @@ use crate::domain::DomainId;
 
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
+/// The same where the medium has something to do without us.
+const LEAST_BESIDE_A_FLOOD: u64 = 1;
 /// For so long after an answer the frontier waits for the next one. Then time moves it.
 const PATIENCE: Span = Span::from_millis(5);
 /// Of the medium's measured speed, in hundredths, when time moves the frontier.
@@ -97,6 +104,8 @@ pub(crate) struct Standing {
     window: Window,
     /// What windows took lately, and the airtime believed of what was answered in them.
     lately: (Span, Span),
+    /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
+    flooded_permille: u64,
 }
 
 /// A stretch of time in which the slowness is measured.
@@ -139,6 +148,7 @@ impl Standing {
             slowness: UNIT,
             window: Window { began: now, from: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
+            flooded_permille: 0,
         }
     }
 
@@ -186,10 +196,15 @@ impl Standing {
 
     /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
     /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
+    /// Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
-        let most = target.mul_div(UNIT, self.slowness) + own;
+        let target = target.mul_div(UNIT, self.slowness);
+        let (least, most) = match self.flooded_permille {
+            0 => (LEAST_UNDER_WAY, target + own),
+            flooded => (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000)),
+        };
         let outstanding = self.outstanding();
-        if self.under_way() < LEAST_UNDER_WAY || outstanding < most {
+        if self.under_way() < least || outstanding < most {
             return self.reckoned;
         }
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
@@ -204,6 +219,13 @@ impl Standing {
             let mean = (self.slowness * 3 + usual) / 4;
             self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
         }
+    }
+
+    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and all others at most
+    /// so much; both in believed airtime.
+    pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
+        let all = (flood + others).as_nanos().max(1);
+        self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
     /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
@@ -368,6 +390,25 @@ mod tests {
         assert_eq!(fill(&mut standing, at(4_000), true).len(), 2);
         standing.answer(at(4_500), marks[1]);
         assert!(fill(&mut standing, at(4_500), true).is_empty(), "an old answer is none");
+    }
+
+    #[test]
+    fn beside_a_flood_one_packet_is_enough_and_it_goes_when_the_flood_does() {
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let flood =
+            |standing: &mut Standing, us: u64| standing.note_flood(Span::from_micros(us), Span::from_micros(1_000));
+        flood(&mut standing, 1_000);
+        let first = fill(&mut standing, at(0), true);
+        assert_eq!(first.len(), 1, "2 ms stand, of 3 ms half are allowed");
+        standing.answer(at(4_000), first[0]);
+        assert_eq!(fill(&mut standing, at(4_000), true).len(), 1);
+        flood(&mut standing, 250);
+        assert_eq!(fill(&mut standing, at(4_000), true).len(), 1, "a fifth of the medium: 2.4 ms are allowed");
+        // Nothing else was answered or sent: all of it was the flood's, and still one packet may stand.
+        standing.note_flood(Span::from_secs(1), Span::ZERO);
+        assert!(fill(&mut standing, at(4_000), true).is_empty());
+        flood(&mut standing, 0);
+        assert_eq!(fill(&mut standing, at(4_000), true).len(), 1);
     }
 
     #[test]

@@ -395,7 +395,9 @@ impl Stations {
 
     /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has begun,
     /// or ceased, to take more than an equal share of it without control.
-    pub(crate) fn judge(&mut self, intervals: &[Span], mut tell: impl FnMut(MacAddr, bool)) {
+    ///
+    /// Returns what those who are over it took of each domain without control.
+    pub(crate) fn judge(&mut self, intervals: &[Span], mut tell: impl FnMut(MacAddr, bool)) -> Vec<Span> {
         let mut users: Vec<u64> = intervals.iter().map(|_| 0).collect();
         for station in self.slots.iter().flatten().filter(|station| station.account.used > LEAST_USED) {
             users[station.domain.index()] += 1;
@@ -403,11 +405,18 @@ impl Stations {
         // Alone it harms nobody.
         let share = |(&users, &interval)| if users > 1 { interval / users } else { Span::from_nanos(u64::MAX) };
         let shares: Vec<Span> = users.iter().zip(intervals).map(share).collect();
+        let mut floods: Vec<Span> = intervals.iter().map(|_| Span::ZERO).collect();
         for station in self.slots.iter_mut().flatten() {
-            if station.judge(shares[station.domain.index()]) {
+            let domain = station.domain.index();
+            let uncontrolled = station.account.uncontrolled;
+            if station.judge(shares[domain]) {
                 tell(station.mac, station.account.is_over);
             }
+            if station.account.is_over {
+                floods[domain] += uncontrolled;
+            }
         }
+        floods
     }
 
     /// In which of so many domains there are stations in use whose rate nobody has said.

@@ -76,8 +76,8 @@ pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
         })
     };
     let stations: Vec<_> = reading.stations.iter().map(station).collect();
-    let radios: Vec<_> =
-        reading.access_points.iter().map(|radio| json!({ "mac": radio.mac.to_string(), "lost": radio.lost })).collect();
+    let radio = |radio: &AccessPointReading| json!({ "mac": radio.mac.to_string(), "channel_mhz": radio.channel_mhz, "lost": radio.lost });
+    let radios: Vec<_> = reading.access_points.iter().map(radio).collect();
     json!({ "source": source, "from": reading.from, "stations": stations, "radios": radios })
 }
 
@@ -103,7 +103,7 @@ pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
         reading.stations.extend(stations.iter().filter_map(station).take(room));
         let radio = |radio: &Value| {
             let mac = mac(radio["mac"].as_str()?)?;
-            Some(AccessPointReading { mac, lost: radio["lost"].as_u64()? })
+            Some(AccessPointReading { mac, channel_mhz: mhz(radio), lost: radio["lost"].as_u64()? })
         };
         reading.access_points.extend(entry["radios"].as_array().into_iter().flatten().filter_map(radio));
     }
@@ -121,11 +121,15 @@ fn station(value: &Value) -> Option<StationReading> {
         signal_dbm: number(&value["signal_dbm"]),
         idle: value["idle_ms"].as_u64().map(Duration::from_millis),
         access_point: text("access_point").and_then(mac),
-        channel_mhz: value["channel_mhz"].as_u64().and_then(|mhz| u16::try_from(mhz).ok()),
+        channel_mhz: mhz(value),
         address: text("address").and_then(|ip| ip.parse().ok()),
         ssid: text("ssid").map(str::to_owned),
         ..StationReading::new(mac(text("mac")?)?)
     })
+}
+
+fn mhz(value: &Value) -> Option<u16> {
+    value["channel_mhz"].as_u64().and_then(|mhz| u16::try_from(mhz).ok())
 }
 
 #[cfg(test)]
@@ -150,7 +154,11 @@ mod tests {
         let told = Reading {
             from: "STA-FIRST".into(),
             stations: vec![station.clone(), StationReading::new(MacAddr([2, 0, 0, 0, 0, 2]))],
-            access_points: vec![AccessPointReading { mac: MacAddr([2, 0, 0, 0, 9, 1]), lost: 7 }],
+            access_points: vec![AccessPointReading {
+                mac: MacAddr([2, 0, 0, 0, 9, 1]),
+                channel_mhz: Some(2_437),
+                lost: 7,
+            }],
             radio: Some(MacAddr([2, 0, 0, 0, 9, 2])),
             channel_mhz: Some(5_180),
         };

@@ -91,6 +91,8 @@ impl StationReading {
 pub struct AccessPointReading {
     /// A MAC address that names it.
     pub mac: MacAddr,
+    /// Its channel, by its frequency in MHz.
+    pub channel_mhz: Option<u16>,
     /// Packets that it has lost on the way to its stations, since whenever: discarded because its queue was full, or given
     /// up after too many retries.
     pub lost: u64,

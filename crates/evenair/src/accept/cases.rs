@@ -11,7 +11,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::{pages, promises, radio, receiver, simulated};
+use super::{best, pages, promises, radio, receiver, simulated};
 
 /// What a run yields besides its result.
 pub struct Run<'a> {
@@ -21,6 +21,8 @@ pub struct Run<'a> {
     pub result: &'a RunResult,
     /// CPU time of this process and its children (the box, the hosts' agents) during the run, over the run's length.
     pub cpu_share: f64,
+    /// Runs another scenario on the same testbed; the second argument says which, in the name of its results.
+    pub testbed: &'a dyn Fn(&Scenario, &str) -> Result<RunResult>,
 }
 
 /// One case of acceptance.
@@ -70,6 +72,7 @@ pub fn all() -> Vec<Case> {
     cases.extend(at_receivers());
     cases.extend(promises::cases());
     cases.push(pages::case());
+    cases.extend(best::cases());
     cases
 }
 

@@ -6,6 +6,7 @@
 //! bounds that are narrower by the part of it that was lost. A run in which the box was at fault is never repeated: it
 //! fails the case.
 
+mod best;
 mod cases;
 mod check;
 mod figures;
@@ -126,7 +127,9 @@ fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: 
             println!("  run {number}: INVALID, repeated: {}", result.invalid_because.join("; "));
             invalid += 1;
         } else {
-            let mut figures = (case.figures)(&Run { scenario: &scenario, result: &result, cpu_share })?;
+            let testbed = |scenario: &Scenario, which: &str| run_another(case, scenario, which, options, directory);
+            let run = Run { scenario: &scenario, result: &result, cpu_share, testbed: &testbed };
+            let mut figures = (case.figures)(&run)?;
             if args.short {
                 figures.iter_mut().for_each(|figure| figure.bound = figure.bound.doubled());
             }
@@ -167,16 +170,30 @@ fn late_part(result: &RunResult) -> Option<f64> {
 /// One run, written down: its result, and the CPU time that it took over its length.
 fn run_once(case: &Case, scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<(RunResult, f64)> {
     let cpu_before = cpu_seconds()?;
-    let result = run_scenario(scenario, options, true)?;
+    let result = run_into(scenario, options, &directory.join(format!("{}-{}", case.name, scenario.seed)))?;
     let cpu_share = (cpu_seconds()? - cpu_before) / scenario.duration.as_secs_f64();
+    Ok((result, cpu_share))
+}
+
+/// One more, which a case compares its run with.
+fn run_another(
+    case: &Case,
+    scenario: &Scenario,
+    which: &str,
+    options: &TestbedOptions,
+    directory: &Path,
+) -> Result<RunResult> {
+    run_into(scenario, options, &directory.join(format!("{}-{}-{which}", case.name, scenario.seed)))
+}
+
+fn run_into(scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<RunResult> {
+    let result = run_scenario(scenario, options, true)?;
     if options.cancel.load(Ordering::Relaxed) {
         bail!("cancelled");
     }
-    let number = scenario.seed;
-    let run_directory = directory.join(format!("{}-{number}", case.name));
-    std::fs::create_dir(&run_directory)?;
-    output::write(&run_directory, &result)?;
-    Ok((result, cpu_share))
+    std::fs::create_dir(directory)?;
+    output::write(directory, &result)?;
+    Ok(result)
 }
 
 fn print_run(number: u64, result: &RunResult, figures: &[Figure]) {

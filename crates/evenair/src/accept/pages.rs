@@ -125,6 +125,8 @@ fn drawn(times: &[f64], rng: &mut Rng) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
 
     #[test]
@@ -144,7 +146,8 @@ mod tests {
     fn the_simulator_reads_enough_pages_of_it_and_keeps_the_promise() {
         let scenario = scenario().expect("it is right");
         let result = evenair_sim::run(&scenario, |_| {}).expect("it runs");
-        let run = Run { scenario: &scenario, result: &result, cpu_share: 0.0 };
+        let testbed = |_: &Scenario, _: &str| Err(anyhow!("nothing else is run"));
+        let run = Run { scenario: &scenario, result: &result, cpu_share: 0.0, testbed: &testbed };
         let figures = figures(&run).expect("enough pages");
         assert_eq!(figures.len(), 5);
         for figure in figures {

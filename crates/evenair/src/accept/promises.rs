@@ -38,17 +38,17 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A network and what is promised of it.
-struct Network {
-    radio: &'static str,
+pub(super) struct Network {
+    pub(super) radio: &'static str,
     rate: &'static str,
     /// 95 % of the packets are in the access point for at most so long, ms.
-    sojourn_ms: f64,
+    pub(super) sojourn_ms: f64,
     /// 95 % of the echoes of a station that has nothing else come back within this, ms.
     echo_ms: f64,
 }
 
 /// The bounds of a single run are one and a half times those of the median.
-const fn at_most(what: &'static str, value: f64, limit: f64) -> Figure {
+pub(super) const fn at_most(what: &'static str, value: f64, limit: f64) -> Figure {
     Figure { what, value, bound: Bound::AtMost { limit, single: 1.5 * limit } }
 }
 
@@ -59,7 +59,7 @@ const B_11: Network = Network {
     sojourn_ms: 10.0,
     echo_ms: 20.0,
 };
-const A_54: Network = Network {
+pub(super) const A_54: Network = Network {
     radio: "{ standard = \"802.11a\", rts_threshold = \"500 bytes\", ap_buffer = \"150 kB\" }",
     rate: "54 Mb/s",
     sojourn_ms: 5.0,
@@ -71,7 +71,7 @@ const ECHO_BESIDE_MS: f64 = 20.0;
 const IDLE: f64 = 0.03;
 
 /// Of the scenarios without weights.
-const UNTOLD: &str = "know_stations = false\nknow_rates = false\n";
+pub(super) const UNTOLD: &str = "know_stations = false\nknow_rates = false\n";
 
 fn parse(text: &str) -> Result<Scenario> {
     Ok(Scenario::parse(text, "promise")?)
@@ -292,7 +292,7 @@ fn population_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
 }
 
 /// What a packet for a slow station takes, which those behind it wait for.
-fn slowest_exchange_ms() -> f64 {
+pub(super) fn slowest_exchange_ms() -> f64 {
     let phy = Phy::default_for(Standard::Dot11a);
     let slowest = phy.standard().rate(evenair_units::BitRate::from_bps(6_000_000)).expect("802.11a has it");
     phy.access_cost(Bytes(1_500), slowest, true).as_nanos() as f64 / 1e6
@@ -366,7 +366,7 @@ fn sums_by_second(result: &RunResult, name: &str, stretch: std::ops::Range<f64>)
     seconds.map(|second| flows.iter().map(|flow| flow.ip_mbps.get(second).copied().unwrap_or(0.0)).sum()).collect()
 }
 
-fn sojourn_p95(phase: &PhaseResult) -> Result<f64> {
+pub(super) fn sojourn_p95(phase: &PhaseResult) -> Result<f64> {
     let point = phase.nodes.iter().find(|node| NodeResult::is_access_point(node)).context("the testbed has one")?;
     Ok(point.sojourn.as_ref().map_or(f64::NAN, |times| times.p95_ms))
 }
@@ -380,7 +380,7 @@ fn idle(phase: &PhaseResult) -> Result<f64> {
     Ok(phase.medium.as_ref().context("the testbed watches it")?.idle_share)
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

@@ -67,7 +67,7 @@ impl<P: Send + 'static> Manager<P> {
         if unsure { (usual, shortest) } else { (1, 1) }
     }
 
-    /// Tells who takes more than its share and cannot be held back.
+    /// Tells who takes more than its share and cannot be held back, and reckons with it.
     fn judge_stations(&mut self, elapsed: Span) {
         if self.mode == Mode::Bypassed {
             return;
@@ -79,9 +79,12 @@ impl<P: Send + 'static> Manager<P> {
         };
         let intervals: Vec<Span> = self.domains.iter().map(interval).collect();
         let outputs = &mut self.outputs;
-        self.stations.judge(&intervals, |mac, over| {
+        let floods = self.stations.judge(&intervals, |mac, over| {
             outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));
         });
+        for ((domain, flood), interval) in self.domains.iter_mut().zip(floods).zip(intervals) {
+            domain.standing.note_flood(flood, interval);
+        }
     }
 
     /// A station's rate or weight is another one: its queues are to have the weight that follows.

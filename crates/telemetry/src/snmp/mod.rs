@@ -1,25 +1,27 @@
 //! Access points and controllers that speak SNMP.
 //!
 //! There is no standard table of stations: each vendor has its own ([`tables`]). Which one an agent has is told, or found
-//! out: by its `sysObjectID`, else by which table has rows. What a radio loses is standard, and told beside the stations
-//! where it is there.
+//! out: by its `sysObjectID`, else by which table has rows. On which channel a station is, its radio's row tells (`radios`). What
+//! a radio loses is standard, and told beside the stations where it is there.
 //!
 //! Sources: RFC 3416 (GetBulk), RFC 3414 (version 3), the MIBs that [`tables`] names.
 
+mod radios;
 mod session;
 pub mod tables;
+mod values;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use evenair_packet::MacAddr;
 
 pub use session::{Encryption, Hash, Version};
 use session::{Object, Session};
-use tables::{Says, StationIn, TABLES, Table, Unit};
+use tables::{Says, StationIn, TABLES, Table};
+use values::{channel_of, frequency_of, ip_of, kbps, mac_of, number_of, text_of};
 
-use crate::source::{AccessPointReading, Reading, Source, StationReading, TelemetryError};
+use crate::source::{Reading, Source, StationReading, TelemetryError};
 
 /// A poll may take so many time-outs in all.
 const PATIENCE: u32 = 4;
@@ -56,7 +58,7 @@ impl Agent {
 
     fn read(&mut self, session: &mut Session) -> Result<Reading, TelemetryError> {
         session.begin(self.timeout * PATIENCE);
-        let access_points = radios(session)?;
+        let access_points = radios::own(session)?;
         let mut reading = Reading { from: "no table of stations".into(), access_points, ..Reading::default() };
         if self.table.is_none() {
             self.table = find_table(session)?;
@@ -66,7 +68,11 @@ impl Agent {
             return Ok(reading);
         };
         reading.from = table.vendor.into();
-        reading.stations = stations(session, table)?;
+        let radios = table.radios.as_ref().map(|radios| radios::Known::read(session, radios)).transpose()?;
+        reading.stations = stations(session, table, radios.as_ref())?;
+        if let ([radio], true) = (&reading.access_points[..], table.is_access_point) {
+            (reading.radio, reading.channel_mhz) = (Some(radio.mac), radio.channel_mhz);
+        }
         if reading.stations.is_empty() && !self.told {
             self.table = None;
         }
@@ -106,7 +112,11 @@ fn find_table(session: &mut Session) -> Result<Option<&'static Table>, Telemetry
     Ok(None)
 }
 
-fn stations(session: &mut Session, table: &Table) -> Result<Vec<StationReading>, TelemetryError> {
+fn stations(
+    session: &mut Session,
+    table: &Table,
+    radios: Option<&radios::Known>,
+) -> Result<Vec<StationReading>, TelemetryError> {
     let mut rows: BTreeMap<Vec<u64>, Row> = BTreeMap::new();
     for column in table.columns {
         for (index, value) in session.walk(column.oid)? {
@@ -114,18 +124,24 @@ fn stations(session: &mut Session, table: &Table) -> Result<Vec<StationReading>,
             row.take(column.says, &value);
         }
     }
-    Ok(rows.into_values().filter_map(Row::finish).collect())
+    let tuned = |(index, mut row): (Vec<u64>, Row)| {
+        radios.iter().for_each(|radios| radios.tune(&index, row.slot, &mut row.station));
+        row.finish()
+    };
+    Ok(rows.into_iter().filter_map(tuned).collect())
 }
 
 /// A row in the making.
 struct Row {
     mac: Option<MacAddr>,
+    /// The number of its radio in its access point.
+    slot: Option<i64>,
     station: StationReading,
 }
 
 impl Row {
     const fn new(mac: Option<MacAddr>) -> Self {
-        Self { mac, station: StationReading::new(MacAddr([0; 6])) }
+        Self { mac, slot: None, station: StationReading::new(MacAddr([0; 6])) }
     }
 
     fn take(&mut self, says: Says, value: &Object) {
@@ -133,11 +149,16 @@ impl Row {
         match says {
             Says::Address => self.mac = mac_of(value),
             Says::AccessPoint => station.access_point = mac_of(value),
+            Says::Slot => self.slot = number_of(value),
+            Says::Channel => station.channel_mhz = channel_of(value),
+            Says::Frequency => station.channel_mhz = frequency_of(value),
             Says::Ip => station.address = ip_of(value),
             Says::Ssid => station.ssid = text_of(value),
             Says::Signal => station.signal_dbm = number_of(value),
             Says::Transmit(unit) => station.transmit_kbps = kbps(value, unit),
             Says::Receive(unit) => station.receive_kbps = kbps(value, unit),
+            // Of radios alone.
+            Says::Band => {}
         }
     }
 
@@ -159,71 +180,6 @@ fn address_in(index: &[u64], station: StationIn) -> Option<MacAddr> {
     Some(MacAddr(octets))
 }
 
-fn mac_of(value: &Object) -> Option<MacAddr> {
-    let Object::Octets(octets) = value else { return None };
-    match <[u8; 6]>::try_from(octets.as_slice()) {
-        Ok(octets) => Some(MacAddr(octets)),
-        // Some agents write it out.
-        Err(_) => crate::source::mac(std::str::from_utf8(octets).ok()?),
-    }
-}
-
-fn ip_of(value: &Object) -> Option<IpAddr> {
-    match value {
-        Object::Address(octets) => Some((*octets).into()),
-        Object::Octets(octets) => match octets.len() {
-            4 => Some(<[u8; 4]>::try_from(octets.as_slice()).ok()?.into()),
-            16 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(octets.as_slice()).ok()?).into()),
-            _ => std::str::from_utf8(octets).ok()?.parse().ok(),
-        },
-        _ => None,
-    }
-}
-
-fn text_of(value: &Object) -> Option<String> {
-    let Object::Octets(octets) = value else { return None };
-    Some(String::from_utf8_lossy(&octets[..octets.len().min(32)]).into_owned())
-}
-
-/// A number, also where an agent writes it out.
-fn number_of(value: &Object) -> Option<i64> {
-    match value {
-        Object::Number(number) => Some(*number),
-        Object::Octets(octets) => std::str::from_utf8(octets).ok()?.trim().parse().ok(),
-        _ => None,
-    }
-}
-
-fn kbps(value: &Object, unit: Unit) -> Option<i64> {
-    match (unit, value) {
-        (Unit::RateSet, Object::Octets(octets)) => octets.iter().map(|octet| i64::from(octet & 0x7f) * 500).max(),
-        (Unit::RateSet, _) => None,
-        (Unit::Bits, value) => Some(number_of(value)? / 1_000),
-        (Unit::Kilobits, value) => number_of(value),
-        (Unit::Megabits, value) => number_of(value)?.checked_mul(1_000),
-    }
-}
-
-/// What an agent's radios lose: what their queues discard, and what is given up after too many retries.
-fn radios(session: &mut Session) -> Result<Vec<AccessPointReading>, TelemetryError> {
-    let kinds = session.walk(tables::IF_TYPE)?;
-    let radios = kinds.into_iter().filter(|(_, kind)| *kind == Object::Number(tables::IEEE80211));
-    let mut lost: BTreeMap<Vec<u64>, u64> = radios.map(|(index, _)| (index, 0)).collect();
-    if lost.is_empty() {
-        return Ok(Vec::new());
-    }
-    for root in [tables::IF_OUT_DISCARDS, tables::DOT11_FAILED] {
-        for (index, value) in session.walk(root)? {
-            if let (Some(lost), Some(more)) = (lost.get_mut(&index), number_of(&value)) {
-                *lost = lost.saturating_add(u64::try_from(more).unwrap_or(0));
-            }
-        }
-    }
-    let addresses: BTreeMap<_, _> = session.walk(tables::IF_ADDRESS)?.into_iter().collect();
-    let reading = |(index, lost)| Some(AccessPointReading { mac: mac_of(addresses.get(&index)?)?, lost });
-    Ok(lost.into_iter().filter_map(reading).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,18 +191,5 @@ mod tests {
         assert_eq!(address_in(&index, StationIn::IndexHead), Some(MacAddr([3, 4, 104, 111, 109, 101])));
         assert_eq!(address_in(&index[..5], StationIn::IndexTail), None);
         assert_eq!(address_in(&[2, 0, 0, 0, 1, 256], StationIn::IndexTail), None, "no octet");
-    }
-
-    #[test]
-    fn units_are_minded() {
-        let number = Object::Number(54_000_000);
-        assert_eq!(kbps(&number, Unit::Bits), Some(54_000));
-        assert_eq!(kbps(&Object::Number(54_000), Unit::Kilobits), Some(54_000));
-        assert_eq!(kbps(&Object::Number(54), Unit::Megabits), Some(54_000));
-        assert_eq!(kbps(&Object::Number(i64::MAX), Unit::Megabits), None);
-        assert_eq!(kbps(&Object::Octets(vec![0x82, 0x0b, 0x6c]), Unit::RateSet), Some(54_000));
-        assert_eq!(kbps(&Object::Octets(Vec::new()), Unit::RateSet), None);
-        assert_eq!(kbps(&number, Unit::RateSet), None);
-        assert_eq!(number_of(&Object::Octets(b" -61 ".to_vec())), Some(-61), "written out");
     }
 }

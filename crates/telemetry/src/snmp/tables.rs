@@ -1,7 +1,7 @@
-//! The vendors' tables of stations, as data: where each is, which column says what, in which unit.
+//! The vendors' tables of stations and of radios, as data: where each is, which column says what, in which unit.
 //!
-//! Sources: CISCO-DOT11-ASSOCIATION-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB, AH-INTERFACE-MIB, and for radios
-//! IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
+//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB, AH-INTERFACE-MIB, and
+//! for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
 
 /// A table with a row for each station.
 #[derive(Debug)]
@@ -16,6 +16,32 @@ pub struct Table {
     pub station: StationIn,
     /// Its columns.
     pub columns: &'static [Column],
+    /// Where the same agents tell of radios, if that is not in the station's own row.
+    pub radios: Option<Radios>,
+    /// All stations are at the agent's own radios: it is an access point, and no controller of several.
+    pub is_access_point: bool,
+}
+
+/// A table with a row for each radio.
+#[derive(Debug)]
+pub struct Radios {
+    /// How a station's row leads to that of its radio.
+    pub found_by: FoundBy,
+    /// Its columns. Of several that say the same, the first that an agent has counts.
+    pub columns: &'static [Column],
+}
+
+/// How a station's row leads to the row of its radio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// The first number of the station's index is the radio's: `ifIndex`.
+    IndexHead,
+    /// The last number of the station's index is the radio's: `ifIndex`.
+    IndexTail,
+    /// The radio's index is the access point's address, and the number of the radio in it ([`Says::Slot`]).
+    Slot,
+    /// The station's BSSID is the radio's address but for the last four bits: one radio has an address for each network.
+    Address,
 }
 
 /// Where a row's station stands.
@@ -30,7 +56,7 @@ pub enum StationIn {
 }
 
 /// A column.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// The object's identifier, without the row's index.
     pub oid: &'static [u64],
@@ -43,8 +69,16 @@ pub struct Column {
 pub enum Says {
     /// The station's MAC address, six octets.
     Address,
-    /// The BSSID of its access point, six octets.
+    /// The BSSID of its access point, or another address that names it, six octets.
     AccessPoint,
+    /// Which of its access point's radios it is at, by number.
+    Slot,
+    /// The number of the channel; what is written behind the number, as `36E`, is its width.
+    Channel,
+    /// The channel's frequency in MHz.
+    Frequency,
+    /// The band of a radio: 1 is that at 2.4 GHz and 2 that at 5 GHz; of others channels are not understood.
+    Band,
     /// Its IP address.
     Ip,
     /// The name of its network.
@@ -71,11 +105,15 @@ pub enum Unit {
 }
 
 const CISCO_CLIENT: [u64; 12] = [1, 3, 6, 1, 4, 1, 9, 9, 273, 1, 2, 1];
+const CISCO_DSSS: [u64; 14] = [1, 3, 6, 1, 4, 1, 9, 9, 272, 1, 1, 2, 5, 1];
 const CISCO_STATISTICS: [u64; 12] = [1, 3, 6, 1, 4, 1, 9, 9, 273, 1, 3, 1];
 const AIRESPACE_STATION: [u64; 11] = [1, 3, 6, 1, 4, 1, 14179, 2, 1, 4, 1];
 const AIRESPACE_STATISTICS: [u64; 11] = [1, 3, 6, 1, 4, 1, 14179, 2, 1, 6, 1];
+const AIRESPACE_RADIO: [u64; 11] = [1, 3, 6, 1, 4, 1, 14179, 2, 2, 2, 1];
 const ARUBA_CLIENT: [u64; 14] = [1, 3, 6, 1, 4, 1, 14823, 2, 3, 3, 1, 2, 4, 1];
+const ARUBA_RADIO: [u64; 14] = [1, 3, 6, 1, 4, 1, 14823, 2, 3, 3, 1, 2, 2, 1];
 const MIKROTIK_REGISTRATION: [u64; 12] = [1, 3, 6, 1, 4, 1, 14988, 1, 1, 1, 2, 1];
+const MIKROTIK_ACCESS_POINT: [u64; 12] = [1, 3, 6, 1, 4, 1, 14988, 1, 1, 1, 3, 1];
 const AEROHIVE_ASSOCIATION: [u64; 14] = [1, 3, 6, 1, 4, 1, 26928, 1, 1, 1, 2, 1, 2, 1];
 
 /// An entry's identifier with the numbers of a column behind it.
@@ -100,6 +138,13 @@ macro_rules! column {
     };
 }
 
+/// Of any radio, by `ifIndex`: `dot11CurrentChannel` of dot11PhyDSSSTable, and `dot11CurrentFrequency` of dot11PhyOFDMTable,
+/// which is "the current operating frequency channel number" despite its name.
+pub(super) const STANDARD_RADIO: [Column; 2] = [
+    Column { oid: &[1, 2, 840, 10036, 4, 5, 1, 1], says: Says::Channel },
+    Column { oid: &[1, 2, 840, 10036, 4, 11, 1, 1], says: Says::Channel },
+];
+
 /// Every table that is known here.
 pub const TABLES: &[Table] = &[
     Table {
@@ -113,6 +158,12 @@ pub const TABLES: &[Table] = &[
             column!(CISCO_CLIENT, 14, 2, Says::AccessPoint),
             column!(CISCO_CLIENT, 14, 16, Says::Ip),
         ],
+        radios: Some(Radios {
+            found_by: FoundBy::IndexHead,
+            // `cd11IfPhyDsssCurrentChannel` is that of the other bands too.
+            columns: &[column!(CISCO_DSSS, 15, 3, Says::Channel), STANDARD_RADIO[0], STANDARD_RADIO[1]],
+        }),
+        is_access_point: true,
     },
     Table {
         name: "cisco-wlc",
@@ -122,9 +173,15 @@ pub const TABLES: &[Table] = &[
         columns: &[
             column!(AIRESPACE_STATION, 12, 2, Says::Ip),
             column!(AIRESPACE_STATION, 12, 4, Says::AccessPoint),
+            column!(AIRESPACE_STATION, 12, 5, Says::Slot),
             column!(AIRESPACE_STATION, 12, 7, Says::Ssid),
             column!(AIRESPACE_STATISTICS, 12, 1, Says::Signal),
         ],
+        radios: Some(Radios {
+            found_by: FoundBy::Slot,
+            columns: &[column!(AIRESPACE_RADIO, 12, 2, Says::Band), column!(AIRESPACE_RADIO, 12, 4, Says::Channel)],
+        }),
+        is_access_point: false,
     },
     Table {
         name: "aruba",
@@ -138,6 +195,11 @@ pub const TABLES: &[Table] = &[
             column!(ARUBA_CLIENT, 15, 11, Says::Receive(Unit::Megabits)),
             column!(ARUBA_CLIENT, 15, 15, Says::Transmit(Unit::Megabits)),
         ],
+        radios: Some(Radios {
+            found_by: FoundBy::Address,
+            columns: &[column!(ARUBA_RADIO, 15, 3, Says::AccessPoint), column!(ARUBA_RADIO, 15, 4, Says::Channel)],
+        }),
+        is_access_point: false,
     },
     Table {
         name: "mikrotik",
@@ -149,6 +211,14 @@ pub const TABLES: &[Table] = &[
             column!(MIKROTIK_REGISTRATION, 13, 8, Says::Transmit(Unit::Bits)),
             column!(MIKROTIK_REGISTRATION, 13, 9, Says::Receive(Unit::Bits)),
         ],
+        radios: Some(Radios {
+            found_by: FoundBy::IndexTail,
+            columns: &[
+                column!(MIKROTIK_ACCESS_POINT, 13, 5, Says::AccessPoint),
+                column!(MIKROTIK_ACCESS_POINT, 13, 7, Says::Frequency),
+            ],
+        }),
+        is_access_point: true,
     },
     Table {
         name: "aerohive",
@@ -158,9 +228,13 @@ pub const TABLES: &[Table] = &[
         columns: &[
             column!(AEROHIVE_ASSOCIATION, 15, 1, Says::Address),
             column!(AEROHIVE_ASSOCIATION, 15, 4, Says::Signal),
+            column!(AEROHIVE_ASSOCIATION, 15, 13, Says::Channel),
             column!(AEROHIVE_ASSOCIATION, 15, 14, Says::Transmit(Unit::Kilobits)),
             column!(AEROHIVE_ASSOCIATION, 15, 29, Says::Receive(Unit::Kilobits)),
+            column!(AEROHIVE_ASSOCIATION, 15, 37, Says::AccessPoint),
         ],
+        radios: None,
+        is_access_point: true,
     },
 ];
 
@@ -183,7 +257,8 @@ mod tests {
     fn identifiers_are_those_of_the_mibs() {
         let written = |table: &str, says: Says| {
             let table = TABLES.iter().find(|t| t.name == table).expect("a table");
-            let column = table.columns.iter().find(|column| column.says == says).expect("a column");
+            let radios = table.radios.iter().flat_map(|radios| radios.columns);
+            let column = table.columns.iter().chain(radios).find(|column| column.says == says).expect("a column");
             column.oid.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
         };
         for (table, says, oid) in [
@@ -192,6 +267,14 @@ mod tests {
             ("cisco", Says::Ip, "1.3.6.1.4.1.9.9.273.1.2.1.1.16"),
             ("cisco-wlc", Says::Signal, "1.3.6.1.4.1.14179.2.1.6.1.1"),
             ("cisco-wlc", Says::AccessPoint, "1.3.6.1.4.1.14179.2.1.4.1.4"),
+            ("cisco", Says::Channel, "1.3.6.1.4.1.9.9.272.1.1.2.5.1.3"),
+            ("cisco-wlc", Says::Slot, "1.3.6.1.4.1.14179.2.1.4.1.5"),
+            ("cisco-wlc", Says::Channel, "1.3.6.1.4.1.14179.2.2.2.1.4"),
+            ("aruba", Says::Channel, "1.3.6.1.4.1.14823.2.3.3.1.2.2.1.4"),
+            ("mikrotik", Says::AccessPoint, "1.3.6.1.4.1.14988.1.1.1.3.1.5"),
+            ("mikrotik", Says::Frequency, "1.3.6.1.4.1.14988.1.1.1.3.1.7"),
+            ("aerohive", Says::Channel, "1.3.6.1.4.1.26928.1.1.1.2.1.2.1.13"),
+            ("aerohive", Says::AccessPoint, "1.3.6.1.4.1.26928.1.1.1.2.1.2.1.37"),
             ("aruba", Says::Receive(Unit::Megabits), "1.3.6.1.4.1.14823.2.3.3.1.2.4.1.11"),
             ("mikrotik", Says::Transmit(Unit::Bits), "1.3.6.1.4.1.14988.1.1.1.2.1.8"),
             ("aerohive", Says::Transmit(Unit::Kilobits), "1.3.6.1.4.1.26928.1.1.1.2.1.2.1.14"),

@@ -13,7 +13,9 @@ type Objects = Vec<(String, &'static str, String)>;
 
 const A: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x0a]);
 const B: MacAddr = MacAddr([0x02, 0xff, 0, 0, 0, 0x0b]);
+/// Where A is, at 2.4 GHz, and where B is, at 5 GHz.
 const BSSID: MacAddr = MacAddr([0x02, 1, 2, 3, 4, 5]);
+const OTHER_BSSID: MacAddr = MacAddr([0x02, 1, 2, 3, 4, 0x25]);
 
 fn index(mac: MacAddr) -> String {
     mac.0.map(|octet| octet.to_string()).join(".")
@@ -29,14 +31,16 @@ fn object(oid: String, kind: &'static str, value: impl ToString) -> (String, &'s
 
 /// What each vendor's agent has of two stations, at 54 Mb/s with -61 dBm and at 6 Mb/s with -80 dBm.
 fn cisco() -> Objects {
-    let row = |column: &str, mac| format!("1.3.6.1.4.1.9.9.273.1.{column}.2.4.104.111.109.101.{}", index(mac));
-    [(A, "6c", -61, "10.0.0.1"), (B, "0c", -80, "10.0.0.2")]
+    [(A, 2, "6c", -61, "10.0.0.1", BSSID, 6), (B, 3, "0c", -80, "10.0.0.2", OTHER_BSSID, 36)]
         .into_iter()
-        .flat_map(|(mac, rates, signal, ip)| {
+        .flat_map(|(mac, radio, rates, signal, ip, bssid, channel)| {
+            let row =
+                |column: &str, mac| format!("1.3.6.1.4.1.9.9.273.1.{column}.{radio}.4.104.111.109.101.{}", index(mac));
             [
+                object(format!("1.3.6.1.4.1.9.9.272.1.1.2.5.1.3.{radio}"), "integer", channel),
                 object(row("3.1.1.1", mac), "octet", rates),
                 object(row("3.1.1.3", mac), "integer", signal),
-                object(row("2.1.1.2", mac), "octet", octets(BSSID)),
+                object(row("2.1.1.2", mac), "octet", octets(bssid)),
                 object(
                     row("2.1.1.16", mac),
                     "octet",
@@ -52,10 +56,14 @@ fn cisco() -> Objects {
 
 fn cisco_wlc() -> Objects {
     let row = |column: &str, mac| format!("1.3.6.1.4.1.14179.2.1.{column}.{}", index(mac));
-    [(A, -61, "10.0.0.1"), (B, -80, "10.0.0.2")]
+    let radio = |column: u8, slot: u8| format!("1.3.6.1.4.1.14179.2.2.2.1.{column}.{}.{slot}", index(BSSID));
+    [(A, 0, -61, "10.0.0.1", 6), (B, 1, -80, "10.0.0.2", 36)]
         .into_iter()
-        .flat_map(|(mac, signal, ip)| {
+        .flat_map(|(mac, slot, signal, ip, channel)| {
             [
+                object(row("4.1.5", mac), "integer", slot),
+                object(radio(2, slot), "integer", slot + 1),
+                object(radio(4, slot), "integer", channel),
                 object(row("4.1.2", mac), "ipaddress", ip),
                 object(row("4.1.4", mac), "octet", octets(BSSID)),
                 object(row("4.1.7", mac), "string", "home"),
@@ -67,11 +75,16 @@ fn cisco_wlc() -> Objects {
 
 fn aruba() -> Objects {
     let row = |column: u8, mac| format!("1.3.6.1.4.1.14823.2.3.3.1.2.4.1.{column}.{}", index(mac));
-    [(A, 54, "10.0.0.1"), (B, 6, "10.0.0.2")]
+    // A radio's own address is that of its first network.
+    let first = |mac: MacAddr| MacAddr([mac.0[0], mac.0[1], mac.0[2], mac.0[3], mac.0[4], mac.0[5] & 0xf0]);
+    let radio = |column: u8, slot: u8| format!("1.3.6.1.4.1.14823.2.3.3.1.2.2.1.{column}.2.1.2.3.4.0.{slot}");
+    [(A, 0, 54, "10.0.0.1", BSSID, "6"), (B, 1, 6, "10.0.0.2", OTHER_BSSID, "36E")]
         .into_iter()
-        .flat_map(|(mac, rate, ip)| {
+        .flat_map(|(mac, slot, rate, ip, bssid, channel)| {
             [
-                object(row(2, mac), "octet", octets(BSSID)),
+                object(radio(3, slot), "octet", octets(first(bssid))),
+                object(radio(4, slot), "string", channel),
+                object(row(2, mac), "octet", octets(bssid)),
                 object(row(3, mac), "ipaddress", ip),
                 object(row(11, mac), "integer", rate),
                 object(row(15, mac), "integer", rate),
@@ -81,11 +94,14 @@ fn aruba() -> Objects {
 }
 
 fn mikrotik() -> Objects {
-    let row = |column: u8, mac| format!("1.3.6.1.4.1.14988.1.1.1.2.1.{column}.{}.7", index(mac));
-    [(A, 54_000_000, -61), (B, 6_000_000, -80)]
+    [(A, 7, 54_000_000, -61, BSSID, 2_437), (B, 8, 6_000_000, -80, OTHER_BSSID, 5_180)]
         .into_iter()
-        .flat_map(|(mac, rate, signal)| {
+        .flat_map(|(mac, radio, rate, signal, bssid, mhz)| {
+            let row = |column: u8, mac| format!("1.3.6.1.4.1.14988.1.1.1.2.1.{column}.{}.{radio}", index(mac));
+            let of_radio = |column: u8| format!("1.3.6.1.4.1.14988.1.1.1.3.1.{column}.{radio}");
             [
+                object(of_radio(5), "octet", octets(bssid)),
+                object(of_radio(7), "integer", mhz),
                 object(row(3, mac), "integer", signal),
                 object(row(8, mac), "gauge", rate),
                 object(row(9, mac), "gauge", rate),
@@ -95,13 +111,15 @@ fn mikrotik() -> Objects {
 }
 
 fn aerohive() -> Objects {
-    [(1, A, 54_000, -61), (2, B, 6_000, -80)]
+    [(1, A, 54_000, -61, BSSID, 6), (2, B, 6_000, -80, OTHER_BSSID, 36)]
         .into_iter()
-        .flat_map(|(number, mac, rate, signal)| {
+        .flat_map(|(number, mac, rate, signal, bssid, channel)| {
             let row = |column: u8| format!("1.3.6.1.4.1.26928.1.1.1.2.1.2.1.{column}.5.{number}");
             [
                 object(row(1), "octet", octets(mac)),
                 object(row(4), "integer", signal),
+                object(row(13), "integer", channel),
+                object(row(37), "octet", octets(bssid)),
                 object(row(14), "gauge", rate),
                 object(row(29), "gauge", rate),
             ]
@@ -142,13 +160,16 @@ fn each_vendors_table_is_found_and_read() {
         for _ in 0..2 {
             let reading = agent.poll().unwrap_or_else(|error| panic!("{vendor}: {error}"));
             assert_eq!((reading.from.as_str(), reading.stations.len()), (vendor, 2));
-            for (mac, kbps, dbm) in [(A, 54_000, -61), (B, 6_000, -80)] {
+            for (mac, kbps, dbm, bssid, mhz) in [(A, 54_000, -61, BSSID, 2_437), (B, 6_000, -80, OTHER_BSSID, 5_180)] {
                 let station = find(&reading.stations, mac);
                 let rate = station.transmit_kbps;
                 assert_eq!(rate, rates.then_some(kbps), "{vendor}");
                 assert!(station.receive_kbps.is_none() || station.receive_kbps == rate, "{vendor}");
                 assert_eq!(station.signal_dbm, signals.then_some(dbm), "{vendor}");
-                assert!(station.access_point.is_none_or(|bssid| bssid == BSSID), "{vendor}");
+                assert_eq!(station.channel_mhz, Some(mhz), "{vendor}");
+                // A controller names the access point, and tells the radio by its number.
+                let bssid = if vendor.contains("controller") { BSSID } else { bssid };
+                assert_eq!(station.access_point, Some(bssid), "{vendor}");
             }
         }
     }
@@ -161,6 +182,30 @@ fn what_radios_lose_is_told_with_or_without_stations() {
     assert_eq!(reading.from, "no table of stations");
     let lost: Vec<_> = reading.access_points.iter().map(|radio| (radio.mac.0[5], radio.lost)).collect();
     assert_eq!(lost, [(2, 25), (3, 3)], "discarded and given up; the wired interface is no radio");
+}
+
+/// What any radio has, and a vendor's table of stations that tells neither their radios nor channels.
+#[test]
+fn an_access_point_with_one_radio_has_its_stations_there_by_the_standard_tables() {
+    let stations = |kept: &str| mikrotik().into_iter().filter(|(oid, ..)| oid.contains(kept)).collect::<Objects>();
+    let of_one: Objects = radios().into_iter().filter(|(oid, ..)| !oid.ends_with(".3")).collect();
+    let tuned = |table: u8, number: u8, channel: u8| {
+        object(format!("1.2.840.10036.4.{table}.1.1.{number}"), "integer", channel)
+    };
+    // By the tables of DSSS and of OFDM; with two radios nobody knows who is where.
+    for (own, channel, radio) in [
+        (of_one.clone(), tuned(5, 2, 11), Some((MacAddr([2, 9, 9, 9, 9, 2]), Some(2_462)))),
+        (of_one.clone(), tuned(11, 2, 44), Some((MacAddr([2, 9, 9, 9, 9, 2]), Some(5_220)))),
+        (of_one, tuned(11, 9, 44), Some((MacAddr([2, 9, 9, 9, 9, 2]), None))),
+        (radios(), tuned(5, 2, 11), None),
+    ] {
+        let objects = [stations(".14988.1.1.1.2."), own, vec![channel]].concat();
+        let Some(net) = start("1.3.6.1.4.1.14988.1", &objects) else { return };
+        let reading = net.v2c(None).poll().expect("answers");
+        assert_eq!(reading.stations.len(), 2);
+        assert!(reading.stations.iter().all(|station| (station.access_point, station.channel_mhz) == (None, None)));
+        assert_eq!(reading.radio.map(|mac| (mac, reading.channel_mhz)), radio);
+    }
 }
 
 #[test]

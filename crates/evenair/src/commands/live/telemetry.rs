@@ -147,29 +147,31 @@ fn table(source: &SourceConfig, reading: &Reading) -> String {
     let mut text = format!("{} ({}): {} stations\n", source.name(), reading.from, reading.stations.len());
     if !reading.stations.is_empty() {
         text += &format!(
-            "  {:<18} {:>9} {:>9} {:>7}  {:<18} {:<18} {}\n",
-            "station", "to Mb/s", "from Mb/s", "dBm", "access point", "address", "network"
+            "  {:<18} {:>9} {:>9} {:>7}  {:<18} {:>5}  {:<18} {}\n",
+            "station", "to Mb/s", "from Mb/s", "dBm", "access point", "MHz", "address", "network"
         );
     }
     for station in &reading.stations {
-        text += &row(station);
+        text += &row(station, reading);
     }
     for radio in &reading.access_points {
-        text += &format!("  radio {}: {} packets lost so far\n", radio.mac, radio.lost);
+        let channel = radio.channel_mhz.map(|mhz| format!(" at {mhz} MHz")).unwrap_or_default();
+        text += &format!("  radio {}{channel}: {} packets lost so far\n", radio.mac, radio.lost);
     }
     text
 }
 
-fn row(station: &StationReading) -> String {
+fn row(station: &StationReading, reading: &Reading) -> String {
     let text = |value: Option<String>| value.unwrap_or_else(|| "-".into());
     let mbps = |kbps: Option<i64>| text(kbps.map(|kbps| format!("{:.1}", kbps as f64 / 1e3)));
     format!(
-        "  {:<18} {:>9} {:>9} {:>7}  {:<18} {:<18} {}\n",
+        "  {:<18} {:>9} {:>9} {:>7}  {:<18} {:>5}  {:<18} {}\n",
         station.mac.to_string(),
         mbps(station.transmit_kbps),
         mbps(station.receive_kbps),
         text(station.signal_dbm.map(|dbm| dbm.to_string())),
-        text(station.access_point.map(|mac| mac.to_string())),
+        text(station.access_point.or(reading.radio).map(|mac| mac.to_string())),
+        text(station.channel_mhz.or(reading.channel_mhz).map(|mhz| mhz.to_string())),
         text(station.address.map(|ip| ip.to_string())),
         text(station.ssid.clone()),
     )
@@ -188,6 +190,7 @@ mod tests {
         let station = StationReading {
             transmit_kbps: Some(6_500),
             signal_dbm: Some(-61),
+            channel_mhz: Some(5_180),
             ..StationReading::new("02:00:00:00:00:01".parse().expect("an address"))
         };
         let reading = Reading { from: "station dump".into(), stations: vec![station], ..Reading::default() };
@@ -195,5 +198,6 @@ mod tests {
         assert_eq!(text.lines().count(), 3, "{text}");
         let last = text.lines().last().expect("a line");
         assert!(last.contains("02:00:00:00:00:01") && last.contains("6.5") && last.contains("-61"), "{last}");
+        assert!(last.contains("5180"), "{last}");
     }
 }

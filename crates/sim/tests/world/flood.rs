@@ -1,0 +1,168 @@
+//! Beside a flood that nobody can hold back: what stands in the access point is as short as without it, the medium does not
+//! wait for the box, and the rest is shared.
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::PhaseResult;
+use evenair_sim::run;
+
+/// A medium, and for how long 95 % of the packets may be in its access point.
+struct Network {
+    radio: &'static str,
+    rate: &'static str,
+    sojourn_ms: f64,
+}
+
+const B_11: Network = Network {
+    radio: "{ standard = \"802.11b\", preamble = \"short\", basic_rates = [\"1 Mb/s\", \"2 Mb/s\"], \
+            rts_threshold = \"500 bytes\", ap_buffer = \"150 kB\" }",
+    rate: "11 Mb/s",
+    sojourn_ms: 10.0,
+};
+const A_54: Network = Network {
+    radio: "{ standard = \"802.11a\", rts_threshold = \"500 bytes\", ap_buffer = \"150 kB\" }",
+    rate: "54 Mb/s",
+    sojourn_ms: 5.0,
+};
+const SEEDS: u64 = 2;
+
+/// Who floods: how many stations, with how many Mb/s each, at which PHY rate.
+#[derive(Clone, Copy)]
+struct Flood {
+    senders: u32,
+    mbps: u32,
+    rate: &'static str,
+}
+
+impl Flood {
+    /// The station and what it sends, as the scenarios have it.
+    fn text(&self) -> String {
+        let Self { senders, mbps, rate } = self;
+        format!(
+            "[[station]]\nname = \"x\"\ncount = {senders}\nrate = \"{rate}\"\n[[udp]]\nname = \"flood\"\n\
+             stations = [\"x\"]\nserver = \"server\"\ndirection = \"up\"\nrate = \"{mbps} Mb/s\"\npayload = \"1400 bytes\"\n"
+        )
+    }
+}
+
+/// The managed phase of a flood among uploads and downloads; the box is told nothing.
+fn flooded(network: &Network, flood: Flood, (ups, downs): (u32, u32), manager: &str, seed: u64) -> PhaseResult {
+    let Network { radio, rate, .. } = network;
+    let group = |name: &str, count: u32, direction: &str| match count {
+        0 => String::new(),
+        _ => format!(
+            "[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate}\"\n[[bulk]]\nname = \"{direction}\"\n\
+             stations = [\"{name}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n"
+        ),
+    };
+    let text = format!(
+        r#"version = 1
+name = "flood"
+seed = {seed}
+duration = "50 s"
+radio = {radio}
+server = [{{ name = "server" }}]
+event = [{{ at = "2 s", do = "insert" }}]
+phase = [{{ name = "managed", from = "10 s", to = "50 s" }}]
+[manager]
+know_stations = false
+know_rates = false
+{manager}
+{}{}{}"#,
+        flood.text(),
+        group("u", ups, "up"),
+        group("d", downs, "down"),
+    );
+    let scenario = Scenario::parse(&text, "flood.toml").expect("a sound scenario");
+    run(&scenario, |_| ()).expect("it can be simulated").phases.remove(0)
+}
+
+fn sojourn_p95(phase: &PhaseResult) -> f64 {
+    let ap = phase.nodes.iter().find(|node| node.node == "ap").expect("the access point is a node");
+    ap.sojourn.as_ref().expect("it sends").p95_ms
+}
+
+/// The same with no box and nothing else but single packets toward a station, far apart: the time until the access point's turn.
+fn turn_p95(network: &Network, flood: Flood) -> f64 {
+    let Network { radio, rate, .. } = network;
+    let text = format!(
+        r#"version = 1
+name = "turn"
+duration = "200 s"
+radio = {radio}
+server = [{{ name = "server" }}]
+phase = [{{ name = "measured", from = "10 s", to = "200 s" }}]
+{}[[station]]
+name = "y"
+rate = "{rate}"
+[[udp]]
+name = "packets"
+stations = ["y"]
+server = "server"
+direction = "down"
+rate = "100 kb/s"
+payload = "1472 bytes"
+"#,
+        flood.text()
+    );
+    let scenario = Scenario::parse(&text, "turn.toml").expect("a sound scenario");
+    sojourn_p95(&run(&scenario, |_| ()).expect("it can be simulated").phases[0])
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn the_access_point_s_queue_is_as_short_as_without_it() {
+    let many = [(3, 3), (1, 1), (6, 6), (6, 0), (0, 6)];
+    let at = |network: &'static Network, flood: u32, of: &[(u32, u32)]| {
+        of.iter().map(|&of| (network, flood, of)).collect::<Vec<_>>()
+    };
+    let cases = [
+        at(&B_11, 1, &many[..1]),
+        at(&B_11, 2, &many),
+        at(&B_11, 4, &many),
+        at(&B_11, 8, &many[..1]),
+        at(&A_54, 4, &many[..1]),
+        at(&A_54, 8, &many),
+        at(&A_54, 24, &many),
+    ];
+    for (network, flood, of) in cases.concat() {
+        let name = format!("{flood} Mb/s at {}, {} up and {} down", network.rate, of.0, of.1);
+        let flood = Flood { senders: 1, mbps: flood, rate: network.rate };
+        let phases: Vec<_> = (1..=SEEDS).map(|seed| flooded(network, flood, of, "", seed)).collect();
+        let p95 = mean(&phases.iter().map(sojourn_p95).collect::<Vec<_>>());
+        let idle =
+            mean(&phases.iter().map(|p| p.medium.as_ref().expect("it is watched").idle_share).collect::<Vec<_>>());
+        let mut others = Vec::new();
+        for phase in &phases {
+            let rates: Vec<f64> =
+                phase.flows.iter().filter(|f| !f.app.starts_with("flood")).map(|f| f.ip_mbps).collect();
+            let mean = mean(&rates);
+            assert!(rates.iter().all(|rate| (rate / mean - 1.0).abs() < 0.05), "{name}: {rates:?}");
+            others.push(mean);
+        }
+        println!("{name}: p95 {p95:.1} ms, idle {idle:.3}, the others {:.3} Mb/s each", mean(&others));
+        assert!(p95 <= network.sojourn_ms, "{name}: {p95} ms in the access point");
+        assert!(idle <= 0.03, "{name}: the medium is idle for {idle}");
+    }
+    // The canary: more ahead stands for longer.
+    let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };
+    let ahead = flooded(&B_11, flood, (3, 3), "ap_target = \"8 ms\"", 1);
+    assert!(sojourn_p95(&ahead) > B_11.sojourn_ms, "{}", sojourn_p95(&ahead));
+}
+
+/// Where a lone packet waits longer for its turn than the queue may be long, no box can keep that bound. It keeps near what can be.
+#[test]
+fn it_is_near_what_a_lone_packet_waits_for_its_turn() {
+    let flood = |senders, rate| Flood { senders, mbps: 8, rate };
+    for (flood, can_be_kept) in [(flood(1, B_11.rate), true), (flood(2, B_11.rate), false), (flood(1, "2 Mb/s"), false)]
+    {
+        let turn = turn_p95(&B_11, flood);
+        let ours: Vec<_> = (1..=SEEDS).map(|seed| sojourn_p95(&flooded(&B_11, flood, (3, 3), "", seed))).collect();
+        let ours = mean(&ours);
+        println!("{} at {}: a lone packet {turn:.1} ms, ours {ours:.1}", flood.senders, flood.rate);
+        assert_eq!(turn <= B_11.sojourn_ms, can_be_kept, "{turn}");
+        assert!(ours < 1.5 * turn, "{ours} ms, and {turn} for a lone packet");
+    }
+}

@@ -1,0 +1,196 @@
+//! Radios: which channel a station is on, by the row of the radio that it is at, and what radios lose.
+//!
+//! What is not here: radios at 6 GHz whose agents tell the number of a channel and not its frequency; where such a number is one
+//! of another band too, it is taken for that.
+
+use std::collections::BTreeMap;
+
+use evenair_packet::MacAddr;
+
+use super::session::{Object, Session};
+use super::tables::{self, Column, FoundBy, Radios, Says};
+use super::values::{channel_of, frequency_of, mac_of, number_of};
+use crate::source::{AccessPointReading, StationReading, TelemetryError};
+
+/// The addresses of one radio's networks differ in these bits only.
+const OF_ONE_RADIO: u8 = 0x0f;
+
+/// What is told of one radio.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Radio {
+    address: Option<MacAddr>,
+    mhz: Option<u16>,
+    /// As [`Says::Band`].
+    band: Option<i64>,
+}
+
+/// The radios that an agent tells of, by the index of their rows.
+#[derive(Debug)]
+pub(super) struct Known {
+    found_by: FoundBy,
+    rows: BTreeMap<Vec<u64>, Radio>,
+}
+
+impl Radio {
+    fn take(&mut self, says: Says, value: &Object) {
+        match says {
+            Says::AccessPoint => self.address = self.address.or_else(|| mac_of(value)),
+            Says::Channel => self.mhz = self.mhz.or_else(|| channel_of(value)),
+            Says::Frequency => self.mhz = self.mhz.or_else(|| frequency_of(value)),
+            Says::Band => self.band = number_of(value),
+            // Of stations alone.
+            Says::Address
+            | Says::Slot
+            | Says::Ip
+            | Says::Ssid
+            | Says::Signal
+            | Says::Transmit(_)
+            | Says::Receive(_) => {}
+        }
+    }
+
+    /// Its channel, unless that is none of its band.
+    fn channel(&self) -> Option<u16> {
+        self.mhz.filter(|mhz| match self.band {
+            None => true,
+            Some(1) => *mhz < 5_000,
+            Some(2) => *mhz > 5_000,
+            Some(_) => false,
+        })
+    }
+}
+
+impl Known {
+    /// Asks an agent for its radios.
+    pub(super) fn read(session: &mut Session, radios: &Radios) -> Result<Self, TelemetryError> {
+        Ok(Self { found_by: radios.found_by, rows: rows(session, radios.columns)? })
+    }
+
+    /// Says of a station what its radio's row tells and its own does not.
+    pub(super) fn tune(&self, index: &[u64], slot: Option<i64>, station: &mut StationReading) {
+        let Some(radio) = self.find(index, slot, station.access_point) else { return };
+        station.channel_mhz = station.channel_mhz.or(radio.channel());
+        station.access_point = station.access_point.or(radio.address);
+    }
+
+    fn find(&self, index: &[u64], slot: Option<i64>, access_point: Option<MacAddr>) -> Option<&Radio> {
+        match self.found_by {
+            FoundBy::IndexHead => self.rows.get(index.get(..1)?),
+            FoundBy::IndexTail => self.rows.get(index.get(index.len().checked_sub(1)?..)?),
+            FoundBy::Slot => {
+                let address = access_point?.0.map(u64::from);
+                self.rows.get(&[&address[..], &[u64::try_from(slot?).ok()?]].concat())
+            }
+            FoundBy::Address => {
+                let of = |mac: MacAddr| [&mac.0[..5], &[mac.0[5] & !OF_ONE_RADIO]].concat();
+                let wanted = of(access_point?);
+                let mut found = self.rows.values().filter(|radio| radio.address.is_some_and(|mac| of(mac) == wanted));
+                // Two that look alike are told apart by nothing.
+                found.next().filter(|_| found.next().is_none())
+            }
+        }
+    }
+}
+
+fn rows(session: &mut Session, columns: &[Column]) -> Result<BTreeMap<Vec<u64>, Radio>, TelemetryError> {
+    let mut rows: BTreeMap<Vec<u64>, Radio> = BTreeMap::new();
+    for column in columns {
+        for (index, value) in session.walk(column.oid)? {
+            rows.entry(index).or_default().take(column.says, &value);
+        }
+    }
+    Ok(rows)
+}
+
+/// An agent's own radios by the standard tables: their channels; and what they lose, which is what their queues discard and what
+/// is given up after too many retries.
+pub(super) fn own(session: &mut Session) -> Result<Vec<AccessPointReading>, TelemetryError> {
+    let kinds = session.walk(tables::IF_TYPE)?;
+    let radios = kinds.into_iter().filter(|(_, kind)| *kind == Object::Number(tables::IEEE80211));
+    let mut lost: BTreeMap<Vec<u64>, u64> = radios.map(|(index, _)| (index, 0)).collect();
+    if lost.is_empty() {
+        return Ok(Vec::new());
+    }
+    for root in [tables::IF_OUT_DISCARDS, tables::DOT11_FAILED] {
+        for (index, value) in session.walk(root)? {
+            if let (Some(lost), Some(more)) = (lost.get_mut(&index), number_of(&value)) {
+                *lost = lost.saturating_add(u64::try_from(more).unwrap_or(0));
+            }
+        }
+    }
+    let addresses: BTreeMap<_, _> = session.walk(tables::IF_ADDRESS)?.into_iter().collect();
+    let tuned = rows(session, &tables::STANDARD_RADIO)?;
+    let reading = |(index, lost): (Vec<u64>, u64)| {
+        let channel_mhz = tuned.get(&index).and_then(Radio::channel);
+        Some(AccessPointReading { mac: mac_of(addresses.get(&index)?)?, channel_mhz, lost })
+    };
+    Ok(lost.into_iter().filter_map(reading).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 9, last])
+    }
+
+    fn known(found_by: FoundBy, radios: &[(&[u64], u8, u16)]) -> Known {
+        let row = |&(index, last, mhz): &(&[u64], u8, u16)| {
+            (index.to_vec(), Radio { address: Some(mac(last)), mhz: Some(mhz), band: None })
+        };
+        Known { found_by, rows: radios.iter().map(row).collect() }
+    }
+
+    fn tuned(known: &Known, index: &[u64], slot: Option<i64>, at: Option<u8>) -> (Option<MacAddr>, Option<u16>) {
+        let mut station = StationReading { access_point: at.map(mac), ..StationReading::new(mac(0)) };
+        known.tune(index, slot, &mut station);
+        (station.access_point, station.channel_mhz)
+    }
+
+    #[test]
+    fn a_station_s_index_leads_to_its_radio() {
+        let radios: [(&[u64], u8, u16); 2] = [(&[7], 0x10, 2_412), (&[8], 0x20, 5_180)];
+        let head = known(FoundBy::IndexHead, &radios);
+        assert_eq!(tuned(&head, &[8, 1, 7], None, None), (Some(mac(0x20)), Some(5_180)));
+        assert_eq!(tuned(&head, &[8, 1, 7], None, Some(3)), (Some(mac(3)), Some(5_180)), "its own row goes before");
+        let tail = known(FoundBy::IndexTail, &radios);
+        assert_eq!(tuned(&tail, &[8, 1, 7], None, None), (Some(mac(0x10)), Some(2_412)));
+        for index in [&[][..], &[9]] {
+            assert_eq!(
+                (tuned(&head, index, None, None), tuned(&tail, index, None, None)),
+                ((None, None), (None, None))
+            );
+        }
+    }
+
+    #[test]
+    fn an_access_point_and_the_number_of_its_radio_lead_there() {
+        let slots = known(FoundBy::Slot, &[(&[2, 0, 0, 0, 9, 1, 0], 1, 2_412), (&[2, 0, 0, 0, 9, 1, 1], 1, 5_180)]);
+        assert_eq!(tuned(&slots, &[], Some(1), Some(1)), (Some(mac(1)), Some(5_180)));
+        // 15 is "no such slot".
+        for (slot, at) in [(Some(15), Some(1)), (Some(-1), Some(1)), (None, Some(1)), (Some(0), Some(2))] {
+            assert_eq!(tuned(&slots, &[], slot, at).1, None);
+        }
+        assert_eq!(tuned(&slots, &[], Some(0), None), (None, None));
+    }
+
+    #[test]
+    fn a_network_s_address_leads_to_the_radio_that_has_it() {
+        let radios: [(&[u64], u8, u16); 2] = [(&[1], 0x10, 2_412), (&[2], 0x20, 5_180)];
+        let known_by = known(FoundBy::Address, &radios);
+        assert_eq!(tuned(&known_by, &[], None, Some(0x23)), (Some(mac(0x23)), Some(5_180)));
+        assert_eq!(tuned(&known_by, &[], None, Some(0x30)), (Some(mac(0x30)), None));
+        let alike = known(FoundBy::Address, &[radios[0], (&[2], 0x18, 5_180)]);
+        assert_eq!(tuned(&alike, &[], None, Some(0x11)).1, None, "two look alike");
+    }
+
+    #[test]
+    fn a_channel_of_another_band_is_not_taken() {
+        let channel = |band, mhz| Radio { address: None, mhz: Some(mhz), band }.channel();
+        assert_eq!((channel(Some(1), 2_412), channel(Some(2), 5_180)), (Some(2_412), Some(5_180)));
+        // Channel 1 at 6 GHz has the number of the one at 2.4 GHz.
+        assert_eq!((channel(Some(2), 2_412), channel(Some(6), 2_412), channel(Some(1), 5_180)), (None, None, None));
+        assert_eq!(channel(None, 2_412), Some(2_412));
+    }
+}
