@@ -1,4 +1,4 @@
-//! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting
+//! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting; and hints about memory
 
 pub mod bpf;
 pub mod checksum;
@@ -7,6 +7,7 @@ pub mod error;
 pub mod frames;
 pub mod hold;
 pub mod iface;
+pub mod memory;
 pub mod netns;
 pub mod networks;
 pub mod process;
