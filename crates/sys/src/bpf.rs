@@ -136,6 +136,11 @@ impl Assembler {
         self.push(0x7b, base, src as u8, offset, 0)
     }
 
+    /// `*(u32 *)(base + offset) = src`, as the fields of a packet's context are written
+    pub fn store_word(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
+        self.push(0x63, base, src as u8, offset, 0)
+    }
+
     /// `*(u64 *)(base + offset) = imm`
     pub fn store_value(&mut self, base: Reg, offset: i16, imm: i32) -> &mut Self {
         self.push(0x7a, base, 0, offset, imm)
