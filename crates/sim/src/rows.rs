@@ -160,7 +160,7 @@ mod tests {
         const OWNERS: usize = 7;
         const INTERVALS: usize = PIECE;
         let mut rows = Rows::default();
-        let is_there = |owner: usize, number: usize| (owner * 31 + number * number) % 3 > 0;
+        let is_there = |owner: usize, number: usize| !(owner * 31 + number * number).is_multiple_of(3);
         for number in 0..INTERVALS {
             (0..OWNERS)
                 .filter(|&owner| is_there(owner, number))
