@@ -7,17 +7,24 @@
 
 use evenair_scenario::Scenario;
 use evenair_scenario::results::LossSeries;
+use evenair_sys::memory::fetch;
 
 /// Whole intervals of a run.
 pub(crate) fn intervals(scenario: &Scenario) -> usize {
     (scenario.duration / scenario.measure.interval) as usize
 }
 
+/// Rows in a piece of memory: few enough for the allocator to keep the piece when it is given back, for the series that are
+/// made of the rows. What goes back to the kernel and comes again has to be cleared and entered page by page.
+const PIECE: usize = 1 << 9;
+/// So many rows of an owner, which lie far apart, are asked for at once.
+const AHEAD: usize = 8;
+
 /// Rows of many senders or applications, each of those intervals in which something happened to it.
 #[derive(Debug)]
 pub(crate) struct Rows<R> {
-    /// The interval of each, and the row.
-    rows: Vec<(u32, R)>,
+    /// The interval of each, and the row: all pieces but the last one are full.
+    pieces: Vec<Vec<(u32, R)>>,
     /// Whose it is: by itself, since sorting asks for nothing else.
     owners: Vec<u32>,
 }
@@ -25,7 +32,7 @@ pub(crate) struct Rows<R> {
 /// Rows by whose they are.
 #[derive(Debug)]
 pub(crate) struct Sorted<R> {
-    rows: Vec<(u32, R)>,
+    pieces: Vec<Vec<(u32, R)>>,
     /// Places of rows, those of each owner together and in the order of time.
     order: Vec<u32>,
     /// Where in `order` each owner's begin; and the end.
@@ -34,7 +41,7 @@ pub(crate) struct Sorted<R> {
 
 impl<R> Default for Rows<R> {
     fn default() -> Self {
-        Self { rows: Vec::new(), owners: Vec::new() }
+        Self { pieces: Vec::new(), owners: Vec::new() }
     }
 }
 
@@ -42,8 +49,20 @@ impl<R> Rows<R> {
     /// The row of `owner` in interval `number`, which is never less than that of an earlier row of the same owner.
     #[inline]
     pub(crate) fn push(&mut self, owner: usize, number: usize, row: R) {
-        self.rows.push((number as u32, row));
+        let row = (number as u32, row);
+        match self.pieces.last_mut() {
+            Some(piece) if piece.len() < PIECE => piece.push(row),
+            _ => self.begin_piece(row),
+        }
         self.owners.push(owner as u32);
+    }
+
+    #[cold]
+    fn begin_piece(&mut self, row: (u32, R)) {
+        // The first one is small where there are few.
+        let mut piece = Vec::with_capacity(if self.pieces.is_empty() { 0 } else { PIECE });
+        piece.push(row);
+        self.pieces.push(piece);
     }
 
     /// All rows, of so many owners.
@@ -51,24 +70,31 @@ impl<R> Rows<R> {
         let mut begins = vec![0; owners + 1];
         self.owners.iter().for_each(|&owner| begins[owner as usize + 1] += 1);
         (0..owners).for_each(|owner| begins[owner + 1] += begins[owner]);
-        let (mut next, mut order) = (begins.clone(), vec![0; self.rows.len()]);
+        let (mut next, mut order) = (begins.clone(), vec![0; self.owners.len()]);
         for (place, &owner) in (0..).zip(&self.owners) {
             let free = &mut next[owner as usize];
             order[*free as usize] = place;
             *free += 1;
         }
-        Sorted { rows: self.rows, order, begins }
+        Sorted { pieces: self.pieces, order, begins }
     }
 }
 
 impl<R> Sorted<R> {
     /// The numbers of the intervals of an owner's rows, and the rows.
     pub(crate) fn of(&self, owner: usize) -> impl Iterator<Item = (usize, &R)> {
-        let places = &self.order[self.begins[owner] as usize..self.begins[owner + 1] as usize];
-        places.iter().map(|&place| {
-            let (number, row) = &self.rows[place as usize];
+        let [begin, end] = [self.begins[owner] as usize, self.begins[owner + 1] as usize];
+        (begin..end).map(|at| {
+            if let Some(&later) = self.order.get(at + AHEAD) {
+                fetch(self.row(later));
+            }
+            let (number, row) = self.row(self.order[at]);
             (*number as usize, row)
         })
+    }
+
+    fn row(&self, place: u32) -> &(u32, R) {
+        &self.pieces[place as usize / PIECE][place as usize % PIECE]
     }
 }
 
@@ -127,5 +153,25 @@ mod tests {
         assert_eq!(of(1), []);
         assert_eq!(of(2), [(0, 'a'), (1, 'c'), (3, 'e')]);
         assert_eq!(of(3), []);
+    }
+
+    #[test]
+    fn many_rows_keep_their_owners_and_order() {
+        const OWNERS: usize = 7;
+        const INTERVALS: usize = PIECE;
+        let mut rows = Rows::default();
+        let is_there = |owner: usize, number: usize| !(owner * 31 + number * number).is_multiple_of(3);
+        for number in 0..INTERVALS {
+            (0..OWNERS)
+                .filter(|&owner| is_there(owner, number))
+                .for_each(|owner| rows.push(owner, number, owner ^ number));
+        }
+        assert!(rows.pieces.len() > 2 && rows.pieces[1..].iter().all(|piece| piece.capacity() == PIECE));
+        let sorted = rows.sort(OWNERS);
+        for owner in 0..OWNERS {
+            let expected =
+                (0..INTERVALS).filter(|&number| is_there(owner, number)).map(|number| (number, owner ^ number));
+            assert!(sorted.of(owner).map(|(number, &row)| (number, row)).eq(expected));
+        }
     }
 }
