@@ -5,10 +5,11 @@
 //!
 //! `cargo run --release -p evenair-sim --example scaling`
 //!
-//! With arguments it makes one run and judges nothing, for a profiler: `scaling datagrams|downloads STATIONS SECONDS`.
+//! With arguments it makes one run and judges nothing, for a profiler: `scaling datagrams|downloads STATIONS SECONDS`. It
+//! does so itself for what a station takes of memory, each time in a process of its own.
 
 use std::error::Error;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
@@ -72,16 +73,23 @@ struct Cost {
     frames: u64,
     /// IP-level megabits that crossed the air.
     megabits: f64,
+    /// Memory at the end of the last interval, in bytes.
+    resident: u64,
 }
 
 fn cost(scenario: &Scenario) -> Result<Cost, Box<dyn Error>> {
     let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let before = cpu_seconds()?;
-    let mut megabits = 0.0;
-    let result = run_with(scenario, &options, |progress| megabits += progress.total_ip_mbps)?;
+    let (mut megabits, mut resident) = (0.0, Ok(0));
+    let result = run_with(scenario, &options, |progress| {
+        megabits += progress.total_ip_mbps;
+        if progress.at_s >= scenario.duration.as_secs_f64() {
+            resident = resident_bytes();
+        }
+    })?;
     let cpu_s = cpu_seconds()? - before;
     let frames = result.medium.ok_or("the simulator counts what the medium is used for")?.attempts;
-    Ok(Cost { cpu_s, frames, megabits })
+    Ok(Cost { cpu_s, frames, megabits, resident: resident? })
 }
 
 /// Nanoseconds for a frame, and Mb/s at IP level.
@@ -95,19 +103,38 @@ fn a_frame(stations: u32, traffic: &str) -> Result<(f64, f64), Box<dyn Error>> {
     Ok(((long.cpu_s - short.cpu_s) / frames * 1e9, long.megabits / f64::from(LONG_S)))
 }
 
+/// Memory of this process.
+fn resident_bytes() -> Result<u64, Box<dyn Error>> {
+    const WHAT: &str = "VmRSS:";
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(WHAT)).ok_or("Linux tells the memory of a process")?;
+    Ok(1024 * line.trim().trim_end_matches(" kB").parse::<u64>()?)
+}
+
+/// Bytes that a station with its traffic takes, from runs of a thousand and of two thousand.
+fn memory_of_a_station(kind: &str) -> Result<u64, Box<dyn Error>> {
+    const SECONDS: &str = "5";
+    let run = |stations: &str| -> Result<u64, Box<dyn Error>> {
+        let output = Command::new(std::env::current_exe()?).args([kind, stations, SECONDS]).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        Ok(text.split_whitespace().rev().nth(1).ok_or("a run tells its memory")?.parse()?)
+    };
+    Ok(run("2000")?.saturating_sub(run("1000")?) / 1_000)
+}
+
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let [kind, stations, seconds] = &std::env::args().skip(1).collect::<Vec<_>>()[..] {
         let traffic = if kind == "datagrams" { datagrams } else { downloads };
         let (stations, seconds) = (stations.parse()?, seconds.parse()?);
-        let Cost { cpu_s, frames, .. } = cost(&scenario(stations, seconds, &traffic(stations))?)?;
-        println!("{frames} frames, {cpu_s:.3} s");
+        let Cost { cpu_s, frames, resident, .. } = cost(&scenario(stations, seconds, &traffic(stations))?)?;
+        println!("{frames} frames, {cpu_s:.3} s, {resident} bytes");
         return Ok(ExitCode::SUCCESS);
     }
-    type Traffic = (&'static str, fn(u32) -> String);
-    let kinds: [Traffic; 2] = [("datagrams up", datagrams), ("TCP down", downloads)];
+    type Traffic = (&'static str, &'static str, fn(u32) -> String);
+    let kinds: [Traffic; 2] = [("datagrams up", "datagrams", datagrams), ("TCP down", "downloads", downloads)];
     println!("nanoseconds of CPU time for a frame, the least of {TIMES}");
     let mut keeps = true;
-    for (name, traffic) in kinds {
+    for (name, kind, traffic) in kinds {
         let mut costs = COUNTS.map(|stations| (stations, f64::INFINITY, 0.0));
         // In turns, so that a machine that others are busy on for a while is so for all of them.
         for _ in 0..TIMES {
@@ -128,6 +155,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             println!("; {grows:.2} times that of {few}, log {may:.2}: {verdict}");
             keeps &= grows <= may;
         }
+        println!("{name:12} {} bytes of memory for a station more", memory_of_a_station(kind)?);
     }
     Ok(if keeps { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
