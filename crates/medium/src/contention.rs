@@ -101,6 +101,18 @@ impl Contention {
         self.functions.push(Function { expiry, group, place: Place::Away, links: Links::NONE });
     }
 
+    /// A function that sends next as things stand, where all have one inter-frame space and none is apart.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        if let [group] = &self.groups[..] { group.wheel.first() } else { None }
+    }
+
+    /// Has fetched what is known of a function, where there is any.
+    #[inline]
+    pub(crate) fn bring(&self, id: u32, fetch: impl Fn(*const ())) {
+        self.functions.get(id as usize).into_iter().for_each(|function| fetch((&raw const *function).cast()));
+    }
+
     /// The function sends no more.
     pub(crate) fn remove(&mut self, id: u32) {
         let Function { expiry, group, place, .. } = self.functions[id as usize];

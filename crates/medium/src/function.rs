@@ -31,11 +31,11 @@ pub(crate) struct Function<F> {
     pub(crate) head: Head,
     /// From the start of its transmission until the medium falls silent.
     pub(crate) on_air: bool,
+    /// Frames in the queue that are no packets of the driver's.
+    own: u32,
     pub(crate) counters: Counters,
     /// Attempts by rate, where rates are chosen, since they were taken last.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
-    /// Frames in the queue that are no packets of the driver's.
-    own: usize,
 }
 
 /// What does not change.
@@ -104,6 +104,25 @@ impl<F> Function<F> {
         }
     }
 
+    /// Has all memory fetched that every frame needs which comes, is sent and delivered.
+    #[inline]
+    pub(crate) fn bring(&self, fetch: impl Fn(*const ())) {
+        fetch((&raw const self.bytes).cast());
+        fetch((&raw const self.on_air).cast());
+        fetch((&raw const self.counters).cast());
+    }
+
+    /// Has the frame fetched that is at this place in the queue, where there is one.
+    #[inline]
+    pub(crate) fn bring_waiting(&self, place: usize, fetch: impl Fn(*const ())) {
+        self.queue.get(place).into_iter().for_each(|queued| fetch((&raw const *queued).cast()));
+    }
+
+    /// The packet at this place in the queue, where there is one.
+    pub(crate) fn waiting(&self, place: usize) -> Option<&F> {
+        self.queue.get(place)?.mpdu.frame.packet()
+    }
+
     pub(crate) fn has_frame(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -161,7 +180,12 @@ impl<F> Function<F> {
     }
 
     pub(crate) fn queue_state(&self) -> QueueState {
-        QueueState { packets: self.queue.len() - self.own, bytes: self.bytes }
+        QueueState { packets: self.packets(), bytes: self.bytes }
+    }
+
+    /// Frames in the queue that are packets of the driver's.
+    fn packets(&self) -> usize {
+        self.queue.len() - self.own as usize
     }
 
     /// The frame in service is sent, for so long as is known yet.
@@ -199,7 +223,7 @@ impl<F> Function<F> {
     /// Whether the buffer takes another frame of this size.
     #[inline]
     pub(crate) fn has_room(&self, msdu: Bytes) -> bool {
-        self.rules.buffer.admits(self.queue.len() - self.own, self.bytes, msdu)
+        self.rules.buffer.admits(self.packets(), self.bytes, msdu)
     }
 
     /// Takes a packet in for which there is room.

@@ -368,6 +368,37 @@ impl<F> Medium<F> {
         self.function_of(id, category).queue_state()
     }
 
+    /// The packet at this place in a node's buffer, the first at 0; with EDCA, in that of best effort.
+    #[inline]
+    pub fn waiting(&self, id: NodeId, place: usize) -> Option<&F> {
+        self.function_of(id, AccessCategory::BestEffort).waiting(place)
+    }
+
+    /// Says where in memory is what [`Self::waiting`] will be asked for: `fetch` has a piece of memory fetched.
+    #[inline]
+    pub fn bring_waiting(&self, id: NodeId, place: usize, fetch: impl Fn(*const ())) {
+        self.function_of(id, AccessCategory::BestEffort).bring_waiting(place, fetch);
+    }
+
+    /// Says where in memory is what is known of a node that will get a frame or send one soon, with EDCA, one of best effort:
+    /// `fetch` has a piece of memory fetched. It changes nothing and need not be called; among thousands of nodes it saves
+    /// time, as a processor waits for many pieces as long as for one if it is told of them before it needs the first.
+    #[inline]
+    pub fn bring(&self, id: NodeId, fetch: impl Fn(*const ())) {
+        let function = self.nodes[id.0 as usize].function(AccessCategory::BestEffort);
+        self.functions[function as usize].bring(&fetch);
+        self.contention.bring(function, &fetch);
+    }
+
+    /// The same for a node that sends next as things stand, where the medium knows one; which one.
+    #[inline]
+    pub fn bring_next(&self, fetch: impl Fn(*const ())) -> Option<NodeId> {
+        let function = &self.functions[self.contention.first()? as usize];
+        function.bring(&fetch);
+        function.bring_waiting(0, fetch);
+        Some(NodeId(function.node))
+    }
+
     /// Whether a frame was ever received without its sender's knowledge at once, so that it was still to be attempted when
     /// it was in no buffer any more.
     pub fn has_repeated(&self) -> bool {

@@ -54,6 +54,12 @@ impl Wheel {
         (self.functions > 0).then_some(self.least)
     }
 
+    /// One of those of the least slot.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        (self.functions > 0).then(|| self.heads[self.place(self.least)])
+    }
+
     #[inline(always)]
     pub(crate) fn insert<T: Linked>(&mut self, slot: u64, id: u32, all: &mut [T]) {
         debug_assert!(self.functions == 0 || slot.abs_diff(self.least) < self.heads.len() as u64, "beyond a turn");
@@ -207,6 +213,7 @@ mod tests {
                     _ => {}
                 }
                 prop_assert_eq!(wheel.least(), expected.first().map(|&(slot, _)| slot));
+                prop_assert_eq!(wheel.first().and_then(|id| waits[id as usize]), wheel.least());
             }
         }
     }

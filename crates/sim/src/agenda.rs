@@ -97,6 +97,12 @@ impl Agenda {
         self.entries.first().map_or(Instant::MAX, |entry| entry.at)
     }
 
+    /// What comes up next.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<Task> {
+        self.entries.first().map(|entry| entry.task)
+    }
+
     pub(crate) fn pop(&mut self) -> Option<Task> {
         let last = self.entries.pop()?;
         let Some(first) = self.entries.first() else { return Some(last.task) };

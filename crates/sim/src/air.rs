@@ -11,9 +11,11 @@ use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId,
 use evenair_scenario::results::stretch::FlowStretch;
 use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Fate, Scenario, StationPlan, Unsent};
 use evenair_sched::Cause;
+use evenair_sys::memory::fetch;
 use evenair_units::{Airtime, Bytes, Dbm, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
 
+use crate::ahead::MANY;
 use crate::categories::Categories;
 use crate::cells::Cells;
 use crate::packet::{PacketId, Pool};
@@ -302,6 +304,9 @@ impl Air {
         if let Some(categories) = &mut self.categories {
             categories.arrive(station, category, now, packet.made(now));
         }
+        if self.links.len() >= MANY {
+            self.medium.bring(node, fetch); // for when it is sent
+        }
         let to = To::Node(access_point);
         self.hand_over(now, node, station, pool, Mpdu { to, msdu: packet.len, rate, category, frame });
         Ok(())
@@ -434,6 +439,13 @@ impl Air {
         let is_empty = packets == 0;
         let (packets, bytes) = left.map_or((packets, bytes), |left| (packets + 1, bytes + left));
         Room { limit: self.stations[station].buffer, packets, bytes, keeps: true, is_empty }
+    }
+
+    /// Has the memory fetched that a frame of a station needs.
+    #[inline]
+    pub(crate) fn bring(&self, station: usize) {
+        self.tally.bring(station);
+        self.links[station].node.into_iter().for_each(|node| self.medium.bring(node, fetch));
     }
 
     /// Whether the station has nothing to send, or nowhere to send it.

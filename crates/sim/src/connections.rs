@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use evenair_scenario::{Direction, FastRecovery, IpVersion, Stack, TcpSpec};
+use evenair_sys::memory::{fetch, prefer_large_pages};
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Side, Task};
+use crate::ahead::MANY;
 use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, RtoFloor, State};
 
 /// A connection, apart from its two endpoints: as much as a processor fetches at once of what would otherwise be fetched
@@ -43,7 +45,7 @@ pub(crate) struct Ticket {
     serial: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Connections {
     pairs: Vec<Pair>,
     /// At the same places: the station's and the server's.
@@ -53,6 +55,13 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
+    /// A table of no connections, with memory for so many at once.
+    pub(crate) fn with_room_for(connections: usize) -> Self {
+        let (pairs, mut ends) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
+        prefer_large_pages(ends.spare_capacity_mut());
+        Self { pairs, ends, free: Vec::new(), opened: 0 }
+    }
+
     /// A connection of `app` on which `sender` sends the data: the station's SYN is ready.
     ///
     /// # Panics
@@ -69,6 +78,25 @@ impl Connections {
         self.pairs.push(pair);
         self.ends.push(ends);
         (self.pairs.len() - 1) as u32
+    }
+
+    /// Whether they are so many that they are far from the processor.
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.pairs.len() >= MANY
+    }
+
+    /// Has all memory fetched that an end of a connection needs for a segment, one with data or one that acknowledges some.
+    #[inline]
+    pub(crate) fn bring(&self, connection: u32, side: Side, is_data: bool) {
+        fetch(&self.pairs[connection as usize]);
+        self.ends[connection as usize][side as usize].bring(is_data);
+    }
+
+    /// The same of what is found by that, when it is there.
+    #[inline]
+    pub(crate) fn bring_more(&self, connection: u32, side: Side, is_data: bool) {
+        self.ends[connection as usize][side as usize].bring_more(is_data);
     }
 
     pub(crate) fn get(&self, connection: u32) -> &Pair {

@@ -20,6 +20,7 @@
 //! between stations.
 
 mod agenda;
+mod ahead;
 mod air;
 mod airs;
 mod apps;

@@ -7,6 +7,7 @@ use evenair_scenario::results::histogram::Histogram;
 use evenair_scenario::results::stretch::{DelayRecord, FlowStretch};
 use evenair_scenario::results::{FlowProgress, FlowSeries, Progress, Series};
 use evenair_scenario::{App, AppKind, Direction, Scenario};
+use evenair_sys::memory::fetch;
 use evenair_units::Span;
 
 use crate::agenda::Side;
@@ -96,6 +97,14 @@ impl Meter {
                 count.data_packets += u64::from(with_data)
             }
         }
+    }
+
+    /// Has fetched what is counted of an application.
+    #[inline]
+    pub(crate) fn bring(&self, app: u32) {
+        let count = &self.counts[app as usize];
+        fetch(&raw const count.ip_bytes);
+        fetch(&raw const count.received_bytes);
     }
 
     /// An application sends a packet.
@@ -212,6 +221,10 @@ impl Record for Histogram {
     fn enter(&mut self, time: Span) {
         self.record(time);
     }
+
+    fn bring(&self, time: Span) {
+        self.place(time).into_iter().for_each(|place| fetch(place));
+    }
 }
 
 impl Record for DelayRecord {
@@ -220,6 +233,10 @@ impl Record for DelayRecord {
     #[inline]
     fn enter(&mut self, delay: Span) {
         self.record(delay);
+    }
+
+    fn bring(&self, delay: Span) {
+        self.place(delay).into_iter().for_each(|place| fetch(place));
     }
 }
 

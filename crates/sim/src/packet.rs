@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use evenair_packet::Edits;
 use evenair_scenario::{Direction, Tag};
 use evenair_sched::Progress;
+use evenair_sys::memory::fetch;
 use evenair_units::{Bytes, Instant};
 
 use crate::tcp::Segment;
@@ -173,6 +174,13 @@ impl Pool {
         if let (Some(window), Body::Tcp { .. }) = (edits.window, self.get(id).body) {
             self.segments[id.0 as usize].0.window = window;
         }
+    }
+
+    /// Has a packet fetched, and the segment in it where there is one.
+    #[inline]
+    pub(crate) fn bring(&self, id: PacketId) {
+        fetch(self.get(id));
+        self.segments.get(id.0 as usize).into_iter().for_each(|segment| fetch(segment));
     }
 
     pub(crate) fn get(&self, id: PacketId) -> &Packet {

@@ -8,6 +8,8 @@
 
 /// From so many records on there is a log. The histograms of fewer fit beside the processor.
 const MANY: usize = 128;
+/// So many records ahead are asked for.
+const AHEAD: usize = 2;
 /// No sample.
 const NONE: u32 = u32::MAX;
 
@@ -19,6 +21,9 @@ pub(crate) trait Record {
     const DEPTH: usize = 8;
 
     fn enter(&mut self, sample: Self::Sample);
+
+    /// Has the memory fetched that a sample needs.
+    fn bring(&self, sample: Self::Sample);
 }
 
 /// Records by number.
@@ -100,13 +105,18 @@ impl<S: Copy> Log<S> {
 
     #[inline(never)]
     fn empty_into<R: Record<Sample = S>>(&mut self, records: &mut [R]) {
-        for (record, latest) in records.iter_mut().zip(&mut self.latest) {
-            let mut place = std::mem::replace(latest, NONE);
+        for number in 0..records.len() {
+            // The latest sample of a record that comes soon says where the others of it go, for most of them.
+            if let Some(&place) = self.latest.get(number + AHEAD).filter(|&&place| place != NONE) {
+                records[number + AHEAD].bring(self.samples[place as usize]);
+            }
+            let mut place = std::mem::replace(&mut self.latest[number], NONE);
             self.chain.clear();
             while place != NONE {
                 self.chain.push(place);
                 place = self.before[place as usize];
             }
+            let record = &mut records[number];
             self.chain.iter().rev().for_each(|&place| record.enter(self.samples[place as usize]));
         }
         self.samples.clear();
@@ -124,6 +134,8 @@ mod tests {
         fn enter(&mut self, sample: u64) {
             self.push(sample);
         }
+
+        fn bring(&self, _: u64) {}
     }
 
     /// Each record gets its own samples in their order, whether they are few or many.

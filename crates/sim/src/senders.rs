@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use evenair_scenario::results::NodeSeries;
 use evenair_scenario::results::histogram::Histogram;
 use evenair_scenario::results::stretch::NodeStretch;
+use evenair_sys::memory::fetch;
 use evenair_units::Span;
 use evenair_wifi::PhyRate;
 
@@ -80,6 +81,11 @@ impl Record for Deliveries {
             self.by_attempts.resize(place + 1, 0);
         }
         self.by_attempts[place] += 1;
+    }
+
+    fn bring(&self, Delivery { sojourn, .. }: Delivery) {
+        self.sojourn.place(sojourn).into_iter().for_each(|place| fetch(place));
+        self.by_attempts.first().into_iter().for_each(|place| fetch(place));
     }
 }
 

@@ -8,6 +8,7 @@ use evenair_medium::{BacklogChain, Counters, Totals};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::stretch::{CategoryStretch, FlowStretch, Stretch};
 use evenair_scenario::results::{MediumSeries, NodeSeries};
+use evenair_sys::memory::fetch;
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;
 
@@ -97,6 +98,12 @@ impl Tally {
             ends: Stretch::ends(scenario),
             stretches: Vec::new(),
         }
+    }
+
+    /// Has fetched what is counted of a sender's frames.
+    #[inline]
+    pub(crate) fn bring(&self, node: usize) {
+        fetch(&self.nodes[node]);
     }
 
     /// A frame that was due in a sender's buffer at `due`, which may be past, comes to it. One that finds no room leaves

@@ -73,13 +73,14 @@ impl<'a> World<'a> {
         let wire = Wire::new(scenario, &streams);
         let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
         let apps = App::all(scenario, tcp, &airs.first, &wire, &streams)?;
+        let bulk = bulk(scenario);
         let mut world = Self {
             now: Instant::ZERO,
             agenda: Agenda::default(),
             pool: Pool::default(),
             middlebox: needs_box.then(|| Middlebox::new(scenario)).transpose()?,
-            connections: Connections::default(),
-            bulk: bulk(scenario),
+            connections: Connections::with_room_for(bulk.len()),
+            bulk,
             ways: apps.iter().map(App::way).collect(),
             apps,
             meter: Meter::new(scenario),
@@ -140,6 +141,9 @@ impl<'a> World<'a> {
                     self.take_from_wire();
                 } else {
                     let task = self.agenda.pop().expect("it has an entry");
+                    if self.is_large() {
+                        self.look_at_agenda();
+                    }
                     self.perform(task);
                 }
             }
@@ -165,6 +169,9 @@ impl<'a> World<'a> {
         match task {
             Task::Tcp { connection, side } => {
                 if self.connections.ring(&mut self.agenda, self.now, connection, side) {
+                    if side == Side::Station && self.connections.are_many() {
+                        self.look_at_station(self.connections.get(connection).app);
+                    }
                     self.pump(connection, side);
                 }
             }
@@ -409,6 +416,9 @@ impl World<'_> {
             told = true;
             match event {
                 AirEvent::Delivered { at, enqueued, from, msdu, attempts, frame, .. } => {
+                    if self.is_large() {
+                        self.look_at_next_sender(domain);
+                    }
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
                     let category = self.category_of(frame);
@@ -420,8 +430,16 @@ impl World<'_> {
                     let since = if is_station { packet.made(enqueued) } else { enqueued };
                     air.deliver(at, (from, sender), category, since, (attempts, msdu));
                     match sender {
-                        Sender::AccessPoint(_) => self.arrive(frame, Side::Station),
+                        Sender::AccessPoint(_) => {
+                            if self.connections.are_many() {
+                                self.look_into_queue(domain, from);
+                            }
+                            self.arrive(frame, Side::Station);
+                        }
                         Sender::Station(station) => {
+                            if self.connections.are_many() {
+                                self.look_at_arrival(frame, Side::Server);
+                            }
                             self.catch_up(station, Some(msdu));
                             self.enter_box(frame);
                         }
@@ -459,7 +477,7 @@ impl World<'_> {
                 if self.connections.is(*connection, *serial) {
                     let tcp = self.connections.tcp_mut(*connection, side);
                     let segment = self.pool.segment(id);
-                    tcp.touch(segment);
+                    tcp.bring(segment.len > 0);
                     tcp.handle_segment(self.now, segment);
                     if let Some(rtt) = tcp.take_rtt_sample() {
                         self.meter.round_trip(packet.app, side, rtt);

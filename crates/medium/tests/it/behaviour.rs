@@ -1,5 +1,7 @@
 //! What the medium does to the nanosecond.
 
+use std::cell::Cell;
+
 use evenair_medium::{
     AccessCategory, AfterCollision, Counters, DropReason, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId,
     QueueState, To,
@@ -381,4 +383,33 @@ fn an_earlier_now_counts_as_the_latest() {
     medium.handle_timeout(at_us(1_000));
     send(&mut medium, at_us(10), n[0], n[1], 0);
     assert_eq!(medium.poll_deadline(), Some(at_us(1_020)));
+}
+
+#[test]
+fn what_waits_is_told_in_the_order_of_sending_and_looking_ahead_changes_nothing() {
+    let sent = |looks: bool| {
+        let (mut medium, nodes) = dot11b(3);
+        (0..5).for_each(|frame| send(&mut medium, Instant::ZERO, nodes[0], nodes[1], frame));
+        send(&mut medium, Instant::ZERO, nodes[2], nodes[0], 5);
+        let mut events = vec![];
+        while let Some(at) = medium.poll_deadline() {
+            if looks {
+                let places = Cell::new(0);
+                // All nodes, and more places than there are frames.
+                nodes.iter().for_each(|&node| medium.bring(node, |_| places.set(places.get() + 1)));
+                assert!(places.get() >= nodes.len());
+                let waiting = medium.queue(nodes[0]).packets;
+                let asked = Cell::new(0);
+                (0..9).for_each(|place| medium.bring_waiting(nodes[0], place, |_| asked.set(asked.get() + 1)));
+                assert_eq!(asked.get(), waiting);
+                let told: Vec<_> = (0..9).filter_map(|place| medium.waiting(nodes[0], place).copied()).collect();
+                assert_eq!(told, (5 - waiting as u32..5).collect::<Vec<_>>());
+            }
+            medium.handle_timeout(at);
+            events.extend(std::iter::from_fn(|| medium.poll_event()));
+        }
+        events
+    };
+    assert_eq!(sent(true), sent(false));
+    assert_eq!(sent(true).len(), 6);
 }

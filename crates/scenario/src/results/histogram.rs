@@ -96,6 +96,11 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
+    /// The bucket that a value would be counted in, where there is one: to have it fetched before that.
+    pub fn place(&self, time: Span) -> Option<&u8> {
+        self.buckets.get(bucket_of(time.as_nanos()).wrapping_sub(self.first))
+    }
+
     #[cold]
     fn go_round(&mut self, bucket: usize) {
         *self.rounds.entry(bucket).or_default() += 1;
@@ -262,6 +267,17 @@ mod tests {
         }
         assert_eq!(said.buckets_ms.iter().map(|(_, n)| n).sum::<u64>(), 10_000);
         assert!(said.buckets_ms.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn the_place_of_a_value_is_the_bucket_that_counts_it() {
+        let mut histogram = Histogram::default();
+        let [known, other] = [7_000, 700_000].map(Span::from_micros);
+        assert_eq!(histogram.place(known), None);
+        (1..=3).for_each(|times| {
+            histogram.record(known);
+            assert_eq!((histogram.place(known), histogram.place(other)), (Some(&times), None));
+        });
     }
 
     #[test]

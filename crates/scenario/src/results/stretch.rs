@@ -226,6 +226,11 @@ impl DelayRecord {
         self.jitter.record(delay.as_nanos());
     }
 
+    /// Where this delay will be counted, where there is such a place: to have it fetched before that.
+    pub fn place(&self, delay: Span) -> Option<&u8> {
+        self.times.place(delay)
+    }
+
     /// What was recorded since the last call.
     pub fn take(&mut self) -> (Times, Jitter) {
         (self.times.take(), self.jitter.take())

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use evenair_sys::memory::fetch;
 use evenair_units::{Bytes, Instant, Span};
 
 use super::config::{Config, ConfigError};
@@ -43,7 +44,7 @@ pub enum State {
 
 /// One end of a connection. Where there are thousands, each segment finds its connection far from the processor: so what
 /// every segment needs comes first here and in the parts, which all begin where a piece of memory begins that a processor
-/// fetches at once. `touch` has these pieces fetched together.
+/// fetches at once. `bring` has these pieces fetched together.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
@@ -102,12 +103,24 @@ impl Connection {
         })
     }
 
-    /// Looks at every piece of memory that a segment which has arrived will need. A processor fetches them side by side
-    /// then, and not each when the one before has come.
+    /// Has every piece of memory fetched that a segment will need, one with data or one that acknowledges some. A processor
+    /// fetches them side by side then, and not each when the one before has come.
     #[inline]
-    pub(crate) fn touch(&self, segment: &Segment) {
-        let own = self.last_ack_sent ^ self.stats.segments_sent;
-        std::hint::black_box(own ^ self.receiver.touch() ^ self.sender.touch(segment.len > 0));
+    pub(crate) fn bring(&self, is_data: bool) {
+        fetch(self);
+        fetch(&self.stats);
+        self.receiver.bring();
+        self.sender.bring(is_data);
+    }
+
+    /// Has fetched what is found by what [`Self::bring`] has had fetched, when that is there.
+    #[inline]
+    pub(crate) fn bring_more(&self, is_data: bool) {
+        if is_data {
+            self.receiver.bring_more();
+        } else {
+            self.sender.bring_more();
+        }
     }
 
     /// State of the connection.
@@ -213,7 +226,8 @@ impl Connection {
             State::SynSent | State::SynReceived => self.handshake.deadline().map(|at| (at, Timer::Retransmit)),
             _ => {
                 let ack = self.receiver.deadline().map(|at| (at, Timer::DelayedAck));
-                let end = self.time_wait_until.map(|at| (at, Timer::TimeWait));
+                let ends = self.state == State::TimeWait;
+                let end = self.time_wait_until.filter(|_| ends).map(|at| (at, Timer::TimeWait));
                 let earlier = |a: Option<(Instant, Timer)>, b: Option<(Instant, Timer)>| match (a, b) {
                     (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
                     (a, b) => a.or(b),
@@ -237,7 +251,7 @@ impl Connection {
                         self.finish(CloseReason::TimedOut); // RFC 9293, section 3.8.3
                     }
                 }
-                if self.time_wait_until.is_some_and(|at| at <= now) {
+                if self.state == State::TimeWait && self.time_wait_until.is_some_and(|at| at <= now) {
                     self.finish(CloseReason::Normal);
                 }
             }

@@ -7,6 +7,8 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
+use evenair_sys::memory::fetch;
+
 /// A set of `u64` positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RangeSet {
@@ -39,6 +41,12 @@ impl RangeSet {
     /// The position after the highest range.
     pub(super) fn end(&self) -> Option<u64> {
         self.ranges.back().map(|&(_, end)| end)
+    }
+
+    /// Has the lowest range fetched, where there is one: most sets have few.
+    #[inline]
+    pub(super) fn bring(&self) {
+        self.ranges.front().into_iter().for_each(|first| fetch(first));
     }
 
     /// Removes everything.

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use evenair_sys::memory::fetch;
 use evenair_units::{Instant, Span};
 
 use super::config::{AckPolicy, Config, MAX_UNSCALED_WINDOW};
@@ -89,10 +90,21 @@ impl Receiver {
         receiver
     }
 
-    /// Something of each piece of memory that a segment needs.
+    /// Has every piece of memory fetched that a segment needs.
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.next ^ self.rto.as_nanos() ^ u64::from(self.quick)
+    pub(super) fn bring(&self) {
+        fetch(&raw const self.next);
+        fetch(&raw const self.rto);
+        fetch(&raw const self.quick);
+    }
+
+    /// Has fetched what [`Self::bring`] has not, as it is needed only where something is held out of order.
+    #[inline]
+    pub(super) fn bring_more(&self) {
+        if !self.held.is_empty() {
+            fetch(&raw const self.recent);
+            self.held.bring();
+        }
     }
 
     /// This end's own retransmission timeout is `rto` now.

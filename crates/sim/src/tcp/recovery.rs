@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use evenair_sys::memory::fetch;
 use evenair_units::{Instant, Span};
 
 use super::config::{Config, LossRecovery};
@@ -154,10 +155,11 @@ impl Recovery {
         }
     }
 
-    /// Something of the piece of memory that every acknowledgment needs.
+    /// Has the memory fetched that every acknowledgment needs.
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.recover
+    pub(super) fn bring(&self) {
+        fetch(self);
+        fetch(&raw const self.prr);
     }
 
     /// SACK blocks are looked at.

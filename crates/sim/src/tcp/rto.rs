@@ -3,6 +3,7 @@
 //! Karn's rule (no sample from a segment that was sent twice) is kept by whoever takes the samples. The smoothing
 //! factors stay those of one sample a round trip, also where timestamps give more (RFC 7323, appendix G, is optional).
 
+use evenair_sys::memory::fetch;
 use evenair_units::Span;
 
 use super::config::{RtoConfig, RtoFloor};
@@ -10,25 +11,36 @@ use super::config::{RtoConfig, RtoFloor};
 /// The timeout after a SYN was retransmitted and no sample followed (RFC 6298, section 5, rule 5.7).
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
-/// Smoothed round-trip time and the timeout that follows from it.
+/// Smoothed round-trip time and the timeout that follows from it. What every sample changes comes first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct RttEstimator {
-    /// Timeout without back-off.
-    base: Span,
+    /// The timeout now: `base`, doubled as often as `backoff` says, and at most `max`.
+    rto: Span,
     /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
     backoff: u32,
-    config: RtoConfig,
-    /// Smoothed round-trip time and its mean deviation, once there is a sample.
-    smoothed: Option<(Span, Span)>,
-    /// The smallest sample.
-    min: Option<Span>,
-    /// The latest sample.
-    newest: Option<Span>,
-    /// The same, until it is asked for.
-    latest: Option<Span>,
+    /// Nobody has asked for the latest sample yet.
+    is_news: bool,
+    /// Timeout without back-off.
+    base: Span,
+    samples: Option<Samples>,
+    floor: RtoFloor,
+    max: Span,
     /// Linux's deviations.
     round: Option<Round>,
+}
+
+/// What the samples come to.
+#[derive(Clone, Copy, Debug)]
+struct Samples {
+    /// Smoothed round-trip time.
+    smoothed: Span,
+    /// Its mean deviation.
+    deviation: Span,
+    /// The smallest sample.
+    min: Span,
+    /// The latest sample.
+    newest: Span,
 }
 
 /// Deviations of a round trip.
@@ -44,63 +56,59 @@ struct Round {
 
 impl RttEstimator {
     pub(super) fn new(config: RtoConfig) -> Self {
-        Self {
-            config,
-            smoothed: None,
-            min: None,
-            round: None,
-            base: config.initial,
-            backoff: 0,
-            newest: None,
-            latest: None,
-        }
+        let RtoConfig { initial, floor, max } = config;
+        let rto = initial.min(max);
+        Self { rto, base: initial, samples: None, backoff: 0, is_news: false, floor, max, round: None }
     }
 
-    /// Something of each piece of memory that an acknowledgment needs.
+    /// Has every piece of memory fetched that an acknowledgment needs.
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        u64::from(self.newest.is_some()) ^ u64::from(self.round.is_some())
-    }
-
-    /// The timer ran out since the last sample.
-    pub(super) fn is_backed_off(&self) -> bool {
-        self.backoff > 0
+    pub(super) fn bring(&self) {
+        fetch(&raw const self.samples);
+        fetch(&raw const self.max);
     }
 
     /// Smoothed round-trip time.
     pub(super) fn srtt(&self) -> Option<Span> {
-        self.smoothed.map(|(srtt, _)| srtt)
+        self.samples.map(|samples| samples.smoothed)
     }
 
     /// The smallest sample.
     pub(super) fn min(&self) -> Option<Span> {
-        self.min
+        self.samples.map(|samples| samples.min)
     }
 
     /// The latest sample.
     pub(super) fn newest(&self) -> Option<Span> {
-        self.newest
+        self.samples.map(|samples| samples.newest)
     }
 
     /// The latest sample, once.
     pub(super) fn take_sample(&mut self) -> Option<Span> {
-        self.latest.take()
+        if std::mem::take(&mut self.is_news) { self.newest() } else { None }
     }
 
     /// The timeout now, doubled for every time it ran out (rule 5.5), at most the configured maximum.
     pub(super) fn rto(&self) -> Span {
-        self.rto_after(self.backoff)
+        self.rto
     }
 
     /// The timeout after this many doublings.
     pub(super) fn rto_after(&self, doublings: u32) -> Span {
         // 2^40 ns are above any maximum, and the product stays within 128 bits.
-        self.base.mul_div(1 << doublings.min(40), 1).min(self.config.max)
+        self.base.mul_div(1 << doublings.min(40), 1).min(self.max)
+    }
+
+    /// The timer has run out so often since the last sample.
+    fn set_back_off(&mut self, times: u32) {
+        self.backoff = times;
+        self.rto = self.rto_after(times);
     }
 
     /// Takes one sample of the round-trip time, with what is acknowledged and what has been sent by now.
     pub(super) fn on_sample(&mut self, rtt: Span, una: u64, nxt: u64) {
-        let (srtt, deviation) = match self.smoothed {
+        let before = self.samples.map(|samples| (samples.smoothed, samples.deviation));
+        let (smoothed, deviation) = match before {
             None => (rtt, rtt / 2), // rule 2.2
             Some((srtt, deviation)) if self.is_linux() && rtt < srtt => {
                 // Linux: a falling round-trip time, which bears no risk, counts an eighth.
@@ -114,25 +122,24 @@ impl RttEstimator {
                 ((srtt * 7 + rtt) / 8, (deviation * 3 + error) / 4)
             }
         };
-        self.smoothed = Some((srtt, deviation));
-        (self.newest, self.latest) = (Some(rtt), Some(rtt));
-        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
-        self.base = match self.config.floor {
-            RtoFloor::Total(min) => (srtt + deviation * 4).max(min), // rules 2.3, 2.4
-            RtoFloor::AboveSrtt(min) => srtt + self.margin(min, una, nxt),
+        let min = self.min().map_or(rtt, |min| min.min(rtt));
+        self.samples = Some(Samples { smoothed, deviation, min, newest: rtt });
+        self.is_news = true;
+        self.base = match self.floor {
+            RtoFloor::Total(min) => (smoothed + deviation * 4).max(min), // rules 2.3, 2.4
+            RtoFloor::AboveSrtt(min) => smoothed + self.margin(deviation * 4, min, una, nxt),
         };
-        self.backoff = 0;
+        self.set_back_off(0);
     }
 
     fn is_linux(&self) -> bool {
-        matches!(self.config.floor, RtoFloor::AboveSrtt(_))
+        matches!(self.floor, RtoFloor::AboveSrtt(_))
     }
 
     /// What Linux adds to the smoothed time: four deviations, of which it remembers the largest of each round trip, and
     /// comes down from an earlier one by a quarter a round trip. With a sample from every ACK the deviation itself
     /// forgets within a fraction of a round trip.
-    fn margin(&mut self, min: Span, una: u64, nxt: u64) -> Span {
-        let deviation = self.smoothed.map_or(Span::ZERO, |(_, deviation)| deviation * 4);
+    fn margin(&mut self, deviation: Span, min: Span, una: u64, nxt: u64) -> Span {
         let round =
             self.round.get_or_insert(Round { end: nxt, largest: deviation.max(min), margin: deviation.max(min) });
         round.largest = round.largest.max(deviation);
@@ -146,20 +153,20 @@ impl RttEstimator {
 
     /// The timer starts anew as if it had never run out.
     pub(super) fn forget_back_off(&mut self) {
-        self.backoff = 0;
+        self.set_back_off(0);
     }
 
     /// The timer ran out.
     pub(super) fn on_timeout(&mut self) {
-        self.backoff += 1;
+        self.set_back_off(self.backoff + 1);
     }
 
     /// The handshake is over; `syn_retransmitted` if its SYN had to be sent again (rule 5.7).
     pub(super) fn on_established(&mut self, syn_retransmitted: bool) {
-        self.backoff = 0;
-        if syn_retransmitted && self.smoothed.is_none() {
+        if syn_retransmitted && self.samples.is_none() {
             self.base = self.base.max(AFTER_LOST_SYN);
         }
+        self.set_back_off(0);
     }
 }
 

@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use evenair_sys::memory::fetch;
 use evenair_units::Instant;
 
 use super::ranges::RangeSet;
@@ -33,10 +34,17 @@ pub(super) struct Scoreboard {
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
     sacked: RangeSet,
-    /// Sent again and lost again. RACK only.
-    lost_again: RangeSet,
-    /// Sent again and not known to have arrived or to be lost, in the order of sending. RACK only.
-    again: VecDeque<Again>,
+    /// RACK only, and apart, since most connections have none most of the time.
+    resent: Option<Box<Resent>>,
+}
+
+/// What was sent again.
+#[derive(Clone, Debug, Default)]
+struct Resent {
+    /// Sent again and lost again.
+    lost: RangeSet,
+    /// Sent again and not known to have arrived or to be lost, in the order of sending.
+    under_way: VecDeque<Again>,
 }
 
 /// A segment sent again.
@@ -50,10 +58,18 @@ struct Again {
 }
 
 impl Scoreboard {
-    /// Something of each piece of memory that every acknowledgment needs.
+    /// Has every piece of memory fetched that an acknowledgment needs.
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.lost_edge ^ self.sacked.total() ^ self.lost_again.total()
+    pub(super) fn bring(&self) {
+        fetch(self);
+        fetch(&raw const self.resent);
+    }
+
+    /// Has fetched what is found by that.
+    #[inline]
+    pub(super) fn bring_more(&self) {
+        self.sacked.bring();
+        self.resent.iter().for_each(|resent| fetch(&raw const **resent));
     }
 
     /// The highest SACKed position, exclusive.
@@ -69,8 +85,8 @@ impl Scoreboard {
     pub(super) fn record(&mut self, block: Range<u64>) -> u64 {
         self.sacked_below_lost += self.news_below(self.lost_edge, &block);
         self.sacked_below_rxt += self.news_below(self.high_rxt, &block);
-        if !self.lost_again.is_empty() {
-            self.lost_again.remove(block.clone());
+        if let Some(resent) = self.resent.as_mut().filter(|resent| !resent.lost.is_empty()) {
+            resent.lost.remove(block.clone());
         }
         self.sacked.insert(block)
     }
@@ -86,7 +102,7 @@ impl Scoreboard {
 
     /// The cumulative acknowledgment moves to `una`; returns how many bytes below it had been SACKed before.
     pub(super) fn advance(&mut self, una: u64) -> u64 {
-        self.lost_again.remove_below(una);
+        self.resent.iter_mut().for_each(|resent| _ = resent.lost.remove_below(una));
         let removed = self.sacked.remove_below(una);
         for (edge, below) in
             [(&mut self.lost_edge, &mut self.sacked_below_lost), (&mut self.high_rxt, &mut self.sacked_below_rxt)]
@@ -104,14 +120,16 @@ impl Scoreboard {
     pub(super) fn clear_marks(&mut self, una: u64) {
         (self.lost_edge, self.sacked_below_lost) = (una, 0);
         (self.high_rxt, self.sacked_below_rxt) = (una, 0);
-        self.again.clear();
-        self.lost_again.clear();
+        if let Some(resent) = &mut self.resent {
+            resent.under_way.clear();
+            resent.lost.clear();
+        }
     }
 
     /// What was presumed lost is on its way after all; what was sent again stays so. RACK only.
     pub(super) fn unmark_lost(&mut self, una: u64) {
         (self.lost_edge, self.sacked_below_lost) = (una, 0);
-        self.lost_again.clear();
+        self.resent.iter_mut().for_each(|resent| resent.lost.clear());
     }
 
     /// A timeout: everything sent up to `nxt` and not SACKed is lost, and nothing was sent again yet.
@@ -123,11 +141,10 @@ impl Scoreboard {
     /// A timeout with RACK (RFC 8985, section 6.3): the segment up to `head_end` is lost, and all that was sent at
     /// `before` or earlier, for the first time, which is what lies below `old`, or again.
     pub(super) fn mark_lost_by_age(&mut self, una: u64, head_end: u64, old: u64, before: Instant) {
-        self.again.retain(|again| again.at > before && again.start > una);
-        self.mark_lost_again(una..self.high_rxt);
-        for again in &self.again {
-            self.lost_again.remove(again.start..again.end);
-        }
+        let Resent { lost, under_way } = &mut **self.resent.get_or_insert_default();
+        under_way.retain(|again| again.at > before && again.start > una);
+        insert_missing(lost, &self.sacked, una..self.high_rxt);
+        under_way.iter().for_each(|again| lost.remove(again.start..again.end));
         self.mark_lost_below(head_end.max(old));
     }
 
@@ -143,40 +160,32 @@ impl Scoreboard {
     pub(super) fn mark_lost_by_order(&mut self, una: u64, nxt: u64, late: Instant) -> bool {
         let high = self.high_sacked().unwrap_or(una);
         let sacked = &self.sacked;
-        let arrived = |again: &Again| sacked.gap(again.start.max(una), again.end).is_none();
-        let mut at = self.again.partition_point(|again| again.at <= late);
-        // What was sent again before the last one that arrived, or before a first transmission that did, is lost.
-        let known = self.again.range(..at).rposition(arrived).map_or(0, |last| last + 1);
-        while at < self.again.len() {
-            if arrived(&self.again[at]) {
-                self.again.remove(at);
-            } else {
-                at += 1;
-            }
-        }
-        let known = known.max(self.again.partition_point(|again| again.nxt < high));
-        let mut edge = self.sacked.iter_down().next().map_or(0, |block| block.start);
+        let mut edge = sacked.iter_down().next().map_or(0, |block| block.start);
         let mut is_lost_again = false;
-        for _ in 0..known {
-            let again = self.again.pop_front().expect("so many are there");
-            let is_lost = self.mark_lost_again(again.start.max(una)..again.end);
-            is_lost_again |= is_lost;
-            if !is_lost {
-                edge = edge.max(again.nxt.min(nxt));
+        if let Some(resent) = &mut self.resent {
+            let Resent { lost, under_way } = &mut **resent;
+            let arrived = |again: &Again| sacked.gap(again.start.max(una), again.end).is_none();
+            let mut at = under_way.partition_point(|again| again.at <= late);
+            // What was sent again before the last one that arrived, or before a first transmission that did, is lost.
+            let known = under_way.range(..at).rposition(arrived).map_or(0, |last| last + 1);
+            while at < under_way.len() {
+                if arrived(&under_way[at]) {
+                    under_way.remove(at);
+                } else {
+                    at += 1;
+                }
+            }
+            let known = known.max(under_way.partition_point(|again| again.nxt < high));
+            for again in under_way.drain(..known) {
+                let is_lost = insert_missing(lost, sacked, again.start.max(una)..again.end);
+                is_lost_again |= is_lost;
+                if !is_lost {
+                    edge = edge.max(again.nxt.min(nxt));
+                }
             }
         }
         self.mark_lost_below(edge);
         is_lost_again
-    }
-
-    /// What is missing of what was sent again is lost again. Whether anything is missing.
-    fn mark_lost_again(&mut self, again: Range<u64>) -> bool {
-        let mut from = again.start;
-        while let Some(hole) = self.sacked.gap(from, again.end) {
-            from = hole.end;
-            self.lost_again.insert(hole);
-        }
-        from > again.start
     }
 
     /// Something is lost that has not arrived, whether or not it was sent again: the first segment outstanding is, then.
@@ -212,13 +221,15 @@ impl Scoreboard {
 
     /// A segment of a hole, up to `end`, was sent again for RACK to watch, the stream having been sent up to `nxt`.
     pub(super) fn watch(&mut self, now: Instant, segment: Range<u64>, nxt: u64) {
-        self.lost_again.remove(segment.clone());
-        self.again.push_back(Again { start: segment.start, end: segment.end, nxt, at: now });
+        let Resent { lost, under_way } = &mut **self.resent.get_or_insert_default();
+        lost.remove(segment.clone());
+        under_way.push_back(Again { start: segment.start, end: segment.end, nxt, at: now });
     }
 
     /// When the segment at `position` was last sent again, if it was and is still under way.
     pub(super) fn sent_again_at(&self, position: u64) -> Option<Instant> {
-        let of_it = self.again.iter().find(|again| (again.start..again.end).contains(&position));
+        let mut resent = self.resent.iter().flat_map(|resent| &resent.under_way);
+        let of_it = resent.find(|again| (again.start..again.end).contains(&position));
         of_it.map(|again| again.at)
     }
 
@@ -232,7 +243,7 @@ impl Scoreboard {
 
     /// The lowest bytes that are lost and not yet sent again (NextSeg, rule 1), or lost again.
     pub(super) fn next_lost(&self) -> Option<Range<u64>> {
-        if let Some(lost) = self.lost_again.first() {
+        if let Some(lost) = self.resent.as_ref().and_then(|resent| resent.lost.first()) {
             return Some(lost);
         }
         self.sacked.gap(self.high_rxt, self.lost_edge)
@@ -253,13 +264,23 @@ impl Scoreboard {
     pub(super) fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let first_time = nxt - self.lost_edge.max(una) - (self.sacked.total() - self.sacked_below_lost);
         let again = self.high_rxt.max(una) - una - self.sacked_below_rxt;
-        first_time + again - self.lost_again.total()
+        first_time + again - self.resent.as_ref().map_or(0, |resent| resent.lost.total())
     }
 
     /// Bytes SACKed.
     pub(super) fn sacked(&self) -> u64 {
         self.sacked.total()
     }
+}
+
+/// What is missing of `again`, which was sent again, is lost again. Whether anything is missing.
+fn insert_missing(lost: &mut RangeSet, sacked: &RangeSet, again: Range<u64>) -> bool {
+    let mut from = again.start;
+    while let Some(hole) = sacked.gap(from, again.end) {
+        from = hole.end;
+        lost.insert(hole);
+    }
+    from > again.start
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use evenair_sys::memory::fetch;
 use evenair_units::{Instant, Span};
 
 use super::batch::{self, Batch};
@@ -35,8 +36,8 @@ pub(super) struct Sender {
     una: u64,
     nxt: u64,
     limit: u64,
-    send_buffer: u64,
-    last_sent: Instant,
+    peer: PeerWindow,
+    timer: Option<(Instant, Timer)>,
     mss: u32,
     /// Timeouts in a row without progress.
     retries: u32,
@@ -50,18 +51,18 @@ pub(super) struct Sender {
     cwnd_limited: bool,
     probe_due: bool,
     quirks: Quirks,
-    peer: PeerWindow,
-    timer: Option<(Instant, Timer)>,
     pub(super) rtt: RttEstimator,
+    last_sent: Instant,
+    send_buffer: u64,
     /// The segment being timed: the position after it, and when it was sent (RFC 6298, section 3).
     timed: Option<(u64, Instant)>,
-    /// See [`Config::push_batches`].
-    batch: Option<Batch>,
     board: Scoreboard,
-    recovery: Recovery,
     window: Window,
     /// See [`Quirks::sample_every_ack`].
-    history: Option<History>,
+    history: Option<Box<History>>,
+    recovery: Recovery,
+    /// See [`Config::push_batches`].
+    batch: Option<Batch>,
     tail: Tail,
 }
 
@@ -117,7 +118,7 @@ impl Sender {
             cwnd_limited: false,
             timed: None,
             quirks: config.quirks,
-            history: config.quirks.sample_every_ack.then(History::default),
+            history: config.quirks.sample_every_ack.then(Box::default),
             last_sent: Instant::ZERO,
             retries: 0,
             probes: 0,
@@ -142,16 +143,26 @@ impl Sender {
         }
     }
 
-    /// Something of each piece of memory that a segment needs: one with data, to which there is nothing to be sent, or one
+    /// Has fetched what `bring` has not, as it is found by what that has.
+    #[inline]
+    pub(super) fn bring_more(&self) {
+        self.board.bring_more();
+        self.history.iter().for_each(|history| fetch(&raw const **history));
+    }
+
+    /// Has every piece of memory fetched that a segment needs: one with data, to which there is nothing to be sent, or one
     /// that acknowledges what was sent.
     #[inline]
-    pub(super) fn touch(&self, is_data: bool) -> u64 {
-        let own = self.una ^ self.peer.size ^ u64::from(self.rtt.is_backed_off());
-        if is_data {
-            return own;
+    pub(super) fn bring(&self, is_data: bool) {
+        fetch(self);
+        fetch(&raw const self.timer);
+        if !is_data {
+            self.rtt.bring();
+            fetch(&raw const self.last_sent);
+            self.board.bring();
+            self.window.bring();
+            self.recovery.bring();
         }
-        let recovery = self.recovery.touch() ^ self.window.cwnd() ^ u64::from(self.history.is_some());
-        own ^ self.rtt.touch() ^ u64::from(self.batch.is_some()) ^ self.board.touch() ^ recovery
     }
 
     /// The application wrote `bytes` more.
@@ -338,7 +349,7 @@ impl Sender {
         }
         self.retries += 1;
         self.timed = None;
-        self.history.iter_mut().for_each(History::clear);
+        self.history.iter_mut().for_each(|history| history.clear());
         self.tail.forget();
         let before = ago(now, self.rtt.newest());
         let aged = Aged { before, end: self.tail.end_sent_by(before).unwrap_or(self.una) };
@@ -494,7 +505,8 @@ impl Sender {
         if is_head_again || self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmit) {
             // RFC 6298, rule 5.1; a probe of the tail waits no longer than the timeout of the first segment outstanding.
             let rto = self.rtt.rto();
-            let head = self.tail.head_sent_at().filter(|&at| kind == Sent::New && at + rto > now);
+            let head = if self.recovery.is_rack() { self.tail.head_sent_at() } else { None };
+            let head = head.filter(|&at| kind == Sent::New && at + rto > now);
             let from = head.filter(|_| !self.tail.is_probed()).unwrap_or(now);
             self.timer = Some(self.loss_timer(now, from + rto));
         }

@@ -8,6 +8,7 @@ mod hystart;
 mod linux;
 mod reno;
 
+use evenair_sys::memory::fetch;
 use evenair_units::{Instant, Span};
 
 use self::cubic::Cubic;
@@ -74,6 +75,14 @@ impl Window {
         let initial = u64::from(config.initial_window) * mss;
         // RFC 5681, section 3.1: the threshold starts arbitrarily high.
         Self { cwnd: initial, ssthresh: u64::MAX, mss, initial, growth: config.growth, algorithm, hystart }
+    }
+
+    /// Has the memory fetched that every acknowledgment needs.
+    #[inline]
+    pub(super) fn bring(&self) {
+        fetch(&raw const self.cwnd);
+        fetch(&raw const self.algorithm);
+        fetch(&raw const self.hystart);
     }
 
     pub(super) fn cwnd(&self) -> u64 {

@@ -1,0 +1,93 @@
+//! Looking ahead: memory that the next events will want is asked for before they come.
+//!
+//! Among thousands of connections what is known of one is far from the processor when its segment comes, and the way of a
+//! segment is one step after the other: the packet says which connection, that which station, that which node. A
+//! processor waits for one place in memory as long as for a dozen that do not depend on each other. So, as the manager
+//! does with what it will release (`evenair_manager::Manager::foresee`), a run with many connections looks at what is
+//! known to come next: at what waits in the access point behind the frame that was delivered, at the server's end of the
+//! connection whose segment goes onto the wire, at whose alarm rings next. That decides nothing: the processor is told of
+//! places in memory (`evenair_sys::memory::fetch`), and goes on without waiting for them.
+
+use evenair_medium::NodeId;
+use evenair_sys::memory::fetch;
+
+use crate::agenda::{Side, Task};
+use crate::air::Sender;
+use crate::packet::{Body, Carries, PacketId};
+use crate::world::World;
+
+/// Connections or stations from which on it is worth the look: what is known of fewer stays beside the processor.
+pub(crate) const MANY: usize = 128;
+
+impl World<'_> {
+    /// An access point has delivered a frame, and what waits in it will follow: first its place in the queue is asked for, a
+    /// frame later the packet, then its connection, and then what is found by that; each when what leads to it is there.
+    #[inline(never)]
+    pub(crate) fn look_into_queue(&self, domain: usize, point: NodeId) {
+        let medium = &self.airs.at(domain).medium;
+        medium.bring_waiting(point, 3, fetch);
+        if let Some(&packet) = medium.waiting(point, 2) {
+            self.pool.bring(packet);
+        }
+        if let Some(&packet) = medium.waiting(point, 1) {
+            self.look_at_arrival(packet, Side::Station);
+        }
+        if let Some(&packet) = medium.waiting(point, 0)
+            && let Body::Tcp { connection, carries, .. } = self.pool.get(packet).body
+        {
+            self.connections.bring_more(connection, Side::Station, carries == Carries::Data);
+        }
+    }
+
+    /// A packet will arrive at this end of its connection.
+    #[inline]
+    pub(crate) fn look_at_arrival(&self, id: PacketId, side: Side) {
+        let packet = self.pool.get(id);
+        if let Body::Tcp { connection, carries, .. } = packet.body {
+            self.connections.bring(connection, side, carries == Carries::Data);
+            self.meter.bring(packet.app);
+            if side == Side::Station {
+                self.look_at_station(packet.app);
+            }
+        }
+    }
+
+    /// The agenda's next entry will come up.
+    #[inline]
+    pub(crate) fn look_at_agenda(&self) {
+        match self.agenda.peek() {
+            Some(Task::Tcp { connection, side }) => self.connections.bring(connection, side, side == Side::Station),
+            Some(Task::App(app)) => {
+                fetch(&self.apps[app as usize]);
+                self.look_at_station(app);
+            }
+            _ => {}
+        }
+    }
+
+    /// A frame was delivered: whoever sends next will send its own, and if it is a station, may want another.
+    #[inline]
+    pub(crate) fn look_at_next_sender(&self, domain: usize) {
+        let air = self.airs.at(domain);
+        let next = air.medium.bring_next(fetch).filter(|&node| !air.is_foreign(node));
+        let Some(Sender::Station(station)) = next.map(|node| air.sender(node)) else { return };
+        air.tally.bring(station);
+        if let Some(app) = air.sole_sender(station) {
+            fetch(&self.apps[app as usize]);
+            self.meter.bring(app);
+        }
+    }
+
+    /// Whether stations or connections are so many that looking ahead is worth it.
+    #[inline]
+    pub(crate) fn is_large(&self) -> bool {
+        self.apps.len() >= MANY || self.connections.are_many()
+    }
+
+    /// The station of an application will send.
+    #[inline]
+    pub(crate) fn look_at_station(&self, app: u32) {
+        let station = self.ways[app as usize].station as usize;
+        self.airs.of(station).bring(station);
+    }
+}
