@@ -27,6 +27,7 @@ mod run;
 mod service;
 pub mod setup;
 mod shards;
+mod small_file;
 mod switch;
 pub mod telemetry;
 
