@@ -12,6 +12,7 @@ pub mod doctor;
 mod engine;
 mod express;
 pub mod history;
+mod http;
 mod iproute;
 mod kinds;
 mod last_word;

@@ -1,75 +1,63 @@
 //! What a box tells a monitoring system: `http://ADDRESS/metrics`, in the text format of Prometheus (version 0.0.4).
 //!
 //! Counters are since the box started. Names that others use for the same are theirs (`wifi_stations`,
-//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by a thread of its own, one
-//! request after the other: the loop is asked for raw numbers only, as by the control socket.
+//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by threads of its own ([`crate::http`]), one
+//! page after the other: the loop is asked for raw numbers only, as by the control socket.
 //!
 //! What is not here: names and passwords. It listens on loopback addresses alone; whoever wants it elsewhere puts a
 //! server with TLS before it.
 
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use tiny_http::{Header, Method, Response};
-use tracing::debug;
+use anyhow::{Context, Result};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
 
 use crate::control::{Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationToldStatus, Status, Wish};
+use crate::http::{Reply, Server, Site};
 
 /// What the format asks for.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// How long the loop may take to tell its state; a monitoring system waits as long.
+const REPLY_TIME: Duration = Duration::from_secs(10);
 
-/// Serves `/metrics` until dropped.
-pub(crate) struct Metrics {
-    server: Arc<tiny_http::Server>,
-    thread: Option<JoinHandle<()>>,
+/// What `/metrics` is made of.
+struct Metrics {
+    interface: String,
+    desk: Desk,
 }
 
-impl Metrics {
-    /// Listens at `address`.
-    ///
-    /// # Errors
-    /// It is in use, or not this machine's.
-    pub(crate) fn start(address: SocketAddr, interface: String, desk: Desk) -> Result<Self> {
-        let refused = |error| anyhow!("[metrics] listen = \"{address}\": {error}");
-        let server = Arc::new(tiny_http::Server::http(address).map_err(refused)?);
-        let listening = Arc::clone(&server);
-        let serve = move || {
-            for request in listening.incoming_requests() {
-                let (status, body) = answer(request.method(), request.url(), &interface, &desk);
-                let header = Header::from_bytes("Content-Type", CONTENT_TYPE).expect("a header of letters");
-                let response = Response::from_string(body).with_status_code(status).with_header(header);
-                if let Err(error) = request.respond(response) {
-                    debug!("metrics client: {error}");
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("metrics".into()).spawn(serve)?;
-        Ok(Self { server, thread: Some(thread) })
-    }
+/// Serves `/metrics` at `address` until dropped.
+///
+/// # Errors
+/// It is in use, or not this machine's.
+pub(crate) fn serve(address: SocketAddr, interface: String, desk: Desk) -> Result<Server> {
+    let server = Server::start(address, "metrics", REPLY_TIME, Metrics { interface, desk });
+    server.with_context(|| format!("[metrics] listen = \"{address}\""))
 }
 
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+impl Site for Metrics {
+    fn admit(&self, request: &Parts) -> Result<(), Reply> {
+        match (&request.method, request.uri.path()) {
+            (&Method::GET | &Method::HEAD, "/metrics") => Ok(()),
+            (&Method::GET | &Method::HEAD, _) => Err(Reply::text(StatusCode::NOT_FOUND, "there is /metrics alone")),
+            _ => Err(Reply::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD")),
         }
     }
-}
 
-fn answer(method: &Method, url: &str, interface: &str, desk: &Desk) -> (u16, String) {
-    let path = url.split('?').next().unwrap_or_default();
-    match (method, path) {
-        (Method::Get | Method::Head, "/metrics") => match desk.ask(Wish::Status) {
-            Ok(Answer::Status(snapshot)) => (200, render(&(*snapshot).into(), interface)),
-            Ok(_) => (503, "the box did not tell its state\n".into()),
-            Err(error) => (503, format!("{error}\n")),
-        },
-        (Method::Get | Method::Head, _) => (404, "there is /metrics alone\n".into()),
-        _ => (405, "only GET and HEAD\n".into()),
+    fn reply(&self) -> Reply {
+        let unavailable = |why| Reply::text(StatusCode::SERVICE_UNAVAILABLE, why);
+        match self.desk.ask(Wish::Status) {
+            Ok(Answer::Status(snapshot)) => Reply {
+                status: StatusCode::OK,
+                content_type: CONTENT_TYPE,
+                body: render(&(*snapshot).into(), &self.interface),
+            },
+            Ok(_) => unavailable("the box did not tell its state"),
+            Err(error) => unavailable(error),
+        }
     }
 }
 
@@ -437,12 +425,13 @@ fn telemetry(page: &mut Page, status: &Status) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
+    use std::thread;
 
     use super::*;
     use crate::control::CallStatus;
     use crate::control::tests_support::status;
+    use crate::http::tests_support::{get, survives};
 
     /// Whether a line is a sample: a name, labels, a number.
     fn is_sample(line: &str) -> bool {
@@ -509,16 +498,8 @@ mod tests {
         assert_eq!(page.0, "x{a=\"quote \\\" and \\\\ and\\nline\"} 1\n");
     }
 
-    fn get(address: SocketAddr, request: &str) -> String {
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        write!(stream, "{request}\r\nHost: box\r\nConnection: close\r\n\r\n").expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
-    }
-
     #[test]
-    fn it_is_served_and_nothing_else_is() {
+    fn it_is_served_and_nothing_else_is_whatever_others_send() {
         let (desk, inbox) = Desk::for_tests();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv() {
@@ -526,20 +507,19 @@ mod tests {
                 let _ = asked.reply.send(Answer::Status(Box::new(snapshot)));
             }
         });
-        let metrics = Metrics::start("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
-        let address = metrics.server.server_addr().to_ip().expect("an IP address");
-        let page = get(address, "GET /metrics HTTP/1.1");
-        assert!(page.starts_with("HTTP/1.1 200") && page.contains(CONTENT_TYPE), "{page}");
-        assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+        let server = serve("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
+        let address = server.address();
+        let served = || {
+            let page = get(address, "GET /metrics HTTP/1.1");
+            assert!(page.starts_with("HTTP/1.1 200") && page.contains(CONTENT_TYPE), "{page}");
+            assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+        };
+        served();
         assert!(get(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404"));
         assert!(get(address, "POST /metrics HTTP/1.1").starts_with("HTTP/1.1 405"));
-        drop(metrics);
-        // Its own thread closes the socket a moment later.
-        let closed = (0..200).any(|_| {
-            thread::sleep(std::time::Duration::from_millis(10));
-            TcpStream::connect(address).is_err()
-        });
-        assert!(closed, "it is closed with the box");
+        survives(address, "/metrics", "", served);
+        drop(server);
+        assert!(TcpStream::connect(address).is_err(), "it is closed with the box");
         answering.join().expect("it ends with the desk");
     }
 
@@ -547,6 +527,7 @@ mod tests {
     fn a_box_that_ends_is_told_as_such() {
         let (desk, inbox) = Desk::for_tests();
         drop(inbox);
-        assert_eq!(answer(&Method::Get, "/metrics", "eth1", &desk).0, 503);
+        let site = Metrics { interface: "eth1".into(), desk };
+        assert_eq!(site.reply().status, StatusCode::SERVICE_UNAVAILABLE);
     }
 }
