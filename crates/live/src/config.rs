@@ -131,7 +131,7 @@ pub struct ControlSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
-    /// A loopback address and port at which `/metrics` is served in the text format of Prometheus.
+    /// A loopback address and port at which `/metrics` is served as OpenMetrics text, which Prometheus reads.
     pub listen: Written<String>,
 }
 
