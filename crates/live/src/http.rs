@@ -170,6 +170,7 @@ struct Place {
 async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>, stopped: oneshot::Receiver<()>) {
     let mut tasks = JoinSet::new();
     let mut places: Vec<Place> = Vec::new();
+    let mut told = false;
     let mut stopped = pin!(stopped);
     loop {
         let next = poll_fn(|context| match stopped.as_mut().poll(context) {
@@ -181,7 +182,10 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
             Some(Ok((stream, _))) => stream,
             Some(Err(error)) => {
                 if !matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) {
-                    warn!("cannot accept a connection: {error}");
+                    // Once, as long as it lasts.
+                    if !std::mem::replace(&mut told, true) {
+                        warn!("cannot accept a connection: {error}");
+                    }
                     if timeout(ACCEPT_PAUSE, stopped.as_mut()).await.is_ok() {
                         break;
                     }
@@ -189,6 +193,7 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
                 continue;
             }
         };
+        told = false;
         while tasks.try_join_next().is_some() {}
         places.retain(|place| !place.task.is_finished());
         if places.len() >= MOST_CONNECTIONS {

@@ -166,16 +166,20 @@ impl Drop for Server {
 
 /// Gives each client a thread, as long as there are slots.
 fn accept(listener: &UnixListener, slots: &Slots, context: &Client) {
+    let mut told = false;
     loop {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Such as without free descriptors: to try again at once would only take the processor's time.
-                warn!("cannot accept a control client: {error}");
+                if !std::mem::replace(&mut told, true) {
+                    warn!("cannot accept a control client: {error}");
+                }
                 thread::sleep(ACCEPT_PAUSE);
                 continue;
             }
         };
+        told = false;
         let Some(slot) = slots.take(stream) else { continue };
         let context = context.clone();
         let work = move || {
