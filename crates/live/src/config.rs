@@ -22,7 +22,6 @@
 //! keys are those of a scenario's manager. A file with
 //! anything wrong in it is refused whole, each problem with its line.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::express::Io;
 use crate::history::{HistoryConfig, HistorySpec};
 use crate::shards::{Plan, ShardsSpec};
+use crate::small_file::read_text;
 use crate::telemetry::{SourceConfig, TelemetrySpec};
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
@@ -131,7 +131,7 @@ pub struct ControlSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
-    /// A loopback address and port at which `/metrics` is served in the text format of Prometheus.
+    /// A loopback address and port at which `/metrics` is served as OpenMetrics text, which Prometheus reads.
     pub listen: Written<String>,
 }
 
@@ -214,12 +214,16 @@ impl BoxConfig {
     /// Memory for packets unless the file says otherwise: several queues of the default limit.
     pub const POOL_FRAMES: u32 = 16_384;
 
+    /// The longest file that is taken: room for ten thousand stations.
+    pub(crate) const LONGEST_FILE: u64 = 1 << 20;
+
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// It cannot be read; or all that is wrong in it, with line, key and what would be right.
+    /// It cannot be read, is no regular file or is longer than 1 MiB; or all that is wrong in it, with line, key and what would be right.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let text = read_text(path, Self::LONGEST_FILE)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         let config = Self::parse(&text, &path.display().to_string())?;
         Ok(Self { file: Some(path.to_owned()), ..config })
     }

@@ -1,5 +1,8 @@
-//! What is left of a box that panics: a report of bounded size in its state directory, with where it happened, what the box
+//! What is left of a box that crashes: a report of bounded size in its state directory, with where it happened, what the box
 //! said last, its version and a digest of its configuration. The traffic goes on over the bridge meanwhile.
+//!
+//! A panic leaves all of that. A signal that kills (an abort, as of an allocation that failed; a fault) leaves version, signal
+//! and time, since nothing else can be had safely then ([`evenair_sys::fatal`]).
 
 use std::backtrace::Backtrace;
 use std::collections::VecDeque;
@@ -9,6 +12,11 @@ use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use evenair_sys::fatal;
+
+use crate::config::BoxConfig;
+use crate::small_file::read_bytes;
 
 /// Lines of the log that a report has at its end.
 const LAST_LINES: usize = 100;
@@ -48,8 +56,20 @@ impl Write for Log {
     }
 }
 
-/// From now on a panic, in whatever thread, leaves a report in `directory`, beside what it prints anyhow.
-pub fn report_panics(directory: &Path, config: &Path) {
+/// From now on a panic, in whatever thread, and a signal that kills leave a report in `directory`, beside what is printed
+/// anyhow.
+pub fn report_crashes(directory: &Path, config: &Path) {
+    // The handler of signals cannot do so.
+    keep_latest(directory);
+    let version = env!("CARGO_PKG_VERSION");
+    let text = format!("evenair {version}\nconfiguration: {}, digest {}\n", config.display(), digest_of(config));
+    if let Err(error) = fatal::report(directory, PREFIX, text) {
+        eprintln!("evenair: an abort would leave no report: {error}");
+    }
+    report_panics(directory, config);
+}
+
+fn report_panics(directory: &Path, config: &Path) {
     let (directory, config) = (directory.to_owned(), config.to_owned());
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -68,12 +88,12 @@ pub fn state_directory() -> PathBuf {
 
 fn text(info: &PanicHookInfo<'_>, config: &Path) -> String {
     let thread = std::thread::current();
-    let digest = fs::read(config).map_or_else(|error| error.to_string(), |bytes| format!("{:016x}", digest(&bytes)));
     let mut text = format!(
-        "evenair {}\nthread: {}\n{info}\nconfiguration: {}, digest {digest}\n\n{}\nlast lines of the log:\n",
+        "evenair {}\nthread: {}\n{info}\nconfiguration: {}, digest {}\n\n{}\nlast lines of the log:\n",
         env!("CARGO_PKG_VERSION"),
         thread.name().unwrap_or("without a name"),
         config.display(),
+        digest_of(config),
         Backtrace::force_capture(),
     );
     // Whoever holds it may be who panicked.
@@ -86,6 +106,11 @@ fn text(info: &PanicHookInfo<'_>, config: &Path) -> String {
     text
 }
 
+fn digest_of(config: &Path) -> String {
+    let bytes = read_bytes(config, BoxConfig::LONGEST_FILE);
+    bytes.map_or_else(|error| error.to_string(), |bytes| format!("{:016x}", digest(&bytes)))
+}
+
 /// FNV-1a: tells files apart, and is no secret.
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -95,18 +120,26 @@ fn save(directory: &Path, text: &str) -> io::Result<PathBuf> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let path = directory.join(format!("{PREFIX}{:012}.{:09}.txt", since.as_secs(), since.subsec_nanos()));
     fs::write(&path, &text.as_bytes()[..text.len().min(MOST_BYTES)])?;
-    let names = fs::read_dir(directory)?.filter_map(|entry| Some(entry.ok()?.path()));
+    keep_latest(directory);
+    Ok(path)
+}
+
+/// Removes all reports but the latest ones.
+fn keep_latest(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let is_report = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     let mut reports: Vec<PathBuf> = names.filter(is_report).collect();
     // Their names are in the order of time.
     reports.sort();
     let old = reports.len().saturating_sub(KEPT);
     reports.drain(..old).for_each(|path| drop(fs::remove_file(path)));
-    Ok(path)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     #[test]
@@ -141,5 +174,60 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in:\n{text}");
         }
         assert!(!text.contains("line 99\n"), "only the last ones");
+    }
+
+    /// Says in the environment of a child process which directory it leaves its report in, and how it dies.
+    const DIES: &str = "EVENAIR_TEST_DIES";
+
+    /// What a child process does that the test below starts.
+    #[test]
+    fn die() {
+        let Some(how) = std::env::var_os(DIES) else { return };
+        let how = how.into_string().expect("text");
+        let (how, directory) = how.split_once(' ').expect("how and where");
+        report_crashes(Path::new(directory), Path::new("/etc/evenair/box.toml"));
+        match how {
+            "abort" => std::process::abort(),
+            "allocation" => std::alloc::handle_alloc_error(std::alloc::Layout::new::<u8>()),
+            "overflow" => println!("{}", overflow(1)),
+            signal => {
+                evenair_sys::process::signal(std::process::id(), signal.parse().expect("a number")).expect("sent")
+            }
+        }
+    }
+
+    #[allow(unconditional_recursion)]
+    fn overflow(n: u64) -> u64 {
+        let far = std::hint::black_box([n; 1000]);
+        overflow(far[7] + 1) + far[999]
+    }
+
+    #[test]
+    fn whoever_is_killed_by_a_signal_leaves_a_report_and_dies_of_it() {
+        use libc::{SIGABRT, SIGBUS, SIGILL, SIGSEGV};
+        for (how, signal, name) in [
+            ("abort", SIGABRT, "SIGABRT"),
+            ("allocation", SIGABRT, "SIGABRT"),
+            ("overflow", SIGABRT, "SIGSEGV"),
+            (&*SIGSEGV.to_string(), SIGSEGV, "SIGSEGV"),
+            (&*SIGBUS.to_string(), SIGBUS, "SIGBUS"),
+            (&*SIGILL.to_string(), SIGILL, "SIGILL"),
+        ] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let mut child = std::process::Command::new(std::env::current_exe().expect("this test"));
+            child.args(["--exact", "crash::tests::die"]).env(DIES, format!("{how} {}", directory.path().display()));
+            let output = child.output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(signal), "{how}: {said}");
+            let reports: Vec<_> = fs::read_dir(directory.path()).expect("there").flatten().map(|e| e.path()).collect();
+            let [report] = &reports[..] else { panic!("{how}: {reports:?}") };
+            let text = fs::read_to_string(report).expect("readable");
+            for part in
+                [concat!("evenair ", env!("CARGO_PKG_VERSION")), "box.toml", &format!("signal: {name}\n"), "time: "]
+            {
+                assert!(text.contains(part), "{how}: {part} is missing in:\n{text}");
+            }
+            assert_eq!(how == "overflow", said.contains("overflowed its stack"), "{said}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::control::Wish;
+use crate::small_file::read_text;
 
 /// Where it is kept.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct LastWord {
     configured: &'static str,
 }
 
+/// Far above what is kept, in bytes.
+const LONGEST_FILE: u64 = 1024;
 const INSERT: &str = "insert";
 const OBSERVE: &str = "observe";
 const BYPASS: &str = "bypass";
@@ -44,7 +47,7 @@ impl LastWord {
 
     /// The configuration with what was last said in the place of what it says of the start.
     pub(crate) fn recall(&self, config: BoxConfig) -> BoxConfig {
-        let Ok(text) = fs::read_to_string(&self.file) else { return config };
+        let Ok(text) = read_text(&self.file, LONGEST_FILE) else { return config };
         let said = match text.split_once(" instead of ") {
             Some((said, instead)) if instead.trim_end() == self.configured => said,
             _ => return config,

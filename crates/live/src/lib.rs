@@ -12,6 +12,7 @@ pub mod doctor;
 mod engine;
 mod express;
 pub mod history;
+mod http;
 mod iproute;
 mod kinds;
 mod last_word;
@@ -27,6 +28,7 @@ mod run;
 mod service;
 pub mod setup;
 mod shards;
+mod small_file;
 mod switch;
 pub mod telemetry;
 

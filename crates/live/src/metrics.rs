@@ -1,121 +1,202 @@
-//! What a box tells a monitoring system: `http://ADDRESS/metrics`, in the text format of Prometheus (version 0.0.4).
+//! What a box tells a monitoring system: `http://ADDRESS/metrics`, in the text format of OpenMetrics 1.0, which
+//! Prometheus reads.
 //!
 //! Counters are since the box started. Names that others use for the same are theirs (`wifi_stations`,
-//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by a thread of its own, one
-//! request after the other: the loop is asked for raw numbers only, as by the control socket.
+//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by threads of its own ([`crate::http`]), one
+//! page after the other: the loop is asked for raw numbers only, as by the control socket.
 //!
 //! What is not here: names and passwords. It listens on loopback addresses alone; whoever wants it elsewhere puts a
 //! server with TLS before it.
 
-use std::fmt::{Display, Write};
+use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use tiny_http::{Header, Method, Response};
-use tracing::debug;
+use anyhow::{Context, Result};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::Registry;
 
 use crate::control::{Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationToldStatus, Status, Wish};
+use crate::http::{Reply, Server, Site};
 
 /// What the format asks for.
-const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// How long the loop may take to tell its state; a monitoring system waits as long.
+const REPLY_TIME: Duration = Duration::from_secs(10);
 
-/// Serves `/metrics` until dropped.
-pub(crate) struct Metrics {
-    server: Arc<tiny_http::Server>,
-    thread: Option<JoinHandle<()>>,
+/// What `/metrics` is made of.
+struct Metrics {
+    interface: String,
+    desk: Desk,
 }
 
-impl Metrics {
-    /// Listens at `address`.
-    ///
-    /// # Errors
-    /// It is in use, or not this machine's.
-    pub(crate) fn start(address: SocketAddr, interface: String, desk: Desk) -> Result<Self> {
-        let refused = |error| anyhow!("[metrics] listen = \"{address}\": {error}");
-        let server = Arc::new(tiny_http::Server::http(address).map_err(refused)?);
-        let listening = Arc::clone(&server);
-        let serve = move || {
-            for request in listening.incoming_requests() {
-                let (status, body) = answer(request.method(), request.url(), &interface, &desk);
-                let header = Header::from_bytes("Content-Type", CONTENT_TYPE).expect("a header of letters");
-                let response = Response::from_string(body).with_status_code(status).with_header(header);
-                if let Err(error) = request.respond(response) {
-                    debug!("metrics client: {error}");
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("metrics".into()).spawn(serve)?;
-        Ok(Self { server, thread: Some(thread) })
-    }
+/// Serves `/metrics` at `address` until dropped.
+///
+/// # Errors
+/// It is in use, or not this machine's.
+pub(crate) fn serve(address: SocketAddr, interface: String, desk: Desk) -> Result<Server> {
+    let server = Server::start(address, "metrics", REPLY_TIME, Metrics { interface, desk });
+    server.with_context(|| format!("[metrics] listen = \"{address}\""))
 }
 
-impl Drop for Metrics {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+impl Site for Metrics {
+    fn admit(&self, request: &Parts) -> Result<(), Reply> {
+        match (&request.method, request.uri.path()) {
+            (&Method::GET | &Method::HEAD, "/metrics") => Ok(()),
+            (&Method::GET | &Method::HEAD, _) => Err(Reply::text(StatusCode::NOT_FOUND, "there is /metrics alone")),
+            _ => Err(Reply::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD")),
         }
     }
-}
 
-fn answer(method: &Method, url: &str, interface: &str, desk: &Desk) -> (u16, String) {
-    let path = url.split('?').next().unwrap_or_default();
-    match (method, path) {
-        (Method::Get | Method::Head, "/metrics") => match desk.ask(Wish::Status) {
-            Ok(Answer::Status(snapshot)) => (200, render(&(*snapshot).into(), interface)),
-            Ok(_) => (503, "the box did not tell its state\n".into()),
-            Err(error) => (503, format!("{error}\n")),
-        },
-        (Method::Get | Method::Head, _) => (404, "there is /metrics alone\n".into()),
-        _ => (405, "only GET and HEAD\n".into()),
+    fn reply(&self) -> Reply {
+        let unavailable = |why| Reply::text(StatusCode::SERVICE_UNAVAILABLE, why);
+        match self.desk.ask(Wish::Status) {
+            Ok(Answer::Status(snapshot)) => Reply {
+                status: StatusCode::OK,
+                content_type: CONTENT_TYPE,
+                body: render(&(*snapshot).into(), &self.interface),
+            },
+            Ok(_) => unavailable("the box did not tell its state"),
+            Err(error) => unavailable(error),
+        }
     }
 }
 
 /// A page under construction.
-#[derive(Default)]
-struct Page(String);
+#[derive(Debug, Default)]
+struct Page(Vec<Family>);
+
+/// A metric.
+#[derive(Debug)]
+struct Family {
+    /// Without the "_total" that the library gives each sample of a counter.
+    name: String,
+    kind: MetricType,
+    help: String,
+    samples: Vec<(Labels, Value)>,
+}
+
+type Labels = Vec<(String, String)>;
+
+/// What a sample says.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Count(u64),
+    Real(f64),
+}
 
 impl Page {
-    /// Begins a metric.
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    /// Begins a metric. The name of a counter ends with "_total".
+    fn family(&mut self, name: &str, kind: MetricType, help: &str) {
+        let name = match kind {
+            MetricType::Counter => name.trim_end_matches("_total"),
+            _ => name,
+        };
+        self.0.push(Family { name: name.into(), kind, help: help.into(), samples: Vec::new() });
     }
 
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        self.0.push_str(name);
-        for (i, (label, text)) in labels.iter().enumerate() {
-            let _ = write!(self.0, "{}{label}=\"{}\"", if i == 0 { '{' } else { ',' }, escaped(text));
-        }
-        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    /// A sample of the metric that was begun last.
+    fn sample(&mut self, labels: &[(&str, &str)], value: impl Into<Value>) {
+        let labels = labels.iter().map(|&(label, text)| (label.to_owned(), text.to_owned())).collect();
+        self.0.last_mut().expect("a metric was begun").samples.push((labels, value.into()));
     }
 
     /// A metric of one sample.
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+    fn single(&mut self, name: &str, kind: MetricType, help: &str, value: impl Into<Value>) {
         self.family(name, kind, help);
-        self.sample(name, &[], value);
+        self.sample(&[], value);
+    }
+
+    fn into_text(self) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        encode(&mut text, &registry).expect("a string takes whatever is written");
+        text
     }
 }
 
-/// Text as a label has it.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for family in &self.0 {
+            let mut metric = encoder.encode_descriptor(&family.name, &family.help, None, family.kind)?;
+            for (labels, value) in &family.samples {
+                // Without labels there are no braces.
+                match labels.is_empty() {
+                    true => value.encode(&mut metric, family.kind)?,
+                    false => value.encode(&mut metric.encode_family(labels)?, family.kind)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Value {
+    fn encode(self, metric: &mut MetricEncoder<'_>, kind: MetricType) -> fmt::Result {
+        let none = None::<&Exemplar<Labels, f64>>;
+        match (kind, self) {
+            (MetricType::Counter, Self::Count(count)) => metric.encode_counter(&count, none),
+            (MetricType::Counter, Self::Real(value)) => metric.encode_counter(&value, none),
+            (_, Self::Count(count)) => metric.encode_gauge(&i64::try_from(count).unwrap_or(i64::MAX)),
+            // Whole numbers are written as such.
+            (_, Self::Real(value)) if value.fract() == 0.0 && value.abs() < 1e15 => {
+                metric.encode_gauge(&(value as i64))
+            }
+            (_, Self::Real(value)) => metric.encode_gauge(&value),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(count: u32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<usize> for Value {
+    fn from(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(is_so: bool) -> Self {
+        Self::Count(is_so.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
 }
 
 /// The page. `interface` is the port toward the access points.
 pub(crate) fn render(status: &Status, interface: &str) -> String {
     let mut page = Page::default();
-    page.single("evenair_uptime_seconds", "gauge", "Time since the box started.", status.uptime_s);
-    page.family("evenair_mode", "gauge", "1 for the mode that the box is in.");
+    page.single("evenair_uptime_seconds", MetricType::Gauge, "Time since the box started.", status.uptime_s);
+    page.family("evenair_mode", MetricType::Gauge, "1 for the mode that the box is in.");
     for mode in ["bypassed", "observing", "inserted", "draining"] {
-        page.sample("evenair_mode", &[("mode", mode)], u8::from(status.mode == mode));
+        page.sample(&[("mode", mode)], status.mode == mode);
     }
     let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
     let help = "Service rate C: IP-level bits of DATA and ACKs over the WLAN.";
-    page.single("evenair_service_rate_bits_per_second", "gauge", help, rate);
+    page.single("evenair_service_rate_bits_per_second", MetricType::Gauge, help, rate);
     let help = "Capacity C* of the active stations, by the formula.";
-    page.single("evenair_capacity_bits_per_second", "gauge", help, capacity);
+    page.single("evenair_capacity_bits_per_second", MetricType::Gauge, help, capacity);
     packets(&mut page, status);
     hops(&mut page, status);
     calls(&mut page, status);
@@ -126,12 +207,12 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     shards(&mut page, status);
     telemetry(&mut page, status);
     stations(&mut page, status, interface);
-    page.0
+    page.into_text()
 }
 
 fn packets(page: &mut Page, status: &Status) {
     let packets = &status.packets;
-    page.family("evenair_packets_total", "counter", "Packets, by what became of them.");
+    page.family("evenair_packets_total", MetricType::Counter, "Packets, by what became of them.");
     for (what, count) in [
         ("received", packets.received),
         ("released", packets.released),
@@ -143,9 +224,13 @@ fn packets(page: &mut Page, status: &Status) {
         ("groups", packets.groups),
         ("sent", packets.sent),
     ] {
-        page.sample("evenair_packets_total", &[("what", what)], count);
+        page.sample(&[("what", what)], count);
     }
-    page.family("evenair_dropped_packets_total", "counter", "Packets lost or dropped in the box, by the reason.");
+    page.family(
+        "evenair_dropped_packets_total",
+        MetricType::Counter,
+        "Packets lost or dropped in the box, by the reason.",
+    );
     for (reason, count) in [
         ("queue full", packets.dropped_queue_full),
         ("ack superseded", packets.dropped_ack_superseded),
@@ -158,17 +243,17 @@ fn packets(page: &mut Page, status: &Status) {
         ("out of date", packets.stale + packets.stale_released),
         ("send refused", packets.send_refused),
     ] {
-        page.sample("evenair_dropped_packets_total", &[("reason", reason)], count);
+        page.sample(&[("reason", reason)], count);
     }
-    page.family("evenair_kinds_total", "counter", "Packets received, by kind; some are of more than one.");
+    page.family("evenair_kinds_total", MetricType::Counter, "Packets received, by kind; some are of more than one.");
     for (kind, count) in status.kinds.named() {
-        page.sample("evenair_kinds_total", &[("kind", kind)], count);
+        page.sample(&[("kind", kind)], count);
     }
     let help = "Copies of packets that the bridge carried, taken while observing.";
-    page.single("evenair_observed_packets_total", "counter", help, packets.copied);
-    page.single("evenair_pool_frames", "gauge", "Frames of the packet memory in use.", status.pool.used);
+    page.single("evenair_observed_packets_total", MetricType::Counter, help, packets.copied);
+    page.single("evenair_pool_frames", MetricType::Gauge, "Frames of the packet memory in use.", status.pool.used);
     let help = "How often the hold on the path ran out because the box was late.";
-    page.single("evenair_hold_lapses_total", "counter", help, status.hold.lapses);
+    page.single("evenair_hold_lapses_total", MetricType::Counter, help, status.hold.lapses);
 }
 
 fn uplink_limit(page: &mut Page, status: &Status) {
@@ -179,45 +264,52 @@ fn uplink_limit(page: &mut Page, status: &Status) {
         ("evenair_uplink_datagrams_bits_per_second", "Of it, all but TCP.", limit.up_datagrams_mbps),
         ("evenair_downlink_bits_per_second", "What comes from the wire toward the WLAN.", limit.down_mbps),
     ] {
-        page.single(name, "gauge", help, mbps * 1e6);
+        page.single(name, MetricType::Gauge, help, mbps * 1e6);
     }
     let help = "Packets that the access points were found to have lost toward stations, told or inferred.";
-    page.single("evenair_access_point_losses_total", "counter", help, limit.lost_in_access_points);
+    page.single("evenair_access_point_losses_total", MetricType::Counter, help, limit.lost_in_access_points);
 }
 
 fn hops(page: &mut Page, status: &Status) {
     let help = "How long packets waited in the box for the WLAN and for each direction of the Internet link.";
-    page.family("evenair_wait_seconds", "summary", help);
+    // The library knows no summaries: these are its parts.
+    page.family("evenair_wait_seconds", MetricType::Gauge, help);
     for hop in &status.hops {
         for (quantile, ms) in [("0.5", hop.p50_ms), ("0.95", hop.p95_ms), ("1", hop.max_ms)] {
-            page.sample("evenair_wait_seconds", &[("hop", &hop.hop), ("quantile", quantile)], ms / 1e3);
+            page.sample(&[("hop", &hop.hop), ("quantile", quantile)], ms / 1e3);
         }
-        let sum = hop.mean_ms * hop.packets as f64 / 1e3;
-        page.sample("evenair_wait_seconds_sum", &[("hop", &hop.hop)], sum);
-        page.sample("evenair_wait_seconds_count", &[("hop", &hop.hop)], hop.packets);
     }
-    page.single("evenair_held_packets", "gauge", "Packets in the box's queues.", status.packets.held);
+    page.family("evenair_wait_seconds_sum", MetricType::Unknown, "The sum of all these waits.");
+    for hop in &status.hops {
+        page.sample(&[("hop", &hop.hop)], hop.mean_ms * hop.packets as f64 / 1e3);
+    }
+    page.family("evenair_wait_seconds_count", MetricType::Unknown, "The number of all these waits.");
+    for hop in &status.hops {
+        page.sample(&[("hop", &hop.hop)], hop.packets);
+    }
+    page.single("evenair_held_packets", MetricType::Gauge, "Packets in the box's queues.", status.packets.held);
 }
 
 fn calls(page: &mut Page, status: &Status) {
     let refused = status.calls.iter().filter(|call| call.refused.is_some()).count();
-    page.family("evenair_calls", "gauge", "Calls that go on, by whether they go first.");
-    page.sample("evenair_calls", &[("state", "admitted")], status.calls.len() - refused);
-    page.sample("evenair_calls", &[("state", "refused")], refused);
-    page.family("evenair_calls_total", "counter", "Calls that were found, by whether they went first.");
-    page.sample("evenair_calls_total", &[("state", "admitted")], status.packets.calls_admitted);
-    page.sample("evenair_calls_total", &[("state", "refused")], status.packets.calls_refused);
+    page.family("evenair_calls", MetricType::Gauge, "Calls that go on, by whether they go first.");
+    page.sample(&[("state", "admitted")], status.calls.len() - refused);
+    page.sample(&[("state", "refused")], refused);
+    // As a counter its family would be called as the one above.
+    page.family("evenair_calls_total", MetricType::Unknown, "Calls that were found, by whether they went first.");
+    page.sample(&[("state", "admitted")], status.packets.calls_admitted);
+    page.sample(&[("state", "refused")], status.packets.calls_refused);
     let help = "Calls that roamed to a medium where they are too many, and went on.";
-    page.single("evenair_calls_over_limit_total", "counter", help, status.packets.calls_over_limit);
+    page.single("evenair_calls_over_limit_total", MetricType::Counter, help, status.packets.calls_over_limit);
     let help = "Calls that have ended, be they admitted or refused.";
-    page.single("evenair_calls_ended_total", "counter", help, status.packets.calls_ended);
+    page.single("evenair_calls_ended_total", MetricType::Counter, help, status.packets.calls_ended);
     let mut of_each = |name: &str, help: &str, value: fn(&SpeechStatus) -> Option<f64>| {
-        page.family(name, "gauge", help);
+        page.family(name, MetricType::Gauge, help);
         for call in &status.calls {
             for (direction, speech) in [("down", &call.down), ("up", &call.up)] {
                 if let Some(value) = value(speech) {
                     let labels = [("mac", &*call.station), ("peer", &call.peer), ("direction", direction)];
-                    page.sample(name, &labels, value);
+                    page.sample(&labels, value);
                 }
             }
         }
@@ -238,17 +330,27 @@ fn calls(page: &mut Page, status: &Status) {
 fn receiver(page: &mut Page, status: &Status) {
     let Some(receiver) = &status.receiver else { return };
     let help = "TCP flows in use whose advertised windows are lowered.";
-    page.single("evenair_receiver_clamped_flows", "gauge", help, receiver.clamped_flows);
+    page.single("evenair_receiver_clamped_flows", MetricType::Gauge, help, receiver.clamped_flows);
     if let Some(bytes) = receiver.window_bytes {
-        page.single("evenair_receiver_window_bytes", "gauge", "Largest window that may be advertised.", bytes);
+        page.single(
+            "evenair_receiver_window_bytes",
+            MetricType::Gauge,
+            "Largest window that may be advertised.",
+            bytes,
+        );
     }
     if let Some(ms) = receiver.delay_ms {
-        page.single("evenair_receiver_delay_seconds", "gauge", "For how long ACKs are held.", ms / 1e3);
+        page.single("evenair_receiver_delay_seconds", MetricType::Gauge, "For how long ACKs are held.", ms / 1e3);
     }
-    page.single("evenair_receiver_held_packets", "gauge", "ACKs held, and what waits behind them.", receiver.held);
+    page.single(
+        "evenair_receiver_held_packets",
+        MetricType::Gauge,
+        "ACKs held, and what waits behind them.",
+        receiver.held,
+    );
     if let Some(ms) = receiver.ap_queueing_ms {
         let help = "How long packets were seen to wait in the access point.";
-        page.single("evenair_receiver_ap_queueing_seconds", "gauge", help, ms / 1e3);
+        page.single("evenair_receiver_ap_queueing_seconds", MetricType::Gauge, help, ms / 1e3);
     }
 }
 
@@ -256,50 +358,58 @@ fn classes(page: &mut Page, status: &Status) {
     if status.classes.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::ClassStatus) -> f64| {
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&crate::control::ClassStatus) -> f64| {
         page.family(name, kind, help);
         for class in &status.classes {
             let parent = class.parent.as_deref().unwrap_or_default();
-            page.sample(name, &[("class", &class.name), ("parent", parent)], value(class));
+            page.sample(&[("class", &class.name), ("parent", parent)], value(class));
         }
     };
     let help = "Medium time that is believed to have been used by the class and those in it.";
-    of_each("evenair_class_airtime_seconds_total", "counter", help, |class| class.airtime_s);
+    of_each("evenair_class_airtime_seconds_total", MetricType::Counter, help, |class| class.airtime_s);
     let help = "IP-level bytes released toward stations.";
-    of_each("evenair_class_transmit_bytes_total", "counter", help, |class| class.released_bytes as f64);
+    of_each("evenair_class_transmit_bytes_total", MetricType::Counter, help, |class| class.released_bytes as f64);
     let help = "IP-level bytes that came from stations.";
-    of_each("evenair_class_receive_bytes_total", "counter", help, |class| class.from_wlan_bytes as f64);
+    of_each("evenair_class_receive_bytes_total", MetricType::Counter, help, |class| class.from_wlan_bytes as f64);
     let help = "Packets dropped.";
-    of_each("evenair_class_dropped_packets_total", "counter", help, |class| class.dropped as f64);
-    of_each("evenair_class_held_packets", "gauge", "Packets held.", |class| f64::from(class.held));
+    of_each("evenair_class_dropped_packets_total", MetricType::Counter, help, |class| class.dropped as f64);
+    of_each("evenair_class_held_packets", MetricType::Gauge, "Packets held.", |class| f64::from(class.held));
     let help = "1 for a class that has had what its ceiling allows.";
-    of_each("evenair_class_at_ceiling", "gauge", help, |class| f64::from(u8::from(class.at_ceiling)));
+    of_each("evenair_class_at_ceiling", MetricType::Gauge, help, |class| f64::from(u8::from(class.at_ceiling)));
 }
 
 fn domains(page: &mut Page, status: &Status) {
-    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::DomainStatus) -> f64| {
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&crate::control::DomainStatus) -> f64| {
         page.family(name, kind, help);
         for domain in &status.domains {
-            page.sample(name, &[("domain", &domain.name)], value(domain));
+            page.sample(&[("domain", &domain.name)], value(domain));
         }
     };
     let help = "Service rate C of one medium.";
-    of_each("evenair_domain_service_rate_bits_per_second", "gauge", help, |domain| domain.service_rate_mbps * 1e6);
+    of_each("evenair_domain_service_rate_bits_per_second", MetricType::Gauge, help, |domain| {
+        domain.service_rate_mbps * 1e6
+    });
     let help = "Capacity C* of the active stations of one medium, by the formula.";
-    of_each("evenair_domain_capacity_bits_per_second", "gauge", help, |domain| domain.capacity_mbps * 1e6);
+    of_each("evenair_domain_capacity_bits_per_second", MetricType::Gauge, help, |domain| domain.capacity_mbps * 1e6);
     let help = "IP-level bits of flows seen to cross one medium.";
-    of_each("evenair_domain_throughput_bits_per_second", "gauge", help, |domain| domain.throughput_mbps * 1e6);
-    of_each("evenair_domain_held_packets", "gauge", "Packets that wait for one medium.", |domain| domain.held as f64);
-    of_each("evenair_domain_stations", "gauge", "Stations known on one medium.", |domain| domain.stations as f64);
+    of_each("evenair_domain_throughput_bits_per_second", MetricType::Gauge, help, |domain| {
+        domain.throughput_mbps * 1e6
+    });
+    of_each("evenair_domain_held_packets", MetricType::Gauge, "Packets that wait for one medium.", |domain| {
+        domain.held as f64
+    });
+    of_each("evenair_domain_stations", MetricType::Gauge, "Stations known on one medium.", |domain| {
+        domain.stations as f64
+    });
     let help = "1 for a medium that was learned, and is not in the configuration.";
-    of_each("evenair_domain_learned", "gauge", help, |domain| f64::from(u8::from(domain.learned)));
+    of_each("evenair_domain_learned", MetricType::Gauge, help, |domain| f64::from(u8::from(domain.learned)));
     let help = "Stations that came to one medium from another.";
-    of_each("evenair_domain_roamed_total", "counter", help, |domain| domain.roamed as f64);
+    of_each("evenair_domain_roamed_total", MetricType::Counter, help, |domain| domain.roamed as f64);
     let mut of_some = |name: &str, help: &str, value: fn(&crate::control::DomainStatus) -> Option<f64>| {
         let values: Vec<_> = status.domains.iter().filter_map(|domain| Some((&domain.name, value(domain)?))).collect();
         if !values.is_empty() {
-            page.family(name, "gauge", help);
-            values.into_iter().for_each(|(domain, value)| page.sample(name, &[("domain", domain)], value));
+            page.family(name, MetricType::Gauge, help);
+            values.into_iter().for_each(|(domain, value)| page.sample(&[("domain", domain)], value));
         }
     };
     let help = "The limit on uploads of one medium.";
@@ -312,52 +422,56 @@ fn shards(page: &mut Page, status: &Status) {
     if status.shards.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&ShardStatus) -> f64| {
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&ShardStatus) -> f64| {
         page.family(name, kind, help);
         for (number, shard) in status.shards.iter().enumerate() {
-            page.sample(name, &[("shard", &number.to_string())], value(shard));
+            page.sample(&[("shard", &number.to_string())], value(shard));
         }
     };
-    of_each("evenair_shard_cpu_seconds_total", "counter", "CPU time of a packet loop.", |shard| shard.cpu_s);
+    of_each("evenair_shard_cpu_seconds_total", MetricType::Counter, "CPU time of a packet loop.", |shard| shard.cpu_s);
     let help = "Packets that a packet loop has received.";
-    of_each("evenair_shard_received_packets_total", "counter", help, |shard| shard.received as f64);
+    of_each("evenair_shard_received_packets_total", MetricType::Counter, help, |shard| shard.received as f64);
     let help = "Packets that a packet loop has sent.";
-    of_each("evenair_shard_sent_packets_total", "counter", help, |shard| shard.sent as f64);
+    of_each("evenair_shard_sent_packets_total", MetricType::Counter, help, |shard| shard.sent as f64);
     let help = "Packets that a packet loop has lost or dropped.";
-    of_each("evenair_shard_lost_packets_total", "counter", help, |shard| shard.lost as f64);
-    of_each("evenair_shard_held_packets", "gauge", "Packets in its queues.", |shard| shard.held as f64);
+    of_each("evenair_shard_lost_packets_total", MetricType::Counter, help, |shard| shard.lost as f64);
+    of_each("evenair_shard_held_packets", MetricType::Gauge, "Packets in its queues.", |shard| shard.held as f64);
     let help = "How often the hold on its packets ran out because it was late.";
-    of_each("evenair_shard_hold_lapses_total", "counter", help, |shard| shard.lapses as f64);
+    of_each("evenair_shard_hold_lapses_total", MetricType::Counter, help, |shard| shard.lapses as f64);
 }
 
 fn stations(page: &mut Page, status: &Status, interface: &str) {
-    page.family("wifi_stations", "gauge", "Stations that the box knows.");
-    page.sample("wifi_stations", &[("ifname", interface)], status.stations_known);
-    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&crate::control::StationStatus) -> f64| {
+    page.family("wifi_stations", MetricType::Gauge, "Stations that the box knows.");
+    page.sample(&[("ifname", interface)], status.stations_known);
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&crate::control::StationStatus) -> f64| {
         page.family(name, kind, help);
         for station in &status.stations {
-            page.sample(name, &[("ifname", interface), ("mac", &station.mac)], value(station));
+            page.sample(&[("ifname", interface), ("mac", &station.mac)], value(station));
         }
     };
     let help = "PHY rate toward the station: what its access point tells, or else what the box assumes.";
-    of_each("wifi_station_transmit_kilobits_per_second", "gauge", help, |station| {
+    of_each("wifi_station_transmit_kilobits_per_second", MetricType::Gauge, help, |station| {
         station.told.as_ref().and_then(|told| told.transmit_mbps).unwrap_or(station.rate_mbps) * 1e3
     });
     let help = "PHY rate by which the station is charged.";
-    of_each("evenair_station_rate_kilobits_per_second", "gauge", help, |station| station.rate_mbps * 1e3);
+    of_each("evenair_station_rate_kilobits_per_second", MetricType::Gauge, help, |station| station.rate_mbps * 1e3);
     let help = "Medium time that is believed to have been used to and from the station.";
-    of_each("evenair_station_airtime_seconds_total", "counter", help, |station| station.airtime_s);
+    of_each("evenair_station_airtime_seconds_total", MetricType::Counter, help, |station| station.airtime_s);
     let help = "Of that medium time, the part for what the station sent.";
-    of_each("evenair_station_airtime_up_seconds_total", "counter", help, |station| station.airtime_up_s);
+    of_each("evenair_station_airtime_up_seconds_total", MetricType::Counter, help, |station| station.airtime_up_s);
     let help = "IP-level bytes released toward the station.";
-    of_each("evenair_station_transmit_bytes_total", "counter", help, |station| station.to_station_bytes as f64);
+    of_each("evenair_station_transmit_bytes_total", MetricType::Counter, help, |station| {
+        station.to_station_bytes as f64
+    });
     let help = "IP-level bytes that came from the station.";
-    of_each("evenair_station_receive_bytes_total", "counter", help, |station| station.from_station_bytes as f64);
+    of_each("evenair_station_receive_bytes_total", MetricType::Counter, help, |station| {
+        station.from_station_bytes as f64
+    });
     let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
-    of_each("evenair_station_over_share", "gauge", help, |station| f64::from(u8::from(station.over_share)));
+    of_each("evenair_station_over_share", MetricType::Gauge, help, |station| f64::from(u8::from(station.over_share)));
     told_stations(page, status, interface);
     let help = "What is known of the station's name and address, as labels.";
-    page.family("evenair_station_info", "gauge", help);
+    page.family("evenair_station_info", MetricType::Gauge, help);
     for station in &status.stations {
         let name = station.name.as_deref().unwrap_or_default();
         let address = station.addresses.first().map_or("", String::as_str);
@@ -369,21 +483,21 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
             ("address", address),
             ("random_mac", random),
         ];
-        page.sample("evenair_station_info", &labels, 1);
+        page.sample(&labels, true);
     }
     let help = "Claims of addresses that others use; of one address, once a minute at most.";
-    page.single("evenair_addresses_contested_total", "counter", help, status.packets.addresses_contested);
+    page.single("evenair_addresses_contested_total", MetricType::Counter, help, status.packets.addresses_contested);
 }
 
 /// What is told of stations, of those that something is told of.
 fn told_stations(page: &mut Page, status: &Status, interface: &str) {
     let mut of_told = |name: &str, help: &str, value: fn(&StationToldStatus) -> Option<f64>| {
-        page.family(name, "gauge", help);
+        page.family(name, MetricType::Gauge, help);
         for station in &status.stations {
             let Some(told) = &station.told else { continue };
             if let Some(value) = value(told) {
                 let labels = [("ifname", interface), ("mac", &station.mac), ("source", &told.source)];
-                page.sample(name, &labels, value);
+                page.sample(&labels, value);
             }
         }
     };
@@ -401,28 +515,28 @@ fn telemetry(page: &mut Page, status: &Status) {
     if status.telemetry.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: &str, help: &str, value: fn(&SourceStatus) -> Option<f64>| {
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&SourceStatus) -> Option<f64>| {
         page.family(name, kind, help);
         for source in &status.telemetry {
             if let Some(value) = value(source) {
-                page.sample(name, &[("source", &source.name)], value);
+                page.sample(&[("source", &source.name)], value);
             }
         }
     };
     let help = "1 for a source of telemetry whose last answer was right.";
-    of_each("evenair_telemetry_up", "gauge", help, |source| {
+    of_each("evenair_telemetry_up", MetricType::Gauge, help, |source| {
         Some(f64::from(u8::from(source.error.is_none() && source.age_s.is_some())))
     });
     let help = "Time since a source of telemetry last answered.";
-    of_each("evenair_telemetry_age_seconds", "gauge", help, |source| source.age_s);
+    of_each("evenair_telemetry_age_seconds", MetricType::Gauge, help, |source| source.age_s);
     let help = "Stations that a source of telemetry told of last.";
-    of_each("evenair_telemetry_stations", "gauge", help, |source| Some(source.stations as f64));
+    of_each("evenair_telemetry_stations", MetricType::Gauge, help, |source| Some(source.stations as f64));
     let help = "How often a source of telemetry was asked.";
-    of_each("evenair_telemetry_polls_total", "counter", help, |source| Some(source.polls as f64));
+    of_each("evenair_telemetry_polls_total", MetricType::Counter, help, |source| Some(source.polls as f64));
     let help = "How often a source of telemetry did not answer as it should.";
-    of_each("evenair_telemetry_failures_total", "counter", help, |source| Some(source.failures as f64));
+    of_each("evenair_telemetry_failures_total", MetricType::Counter, help, |source| Some(source.failures as f64));
     let help = "What sources told of stations, by what became of it.";
-    page.family("evenair_telemetry_told_total", "counter", help);
+    page.family("evenair_telemetry_told_total", MetricType::Counter, help);
     let told = &status.told;
     for (outcome, count) in [
         ("taken", told.taken),
@@ -431,18 +545,19 @@ fn telemetry(page: &mut Page, status: &Status) {
         ("unknown", told.unknown),
         ("contradicted", told.contradicted),
     ] {
-        page.sample("evenair_telemetry_told_total", &[("outcome", outcome)], count);
+        page.sample(&[("outcome", outcome)], count);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
+    use std::thread;
 
     use super::*;
     use crate::control::CallStatus;
     use crate::control::tests_support::status;
+    use crate::http::tests_support::{get, survives};
 
     /// Whether a line is a sample: a name, labels, a number.
     fn is_sample(line: &str) -> bool {
@@ -477,13 +592,23 @@ mod tests {
         status.stations[0].name = Some("phone".into());
         let page = render(&status, "eth1");
         for line in page.lines() {
-            assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || is_sample(line), "{line:?}");
+            let is_comment = line.starts_with("# HELP ") || line.starts_with("# TYPE ") || line == "# EOF";
+            assert!(is_comment || is_sample(line), "{line:?}");
         }
         for line in page.lines().filter(|line| !line.starts_with('#')) {
             let name = line.split(['{', ' ']).next().expect("a name");
-            let name = name.trim_end_matches("_sum").trim_end_matches("_count");
-            assert!(page.contains(&format!("# TYPE {name} ")), "{name} has no type");
+            let is_counter = |name| page.contains(&format!("# TYPE {name} counter\n"));
+            let has_type =
+                page.contains(&format!("# TYPE {name} ")) || name.strip_suffix("_total").is_some_and(is_counter);
+            assert!(has_type, "{name} has no type");
         }
+        let mut names: Vec<_> =
+            page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "no two metrics have one name");
+        assert!(page.ends_with("\n# EOF\n"));
         for part in [
             "evenair_mode{mode=\"bypassed\"} 1",
             "wifi_stations{ifname=\"eth1\"} 1",
@@ -505,20 +630,14 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut page = Page::default();
-        page.sample("x", &[("a", "quote \" and \\ and\nline")], 1);
-        assert_eq!(page.0, "x{a=\"quote \\\" and \\\\ and\\nline\"} 1\n");
-    }
-
-    fn get(address: SocketAddr, request: &str) -> String {
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        write!(stream, "{request}\r\nHost: box\r\nConnection: close\r\n\r\n").expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
+        page.family("x", MetricType::Gauge, "X.");
+        page.sample(&[("a", "quote \" and \\ and\nline")], 1.0);
+        let text = page.into_text();
+        assert_eq!(text, "# HELP x X.\n# TYPE x gauge\nx{a=\"quote \\\" and \\\\ and\\nline\"} 1\n# EOF\n");
     }
 
     #[test]
-    fn it_is_served_and_nothing_else_is() {
+    fn it_is_served_and_nothing_else_is_whatever_others_send() {
         let (desk, inbox) = Desk::for_tests();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv() {
@@ -526,20 +645,19 @@ mod tests {
                 let _ = asked.reply.send(Answer::Status(Box::new(snapshot)));
             }
         });
-        let metrics = Metrics::start("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
-        let address = metrics.server.server_addr().to_ip().expect("an IP address");
-        let page = get(address, "GET /metrics HTTP/1.1");
-        assert!(page.starts_with("HTTP/1.1 200") && page.contains(CONTENT_TYPE), "{page}");
-        assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+        let server = serve("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
+        let address = server.address();
+        let served = || {
+            let page = get(address, "GET /metrics HTTP/1.1");
+            assert!(page.starts_with("HTTP/1.1 200") && page.contains(CONTENT_TYPE), "{page}");
+            assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+        };
+        served();
         assert!(get(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404"));
         assert!(get(address, "POST /metrics HTTP/1.1").starts_with("HTTP/1.1 405"));
-        drop(metrics);
-        // Its own thread closes the socket a moment later.
-        let closed = (0..200).any(|_| {
-            thread::sleep(std::time::Duration::from_millis(10));
-            TcpStream::connect(address).is_err()
-        });
-        assert!(closed, "it is closed with the box");
+        survives(address, "/metrics", "", served);
+        drop(server);
+        assert!(TcpStream::connect(address).is_err(), "it is closed with the box");
         answering.join().expect("it ends with the desk");
     }
 
@@ -547,6 +665,7 @@ mod tests {
     fn a_box_that_ends_is_told_as_such() {
         let (desk, inbox) = Desk::for_tests();
         drop(inbox);
-        assert_eq!(answer(&Method::Get, "/metrics", "eth1", &desk).0, 503);
+        let site = Metrics { interface: "eth1".into(), desk };
+        assert_eq!(site.reply().status, StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -21,7 +21,7 @@ use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, W
 use crate::engine::Engine;
 use crate::history::History;
 use crate::last_word::LastWord;
-use crate::metrics::Metrics;
+use crate::metrics;
 use crate::punctual::Punctual;
 use crate::service::ServiceManager;
 use crate::shards::Front;
@@ -64,7 +64,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
         None => None,
     };
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
-    let metrics = config.metrics.map(|address| Metrics::start(address, config.wlan.clone(), desk)).transpose()?;
+    let metrics = config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk)).transpose()?;
     let host = Host { telemetry, signals, service: None };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let config = match LastWord::of(&config) {

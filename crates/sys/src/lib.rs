@@ -4,6 +4,7 @@ pub mod bpf;
 pub mod checksum;
 pub mod clsact;
 pub mod error;
+pub mod fatal;
 pub mod frames;
 pub mod hold;
 pub mod iface;

@@ -15,12 +15,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 
 /// hostapd answers with no more than 4096 bytes.
 const LONGEST_ANSWER: usize = 8192;
+/// How long all questions of a poll may take together, in time-outs of one.
+const POLL: u32 = 4;
 
 /// A control socket.
 #[derive(Debug)]
@@ -56,7 +58,12 @@ impl Source for Hostapd {
     fn poll(&mut self) -> Result<Reading, TelemetryError> {
         let socket = self.connect().map_err(TelemetryError::io(format!("connect to {}", self.path.display())))?;
         let mut answer = vec![0; LONGEST_ANSWER];
+        let deadline = Instant::now() + POLL * self.timeout;
         let mut ask = |question: &str| {
+            // One that takes its time for each of thousands of stations would be asked for hours.
+            if Instant::now() > deadline {
+                return Err(TelemetryError::Silent(self.timeout));
+            }
             let exchange = socket.send(question.as_bytes()).and_then(|_| socket.recv(&mut answer));
             let len = exchange.map_err(|error| match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => TelemetryError::Silent(self.timeout),

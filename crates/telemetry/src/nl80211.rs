@@ -68,14 +68,22 @@ fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryErro
     let mut child = command.spawn().map_err(TelemetryError::io("start iw (is it installed?)"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (sender, done) = mpsc::channel();
-    let reader = thread::spawn(move || {
+    let read = move || {
         let (mut output, mut errors) = (String::new(), String::new());
         if let (Some(stdout), Some(stderr)) = (stdout, stderr) {
             let _ = stdout.take(LONGEST_OUTPUT).read_to_string(&mut output);
             let _ = stderr.take(1_000).read_to_string(&mut errors);
         }
         let _ = sender.send((output, errors));
-    });
+    };
+    let reader = match thread::Builder::new().name("iw".into()).spawn(read) {
+        Ok(reader) => reader,
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(TelemetryError::io("start a thread to read iw's output")(error));
+        }
+    };
     let outcome = done.recv_timeout(timeout);
     if outcome.is_err() {
         // Closes the pipes that the reader waits for.

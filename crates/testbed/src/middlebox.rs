@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -210,18 +210,13 @@ impl Middlebox {
         let mut child = started.map_err(|source| TestbedError::Child { who: format!("start {program}"), source })?;
         let last_words = LastWords::of(child.stderr.take().expect("piped"));
         let drain_limit = drain_limit(scenario);
-        let connect = || connect(&socket, drain_limit + ANSWER_TIMEOUT);
-        let connections = await_socket(connect, &mut child, &last_words)
-            .and_then(|first| Ok((first, connect().map_err(|e| failed(&e.to_string()))?)));
-        let (commands, questions, answers) = match connections {
-            Ok((for_commands, for_questions)) => talk(for_commands, for_questions),
-            Err(error) => {
-                // It is of no use any more; errors mean that it has ended already.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(error);
-            }
-        };
+        if let Err(error) = await_socket(&socket, &mut child, &last_words) {
+            // It is of no use any more; errors mean that it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+        let (commands, questions, answers) = talk(Control { socket, answer_timeout: drain_limit + ANSWER_TIMEOUT });
         Ok(Self { child, last_words, drain_limit, commands, questions, answers })
     }
 
@@ -300,21 +295,11 @@ fn drain_limit(scenario: &Scenario) -> Duration {
     Duration::from_nanos(config.expect("a scenario is checked when it is read").drain_limit.as_nanos())
 }
 
-fn connect(socket: &Path, answer_timeout: Duration) -> std::io::Result<UnixStream> {
-    let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(answer_timeout))?;
-    Ok(stream)
-}
-
-fn await_socket(
-    connect: impl Fn() -> std::io::Result<UnixStream>,
-    child: &mut Child,
-    last_words: &LastWords,
-) -> Result<UnixStream, TestbedError> {
+fn await_socket(socket: &Path, child: &mut Child, last_words: &LastWords) -> Result<(), TestbedError> {
     let deadline = Instant::now() + START_TIMEOUT;
     loop {
-        match connect() {
-            Ok(stream) => return Ok(stream),
+        match UnixStream::connect(socket) {
+            Ok(_) => return Ok(()),
             Err(_) if !matches!(child.try_wait(), Ok(None)) => {
                 return Err(child_died("the box".to_owned(), child, last_words));
             }
@@ -326,17 +311,43 @@ fn await_socket(
     }
 }
 
+/// The box's control socket. It hangs up on clients that are silent for long, and so each request has a connection of its own.
+#[derive(Clone)]
+struct Control {
+    socket: PathBuf,
+    answer_timeout: Duration,
+}
+
+impl Control {
+    fn ask(&self, request: &Value) -> Result<Value, String> {
+        let line = self.exchange(request).map_err(|e| e.to_string())?;
+        let answer: Value = serde_json::from_str(&line).map_err(|e| format!("answered {line:?}: {e}"))?;
+        match answer["ok"].as_bool() {
+            Some(true) => Ok(answer),
+            _ => Err(answer["error"].as_str().unwrap_or("refused without a reason").to_owned()),
+        }
+    }
+
+    fn exchange(&self, request: &Value) -> std::io::Result<String> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(self.answer_timeout))?;
+        stream.write_all(format!("{request}\n").as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        Ok(line)
+    }
+}
+
 /// Starts the two threads that talk; they end when the channels do.
-fn talk(for_commands: UnixStream, for_questions: UnixStream) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
+fn talk(control: Control) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
     let (commands, commands_out) = channel::<Value>();
     let (questions, questions_out) = channel::<usize>();
     let (answer, answers) = channel();
-    let answer_command = answer.clone();
+    let (answer_command, control_commands) = (answer.clone(), control.clone());
     thread::spawn(move || {
-        let mut stream = BufReader::new(for_commands);
         for command in commands_out {
             let name = command["command"].as_str().unwrap_or_default().to_owned();
-            let said = match exchange(&mut stream, &command) {
+            let said = match control_commands.ask(&command) {
                 Ok(_) => Answer::Done(name),
                 Err(error) => Answer::Failed(format!("{name}: {error}")),
             };
@@ -346,9 +357,8 @@ fn talk(for_commands: UnixStream, for_questions: UnixStream) -> (Sender<Value>, 
         }
     });
     thread::spawn(move || {
-        let mut stream = BufReader::new(for_questions);
         for index in questions_out {
-            let status = exchange(&mut stream, &json!({"command": "status"})).and_then(|mut answer| {
+            let status = control.ask(&json!({"command": "status"})).and_then(|mut answer| {
                 serde_json::from_value(answer["status"].take()).map_err(|error| error.to_string())
             });
             let said = match status {
@@ -361,17 +371,6 @@ fn talk(for_commands: UnixStream, for_questions: UnixStream) -> (Sender<Value>, 
         }
     });
     (commands, questions, answers)
-}
-
-fn exchange(stream: &mut BufReader<UnixStream>, request: &Value) -> Result<Value, String> {
-    writeln!(stream.get_mut(), "{request}").map_err(|e| e.to_string())?;
-    let mut line = String::new();
-    stream.read_line(&mut line).map_err(|e| e.to_string())?;
-    let answer: Value = serde_json::from_str(&line).map_err(|e| format!("answered {line:?}: {e}"))?;
-    match answer["ok"].as_bool() {
-        Some(true) => Ok(answer),
-        _ => Err(answer["error"].as_str().unwrap_or("refused without a reason").to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -10,11 +10,17 @@ use evenair_units::BitRate;
 
 use super::{Request, Response, Status};
 
+/// How the end of a connection shows.
+const HUNG_UP: [io::ErrorKind; 3] =
+    [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::UnexpectedEof];
+
 /// A connection to a running box.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
     path: PathBuf,
+    /// A request was answered on it.
+    answered: bool,
 }
 
 /// Why a request was not done.
@@ -59,7 +65,7 @@ impl Client {
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref().to_owned();
         match UnixStream::connect(&path) {
-            Ok(stream) => Ok(Self { stream: BufReader::new(stream), path }),
+            Ok(stream) => Ok(Self { stream: BufReader::new(stream), path, answered: false }),
             Err(source) => Err(ClientError::Io { path, source }),
         }
     }
@@ -161,10 +167,23 @@ impl Client {
         }
     }
 
+    /// The box hangs up on clients that are idle for long: then the request is sent once more, over a new connection.
     fn exchange(&mut self, request: &Request) -> io::Result<Response> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
-        self.stream.get_mut().write_all(&line)?;
+        let answer = match self.send(&line) {
+            Err(error) if self.answered && HUNG_UP.contains(&error.kind()) => {
+                self.stream = BufReader::new(UnixStream::connect(&self.path)?);
+                self.send(&line)
+            }
+            done => done,
+        }?;
+        self.answered = true;
+        Ok(answer)
+    }
+
+    fn send(&mut self, line: &[u8]) -> io::Result<Response> {
+        self.stream.get_mut().write_all(line)?;
         let mut answer = String::new();
         if self.stream.read_line(&mut answer)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

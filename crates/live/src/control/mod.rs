@@ -8,6 +8,10 @@
 //! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5}         {"ok":false,"error":"..."}
 //! ```
 //!
+//! A client that has no request under way for ten seconds is hung up on, and sooner where others need its place ([`slots`]).
+//! Errors in a file that a request names are told with line, column and key, and without what the line says: the box may read
+//! files that its client may not.
+//!
 //! The socket is served by threads of its own, so that neither a slow reader nor the making of JSON delays a packet:
 //! the loop is asked for raw numbers only.
 
@@ -16,6 +20,7 @@ mod client;
 mod domains;
 mod server;
 mod shards;
+mod slots;
 mod status;
 mod telemetry;
 

@@ -1,11 +1,10 @@
 //! The box's end of the control socket.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,10 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
+use evenair_scenario::config::{ConfigError, Located};
 use evenair_sys::rt::Waker;
 use evenair_units::BitRate;
-use tracing::debug;
+use tracing::{debug, warn};
 
+use super::slots::{self, Slot, Slots};
 use super::{Request, Response, Snapshot};
 use crate::config::BoxConfig;
 use crate::last_word::LastWord;
@@ -26,8 +27,12 @@ use crate::telemetry::SourceConfig;
 const MAX_LINE: u64 = 64 * 1024;
 /// More than any PHY rate.
 const MAX_RATE_MBPS: f64 = 10_000.0;
-/// Most clients at once.
-const MAX_CLIENTS: usize = 32;
+/// How long a client may take until its next request is complete.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
+/// How long a client may take to read an answer.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How long to wait before the next attempt where no client can be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long the end waits for the last answers to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -71,7 +76,7 @@ pub(crate) enum Answer {
 /// Serves the control socket until dropped.
 pub(crate) struct Server {
     path: PathBuf,
-    busy: Arc<AtomicUsize>,
+    slots: Slots,
 }
 
 /// Where the loop is asked from other threads.
@@ -115,8 +120,6 @@ struct Client {
     desk: Desk,
     /// Where what it is told is kept for the next one.
     last_word: Option<LastWord>,
-    /// Requests being answered.
-    busy: Arc<AtomicUsize>,
 }
 
 impl Server {
@@ -135,56 +138,25 @@ impl Server {
             fs::create_dir_all(parent).with_context(directory)?;
         }
         match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).with_context(describe),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).with_context(describe),
             _ => {}
         }
         let listener = UnixListener::bind(path).with_context(describe)?;
         // Who may write to the socket may take the box out of the path.
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
-        let busy = Arc::new(AtomicUsize::new(0));
-        let clients = Arc::new(AtomicUsize::new(0));
-        let context =
-            Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), busy: Arc::clone(&busy) };
-        let accept = move || {
-            for client in listener.incoming() {
-                let Ok(client) = client else { continue };
-                if clients.load(Ordering::Relaxed) >= MAX_CLIENTS {
-                    continue;
-                }
-                let (context, counted) = (context.clone(), Counted::new(&clients));
-                thread::spawn(move || {
-                    let _counted = counted;
-                    if let Err(error) = serve(&client, &context) {
-                        debug!("control client: {error}");
-                    }
-                });
-            }
-        };
+        let slots = Slots::default();
+        let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config) };
+        let accepting = slots.clone();
+        let accept = move || accept(&listener, &accepting, &context);
         thread::Builder::new().name("control".into()).spawn(accept).context("start the control thread")?;
-        Ok(Self { path: path.to_owned(), busy })
-    }
-}
-
-/// Counts for one as long as it lives, however its thread ends.
-struct Counted(Arc<AtomicUsize>);
-
-impl Counted {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        Ok(Self { path: path.to_owned(), slots })
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         let start = Instant::now();
-        while self.busy.load(Ordering::Acquire) > 0 && start.elapsed() < LAST_WORDS {
+        while self.slots.busy() > 0 && start.elapsed() < LAST_WORDS {
             thread::sleep(Duration::from_millis(1));
         }
         // Nobody is hurt by a file that stays: the next box replaces it.
@@ -192,25 +164,105 @@ impl Drop for Server {
     }
 }
 
-/// Answers a client until it hangs up.
-fn serve(client: &UnixStream, context: &Client) -> io::Result<()> {
-    let mut lines = BufReader::new(client);
-    let mut line = String::new();
+/// Gives each client a thread, as long as there are slots.
+fn accept(listener: &UnixListener, slots: &Slots, context: &Client) {
+    let mut told = false;
     loop {
-        line.clear();
-        if (&mut lines).take(MAX_LINE).read_line(&mut line)? == 0 {
-            return Ok(());
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Such as without free descriptors: to try again at once would only take the processor's time.
+                if !std::mem::replace(&mut told, true) {
+                    warn!("cannot accept a control client: {error}");
+                }
+                thread::sleep(ACCEPT_PAUSE);
+                continue;
+            }
+        };
+        told = false;
+        let Some(slot) = slots.take(stream) else { continue };
+        let context = context.clone();
+        let work = move || {
+            if let Err(error) = serve(&slot, &context) {
+                debug!("control client: {error}");
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("control client".into()).spawn(work) {
+            warn!("no thread for a control client: {error}");
         }
-        let _busy = Counted::new(&context.busy);
-        let mut answer = serde_json::to_vec(&answer(&line, context)).map_err(io::Error::other)?;
-        answer.push(b'\n');
-        (&mut &*client).write_all(&answer)?;
     }
 }
 
-fn answer(line: &str, context: &Client) -> Response {
-    let refused = |error: String| Response { ok: false, error: Some(error), status: None };
-    let request = serde_json::from_str(line).map_err(|error| format!("not a request: {error}"));
+/// A client's connection, on which neither reading nor writing takes longer than until a deadline.
+struct Timed<'a> {
+    stream: &'a UnixStream,
+    deadline: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Answers a client until it hangs up, or is silent for too long.
+fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
+    let stream = slot.stream();
+    let mut lines = BufReader::new(Timed { stream, deadline: Instant::now() });
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        lines.get_mut().deadline = Instant::now() + REQUEST_TIME;
+        if (&mut lines).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        let _busy = slot.begin();
+        let is_whole = line.len() < MAX_LINE as usize || line.ends_with(b"\n");
+        let answer = match is_whole {
+            true => answer(&line, context, slot.is_bypass_only()),
+            false => refused(format!("not a request: a line is longer than {MAX_LINE} bytes")),
+        };
+        let mut answer = serde_json::to_vec(&answer).map_err(io::Error::other)?;
+        answer.push(b'\n');
+        Timed { stream, deadline: Instant::now() + ANSWER_TIME }.write_all(&answer)?;
+        if !is_whole {
+            // What follows is not the start of a request.
+            return Ok(());
+        }
+    }
+}
+
+fn refused(error: String) -> Response {
+    Response { ok: false, error: Some(error), status: None }
+}
+
+fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
+    let request = serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"));
+    if bypass_only && !matches!(request, Ok(Request::Bypass)) {
+        return refused(format!(
+            "{} requests wait for their answers: until then there is bypass alone",
+            slots::MOST - 1
+        ));
+    }
     let wish = match request.and_then(|request| check(request, &context.config)) {
         Ok(wish) => wish,
         Err(error) => return refused(error),
@@ -262,7 +314,7 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
         }
         Request::Reconfigure { file, check } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
-            let new = BoxConfig::load(&path).map_err(|error| error.to_string())?;
+            let new = BoxConfig::load(&path).map_err(|error| without_lines(error).to_string())?;
             let changed = [
                 ("ports.wlan", new.wlan != config.wlan),
                 ("ports.wire", new.wire != config.wire),
@@ -285,6 +337,17 @@ fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
             if check { Wish::Nothing } else { Wish::Reconfigure(Box::new(new.manager), new.telemetry) }
         }
     })
+}
+
+/// The error without the lines of the file: the box may read files that its client may not.
+fn without_lines(error: ConfigError) -> ConfigError {
+    match error {
+        ConfigError::Invalid(problems) => {
+            let bare = |problem| Located { source_line: None, ..problem };
+            ConfigError::Invalid(problems.into_iter().map(bare).collect())
+        }
+        error => error,
+    }
 }
 
 fn mac_address(key: &str, text: &str) -> Result<MacAddr, String> {
@@ -335,6 +398,115 @@ mod tests {
         fs::write(&file, "").expect("writable");
         let error = start(&file.join("below/control.sock")).err().expect("refused");
         assert!(format!("{error:#}").contains("make the directory"), "{error:#}");
+    }
+
+    #[test]
+    fn only_small_regular_files_are_read_and_none_is_shown() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (fifo, secret, long) =
+            (folder.path().join("fifo"), folder.path().join("shadow"), folder.path().join("long"));
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("started").success());
+        fs::write(&long, "#".repeat(2 << 20)).expect("writable");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        let refusal = |file: &Path| {
+            let request = Request::Reconfigure { file: Some(file.to_owned()), check: true };
+            check(request, &config).err().expect("refused")
+        };
+        for path in [Path::new("/dev/zero"), &fifo, folder.path()] {
+            assert!(refusal(path).contains("it is not a regular file"), "{}", refusal(path));
+        }
+        assert!(refusal(&long).contains("it is longer than 1048576 bytes"));
+        for text in [
+            "root:$6$hush$hush:19000:0:99999:7:::\n",
+            "password = \"hush\"\n",
+            "password = hush\n",
+            "[ports]\nwlan = \"a\"\nwire = \"b\"\npassword = \"hush\"\n",
+        ] {
+            fs::write(&secret, text).expect("writable");
+            let error = refusal(&secret);
+            assert!(error.contains("shadow:") && !error.contains("hush"), "{error}");
+        }
+    }
+
+    /// A served socket with the folder that it is in, and what the loop is asked.
+    fn served() -> (tempfile::TempDir, PathBuf, Server, mpsc::Receiver<Asked>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("box.sock");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        let (desk, inbox) = Desk::for_tests();
+        let server = Server::start(&path, &config, desk).expect("free");
+        (folder, path, server, inbox)
+    }
+
+    fn connect(path: &Path) -> UnixStream {
+        let stream = UnixStream::connect(path).expect("the box listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a setting");
+        stream
+    }
+
+    /// What the box answers first.
+    fn line(stream: &UnixStream) -> String {
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("an answer, or the end");
+        line
+    }
+
+    #[test]
+    fn a_bypass_gets_through_while_all_slots_are_taken() {
+        let (_folder, path, _server, inbox) = served();
+        let _idle: Vec<_> = (0..4 * slots::MOST).map(|_| connect(&path)).collect();
+        let mut operator = connect(&path);
+        operator.write_all(b"{\"command\":\"bypass\"}\n").expect("taken");
+        let asked = inbox.recv_timeout(Duration::from_secs(5)).expect("it is asked at once");
+        assert!(matches!(asked.wish, Wish::Bypass));
+        asked.reply.send(Answer::Done).expect("somebody waits");
+        assert_eq!(line(&operator), "{\"ok\":true}\n");
+        drop(operator);
+
+        // Nor do those hinder it who wait for an answer.
+        let ask = |request: &str| {
+            let mut stream = connect(&path);
+            stream.write_all(request.as_bytes()).expect("taken");
+            stream
+        };
+        let waiting: Vec<_> = (0..slots::MOST - 1)
+            .map(|_| (ask("{\"command\":\"status\"}\n"), inbox.recv_timeout(Duration::from_secs(60)).expect("asked")))
+            .collect();
+        let refusal = line(&ask("{\"command\":\"status\"}\n"));
+        assert!(refusal.contains("31 requests wait") && refusal.contains("bypass alone"), "{refusal}");
+        let operator = ask("{\"command\":\"bypass\"}\n");
+        let asked = inbox.recv_timeout(Duration::from_secs(5)).expect("it is asked at once");
+        assert!(matches!(asked.wish, Wish::Bypass));
+        asked.reply.send(Answer::Done).expect("somebody waits");
+        assert_eq!(line(&operator), "{\"ok\":true}\n");
+        drop(waiting);
+    }
+
+    #[test]
+    fn a_client_that_does_not_end_its_request_is_hung_up_on() {
+        let (_folder, path, _server, _inbox) = served();
+        let (silent, mut slow, mut long) = (connect(&path), connect(&path), connect(&path));
+        slow.write_all(b"{\"command\"").expect("taken");
+        let endless = vec![b'x'; MAX_LINE as usize];
+        long.write_all(&endless).expect("taken");
+        assert!(line(&long).contains("a line is longer than 65536 bytes"));
+        assert_eq!((line(&long), line(&silent), line(&slow)), Default::default());
+    }
+
+    #[test]
+    fn a_client_that_was_hung_up_on_connects_again() {
+        let (_folder, path, _server, inbox) = served();
+        let answering = thread::spawn(move || {
+            while let Ok(asked) = inbox.recv() {
+                let _ = asked.reply.send(Answer::Done);
+            }
+        });
+        let mut client = super::super::Client::connect(&path).expect("it listens");
+        client.bypass().expect("done");
+        let _others: Vec<_> = (0..2 * slots::MOST).map(|_| connect(&path)).collect();
+        client.bypass().expect("done on a new connection");
+        drop((client, _server));
+        drop(answering);
     }
 
     #[test]

@@ -173,13 +173,17 @@ impl Front {
     /// Asks all, and has a thread of its own wait for them.
     fn wait_for_all(&self, wish: &Wish, reply: mpsc::Sender<Answer>) {
         let replies = self.begin_all(|_| wish.clone());
-        thread::spawn(move || {
+        let wait = move || {
             let answers = replies.and_then(|replies| {
                 let answers = replies.into_iter().map(|reply| reply.recv().map_err(|_| "the box ended".to_owned()));
                 answers.collect::<Result<Vec<_>, _>>()
             });
             let _ = reply.send(answers.map_or_else(Answer::Refused, one_of));
-        });
+        };
+        if let Err(error) = thread::Builder::new().name("control wait".into()).spawn(wait) {
+            // It is done all the same; who asked finds that nobody tells when.
+            warn!("no thread to wait for the shards: {error}");
+        }
     }
 
     /// All shards take a configuration, or none does.

@@ -2,24 +2,34 @@
 //! machines. hostapd and the kernel tell their stations to programs on the same machine only.
 //!
 //! `GET /stations` asks the sources and answers with what they say (`evenair_telemetry::remote`). One request after the
-//! other, and nothing can be changed. Addresses beyond loopback are taken only with a password, since who is there is not
+//! other, without a body ([`crate::http`]), and nothing can be changed. The password is checked before all else. Addresses beyond loopback are taken only with a password, since who is there is not
 //! everybody's business. What is not here: TLS; whoever needs it between box and access point puts a server with it before.
 
 use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use evenair_telemetry::remote::{authorization, entry};
 use evenair_telemetry::{Source, poll_once};
+use hyper::header::AUTHORIZATION;
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
 use serde_json::Value;
-use tiny_http::{Header, Method, Request, Response, Server};
-use tracing::debug;
 
 use super::SourceConfig;
+use crate::http::{Reply, Server, Site};
+
+/// What a reply takes beside the time that its sources take.
+const REPLY_TIME: Duration = Duration::from_secs(5);
 
 /// Sources that others may ask.
-pub struct Listener {
-    server: Server,
-    sources: Vec<(String, Box<dyn Source>)>,
+pub struct Listener(Server);
+
+/// What `/stations` is made of.
+struct Stations {
+    /// Each with its name.
+    sources: Mutex<Vec<(String, Box<dyn Source>)>>,
     password: Option<String>,
 }
 
@@ -32,49 +42,57 @@ impl Listener {
         if password.is_none() && !address.ip().is_loopback() {
             bail!("{address} can be reached by others: a password is needed for it, or an address such as 127.0.0.1");
         }
-        let server = Server::http(address).map_err(|error| anyhow!("cannot listen at {address}: {error}"))?;
         let open = |source: &SourceConfig| Ok((source.name(), source.open()?));
-        Ok(Self { server, sources: sources.iter().map(open).collect::<Result<_>>()?, password })
+        let opened = sources.iter().map(open).collect::<Result<_>>()?;
+        // They are asked one after the other, and each may have several questions, of twice its time-out at most.
+        let reply_time = REPLY_TIME + 4 * sources.iter().map(SourceConfig::timeout).sum::<Duration>();
+        let site = Stations { sources: Mutex::new(opened), password };
+        let server = Server::start(address, "telemetry", reply_time, site);
+        Ok(Self(server.with_context(|| format!("cannot listen at {address}"))?))
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.server.server_addr().to_ip()
+    pub fn address(&self) -> SocketAddr {
+        self.0.address()
     }
 
     /// Answers until the process ends.
-    pub fn serve(mut self) {
-        while let Ok(request) = self.server.recv() {
-            let (status, body) = self.answer(&request);
-            let header = Header::from_bytes("Content-Type", "application/json").expect("a header of letters");
-            let response = Response::from_string(body.to_string()).with_status_code(status).with_header(header);
-            if let Err(error) = request.respond(response) {
-                debug!("a client of telemetry: {error}");
-            }
-        }
+    pub fn serve(self) {
+        self.0.wait();
     }
+}
 
-    fn answer(&mut self, request: &Request) -> (u16, Value) {
+impl Site for Stations {
+    fn admit(&self, request: &Parts) -> Result<(), Reply> {
         if !self.is_allowed(request) {
-            return (401, "a password is needed".into());
+            return Err(json(StatusCode::UNAUTHORIZED, &"a password is needed".into()));
         }
-        match (request.method(), request.url()) {
-            (Method::Get, "/stations") => {
-                let ask = |(name, source): &mut (String, Box<dyn Source>)| entry(name, &poll_once(&mut **source));
-                (200, self.sources.iter_mut().map(ask).collect())
-            }
-            (Method::Get, _) => (404, "there is /stations alone".into()),
-            _ => (405, "only GET".into()),
+        match (&request.method, request.uri.path()) {
+            (&Method::GET, "/stations") => Ok(()),
+            (&Method::GET, _) => Err(json(StatusCode::NOT_FOUND, &"there is /stations alone".into())),
+            _ => Err(json(StatusCode::METHOD_NOT_ALLOWED, &"only GET".into())),
         }
     }
 
-    fn is_allowed(&self, request: &Request) -> bool {
+    fn reply(&self) -> Reply {
+        let ask = |(name, source): &mut (String, Box<dyn Source>)| entry(name, &poll_once(&mut **source));
+        // A source that panicked is asked again like any other.
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        json(StatusCode::OK, &sources.iter_mut().map(ask).collect())
+    }
+}
+
+fn json(status: StatusCode, body: &Value) -> Reply {
+    Reply { status, content_type: "application/json", body: body.to_string() }
+}
+
+impl Stations {
+    fn is_allowed(&self, request: &Parts) -> bool {
         let Some(password) = &self.password else { return true };
         let right = authorization(password);
-        let given = request.headers().iter().find(|header| header.field.equiv("Authorization"));
         // In the same time wherever they differ.
-        given.is_some_and(|given| {
-            let given = given.value.as_str().as_bytes();
+        request.headers.get(AUTHORIZATION).is_some_and(|given| {
+            let given = given.as_bytes();
             // Headers lose what is blank at their end.
             let right = right.trim_end().as_bytes();
             let differ = given.iter().zip(right).fold(0, |differ, (a, b)| differ | (a ^ b));
@@ -90,6 +108,7 @@ mod tests {
 
     use super::*;
     use crate::BoxConfig;
+    use crate::http::tests_support::{get, survives};
 
     const HEAD: &str = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n[[telemetry]]\n";
     const LOOPBACK: &str = "127.0.0.1:0";
@@ -118,7 +137,7 @@ mod tests {
         let there = source(&format!("kind = \"hostapd\"\nsocket = {path:?}\n"));
         let listener =
             Listener::new(LOOPBACK.parse().expect("one"), Some("hush hush".into()), &[there]).expect("listens");
-        let url = format!("http://{}", listener.address().expect("an address"));
+        let url = format!("http://{}", listener.address());
         thread::spawn(|| listener.serve());
 
         let secrets = folder.path().join("secrets");
@@ -140,6 +159,22 @@ mod tests {
         let elsewhere =
             super::super::ask(&source(&format!("kind = \"evenair\"\nurl = \"{url}/x\"\nsecrets = {secrets:?}\n")));
         assert!(elsewhere.is_err());
+    }
+
+    #[test]
+    fn strangers_are_refused_before_their_body_is_read_and_keep_nobody_out() {
+        let listener = Listener::new(LOOPBACK.parse().expect("one"), Some("hush".into()), &[]).expect("listens");
+        let address = listener.address();
+        let told = || assert!(get(address, &request("GET", "hush")).ends_with("\r\n\r\n[]"));
+        survives(address, "/stations", "", told);
+        survives(address, "/stations", "Authorization: Bearer hush\r\n", told);
+        // A body that was announced and never comes is not waited for.
+        let promised = format!("{}\r\nContent-Length: 5", request("POST", "wrong"));
+        assert!(get(address, &promised).starts_with("HTTP/1.1 401"));
+    }
+
+    fn request(method: &str, password: &str) -> String {
+        format!("{method} /stations HTTP/1.1\r\nAuthorization: Bearer {password}")
     }
 
     #[test]

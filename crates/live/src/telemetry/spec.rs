@@ -11,7 +11,6 @@
 //! others need not be able to read: TOML with `community`, or `password`, or `authentication` and `privacy`.
 
 use std::fmt;
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,6 +27,8 @@ use evenair_telemetry::{Source, TelemetryError, Tls};
 use evenair_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::small_file::read_text;
 
 /// The keys of each kind, beside `kind`, `interval` and `access_point`; those that it must have come first, up to the bar.
 const KEYS: [(&str, &str); 6] = [
@@ -59,6 +60,8 @@ const INTERVAL: Span = Span::from_secs(5);
 const SHORTEST_PASSWORD: usize = 8;
 /// No file of secrets is longer.
 const LONGEST_SECRETS: u64 = 64 * 1024;
+/// No certificate, chain included, is longer.
+const LONGEST_CERTIFICATE: u64 = 64 * 1024;
 
 /// Somebody who is asked for stations, as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -192,7 +195,7 @@ impl SourceConfig {
     }
 
     /// How long an answer may take: well below the interval, and no longer than a slow controller's.
-    fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_nanos((self.interval / 2).min(Span::from_secs(3)).as_nanos())
     }
 }
@@ -376,7 +379,7 @@ impl TelemetrySpec {
             }
             Some(written) => {
                 let path = written.get(problems)?;
-                match fs::read_to_string(&path) {
+                match read_text(Path::new(&path), LONGEST_CERTIFICATE) {
                     Ok(pem) if pem.contains("-----BEGIN CERTIFICATE-----") => Some(Tls::Pinned(pem)),
                     Ok(_) => {
                         problems.add(written.span(), format!("{path} is no certificate"), "a certificate in PEM");
@@ -437,11 +440,7 @@ pub fn password_in(path: &Path) -> Result<String, String> {
 }
 
 fn read_secrets(path: &Path) -> Result<Secrets, String> {
-    let len = fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if len > LONGEST_SECRETS {
-        return Err("too long for a file of secrets".into());
-    }
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = read_text(path, LONGEST_SECRETS).map_err(|error| error.to_string())?;
     // The library's message would show the line, and what is on it.
     toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());

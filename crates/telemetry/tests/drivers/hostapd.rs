@@ -2,8 +2,9 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenair_packet::MacAddr;
 use evenair_telemetry::hostapd::Hostapd;
@@ -93,4 +94,22 @@ fn silence_is_told_as_such() {
     let timeout = Duration::from_millis(50);
     let error = Hostapd::new(&path, timeout).poll().expect_err("nobody answers");
     assert!(matches!(error, TelemetryError::Silent(after) if after == timeout), "{error}");
+}
+
+#[test]
+fn one_that_is_slow_for_each_of_its_stations_is_not_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wlan0");
+    let next = AtomicU16::new(0);
+    let timeout = Duration::from_millis(400);
+    serve(&path, move |_| {
+        thread::sleep(timeout / 4);
+        let [high, low] = next.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        answer(&format!("02:00:00:00:{high:02x}:{low:02x}"), -61, (540, 60)).into_bytes()
+    });
+    let began = Instant::now();
+    let error = Hostapd::new(&path, timeout).poll().expect_err("it never ends");
+    assert!(matches!(error, TelemetryError::Silent(_)), "{error}");
+    // To ask for as many stations as may be would take 400 seconds.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }

@@ -11,7 +11,13 @@ use evenair_packet::MacAddr;
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
 use evenair_telemetry::{Source, TelemetryError, Tls};
-use tiny_http::{Header, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{COOKIE, SET_COOKIE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -26,27 +32,39 @@ fn reply(status: u16, body: impl Into<String>) -> Reply {
 }
 
 /// Serves on loopback until the process ends; `answer` gets method, path, cookie and body.
-fn serve(answer: impl Fn(&str, &str, &str, &str) -> Reply + Send + 'static) -> String {
-    let server = tiny_http::Server::http("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", server.server_addr());
+fn serve(answer: impl Fn(&str, &str, &str, &str) -> Reply + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    listener.set_nonblocking(true).expect("a setting");
+    let answer = Arc::new(answer);
     thread::spawn(move || {
-        for mut request in server.incoming_requests() {
-            let mut body = String::new();
-            let _ = request.as_reader().read_to_string(&mut body);
-            let reply = answer(request.method().as_str(), request.url(), &cookie(&request), &body);
-            let mut response = Response::from_string(reply.body).with_status_code(reply.status);
-            if let Some(cookie) = reply.cookie {
-                response.add_header(Header::from_bytes("Set-Cookie", cookie).expect("a header"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            while let Ok((stream, _)) = listener.accept().await {
+                let answer = Arc::clone(&answer);
+                let respond = service_fn(move |request| respond(request, Arc::clone(&answer)));
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), respond));
             }
-            let _ = request.respond(response);
-        }
+        });
     });
     url
 }
 
-fn cookie(request: &Request) -> String {
-    let header = request.headers().iter().find(|header| header.field.equiv("Cookie"));
-    header.map(|header| header.value.to_string()).unwrap_or_default()
+async fn respond<A: Fn(&str, &str, &str, &str) -> Reply>(
+    request: Request<Incoming>,
+    answer: Arc<A>,
+) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let cookie = head.headers.get(COOKIE).map(|cookie| cookie.to_str().expect("letters")).unwrap_or_default();
+    let path = head.uri.path_and_query().map(|path| path.as_str()).unwrap_or_default();
+    let reply = answer(head.method.as_str(), path, cookie, &String::from_utf8_lossy(&body));
+    let mut response = Response::builder().status(reply.status);
+    if let Some(cookie) = reply.cookie {
+        response = response.header(SET_COOKIE, cookie);
+    }
+    Ok(response.body(Full::new(Bytes::from(reply.body))).expect("headers of letters"))
 }
 
 const STATIONS: &str = r#"{"meta":{"rc":"ok"},"data":[

@@ -77,7 +77,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         println!("{}", in_short(&args.config, &config));
         return Ok(ExitCode::SUCCESS);
     }
-    crash::report_panics(&crash::state_directory(), &args.config);
+    crash::report_crashes(&crash::state_directory(), &args.config);
     let last = evenair_live::run(config)?;
     println!("{}", account(&last));
     Ok(ExitCode::SUCCESS)

@@ -107,7 +107,7 @@ fn listen(address: SocketAddr, args: &TelemetryArgs, sources: &[SourceConfig]) -
         Some(path) => Some(password_in(path).map_err(|why| anyhow!("{}: {why}", path.display()))?),
     };
     let listener = Listener::new(address, password, sources).context("cannot tell others")?;
-    eprintln!("boxes may ask http://{}", listener.address().unwrap_or(address));
+    eprintln!("boxes may ask http://{}", listener.address());
     listener.serve();
     Ok(ExitCode::FAILURE)
 }

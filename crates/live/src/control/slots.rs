@@ -1,0 +1,146 @@
+//! Who is connected to the control socket: a bounded number of clients, in which nobody keeps the operator from a bypass.
+//!
+//! A client holds its slot for good only while a request of its is being done. When no slot is free, whoever has been idle longest
+//! is hung up on. When every client is waiting for an answer, one slot is left, and its client may ask for a bypass and
+//! nothing else.
+
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Most clients at once, the one that may only bypass included.
+pub(super) const MOST: usize = 32;
+
+/// Everybody who is connected.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Slots(Arc<Mutex<Vec<Held>>>);
+
+/// One who is connected.
+#[derive(Debug)]
+struct Held {
+    stream: Arc<UnixStream>,
+    /// Since when it has asked for nothing; none: a request of its is being done.
+    idle: Option<Instant>,
+}
+
+/// A client's slot, for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Slots,
+    stream: Arc<UnixStream>,
+    bypass_only: bool,
+}
+
+/// A request that is being done, for as long as it lives.
+pub(super) struct Busy<'a>(&'a Slot);
+
+impl Slots {
+    /// A slot for a client that has just connected; none: every client is waiting for an answer.
+    pub(super) fn take(&self, stream: UnixStream) -> Option<Slot> {
+        let mut held = self.held();
+        while held.len() >= MOST - 1 {
+            let idle = held.iter().enumerate().filter_map(|(i, one)| Some((one.idle?, i)));
+            let Some((_, longest)) = idle.min() else { break };
+            // Its thread finds the end of its connection.
+            let _ = held.remove(longest).stream.shutdown(Shutdown::Both);
+        }
+        if held.len() >= MOST {
+            return None;
+        }
+        let bypass_only = held.len() == MOST - 1;
+        let stream = Arc::new(stream);
+        held.push(Held { stream: Arc::clone(&stream), idle: Some(Instant::now()) });
+        drop(held);
+        Some(Slot { slots: self.clone(), stream, bypass_only })
+    }
+
+    /// Requests that are being done.
+    pub(super) fn busy(&self) -> usize {
+        self.held().iter().filter(|one| one.idle.is_none()).count()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Held>> {
+        // It is whole between any two statements.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    pub(super) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// Whether its client may ask for a bypass alone.
+    pub(super) const fn is_bypass_only(&self) -> bool {
+        self.bypass_only
+    }
+
+    /// A request has come, and is done once what this gives is dropped.
+    pub(super) fn begin(&self) -> Busy<'_> {
+        self.set(None);
+        Busy(self)
+    }
+
+    fn set(&self, idle: Option<Instant>) {
+        let mut held = self.slots.held();
+        // It is not there where it was hung up on.
+        held.iter_mut().filter(|one| Arc::ptr_eq(&one.stream, &self.stream)).for_each(|one| one.idle = idle);
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.held().retain(|one| !Arc::ptr_eq(&one.stream, &self.stream));
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.set(Some(Instant::now()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn connect(slots: &Slots) -> (Option<Slot>, UnixStream) {
+        let (here, there) = UnixStream::pair().expect("a pair");
+        here.set_nonblocking(true).expect("a setting");
+        (slots.take(there), here)
+    }
+
+    #[test]
+    fn who_is_idle_longest_makes_room() {
+        let slots = Slots::default();
+        let all: Vec<_> = (0..MOST - 1).map(|_| connect(&slots)).collect();
+        let busy = all[0].0.as_ref().expect("free").begin();
+        assert_eq!(slots.busy(), 1);
+        let (newcomer, _end) = connect(&slots);
+        assert!(newcomer.is_some_and(|slot| !slot.is_bypass_only()));
+        assert_eq!((&all[1].1).read(&mut [0]).expect("hung up on"), 0);
+        for (_, end) in all.iter().skip(2).chain(&all[..1]) {
+            assert!({ end }.read(&mut [0]).is_err(), "the others stay");
+        }
+        drop(busy);
+        assert_eq!(slots.busy(), 0);
+    }
+
+    #[test]
+    fn while_everybody_waits_one_more_may_bypass() {
+        let slots = Slots::default();
+        let all: Vec<_> = (0..MOST - 1).map(|_| connect(&slots)).collect();
+        let _busy: Vec<_> = all.iter().map(|(slot, _)| slot.as_ref().expect("free").begin()).collect();
+        for _ in 0..2 {
+            // The second one finds the first one idle.
+            let (last, _end) = connect(&slots);
+            let last = last.expect("one is left");
+            assert!(last.is_bypass_only());
+            let _busy = last.begin();
+            assert!(connect(&slots).0.is_none());
+        }
+    }
+}

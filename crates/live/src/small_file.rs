@@ -1,0 +1,66 @@
+//! Reads files whose name somebody else gave: a configuration named in a request, the secrets and certificates that it names.
+//!
+//! The name may lead anywhere: to a device that never ends (`/dev/zero`), a FIFO that nobody writes to, a disk's worth of log. Only a
+//! regular file of bounded size is read, and nothing is waited for.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The text of a regular file of up to `most` bytes.
+///
+/// # Errors
+/// It cannot be opened, is no regular file, is longer, or is not UTF-8.
+pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    // Without the bytes, which the error of the standard library carries.
+    String::from_utf8(read_bytes(path, most)?)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// The bytes of a regular file of up to `most` bytes.
+///
+/// # Errors
+/// It cannot be opened, is no regular file, or is longer.
+pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // To open some devices is to use them, hence the first look; the second one is at what was really opened.
+    refuse_others(fs::metadata(path)?.is_file())?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    refuse_others(file.metadata()?.is_file())?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is longer than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn refuse_others(is_regular: bool) -> io::Result<()> {
+    if is_regular { Ok(()) } else { Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn regular_files_of_bounded_size_are_read_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        fs::write(&file, "12345").expect("writable");
+        assert_eq!(read_text(&file, 5).expect("read"), "12345");
+        assert!(read_text(&file, 4).expect_err("too long").to_string().contains("longer than 4 bytes"));
+        fs::write(&file, [b'a', 0xff]).expect("writable");
+        assert_eq!(read_text(&file, 5).expect_err("no text").to_string(), "it is not UTF-8 text");
+        let fifo = folder.path().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().expect("started").success());
+        for path in [Path::new("/dev/zero"), folder.path(), &fifo] {
+            let error = read_text(path, 5).expect_err("refused").to_string();
+            assert_eq!(error, "it is not a regular file", "{}", path.display());
+        }
+        // A file of no length that has bytes all the same.
+        assert!(read_text(Path::new("/proc/cpuinfo"), 5).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! A report of a process that dies of a signal: an abort, such as of an allocation that failed, or a fault of memory or
+//! instruction.
+//!
+//! A signal handler may call little (signal-safety(7)): it may neither allocate nor lock. So the text is made when the
+//! handler is installed, and the handler itself opens a file, adds what it knows, and lets the signal do what it would have done.
+//! A descriptor is kept in reserve, for a process that dies of having no more of them.
+//!
+//! What is not here: a backtrace, which cannot be had that way; the core dump, if there is one, has it.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::OsError;
+
+/// The signals that are reported, with their names.
+const SIGNALS: [(libc::c_int, &str); 5] = [
+    (libc::SIGABRT, "SIGABRT"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGSEGV, "SIGSEGV"),
+];
+
+/// Digits of the seconds and of the nanoseconds in a report's name.
+const SECONDS: usize = 12;
+const NANOSECONDS: usize = 9;
+
+/// What the handler needs, made before.
+struct Prepared {
+    /// The path of a report up to its number, ending with room for `SECONDS.NANOSECONDS.txt` and the final zero.
+    path: CString,
+    /// Where in it the number begins.
+    number: usize,
+    text: String,
+    reserve: OwnedFd,
+    /// What was done at each of [`SIGNALS`] before.
+    before: [libc::sigaction; SIGNALS.len()],
+}
+
+static PREPARED: OnceLock<Prepared> = OnceLock::new();
+/// The first signal is reported, not what follows from it.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// The longest path of a report, in bytes, final zero included: it is put together on the handler's stack.
+const LONGEST_PATH: usize = 1024;
+
+/// From now on, where this process is killed by one of the signals of a program that is wrong, it first leaves
+/// `text`, the signal and the time in a new file `DIRECTORY/PREFIX` + seconds `.` nanoseconds `.txt`, in decimal since 1970. Once in a process.
+///
+/// # Errors
+/// The path has a zero byte or is too long, it was called before, or a system call was refused.
+pub fn report(directory: &Path, prefix: &str, text: String) -> Result<(), OsError> {
+    let mut path = directory.join(prefix).as_os_str().as_bytes().to_vec();
+    let number = path.len();
+    path.extend_from_slice(&[b'0'; SECONDS]);
+    path.push(b'.');
+    path.extend_from_slice(&[b'0'; NANOSECONDS]);
+    path.extend_from_slice(b".txt");
+    let invalid = |what: &str| OsError::new(format!("{} {}", directory.display(), what), libc::EINVAL);
+    if path.len() >= LONGEST_PATH {
+        return Err(invalid("is too long for reports"));
+    }
+    let path = CString::new(path).map_err(|_| invalid("has a zero byte"))?;
+    let reserve = File::open("/dev/null").map_err(|error| OsError::from_io("open(/dev/null)", &error))?.into();
+    let mut before = [const { MaybeUninit::<libc::sigaction>::zeroed() }; SIGNALS.len()];
+    for (&(signal, name), before) in SIGNALS.iter().zip(&mut before) {
+        // SAFETY: no new action is given, and the old one is written to a sigaction.
+        if unsafe { libc::sigaction(signal, ptr::null(), before.as_mut_ptr()) } != 0 {
+            return Err(OsError::last(format!("sigaction({name})")));
+        }
+    }
+    // SAFETY: each was filled in by sigaction.
+    let before = before.map(|action| unsafe { action.assume_init() });
+    let prepared = Prepared { path, number, text, reserve, before };
+    PREPARED.set(prepared).map_err(|_| invalid("is not the first one for reports"))?;
+    SIGNALS.iter().try_for_each(|&(signal, name)| install(signal, name))
+}
+
+fn install(signal: libc::c_int, name: &str) -> Result<(), OsError> {
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = handle;
+    // SAFETY: a sigaction of zeros is one without flags and with an empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as usize;
+    // The stack may be what has run out: Rust's threads have another one for signals.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the handler has the form that SA_SIGINFO asks for, keeps to what signal-safety(7) allows, and lives as
+    // long as the program.
+    match unsafe { libc::sigaction(signal, &action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(OsError::last(format!("sigaction({name})"))),
+    }
+}
+
+extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let Some(prepared) = PREPARED.get() else { return };
+    let place = SIGNALS.iter().position(|&(known, _)| known == signal).unwrap_or_default();
+    if !REPORTED.swap(true, Ordering::AcqRel) {
+        write_report(prepared, SIGNALS[place].1);
+    }
+    // SAFETY: with SA_SIGINFO the kernel hands in a siginfo_t.
+    let is_fault = unsafe { (*info).si_code } > 0;
+    // The instruction that faulted is tried again when this returns and faults again, and then whoever was here before says
+    // what he has to say: Rust's runtime tells of a stack that ran out, and aborts.
+    SIGNALS.iter().zip(&prepared.before).for_each(|(&(signal, _), before)| {
+        // SAFETY: the action is one that the kernel gave.
+        unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
+    });
+    if !is_fault {
+        // Sent by the process itself or by another: delivered anew when this returns.
+        // SAFETY: signal and raise take no pointer.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Calls only what is async-signal-safe, and allocates nothing.
+fn write_report(prepared: &Prepared, name: &str) {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it is written to a timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
+    let (seconds, nanoseconds) = (now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs());
+    let mut path = [0; LONGEST_PATH];
+    let given = prepared.path.as_bytes_with_nul();
+    path[..given.len()].copy_from_slice(given);
+    let end = prepared.number + SECONDS;
+    write_number(&mut path[prepared.number..end], seconds);
+    write_number(&mut path[end + 1..end + 1 + NANOSECONDS], nanoseconds);
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: the descriptor is used by nobody else, and the process is about to end; the path ends with a zero.
+    let file = unsafe {
+        libc::close(prepared.reserve.as_raw_fd());
+        libc::open(path.as_ptr().cast(), flags, 0o600)
+    };
+    if file < 0 {
+        return;
+    }
+    let (mut process, mut thread, mut at) = ([0; 10], [0; 10], [0; SECONDS]);
+    // SAFETY: they take nothing and cannot fail.
+    let (process_id, thread_id) = unsafe { (libc::getpid(), libc::gettid()) };
+    write_number(&mut process, u64::from(process_id.unsigned_abs()));
+    write_number(&mut thread, u64::from(thread_id.unsigned_abs()));
+    write_number(&mut at, seconds);
+    let parts: [&[u8]; 9] = [
+        prepared.text.as_bytes(),
+        b"signal: ",
+        name.as_bytes(),
+        b"\ntime: ",
+        trimmed(&at),
+        b" seconds since 1970\nprocess: ",
+        trimmed(&process),
+        b"\nthread: ",
+        trimmed(&thread),
+    ];
+    parts.into_iter().chain([&b"\n"[..]]).for_each(|part| write_all(file, part));
+    // SAFETY: it was opened above.
+    unsafe { libc::close(file) };
+}
+
+/// In decimal, with zeros before it; what is too large loses its first digits.
+fn write_number(digits: &mut [u8], mut number: u64) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+/// Without the zeros before a number.
+fn trimmed(digits: &[u8]) -> &[u8] {
+    let zeros = digits.iter().take(digits.len() - 1).take_while(|&&digit| digit == b'0').count();
+    &digits[zeros..]
+}
+
+fn write_all(file: libc::c_int, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        // SAFETY: the bytes are there for as long as the slice.
+        match unsafe { libc::write(file, bytes.as_ptr().cast(), bytes.len()) } {
+            written @ 1.. => bytes = &bytes[(written.unsigned_abs()).min(bytes.len())..],
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_without_help() {
+        let mut digits = [0; 5];
+        write_number(&mut digits, 120);
+        assert_eq!((&digits, trimmed(&digits)), (b"00120", &b"120"[..]));
+        write_number(&mut digits, 0);
+        assert_eq!(trimmed(&digits), b"0");
+    }
+}
