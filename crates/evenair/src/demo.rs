@@ -1,7 +1,7 @@
 //! `evenair demo`: the main job, seen in under three minutes.
 //!
-//! Ten stations of an 11 Mb/s WLAN, five uploading and five downloading over the kernel's real TCP. At first the box
-//! lets everything pass; then it manages.
+//! Ten stations of an 11 Mb/s WLAN, three uploading and seven downloading over the kernel's real TCP. At first the box
+//! lets everything pass; then it manages, and each station has a tenth.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +14,8 @@ use crate::commands::scenario_run::{Shown, run_into};
 use crate::commands::testbed::{options, run_scenario};
 
 /// The scenario that is shown, part of the program so that the demo needs no file.
-const SCENARIO: &str = include_str!("../../../scenarios/adwiser/a11-equal-up-and-down.toml");
-const FILE: &str = "scenarios/adwiser/a11-equal-up-and-down.toml";
+const SCENARIO: &str = include_str!("../../../scenarios/demo.toml");
+const FILE: &str = "scenarios/demo.toml";
 
 /// What `evenair demo` is told.
 #[derive(Args)]
@@ -39,8 +39,9 @@ fn introduce(scenario: &Scenario) {
     println!(
         "\
 Ten Linux hosts, each with a TCP stack of its own, share a simulated 11 Mb/s Wi-Fi in real time:
-five upload to a server on the LAN, five download from it. Between the access point and the wire stands
-the box. For the first 20 seconds it lets everything pass, as if it were not there; then it manages.
+three upload to a server on the LAN, seven download from it. Between the access point and the wire stands
+the box. For the first 20 seconds it lets everything pass, as if it were not there; then it manages, and
+gives every station a tenth of the medium's time.
 This takes {:.0} seconds. Ctrl-C ends it early and leaves nothing behind.
 ",
         scenario.duration.as_secs_f64()

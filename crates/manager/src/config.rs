@@ -281,10 +281,10 @@ pub enum ConfigError {
 }
 
 impl Default for Policy {
-    /// Equal totals up and down, in each direction equal medium time for every station, equal flows in a station.
+    /// The same medium time for every station, whichever way its traffic goes; in a station the same for uploads and
+    /// downloads; in each direction the same for every connection.
     fn default() -> Self {
-        let levels = [Level::Direction { up: 1, down: 1 }, Level::Station { time_fair: true }, Level::Flow];
-        Self::of(levels)
+        Self::of([Level::Station { time_fair: true }, Level::Direction { up: 1, down: 1 }, Level::Flow])
     }
 }
 

@@ -462,7 +462,7 @@ match = { mac = ["02:00:00:00:00:01"], address = ["10.0.0.0/8"], peer = ["fd00::
     fn a_tree_with_rules() {
         let policy = check(SCHOOL).unwrap().policy;
         assert_eq!(policy.names, ["staff", "pupils", "guests", "phones"]);
-        let [Level::Tree(tree), Level::Direction { .. }, Level::Station { time_fair: true }, Level::Flow] =
+        let [Level::Tree(tree), Level::Station { time_fair: true }, Level::Direction { .. }, Level::Flow] =
             &policy.levels[..]
         else {
             panic!("{:?}", policy.levels)
@@ -500,7 +500,7 @@ match = { mac = ["02:00:00:00:00:01"], address = ["10.0.0.0/8"], peer = ["fd00::
         let levels = check(text).unwrap().policy.levels;
         assert!(matches!(
             levels[..],
-            [Level::Direction { .. }, Level::Station { .. }, Level::Application { .. }, Level::Flow]
+            [Level::Station { .. }, Level::Direction { .. }, Level::Application { .. }, Level::Flow]
         ));
         let error = check(&format!("levels = [\"flow\"]\n{text}")).unwrap_err().to_string();
         assert!(error.contains("levels has no \"application\""), "{error}");

@@ -61,7 +61,7 @@ pub struct ManagerSpec {
     pub start: Option<Written<Permille>>,
     /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most once;
     /// where there are classes or applications, these are in it unless this says otherwise.
-    /// Default: ["direction", "station", "flow"].
+    /// Default: ["station", "direction", "flow"].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<List<LevelKind>>,
     /// Level "direction": weight of uploads. Default: 1.

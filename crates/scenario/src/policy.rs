@@ -74,11 +74,15 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     (
         "adwiser",
-        "ADWISER as published: virtual bits, the additive rule, no AQM, nothing before its turn",
+        "ADWISER as published: directions above stations, virtual bits, the additive rule, no AQM, no sparse-flow priority",
         "manager = { controller = 'published', charge = 'bits', aqm = 'none', sparse_first = false, \
-         queue_limit = '100 packets' }",
+         queue_limit = '100 packets', levels = ['direction', 'station', 'flow'] }",
     ),
-    ("evenair", "the box as it comes: airtime, the queue controller, CoDel, sparse first", "manager = {}"),
+    (
+        "evenair",
+        "the box as it comes: the same airtime for every station, the queue controller, CoDel, sparse-flow priority",
+        "manager = {}",
+    ),
 ];
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
@@ -152,10 +156,14 @@ impl Policy {
         }
         let own = self.tables.get("manager").and_then(Value::as_table);
         let divides = own.is_some_and(|manager| !manager.contains_key("queue"));
+        let mut tables = self.tables.clone();
         if let Some(Value::Table(manager)) = scenario.get_mut("manager") {
             manager.retain(|key, _| OF_SITE.contains(&key) || divides && OF_SHARES.contains(&key));
+            if let Some(Value::Table(own)) = tables.get_mut("manager") {
+                fit_levels(own, manager);
+            }
         }
-        merge(&mut scenario, &self.tables);
+        merge(&mut scenario, &tables);
         self.switch_the_box(&mut scenario);
         toml::to_string(&scenario).map_err(|error| PolicyError(format!("policy {}: {error}", self.name)))
     }
@@ -179,6 +187,23 @@ impl Policy {
     }
 }
 
+/// Fits the levels of a policy to the site's `[manager]`: its own levels stay, and its classes and kinds of traffic have a
+/// level where they have one by default.
+fn fit_levels(own: &mut Table, site: &Table) {
+    if site.contains_key("levels") {
+        own.remove("levels");
+    }
+    let Some(Value::Array(levels)) = own.get_mut("levels") else { return };
+    let lacks = |levels: &[Value], level: &str| site.contains_key(level) && !levels.contains(&level.into());
+    if lacks(levels, "class") {
+        levels.insert(0, "class".into());
+    }
+    if lacks(levels, "application") {
+        let flow = levels.iter().position(|level| level.as_str() == Some("flow")).unwrap_or(levels.len());
+        levels.insert(flow, "application".into());
+    }
+}
+
 /// Sets in `into` what `from` says, table by table.
 fn merge(into: &mut Table, from: &Table) {
     for (key, value) in from {
@@ -193,8 +218,11 @@ fn merge(into: &mut Table, from: &Table) {
 
 #[cfg(test)]
 mod tests {
+    use evenair_manager::Level;
+
     use super::*;
     use crate::Scenario;
+    use crate::config::Problems;
 
     const TEXT: &str = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11b\"\n\
         ap_queue = { discipline = \"codel\" }\n[manager]\ncontroller = \"fixed\"\nservice_rate = \"4 Mb/s\"\n\
@@ -227,6 +255,31 @@ mod tests {
         let queue = las.manager.queue.clone().expect("a queue");
         assert!(las.manager.levels.is_none() && queue.floor.is_some());
         assert!(under(&Policy::named("ap-drr").unwrap(), TEXT).radio.ap_queue.is_some());
+    }
+
+    #[test]
+    fn adwiser_has_the_published_tree_and_evenair_is_fair_to_stations() {
+        let levels = |name: &str, text: &str| {
+            let scenario = under(&Policy::named(name).unwrap(), text);
+            let config = scenario.manager.check(&scenario.radio.phy, None, &mut Problems::default());
+            config.unwrap().policy.levels
+        };
+        let (direction, station) = (Level::Direction { up: 1, down: 1 }, Level::Station { time_fair: true });
+        let silent = TEXT.replace("levels = [\"station\", \"flow\"]\n", "");
+        assert_eq!(levels("adwiser", &silent), [direction.clone(), station.clone(), Level::Flow]);
+        assert_eq!(levels("evenair", &silent), [station.clone(), direction.clone(), Level::Flow]);
+        assert_eq!(levels("adwiser", TEXT), [station, Level::Flow], "the site's own");
+        let classes = silent.replace("[[station]]", "[[manager.class]]\nname = \"a\"\n[[station]]");
+        assert!(matches!(
+            levels("adwiser", &classes)[..],
+            [Level::Class { .. }, Level::Direction { .. }, _, Level::Flow]
+        ));
+        let kinds = "[[manager.application]]\nname = \"a\"\nmatch = { port = [53] }\n[[station]]";
+        let kinds = silent.replace("[[station]]", kinds);
+        assert!(matches!(
+            levels("adwiser", &kinds)[..],
+            [Level::Direction { .. }, _, Level::Application { .. }, Level::Flow]
+        ));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evenair_scenario::{Action, AppKind, Direction, Place, Scenario};
+use evenair_scenario::{Action, App, AppKind, Direction, Place, Scenario};
 use evenair_units::{Limit, Span};
 
 fn scenarios() -> PathBuf {
@@ -90,6 +90,22 @@ fn no_capacity_but_that_of_dcf() {
     for (key, value) in [("radio.access", "idle-sense"), ("radio.access", "asymmetric"), ("radio.edca", "true")] {
         assert_eq!(capacity(key, value), None, "{key} = {value}");
     }
+}
+
+/// What is published was so with directions above stations, which is not the default: no figure is to change with that.
+#[test]
+fn published_experiments_name_their_tree() {
+    for folder in ["adwiser", "las-ack", "uplink-rate-control", "inter-layer", "whtb"] {
+        for file in toml_files(&scenarios().join(folder)) {
+            let scenario = Scenario::load(&file).unwrap();
+            let is_bulk = |app: &&App| matches!(app.kind, AppKind::Bulk { .. });
+            let goes = |way| scenario.apps.iter().filter(is_bulk).any(|app| app.direction == way);
+            let has_box = scenario.events.iter().any(|event| event.action == Action::Insert);
+            let matters = has_box || goes(Direction::Up) && goes(Direction::Down);
+            assert!(!matters || scenario.manager.levels.is_some(), "{}", file.display());
+        }
+    }
+    assert!(load("smoke.toml").manager.levels.is_none() && load("demo.toml").manager.levels.is_none(), "ours");
 }
 
 #[test]

@@ -35,7 +35,7 @@ const SHORT_MS: (f64, f64) = (5.0, 10.0);
 /// The same of small datagrams, from the server to their station, at 54 Mb/s.
 const QUICK_MS: f64 = 10.0;
 
-/// The transfers of each direction share alike, and both directions.
+/// The transfers share alike, those of each direction and both directions: there are as many of each, and each has a station.
 fn judge_shares(judge: &mut Judge<'_>, runs: &Runs, label: &str, phase: &str) {
     for (group, way) in [("up", Direction::Up), ("down", Direction::Down)] {
         let least = |run: &Run| {
@@ -46,6 +46,12 @@ fn judge_shares(judge: &mut Judge<'_>, runs: &Runs, label: &str, phase: &str) {
         let what = format!("{label}: least {group}load over the mean");
         judge.finding("shares", &what, runs.mean(label, least), Bound::AtLeast(FAIR));
     }
+    let up = |run: &Run| {
+        let [up, down] = ["up", "down"].map(|way| run.rates_of(phase, way).iter().sum::<f64>());
+        up / down
+    };
+    let what = format!("{label}: uploads over downloads");
+    judge.finding("shares", &what, runs.mean(label, up), Bound::Between(0.95, 1.05));
 }
 
 /// IP-level Mb/s over the WLAN hop.
@@ -98,8 +104,6 @@ mod b12 {
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         judge_shares(judge, runs, ASLEEP, INSERTED);
-        let up = |run: &Run| 1.0 / run.down_share(INSERTED) - 1.0;
-        judge.finding("shares", "up : down", runs.mean(ASLEEP, up), Bound::Between(0.95, 1.05));
         let part = |asleep: &Run, awake: &Run| {
             let more = asleep.measure("run.medium.management_share") - awake.measure("run.medium.management_share");
             total(asleep, INSERTED) / total(awake, INSERTED) / (1.0 - more)
@@ -149,13 +153,6 @@ mod b13 {
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         for label in [KEPT_BACK, AT_ONCE] {
             judge_shares(judge, runs, label, INSERTED);
-            let up = |run: &Run| {
-                let group = run.rates_of(INSERTED, "group").iter().sum::<f64>();
-                let directions = &run.phase(INSERTED).directions;
-                directions.up_ip_mbps / (directions.down_ip_mbps - group)
-            };
-            let what = format!("{label}: up : down, without the group");
-            judge.finding("shares", &what, runs.mean(label, up), Bound::Between(0.95, 1.05));
             let part = |with: &Run, without: &Run| {
                 let groups = |run: &Run| run.rates_of(INSERTED, "group").iter().sum::<f64>();
                 let [with_groups, alone] = [with, without].map(|run| total(run, INSERTED) - groups(run));
@@ -193,8 +190,6 @@ mod b14 {
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         judge_shares(judge, runs, FILE, "beside");
-        let up = |run: &Run| 1.0 / run.down_share("beside") - 1.0;
-        judge.finding("shares", "up : down", runs.mean(FILE, up), Bound::Between(0.95, 1.05));
         judge.finding("taken", "part of the time", runs.mean(FILE, taken), Bound::AtLeast(0.28));
         let part = |run: &Run| total(run, "beside") / total(run, "alone") / (1.0 - taken(run));
         judge.finding("total", "beside over alone", runs.mean(FILE, part), Bound::AtLeast(KEPT));

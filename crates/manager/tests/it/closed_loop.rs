@@ -56,7 +56,7 @@ fn shares_follow_the_rates() {
     let mean = capacities[..3].iter().sum::<f64>() / 3.0;
     assert!(close(report.capacity.as_bps() as f64, mean, 1.0), "equation (3)");
     // An ACK to a slow station is answered by a packet of 7 ms; while the box waits for it, time counts for less.
-    assert!(close(total / 60.0, mean, 20.0), "{total} in a minute, {mean} a second");
+    assert!(close(total / 60.0, mean, 30.0), "{total} in a minute, {mean} a second");
 }
 
 #[test]

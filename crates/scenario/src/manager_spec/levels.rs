@@ -43,7 +43,7 @@ impl ManagerSpec {
             None => {
                 let class = Some(LevelKind::Class).filter(|_| !self.class.is_empty() && self.queue.is_none());
                 let application = Some(LevelKind::Application).filter(|_| !self.application.is_empty());
-                let levels = [LevelKind::Direction, LevelKind::Station].into_iter();
+                let levels = [LevelKind::Station, LevelKind::Direction].into_iter();
                 class.into_iter().chain(levels).chain(application).chain([LevelKind::Flow]).collect()
             }
         };

@@ -84,9 +84,7 @@ fn an_upload_over_quic_is_held_to_its_share() {
     // Against uploads, and against downloads, each time with as many of the other kind.
     for (name, tcp) in [("uploads", "up"), ("downloads", "down")] {
         let apps = [bulk("q", "up", "quic"), bulk("t", tcp, "builtin")].concat();
-        // Where directions share equally, one upload has as much as four downloads.
-        let levels = "[manager]\nlevels = [\"station\", \"flow\"]\n";
-        let result = site(&[("q", 1), ("t", 4)], &(apps + levels));
+        let result = site(&[("q", 1), ("t", 4)], &apps);
         let phase = managed(&result);
         let (quic, others) = (rates(phase, "q"), rates(phase, "t"));
         println!(

@@ -5,6 +5,7 @@ mod calls;
 mod classes;
 mod datagrams;
 mod domains;
+mod fair;
 mod flood;
 mod hidden;
 mod internet;

@@ -167,14 +167,12 @@ fn traffic_that_nobody_controls_and_nobody_answers() {
         let of = |name: &str| -> Vec<f64> {
             managed.flows.iter().filter(|f| f.app.starts_with(name)).map(|f| f.ip_mbps).collect()
         };
-        // What comes down is held: it is one of the downloads, of which there are six then.
-        let downloads = if direction == "up" { 5.0 } else { 6.0 };
-        let parts: Vec<f64> =
-            of("upload").iter().map(|u| u * 5.0).chain(of("download").iter().map(|d| d * downloads)).collect();
+        // What comes down is held: its station is one more that has its share.
+        let parts = [of("upload"), of("download")].concat();
         let mean = parts.iter().sum::<f64>() / parts.len() as f64;
         assert_eq!(parts.len(), 10);
         parts.iter().for_each(|got| assert!((got / mean - 1.0).abs() < 0.05, "{parts:?}"));
-        assert!(mean > 0.5, "{parts:?}");
+        assert!(mean > 0.1, "{parts:?}");
     }
 }
 
@@ -286,5 +284,5 @@ fn many_small_things_get_no_more_than_one_large_one() {
     // Its packets are a little cheaper than they are believed to be; in their turns they get 6 % more as well.
     assert!(of("x") <= 1.10 * of("d"), "{} against {} Mb/s", of("x"), of("d"));
     assert!(of("x") >= 0.8 * of("d"), "they ask for more: {} against {} Mb/s", of("x"), of("d"));
-    assert!((of("u") / (6.0 / 5.0 * of("d")) - 1.0).abs() < 0.05, "directions are alike");
+    assert!((of("u") / of("d") - 1.0).abs() < 0.05, "stations are alike, whichever way they send");
 }

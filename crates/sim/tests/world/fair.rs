@@ -1,0 +1,167 @@
+//! The default manager is fair to stations: each has the same medium time, whichever way its traffic goes, and in a station
+//! uploads and downloads have the same.
+//!
+//! Airtime is computed: what a transfer carried at IP level, DATA and ACKs, over what the medium would carry for it alone.
+
+use std::collections::BTreeMap;
+
+use evenair_scenario::Scenario;
+use evenair_scenario::results::{FlowResult, PhaseResult};
+use evenair_sim::run;
+use evenair_units::{BitRate, Bytes};
+use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};
+
+/// How far a share may be from an equal one.
+const WITHIN: f64 = 0.05;
+
+/// Stations of one kind: how many, at which PHY rate, and which ways their bulk transfers go.
+struct Group {
+    name: &'static str,
+    count: u32,
+    mbps: u64,
+    ways: &'static [&'static str],
+}
+
+const fn group(name: &'static str, count: u32, mbps: u64, ways: &'static [&'static str]) -> Group {
+    Group { name, count, mbps, ways }
+}
+
+/// The phase in which the default manager has all of it, with `rest` added to the scenario.
+fn managed(groups: &[Group], rest: &str) -> PhaseResult {
+    let station = |group: &Group| {
+        let Group { name, count, mbps, .. } = group;
+        format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{mbps} Mb/s\"\n")
+    };
+    let transfer = |group: &Group, number: usize, way: &str| {
+        let name = group.name;
+        format!(
+            "[[bulk]]\nname = \"{name}-{way}-{number}\"\nstations = [\"{name}\"]\nserver = \"server\"\ndirection = \"{way}\"\n"
+        )
+    };
+    let stations: String = groups.iter().map(station).collect();
+    let transfers: String = groups
+        .iter()
+        .flat_map(|group| group.ways.iter().enumerate().map(|(number, way)| transfer(group, number, way)))
+        .collect();
+    let text = format!(
+        r#"version = 1
+name = "fair"
+duration = "80 s"
+[radio]
+standard = "802.11g"
+ap_buffer = "150 kB"
+{stations}
+[[server]]
+name = "server"
+{transfers}
+{rest}
+[[event]]
+at = "2 s"
+do = "insert"
+[[phase]]
+name = "managed"
+from = "20 s"
+to = "80 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "fair.toml").expect("a sound scenario");
+    run(&scenario, |_| ()).expect("it can be simulated").phases.remove(0)
+}
+
+/// Part of the medium's time that a transfer took.
+fn airtime(flow: &FlowResult) -> f64 {
+    let phy = Phy::default_for(Standard::Dot11g);
+    let rate = phy.standard().rate(BitRate::from_bps((flow.rate_mbps * 1e6) as u64)).expect("a rate of 802.11g");
+    let d_milli = (flow.d.unwrap_or(2.0) * 1e3) as u32;
+    let shape = TcpShape { data_ip: Bytes(1_500), ack_ip: Bytes(52), d_milli, rts_threshold: None };
+    flow.ip_mbps / tcp_capacity(&phy, rate, &shape).as_mbps_f64()
+}
+
+/// Each station's airtime over their mean.
+fn parts(phase: &PhaseResult) -> Vec<(&str, f64)> {
+    let mut stations: BTreeMap<&str, f64> = BTreeMap::new();
+    for flow in &phase.flows {
+        *stations.entry(&flow.station).or_default() += airtime(flow);
+    }
+    let mean = stations.values().sum::<f64>() / stations.len() as f64;
+    stations.into_iter().map(|(station, airtime)| (station, airtime / mean)).collect()
+}
+
+/// Every station has the same airtime.
+fn is_fair(name: &str, phase: &PhaseResult) {
+    let parts = parts(phase);
+    println!("{name}: {:.3} Mb/s, {parts:.3?}", phase.total_ip_mbps);
+    assert!(parts.iter().all(|(_, part)| (part - 1.0).abs() < WITHIN), "{name}: {parts:.3?}");
+}
+
+/// The transfers of each of these stations have the same, whichever way they go.
+fn is_even_within(name: &str, phase: &PhaseResult, stations: &str) {
+    let names: Vec<_> = phase.stations.iter().map(|s| &s.station).filter(|s| s.starts_with(stations)).collect();
+    assert!(!names.is_empty());
+    for station in names {
+        let flows: Vec<_> = phase.flows.iter().filter(|flow| flow.station == *station).map(airtime).collect();
+        let mean = flows.iter().sum::<f64>() / flows.len() as f64;
+        let parts: Vec<_> = flows.iter().map(|flow| flow / mean).collect();
+        println!("{name}: {station} {parts:.3?}");
+        assert!(parts.iter().all(|part| (part - 1.0).abs() < WITHIN / 2.0), "{name}: {station} {parts:.3?}");
+    }
+}
+
+const UP: &[&str] = &["up"];
+const DOWN: &[&str] = &["down"];
+const BOTH: &[&str] = &["up", "down"];
+const FOUR: &[&str] = &["up", "up", "up", "down"];
+const UNTOLD: &str = "[manager]\nknow_stations = false\nknow_rates = false\n";
+
+#[test]
+fn each_station_has_a_tenth_however_many_upload() {
+    for (ups, downs) in [(1, 9), (5, 5), (9, 1)] {
+        for (told, rest) in [("told its stations", ""), ("told nothing", UNTOLD)] {
+            let phase = managed(&[group("u", ups, 54, UP), group("d", downs, 54, DOWN)], rest);
+            is_fair(&format!("{ups} up, {downs} down, {told}"), &phase);
+        }
+    }
+}
+
+/// What these tests would see of the tree that was the default before.
+#[test]
+fn with_directions_above_stations_one_upload_has_half() {
+    let rest = "[manager]\nlevels = [\"direction\", \"station\", \"flow\"]\n";
+    let phase = managed(&[group("u", 1, 54, UP), group("d", 9, 54, DOWN)], rest);
+    let parts = parts(&phase);
+    let (_, upload) = parts.iter().find(|(station, _)| station.starts_with('u')).expect("it is there");
+    assert!((4.5..5.5).contains(upload), "{parts:.3?}");
+}
+
+/// Several connections, or a long way to the server, gain and lose nothing.
+#[test]
+fn connections_and_round_trips_do_not_count() {
+    let far = "[lan]\ndelay = \"40 ms\"\n";
+    for (name, rest, ways) in [("four connections", "", FOUR), ("80 ms away", far, UP)] {
+        let groups = [group("m", 1, 54, ways), group("u", 2, 54, UP), group("d", 4, 54, DOWN)];
+        is_fair(name, &managed(&groups, rest));
+    }
+}
+
+#[test]
+fn a_station_with_both_has_no_more_and_divides_it_evenly() {
+    for (ups, downs) in [(3, 3), (1, 5), (5, 1)] {
+        let name = format!("one with both, {ups} up, {downs} down");
+        let phase = managed(&[group("b", 1, 54, BOTH), group("u", ups, 54, UP), group("d", downs, 54, DOWN)], "");
+        is_fair(&name, &phase);
+        is_even_within(&name, &phase, "b");
+    }
+    let phase = managed(&[group("b", 4, 54, BOTH)], "");
+    is_fair("all with both", &phase);
+    is_even_within("all with both", &phase, "b");
+}
+
+#[test]
+fn a_slow_station_has_the_same_time_whichever_way_it_sends() {
+    for slow in [UP, DOWN, BOTH] {
+        for (ups, downs) in [(1, 4), (4, 1)] {
+            let groups = [group("slow", 1, 6, slow), group("u", ups, 54, UP), group("d", downs, 54, DOWN)];
+            is_fair(&format!("{slow:?} at 6 Mb/s, {ups} up and {downs} down at 54"), &managed(&groups, ""));
+        }
+    }
+}
