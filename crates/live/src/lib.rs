@@ -17,6 +17,7 @@ mod kinds;
 mod last_word;
 mod log_limit;
 mod metrics;
+mod offload;
 mod pacing;
 mod pool;
 mod port;
