@@ -548,6 +548,8 @@ impl Engine {
             wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0], self.io_why.as_ref())?,
             wire: port_status(&mut self.wire, self.switch.hold(), self.held[1], self.io_why.as_ref())?,
             not_admitted: (a.too_long + b.too_long, a.pool_full + b.pool_full),
+            super_lost: a.super_lost + b.super_lost,
+            more_segments: a.more_segments + b.more_segments,
             stale: (a.stale + b.stale, a.stale_released + b.stale_released + self.stale),
             underway: match self.carrier() {
                 Carrier::Bridge => (0, 0),

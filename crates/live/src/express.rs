@@ -11,7 +11,7 @@ use evenair_sys::bpf::XdpMode;
 use evenair_sys::hold::{self, Hold, MOST_QUEUES};
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::xsk::{self, Lane, LaneOf};
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::pool::Pool;
 
@@ -73,6 +73,7 @@ pub(crate) struct Express {
     /// Whether checksums are to be completed.
     pub(crate) completes: bool,
     _vlan: VlanInPlace,
+    _merging: NoMerging,
 }
 
 /// Keeps the card from taking VLAN tags off, which would be lost. An orderly end leaves the interface as it was.
@@ -96,6 +97,35 @@ impl Drop for VlanInPlace {
             && let Err(error) = iface::set_vlan_stripping(name, true)
         {
             warn!("{error}: VLAN tags stay in their frames");
+        }
+    }
+}
+
+/// Keeps the kernel from merging received segments into super-packets: they must be scheduled one by one. An orderly
+/// end leaves the interface as it was.
+#[derive(Debug)]
+struct NoMerging {
+    restore: Option<String>,
+}
+
+impl NoMerging {
+    fn of(name: &str) -> Self {
+        let was = iface::set_receive_merging(name, false);
+        match &was {
+            Ok(true) => info!("{name}: generic receive offload is off as long as the box runs"),
+            Ok(false) => {}
+            Err(error) => warn!("{error}: super-packets may arrive, and the long ones are lost"),
+        }
+        Self { restore: matches!(was, Ok(true)).then(|| name.to_owned()) }
+    }
+}
+
+impl Drop for NoMerging {
+    fn drop(&mut self) {
+        if let Some(name) = &self.restore
+            && let Err(error) = iface::set_receive_merging(name, true)
+        {
+            warn!("{error}: generic receive offload stays off");
         }
     }
 }
@@ -205,7 +235,7 @@ pub(crate) fn open(
             gate.open(queue, socket)?;
         }
         let completes = comes_incomplete(&iface::driver(&port.name)?);
-        express.push(Express { lane, gate, completes, _vlan: vlan });
+        express.push(Express { lane, gate, completes, _vlan: vlan, _merging: NoMerging::of(&port.name) });
     }
     let express = <[Express; 2]>::try_from(express).map_err(|_| anyhow!("two ports have two lanes"))?;
     Ok((pool, express))

@@ -18,6 +18,7 @@ mod kinds;
 mod last_word;
 mod log_limit;
 mod metrics;
+mod offload;
 mod pacing;
 mod pool;
 mod port;

@@ -28,6 +28,8 @@ pub struct Pool {
     /// Places whose frames are out of date, by number, and how many there are.
     stale: Vec<bool>,
     stale_left: usize,
+    /// Places whose frames are segments of super-packets, by number.
+    segments: Vec<bool>,
 }
 
 impl Pool {
@@ -40,7 +42,8 @@ impl Pool {
         // The last one freed is the next one taken: it is likely still in the cache.
         free.reverse();
         let receiving = receiving as usize;
-        Ok(Self { frames, free, lent: 0, receiving, peak_used: 0, stale: Vec::new(), stale_left: 0 })
+        let segments = vec![false; frames.places()];
+        Ok(Self { frames, free, lent: 0, receiving, peak_used: 0, stale: Vec::new(), stale_left: 0, segments })
     }
 
     /// Opens lanes whose frames are in this pool ([`Lane::open`]).
@@ -61,7 +64,9 @@ impl Pool {
     /// Takes up to `most` frames that a lane has received, and lends it places for as many. `look` sees each. Returns how many
     /// there were.
     pub fn receive(&mut self, lane: &mut Lane, most: usize, mut look: impl FnMut(&mut [u8], FrameId)) -> usize {
+        let segments = &mut self.segments;
         let taken = lane.receive(&mut self.frames, most, |frames, id| {
+            segments[id.number() as usize] = false;
             let bytes = frames.bytes_mut(&id);
             look(bytes, id);
         });
@@ -108,12 +113,23 @@ impl Pool {
     /// no frame after all.
     pub fn put(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Put {
         let Some(id) = self.free.pop() else { return Put::Full };
+        self.segments[id.number() as usize] = false;
         if !self.frames.fill(&id, fill) {
             self.free.push(id);
             return Put::Refused;
         }
         self.peak_used = self.peak_used.max(self.used());
         Put::Stored(id)
+    }
+
+    /// The frame is a segment of a super-packet, whose checksum the kernel has found right.
+    pub fn mark_as_segment(&mut self, id: &FrameId) {
+        self.segments[id.number() as usize] = true;
+    }
+
+    /// Whether it is.
+    pub fn is_segment(&self, id: &FrameId) -> bool {
+        self.segments[id.number() as usize]
     }
 
     /// The frame's bytes.

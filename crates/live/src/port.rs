@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use crate::express::{Express, Io};
 use crate::kinds::Kinds;
+use crate::offload::{Cut, Cutter, Joiner};
 use crate::pool::{FrameId, Pool, Put};
 
 /// Bytes that the kernel may hold for a port before it refuses more.
@@ -30,43 +31,19 @@ pub struct Port {
     queue: VecDeque<FrameId>,
     counters: PortCounters,
     kinds: Kinds,
-    _merging: NoMerging,
-}
-
-/// Keeps the kernel from merging received segments into super-packets: they must be scheduled one by one. An orderly
-/// end leaves the interface as it was.
-#[derive(Debug)]
-struct NoMerging {
-    restore: Option<String>,
-}
-
-impl NoMerging {
-    fn of(name: &str) -> Self {
-        let was = iface::set_receive_merging(name, false);
-        match &was {
-            Ok(true) => info!("{name}: generic receive offload is off as long as the box runs"),
-            Ok(false) => {}
-            Err(error) => warn!("{error}: super-packets may arrive, and the long ones are lost"),
-        }
-        Self { restore: matches!(was, Ok(true)).then(|| name.to_owned()) }
-    }
-}
-
-impl Drop for NoMerging {
-    fn drop(&mut self) {
-        if let Some(name) = &self.restore
-            && let Err(error) = iface::set_receive_merging(name, true)
-        {
-            warn!("{error}: generic receive offload stays off");
-        }
-    }
+    cutter: Cutter,
+    joiner: Joiner,
 }
 
 /// What happened at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Packets that were merged by the kernel or left to the network card to split.
+    /// Packets that were merged by the kernel or left to the network card to cut.
     pub super_packets: u64,
+    /// Segments that these were cut into, beyond one each.
+    pub more_segments: u64,
+    /// Packets not taken in: super-packets that the socket's buffer had no room for.
+    pub super_lost: u64,
     /// Packets not taken in: longer than the interface's MTU allows, or broken.
     pub too_long: u64,
     /// Packets not taken in: the pool was full.
@@ -151,6 +128,14 @@ pub fn check_pair(wlan: &Interface, wire: &Interface) -> Result<()> {
     Ok(())
 }
 
+impl PortCounters {
+    fn add(&mut self, Cut { segments, pool_full, too_long }: Cut) {
+        self.more_segments += segments - 1;
+        self.pool_full += pool_full;
+        self.too_long += too_long;
+    }
+}
+
 impl Port {
     /// A port that does not receive yet.
     ///
@@ -159,9 +144,17 @@ impl Port {
     pub fn open(side: evenair_packet::Port, interface: &Interface, ring_frames: u32) -> Result<Self> {
         let ring = Ring::open(interface, ring_frames)?;
         let sender = Sender::open(interface, SEND_BUFFER)?;
-        let merging = NoMerging::of(&interface.name);
-        let (queue, counters) = (VecDeque::new(), PortCounters::default());
-        Ok(Self { side, ring, sender, express: None, queue, counters, kinds: Kinds::default(), _merging: merging })
+        Ok(Self {
+            side,
+            ring,
+            sender,
+            express: None,
+            queue: VecDeque::new(),
+            counters: PortCounters::default(),
+            kinds: Kinds::default(),
+            cutter: Cutter::new(),
+            joiner: Joiner::default(),
+        })
     }
 
     /// Gives it an express lane.
@@ -231,15 +224,7 @@ impl Port {
         pool: &mut Pool,
         batch: &mut Vec<(FrameId, PacketMeta)>,
     ) -> usize {
-        let before = self.counters.super_packets;
         let taken = self.take_out(most, pool, batch);
-        if before == 0 && self.counters.super_packets > 0 {
-            warn!(
-                "{0}: super-packets arrive; the long ones are lost. Turn offloads off where they come from: ethtool -K \
-                 {0} gro off lro off, and for a virtual machine's port tso off gso off on its host",
-                self.name()
-            );
-        }
         let (side, kinds) = (self.side, &mut self.kinds);
         let Some(Express { lane, completes, .. }) = self.express.as_mut().filter(|_| express) else { return taken };
         let more = pool.receive(lane, most, |bytes, id| {
@@ -254,18 +239,35 @@ impl Port {
     }
 
     fn take_out(&mut self, most: usize, pool: &mut Pool, batch: &mut Vec<(FrameId, PacketMeta)>) -> usize {
+        let Self { side, ring, counters, kinds, cutter, .. } = self;
+        let begin = batch.len();
+        let mut store = |pool: &Pool, id: FrameId, batch: &mut Vec<_>| {
+            let meta = evenair_packet::parse(*side, pool.get(&id));
+            kinds.note(&meta);
+            batch.push((id, meta));
+        };
         for n in 0..most {
-            let Some(frame) = self.ring.next_frame() else { return n };
-            self.counters.super_packets += u64::from(frame.is_super_packet());
+            if batch.len() - begin >= most {
+                return most;
+            }
+            let Some(frame) = ring.next_frame() else { return n };
+            if let Some(size) = frame.segment_size() {
+                counters.super_packets += 1;
+                let is_cut = frame.is_cut();
+                match cutter.cut(frame, size, pool, |pool, id| store(pool, id, batch)) {
+                    Some(cut) => counters.add(cut),
+                    None if is_cut => counters.super_lost += 1,
+                    None => counters.too_long += 1,
+                }
+                continue;
+            }
             match pool.put(|to| frame.copy_to(to)) {
                 Put::Stored(id) => {
                     drop(frame);
-                    let meta = evenair_packet::parse(self.side, pool.get(&id));
-                    self.kinds.note(&meta);
-                    batch.push((id, meta));
+                    store(pool, id, batch);
                 }
-                Put::Full => self.counters.pool_full += 1,
-                Put::Refused => self.counters.too_long += 1,
+                Put::Full => counters.pool_full += 1,
+                Put::Refused => counters.too_long += 1,
             }
         }
         most
@@ -305,16 +307,21 @@ impl Port {
             return false;
         }
         pool.bring(self.queue.iter().take(SEND_BATCH));
-        match self.sender.send(self.queue.iter().take(SEND_BATCH).map(|id| pool.get(id))) {
+        self.joiner.plan(&self.queue, pool);
+        let sent = self.sender.send_batch(&self.joiner.batch(&self.queue, pool));
+        match sent {
             Ok(sent) => {
-                for id in self.queue.drain(..sent) {
+                for id in self.queue.drain(..self.joiner.frames_of(sent)) {
                     self.counters.sent += 1;
                     self.counters.sent_bytes += pool.get(&id).len() as u64;
                     pool.free(id);
                 }
             }
             Err(error) if error.errno() == libc::EAGAIN => return false,
-            Err(error) => self.refused(&error, pool),
+            Err(error) if self.joiner.give_up_joining(error.errno()) => {
+                warn!("{error}: super-packets leave {} cut into segments from now on", self.name());
+            }
+            Err(error) => self.refused(&error, self.joiner.frames_of(1), pool),
         }
         !self.queue.is_empty()
     }
@@ -332,7 +339,7 @@ impl Port {
                 sent.frames > 0 && !self.queue.is_empty()
             }
             Err(error) => {
-                self.refused(&error, pool);
+                self.refused(&error, 1, pool);
                 !self.queue.is_empty()
             }
         }
@@ -345,12 +352,13 @@ impl Port {
         self.counters.send_refused += lost;
     }
 
-    fn refused(&mut self, error: &evenair_sys::error::OsError, pool: &mut Pool) {
+    /// The kernel does not take so many of the oldest frames.
+    fn refused(&mut self, error: &evenair_sys::error::OsError, frames: usize, pool: &mut Pool) {
         if self.counters.send_refused == 0 {
             warn!("{error}: the frame is lost (further ones are only counted)");
         }
-        self.counters.send_refused += 1;
-        pool.free(self.queue.pop_front().expect("not empty"));
+        self.counters.send_refused += frames as u64;
+        self.queue.drain(..frames).for_each(|id| pool.free(id));
     }
 
     /// Frames that wait for the kernel to take them.

@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+pub mod checksum;
 pub mod codec;
 mod content;
 mod edits;
@@ -20,6 +21,7 @@ mod mac;
 mod meta;
 mod neighbour;
 mod parse;
+pub mod segments;
 mod sip;
 mod subnet;
 

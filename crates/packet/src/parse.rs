@@ -18,9 +18,9 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 const ETHERTYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// More tags than this are not looked behind. A customer and a service tag are usual.
 const MAX_VLAN_TAGS: usize = 3;
-const PROTOCOL_TCP: u8 = 6;
-const PROTOCOL_UDP: u8 = 17;
-const UDP_HEADER: usize = 8;
+pub(crate) const PROTOCOL_TCP: u8 = 6;
+pub(crate) const PROTOCOL_UDP: u8 = 17;
+pub(crate) const UDP_HEADER: usize = 8;
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_ICMPV6: u8 = 58;
 /// Extension headers of IPv6 that may stand before TCP (RFC 8200, RFC 6275, RFC 7401, RFC 5533).
@@ -33,7 +33,7 @@ const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
 
 /// IP version.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     V4,
     V6,
@@ -96,27 +96,36 @@ pub(crate) fn ip_offset(frame: &[u8]) -> Option<(Version, usize)> {
 /// authentication header (RFC 4302), whose receiver would refuse the packet.
 pub(crate) fn tcp_offset(frame: &[u8]) -> Option<usize> {
     parse(Port::Wlan, frame).tcp()?;
+    let (_, _, protocol, at) = transport_offset(frame)?;
+    (protocol == PROTOCOL_TCP && frame.len() >= at + 20).then_some(at)
+}
+
+/// The IP version, where its header begins, the protocol behind it and behind all extension headers of IPv6 but those for
+/// security, and where that one begins; `None` for what is not IP, or is a fragment.
+pub(crate) fn transport_offset(frame: &[u8]) -> Option<(Version, usize, u8, usize)> {
     let (version, at) = ip_offset(frame)?;
     let ip = &frame[at..];
-    let (mut protocol, mut next) = match version {
-        Version::V4 => (ip[9], usize::from(ip[0] & 0x0f) * 4),
-        Version::V6 => (ip[6], 40),
-    };
-    while version == Version::V6 && protocol != PROTOCOL_TCP {
-        // RFC 8200, 4: each names the next; but for the fragment header, whose length is fixed, each tells its length in
-        // units of 8 octets behind the first 8.
+    if version == Version::V4 {
+        let header = usize::from(ip[0] & 0x0f) * 4;
+        let fragment = u16_at(ip, 6)? & 0x3fff != 0;
+        return (header >= 20 && !fragment && ip.len() >= header).then_some((version, at, ip[9], at + header));
+    }
+    let (mut protocol, mut next) = (ip[6], 40);
+    // RFC 8200, 4: each names the next, and tells its length in units of 8 octets behind the first 8; but for the fragment
+    // header, whose length is fixed, and which a whole packet may have (RFC 6946).
+    loop {
         let len = match protocol {
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {
                 usize::from(*ip.get(next + 1)?) * 8 + 8
             }
-            FRAGMENT => 8,
-            _ => return None,
+            FRAGMENT if u16_at(ip, next + 2)? & 0xfff9 == 0 => 8,
+            FRAGMENT => return None,
+            _ => break,
         };
         protocol = *ip.get(next)?;
         next += len;
     }
-    let fits = protocol == PROTOCOL_TCP && ip.len() >= next + 20;
-    fits.then_some(at + next)
+    Some((version, at, protocol, at + next))
 }
 
 fn parse_link(frame: &[u8]) -> Link {

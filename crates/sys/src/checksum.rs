@@ -7,6 +7,8 @@
 //!
 //! Not here: transport headers behind IPv6 extension headers, and in fragments.
 
+use evenair_packet::checksum::sum;
+
 const UDP_OFFSET: u16 = 6;
 const TCP_OFFSET: u16 = 16;
 const TCP: u8 = 6;
@@ -67,17 +69,6 @@ fn segment_of(frame: &[u8]) -> Option<(std::ops::Range<usize>, u16, u16)> {
     };
     let rest = u64::from(protocol) + segment.len() as u64;
     Some((segment, sum(frame.get(addresses)?, rest), offset))
-}
-
-/// The ones' complement sum of 16-bit words (RFC 1071), with `start`.
-fn sum(bytes: &[u8], start: u64) -> u16 {
-    let (pairs, last) = bytes.as_chunks::<2>();
-    let words = pairs.iter().map(|pair| u64::from(u16::from_be_bytes(*pair)));
-    let mut sum = start + words.sum::<u64>() + last.first().map_or(0, |&byte| u64::from(byte) << 8);
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

@@ -96,6 +96,8 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         wlan: ports(a.wlan, &b.wlan),
         wire: ports(a.wire, &b.wire),
         not_admitted: (a.not_admitted.0 + b.not_admitted.0, a.not_admitted.1 + b.not_admitted.1),
+        super_lost: a.super_lost + b.super_lost,
+        more_segments: a.more_segments + b.more_segments,
         stale: (a.stale.0 + b.stale.0, a.stale.1 + b.stale.1),
         underway: (a.underway.0 + b.underway.0, a.underway.1 + b.underway.1),
         sending: a.sending + b.sending,

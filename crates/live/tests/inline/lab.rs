@@ -17,6 +17,7 @@ use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::process;
 use evenair_sys::ring::{Ring, SEND_BATCH, Sender};
+use evenair_units::BitRate;
 use evenair_wifi::{Phy, Standard};
 
 /// Set in the process that is the box: its parameters as `key=value`, separated by spaces.
@@ -123,6 +124,12 @@ impl Lab {
         BoxProcess { child, socket }
     }
 
+    /// Lets both hosts leave the cutting of long packets to the cable, as a virtual cable does that nobody has changed.
+    pub fn restore_offloads(&self) {
+        ip(&self.source, "link set s0 gso_max_segs 65535");
+        ip(&self.sink, "link set k0 gso_max_segs 65535");
+    }
+
     /// A file in the lab's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
@@ -166,6 +173,11 @@ pub fn be_the_box() {
             // It keeps to what an 802.11g cell can carry; the box's own controller goes by the answers, which come at
             // once where wires stand for the air.
             ("controller", "published") => config.manager.controller = Controller::PUBLISHED,
+            ("controller", "none") => config.manager.controller = Controller::None,
+            ("controller", mbps) => {
+                let mbps = mbps.parse().expect("a controller, or Mb/s");
+                config.manager.controller = Controller::Fixed(BitRate::from_mbps(mbps));
+            }
             ("file", path) => {
                 config = BoxConfig { control: config.control, ..BoxConfig::load(path.as_ref()).expect("good") }
             }

@@ -9,6 +9,7 @@ mod field_day;
 mod history;
 mod lab;
 mod observing;
+mod offload;
 mod router;
 mod shards;
 mod switching;

@@ -31,8 +31,8 @@ pub(super) struct Slot<'r> {
 }
 
 /// `struct virtio_net_hdr` (virtio 1.2, 5.1.6), which the kernel puts right in front of the frame.
-const VIRTIO_HEADER: usize = 10;
-const VIRTIO_NEEDS_CSUM: u8 = 1;
+pub(super) const VIRTIO_HEADER: usize = 10;
+pub(super) const VIRTIO_NEEDS_CSUM: u8 = 1;
 const VIRTIO_GSO_NONE: u8 = 0;
 
 const MAC_ADDRESSES: usize = 12;
@@ -45,6 +45,7 @@ pub struct Frame<'r> {
     flags: u32,
     bytes: &'r [u8],
     virtio: [u8; VIRTIO_HEADER],
+    is_cut: bool,
 }
 
 /// A VLAN tag (IEEE 802.1Q).
@@ -72,7 +73,15 @@ impl<'r> Frame<'r> {
         let all: &'r [u8] = slot.bytes;
         let bytes = &all[mac..mac + slot.header.snap_len as usize];
         let virtio = all[mac - VIRTIO_HEADER..mac].try_into().expect("the range has the header's length");
-        Self { slot, flags, bytes, virtio }
+        let is_cut = slot.header.len > slot.header.snap_len;
+        Self { slot, flags, bytes, virtio, is_cut }
+    }
+
+    /// A frame that did not fit into its slot, as it was fetched: behind its virtio header.
+    pub(super) fn whole(slot: Slot<'r>, flags: u32, fetched: &'r [u8]) -> Self {
+        let Some((virtio, bytes)) = fetched.split_first_chunk() else { return Self::new(slot, flags) };
+        let is_cut = bytes.len() < slot.header.len as usize;
+        Self { slot, flags, bytes, virtio: *virtio, is_cut }
     }
 
     /// The frame as the kernel holds it: without its outer VLAN tag, and maybe with a partial checksum.
@@ -90,20 +99,24 @@ impl<'r> Frame<'r> {
 
     /// The checksum that is yet to be completed.
     pub fn partial_checksum(&self) -> Option<PartialChecksum> {
-        let u16_at = |at: usize| u16::from_ne_bytes([self.virtio[at], self.virtio[at + 1]]);
         let needed = self.virtio[0] & VIRTIO_NEEDS_CSUM != 0;
-        needed.then(|| PartialChecksum { start: u16_at(6), offset: u16_at(8) })
+        needed.then(|| PartialChecksum { start: self.virtio_u16(6), offset: self.virtio_u16(8) })
     }
 
-    /// Whether the kernel merged several packets into this one (or a sender on this machine left it to the network
-    /// card to split it). It stands for more packets than one, and may be too long to be sent on.
-    pub fn is_super_packet(&self) -> bool {
-        self.virtio[1] != VIRTIO_GSO_NONE
+    /// Of a super-packet, bytes of payload in each segment but the last: the kernel merged several packets into this one, or a
+    /// sender on this machine left it to the network card to cut it.
+    pub fn segment_size(&self) -> Option<u16> {
+        (self.virtio[1] != VIRTIO_GSO_NONE).then(|| self.virtio_u16(4))
     }
 
-    /// Whether the frame was longer than the slot, so that its end is missing.
+    fn virtio_u16(&self, at: usize) -> u16 {
+        u16::from_ne_bytes([self.virtio[at], self.virtio[at + 1]])
+    }
+
+    /// Whether the frame's end is missing: it was longer than its slot, and there was no room to keep the whole, or longer
+    /// than [`super::MOST_SUPER_BYTES`].
     pub fn is_cut(&self) -> bool {
-        self.slot.header.len > self.slot.header.snap_len
+        self.is_cut
     }
 
     /// When the kernel received it: nanoseconds of `CLOCK_REALTIME`.
@@ -115,6 +128,11 @@ impl<'r> Frame<'r> {
     /// its length; `None` where it is cut, is shorter than an Ethernet header or does not fit.
     pub fn copy_to(&self, out: &mut [u8]) -> Option<usize> {
         rebuild(self.bytes, self.vlan(), self.partial_checksum(), out).filter(|_| !self.is_cut())
+    }
+
+    /// The same with the checksum as it is: of a super-packet each segment has its own.
+    pub fn copy_super_to(&self, out: &mut [u8]) -> Option<usize> {
+        rebuild(self.bytes, self.vlan(), None, out).filter(|_| !self.is_cut())
     }
 }
 

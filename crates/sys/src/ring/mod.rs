@@ -5,18 +5,23 @@
 //! idle path. Sent frames go through the interface's queueing discipline, so that they cannot overtake what the
 //! kernel forwarded before them. The ring does not see what the machine itself sends (PACKET_IGNORE_OUTGOING).
 //!
-//! Not here: deciding which packets are taken (see [`crate::hold`]), and splitting of super-packets: they are
-//! recognised and reported ([`Frame::is_super_packet`]).
+//! Super-packets (segmentation offload, up to 64 KB) are far longer than a slot. Of what does not fit into its slot the kernel
+//! keeps the whole in the socket's ordinary receive queue (PACKET_COPY_THRESH), in the same order, and [`Ring::next_frame`]
+//! fetches it from there. They are sent through the same header that they come with (PACKET_VNET_HDR).
+//!
+//! Not here: deciding which packets are taken (see [`crate::hold`]), and cutting and joining of super-packets.
 #![allow(unsafe_code)]
 
+mod batch;
 mod frame;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use batch::{Batch, TcpOffload};
 pub use frame::{Frame, PartialChecksum, VlanTag};
-use frame::{Header, Slot};
+use frame::{Header, Slot, VIRTIO_HEADER};
 
 use crate::error::OsError;
 use crate::iface::Interface;
@@ -29,6 +34,11 @@ const FRAME_OVERHEAD: u32 = 14 + 8;
 const BLOCK: u32 = 64 * 1024;
 /// Most frames in one call of [`Sender::send`].
 pub const SEND_BATCH: usize = 64;
+/// Longest super-packet, with its Ethernet header: more is said by no length field of IP. (Linux may be set up for longer ones
+/// within a machine, "BIG TCP"; they are lost.)
+pub const MOST_SUPER_BYTES: usize = 65_535 + FRAME_OVERHEAD as usize;
+/// Memory that the kernel may use for super-packets that have come and were not fetched: some 150, two milliseconds at 40 Gb/s.
+const SUPER_BUFFER: u32 = 16 << 20;
 
 /// Bytes that hold any frame of the interface, with its VLAN tag put back.
 pub fn max_frame_len(interface: &Interface) -> usize {
@@ -44,6 +54,8 @@ pub struct Ring {
     slot_len: usize,
     slots: usize,
     next: usize,
+    /// The frame that did not fit into its slot, behind its virtio header.
+    whole: Vec<u8>,
     consumed: u64,
     dropped: u64,
 }
@@ -92,6 +104,9 @@ impl Ring {
         set_option(&fd, libc::PACKET_VERSION, &TPACKET_V2, "PACKET_VERSION", interface)?;
         set_option(&fd, libc::PACKET_VNET_HDR, &1i32, "PACKET_VNET_HDR", interface)?;
         set_option(&fd, libc::PACKET_IGNORE_OUTGOING, &1i32, "PACKET_IGNORE_OUTGOING", interface)?;
+        const PACKET_COPY_THRESH: i32 = 7;
+        set_option(&fd, PACKET_COPY_THRESH, &1i32, "PACKET_COPY_THRESH", interface)?;
+        set_receive_buffer(&fd, SUPER_BUFFER, interface)?;
         let request = libc::tpacket_req {
             tp_block_size: block,
             tp_block_nr: blocks,
@@ -107,6 +122,7 @@ impl Ring {
             slot_len: slot_len as usize,
             slots: slots as usize,
             next: 0,
+            whole: vec![0; VIRTIO_HEADER + MOST_SUPER_BYTES],
             consumed: 0,
             dropped: 0,
         })
@@ -171,7 +187,11 @@ impl Ring {
             let bytes = std::slice::from_raw_parts(start, self.slot_len);
             Slot { status, header, bytes }
         };
-        Some(Frame::new(slot, flags))
+        if flags & libc::TP_STATUS_COPY == 0 {
+            return Some(Frame::new(slot, flags));
+        }
+        let len = receive(&self.fd, &mut self.whole);
+        Some(Frame::whole(slot, flags, &self.whole[..len]))
     }
 
     /// The error that the socket has pending, for instance `ENETDOWN` after the interface went down. Waiting for the
@@ -232,6 +252,7 @@ impl Sender {
     /// `EPERM` without `CAP_NET_RAW`; `ENODEV`.
     pub fn open(interface: &Interface, buffer: u32) -> Result<Self, OsError> {
         let fd = packet_socket(interface)?;
+        set_option(&fd, libc::PACKET_VNET_HDR, &1i32, "PACKET_VNET_HDR", interface)?;
         set_send_buffer(&fd, buffer, interface)?;
         bind(&fd, interface, 0)?;
         Ok(Self { fd, name: interface.name.clone() })
@@ -240,29 +261,48 @@ impl Sender {
     /// Hands frames to the kernel, in order, at most [`SEND_BATCH`] at once, and returns how many it took.
     ///
     /// # Errors
+    /// As [`Self::send_batch`].
+    pub fn send<'a>(&self, frames: impl IntoIterator<Item = &'a [u8]>) -> Result<usize, OsError> {
+        let mut batch = Batch::new();
+        frames.into_iter().all(|frame| batch.push(frame));
+        self.send_batch(&batch)
+    }
+
+    /// Hands a batch to the kernel, in order, and returns how many of its frames it took; a super-packet is one frame.
+    ///
+    /// # Errors
     /// Of the **first** frame: `EAGAIN` where the socket's buffer is full (try it again later); `ENOBUFS` (the
     /// interface's queue is full), `EMSGSIZE` (longer than the MTU allows), `ENETDOWN`: the frame was not sent.
-    pub fn send<'a>(&self, frames: impl IntoIterator<Item = &'a [u8]>) -> Result<usize, OsError> {
-        // SAFETY: both are plain data for which all zero bytes is a valid value.
-        let (mut parts, mut messages) = unsafe {
-            ([std::mem::zeroed::<libc::iovec>(); SEND_BATCH], [std::mem::zeroed::<libc::mmsghdr>(); SEND_BATCH])
-        };
-        let mut count = 0;
-        for ((frame, part), message) in frames.into_iter().zip(&mut parts).zip(&mut messages) {
-            part.iov_base = frame.as_ptr().cast_mut().cast();
-            part.iov_len = frame.len();
-            message.msg_hdr.msg_iov = part;
-            message.msg_hdr.msg_iovlen = 1;
-            count += 1;
+    pub fn send_batch(&self, batch: &Batch<'_>) -> Result<usize, OsError> {
+        let mut iovecs = Vec::with_capacity(batch.frames.len() + batch.parts.len());
+        // SAFETY: plain data for which all zero bytes is a valid value.
+        let mut messages = [unsafe { std::mem::zeroed::<libc::mmsghdr>() }; SEND_BATCH];
+        let iovec = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let mut parts = batch.parts.iter();
+        for (frame, message) in batch.frames.iter().zip(&mut messages) {
+            let begin = iovecs.len();
+            iovecs.push(iovec(&frame.virtio));
+            iovecs.extend(parts.by_ref().take(frame.count).map(|part| iovec(part)));
+            // Its capacity is that of all, so that the vector stays where it is.
+            message.msg_hdr.msg_iov = iovecs.as_mut_ptr().wrapping_add(begin);
+            message.msg_hdr.msg_iovlen = iovecs.len() - begin;
         }
+        let count = batch.frames.len() as libc::c_uint;
         if count == 0 {
             return Ok(0);
         }
-        // SAFETY: the first `count` messages point to one iovec each, those to frames that are borrowed for this
-        // call; the kernel only reads through them.
+        // SAFETY: the first `count` messages point to iovecs of this vector, those to slices that the batch borrows; the
+        // kernel only reads through them.
         let n = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         usize::try_from(n).map_err(|_| OsError::last(format!("sendmmsg on {}", self.name)))
     }
+}
+
+/// The next frame of the socket's receive queue, cut to `into`; zero where there is none.
+fn receive(fd: &OwnedFd, into: &mut [u8]) -> usize {
+    // SAFETY: the kernel writes at most `into.len()` bytes.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(n).unwrap_or(0)
 }
 
 fn packet_socket(interface: &Interface) -> Result<OwnedFd, OsError> {
@@ -305,6 +345,14 @@ pub(crate) fn set_send_buffer(fd: &OwnedFd, bytes: u32, interface: &Interface) -
     let size = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     if set_socket_option(fd, libc::SO_SNDBUFFORCE, &size) != 0 && set_socket_option(fd, libc::SO_SNDBUF, &size) != 0 {
         return Err(OsError::last(format!("setsockopt(SO_SNDBUF) on {}", interface.name)));
+    }
+    Ok(())
+}
+
+fn set_receive_buffer(fd: &OwnedFd, bytes: u32, interface: &Interface) -> Result<(), OsError> {
+    let size = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    if set_socket_option(fd, libc::SO_RCVBUFFORCE, &size) != 0 && set_socket_option(fd, libc::SO_RCVBUF, &size) != 0 {
+        return Err(OsError::last(format!("setsockopt(SO_RCVBUF) on {}", interface.name)));
     }
     Ok(())
 }

@@ -8,8 +8,11 @@ use super::Status;
 /// What became of every packet that was taken from the bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketStatus {
-    /// Taken: `ring_full + too_long + pool_full + stale + received`, when the ring is empty.
+    /// Taken: `taken + more_segments = ring_full + super_lost + too_long + pool_full + stale + received`, when the ring is empty.
     pub taken: u64,
+    /// Segments that super-packets were cut into, beyond one each.
+    #[serde(default)]
+    pub more_segments: u64,
     /// Copies of packets that the bridge carried, taken while observing. They count in the sum above as the taken do.
     #[serde(default)]
     pub copied: u64,
@@ -18,7 +21,10 @@ pub struct PacketStatus {
     pub copies_done: u64,
     /// Lost: the receive ring was full.
     pub ring_full: u64,
-    /// Lost: longer than the interface allows (super-packets), or broken.
+    /// Lost: super-packets that the kernel had no memory for.
+    #[serde(default)]
+    pub super_lost: u64,
+    /// Lost: longer than the interface allows, or broken.
     pub too_long: u64,
     /// Lost: the pool was full.
     pub pool_full: u64,
@@ -91,7 +97,13 @@ pub struct PacketStatus {
 impl PacketStatus {
     /// Lost by the box: for want of room, too long, out of date, or refused by the kernel.
     pub const fn lost(&self) -> u64 {
-        self.ring_full + self.too_long + self.pool_full + self.stale + self.stale_released + self.send_refused
+        self.ring_full
+            + self.super_lost
+            + self.too_long
+            + self.pool_full
+            + self.stale
+            + self.stale_released
+            + self.send_refused
     }
 
     /// Dropped by the manager, for whatever reason.
@@ -109,10 +121,12 @@ impl Status {
     pub(crate) fn log_balance(&self) {
         let p = &self.packets;
         info!(
-            "ended: taken {} = ring full {} + too long {} + pool full {} + out of date {} + received {}; released {} + \
+            "ended: taken {} + cut from super-packets {} = ring full {} + super-packets lost {} + too long {} + pool full {} + out of date {} + received {}; released {} + \
              dropped {} + held {}; sent {} + refused {} + sending {} + out of date {}; {}",
             p.taken,
+            p.more_segments,
             p.ring_full,
+            p.super_lost,
             p.too_long,
             p.pool_full,
             p.stale,

@@ -23,6 +23,10 @@ pub(crate) struct Snapshot {
     pub(crate) wire: PortStatus,
     /// Of both ports: too long, pool full.
     pub(crate) not_admitted: (u64, u64),
+    /// Super-packets that the kernel had no memory for.
+    pub(crate) super_lost: u64,
+    /// Segments that super-packets were cut into, beyond one each.
+    pub(crate) more_segments: u64,
     /// Out of date: when they were taken out, when they were released.
     pub(crate) stale: (u64, u64),
     /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
@@ -51,12 +55,16 @@ impl Snapshot {
         let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
         let (sent, send_refused) = (both(|p| p.sent), both(|p| p.send_refused));
         let (stale, stale_released) = self.stale;
-        let admitted = ring_full + too_long + pool_full + stale + received;
+        let (super_lost, more_segments) = (self.super_lost, self.more_segments);
+        let admitted = ring_full + super_lost + too_long + pool_full + stale + received;
+        let offered = taken + self.copied.0 + more_segments;
         PacketStatus {
             taken,
             copied: self.copied.0,
             copies_done: self.copied.1,
+            more_segments,
             ring_full,
+            super_lost,
             too_long,
             pool_full,
             stale,
@@ -83,8 +91,8 @@ impl Snapshot {
             sent,
             send_refused,
             sending: self.sending,
-            conserved: taken + self.copied.0 <= admitted + self.underway.0
-                && admitted <= taken + self.copied.0 + self.underway.1
+            conserved: offered <= admitted + self.underway.0
+                && admitted <= offered + self.underway.1
                 && received == released + counters.dropped() + held
                 && released == sent + send_refused + self.sending + self.copied.1 + stale_released
                 && self.pool.used as u64 == held + self.sending,
@@ -121,6 +129,8 @@ pub(crate) mod tests_support {
             wlan: port(60, 50),
             wire: port(taken - 60, 40),
             not_admitted: (4, 0),
+            super_lost: 0,
+            more_segments: 0,
             stale: (0, 0),
             underway,
             sending: 0,

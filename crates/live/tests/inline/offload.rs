@@ -1,0 +1,98 @@
+//! Between virtual ports that nobody has changed: TCP comes in super-packets of up to 64 KB.
+
+use std::process::Command;
+use std::time::Duration;
+
+use evenair_live::control::Status;
+use evenair_sys::netns::Netns;
+use evenair_sys::process;
+use std::os::fd::AsFd;
+
+use crate::lab::Lab;
+use crate::traffic::transfer;
+
+/// Nothing was lost but what the manager dropped, and super-packets came, where they can.
+fn assert_whole(status: &Status) {
+    let packets = &status.packets;
+    if status.wlan.io.contains("native") {
+        // A virtual cable has them cut where it has such a program at its other end.
+        assert_eq!(status.wlan.super_packets, 0, "{status:?}");
+    } else {
+        assert!(status.wlan.super_packets > 100 && packets.more_segments > 1000, "{status:?}");
+    }
+    assert_eq!((packets.too_long, packets.super_lost, packets.send_refused), (0, 0, 0), "{status:?}");
+    assert!(packets.conserved, "{status:?}");
+}
+
+#[test]
+fn super_packets_are_cut_and_joined_and_none_is_lost() {
+    let Some(lab) = Lab::new() else { return };
+    lab.restore_offloads();
+    let running = lab.start_box("inserted=true controller=none");
+    let mut client = running.client();
+    let up = transfer(&lab.source, &lab.sink, "10.9.0.2:5009", 16 << 20);
+    let down = transfer(&lab.sink, &lab.source, "10.9.0.1:5010", 16 << 20);
+    assert_whole(&client.status().expect("answers"));
+    client.watch().expect("observing");
+    let watched = transfer(&lab.source, &lab.sink, "10.9.0.2:5011", 4 << 20);
+    client.bypass().expect("bypassed");
+    let status = client.status().expect("answers");
+    println!("up {up:.0}, down {down:.0}, observing {watched:.0} Mb/s: {:?}", status.packets);
+    assert_whole(&status);
+    // A transfer that loses every long packet gets some 0.3 Mb/s.
+    assert!(up > 50.0 && down > 50.0, "{up} and {down} Mb/s");
+}
+
+#[test]
+fn super_packets_are_held_to_the_rate_by_their_segments() {
+    let Some(lab) = Lab::new() else { return };
+    lab.restore_offloads();
+    let running = lab.start_box("inserted=true controller=100");
+    let up = transfer(&lab.source, &lab.sink, "10.9.0.2:5009", 8 << 20);
+    let down = transfer(&lab.sink, &lab.source, "10.9.0.1:5010", 8 << 20);
+    let status = running.client().status().expect("answers");
+    println!("up {up:.0}, down {down:.0} Mb/s: {:?}", status.packets);
+    assert_whole(&status);
+    // What is limited is IP-level bits of data and ACKs; a window is sent before the limit is felt.
+    assert!((30.0..115.0).contains(&up) && (30.0..115.0).contains(&down), "{up} and {down} Mb/s");
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn figures_of_default_offloads() {
+    let Some(lab) = Lab::new() else { return };
+    lab.restore_offloads();
+    for (parameters, watch) in [
+        ("", false),
+        ("", true),
+        ("inserted=true controller=none", false),
+        ("inserted=true controller=100", false),
+        ("inserted=true", false),
+    ] {
+        let running = lab.start_box(parameters);
+        if watch {
+            running.client().watch().expect("observing");
+        }
+        let (up, down) = (iperf(&lab.source, &lab.sink, "10.9.0.2"), iperf(&lab.sink, &lab.source, "10.9.0.1"));
+        let status = running.client().status().expect("answers");
+        println!("{} ({parameters}): up {up:.0}, down {down:.0} Mb/s; {:?}", status.mode, status.packets);
+    }
+}
+
+/// What iperf3 says to have received, in Mb/s.
+fn iperf(client: &Netns, server: &Netns, address: &str) -> f64 {
+    let start = |ns: &Netns, arguments: &[&str]| {
+        let mut command = Command::new("iperf3");
+        command.args(arguments);
+        process::tie(&mut command, Some(ns.as_fd()))
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("iperf3 is installed")
+    };
+    let mut sink = start(server, &["-s", "-1", "-B", address]);
+    std::thread::sleep(Duration::from_millis(300));
+    let output = start(client, &["-c", address, "-t", "4", "-O", "1", "-J"]).wait_with_output().expect("ends");
+    sink.wait().expect("ends");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    said["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate") / 1e6
+}
