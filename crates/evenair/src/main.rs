@@ -50,7 +50,7 @@ enum Command {
     /// Make a running box look at the traffic and shape nothing: the bridge carries it
     Observe(commands::live::ControlArgs),
     /// Make a running box drain and let everything pass
-    Bypass(commands::live::ControlArgs),
+    Bypass(commands::live::BypassArgs),
     /// Show what a running box does
     Status(commands::live::ControlArgs),
     /// Watch a running box, station by station

@@ -4,6 +4,7 @@
 //! never waits; [`crate::run`] does the waiting.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
@@ -16,6 +17,7 @@ use tracing::{info, warn};
 use crate::config::BoxConfig;
 use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
 use crate::express::{self, Io};
+use crate::fail_open::{self, FailOpen};
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::pacing::Pacing;
@@ -33,6 +35,8 @@ const MOST_FLOWS: usize = 1000;
 const BETWEEN_COUNTS: u64 = 4096;
 /// Packets that processors may be handling at once, between the ring and the gate: one each.
 const AT_PROCESSORS: u64 = 64;
+/// The word for who carries the traffic when the bridge should and cannot.
+const NOBODY: &str = "nobody";
 /// A copy of a packet is no longer on its way into a ring than this.
 const COPIES_UNDERWAY: std::time::Duration = std::time::Duration::from_millis(5);
 /// A card has sent what it was handed by then.
@@ -58,6 +62,10 @@ pub struct Engine {
     /// The ports' names in the hold: the WLAN side, the wired side.
     held: [PortId; 2],
     switch: Switch,
+    /// Whether the bridge can carry the traffic.
+    fail_open: Arc<FailOpen>,
+    /// The bridge's address that the hold goes by.
+    own_address: u64,
     pacing: Pacing,
     recording: Option<Recording>,
     /// Its part of the Internet link, where there are other shards.
@@ -116,13 +124,15 @@ impl Engine {
         let wlan = port::look_up("wlan", &config.wlan, bridge.as_ref())?;
         let wire = port::look_up("wire", &config.wire, bridge.as_ref())?;
         port::check_pair(&wlan, &wire)?;
+        let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));
         let ports = ports.collect::<Result<Vec<_>>>()?;
         // Last, so that a killed process loses its hold before its rings: descriptors are closed newest first.
         let holds = Hold::of_shards(bridge, plan.steering())?;
         let shards = ports.into_iter().zip(holds).enumerate();
-        let shards = shards.map(|(shard, (ports, hold))| Self::open(shard, config, plan, ports, hold, now));
+        let shards =
+            shards.map(|(shard, (ports, hold))| Self::open(shard, config, plan, ports, (hold, &fail_open), now));
         let mut shards = shards.collect::<Result<Vec<_>>>()?;
         if plan.shards() > 1 {
             let leases = Leases::of_shards(plan.shards(), config.manager.pacing_slack, now);
@@ -139,7 +149,7 @@ impl Engine {
         config: &BoxConfig,
         plan: &Plan,
         [mut wlan, mut wire]: [Port; 2],
-        mut hold: Hold,
+        (mut hold, fail_open): (Hold, &Arc<FailOpen>),
         now: Instant,
     ) -> Result<Self> {
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
@@ -159,6 +169,8 @@ impl Engine {
             wire,
             held,
             switch: Switch::new(hold),
+            own_address: fail_open.address(),
+            fail_open: Arc::clone(fail_open),
             pacing: Pacing::default(),
             recording,
             leases: None,
@@ -182,6 +194,11 @@ impl Engine {
     /// The ports, for waiting: the WLAN side, the wired side.
     pub fn ports(&self) -> [&Port; 2] {
         [&self.wlan, &self.wire]
+    }
+
+    /// Whether the bridge can carry the traffic.
+    pub(crate) fn fail_open(&self) -> &Arc<FailOpen> {
+        &self.fail_open
     }
 
     /// The manager's mode.
@@ -225,6 +242,7 @@ impl Engine {
         self.mode = self.manager.mode();
         if insert && self.carrier() != Carrier::Box {
             self.switch.take(now);
+            self.fail_open.set_bypassed(false);
         }
         self.refused.take().map_or(Ok(()), Err)
     }
@@ -347,13 +365,8 @@ impl Engine {
         self.watch.on = true;
         self.watch.base = self.given();
         self.switch.hold().watch(true);
-        self.say("observing: the bridge carries the traffic, and nothing is shaped");
-    }
-
-    /// Logs what all shards do at once.
-    fn say(&self, what: &str) {
         if self.shard == 0 {
-            info!("{what}");
+            self.fail_open.say_bypassed("observing, nothing is shaped: ");
         }
     }
 
@@ -494,7 +507,15 @@ impl Engine {
             }
         }
         if self.switch.step(now, settled) {
-            self.say("the bridge carries the traffic");
+            self.fail_open.set_bypassed(true);
+            if self.shard == 0 {
+                self.fail_open.say_bypassed("");
+            }
+        }
+        let address = self.fail_open.address();
+        if address != self.own_address {
+            self.own_address = address;
+            self.switch.hold().set_own_address(fail_open::address_of(address));
         }
         self.begin_watch();
         Ok(())
@@ -534,16 +555,19 @@ impl Engine {
     pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
         let (a, b) = (self.wlan.counters(), self.wire.counters());
         let copied = self.copied().iter().sum();
+        let fail_open = self.fail_open.status();
         Ok(Snapshot {
             report: self.manager.report_recent(now, MOST_FLOWS),
             observing: self.watch.on,
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),
             carrier: match self.carrier() {
+                Carrier::Bridge if !fail_open.available => NOBODY,
                 Carrier::Bridge => "bridge",
                 Carrier::Box => "box",
                 Carrier::Releasing { .. } => "releasing",
             },
+            fail_open,
             uptime_s: now.saturating_since(self.started).as_secs_f64(),
             wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0], self.io_why.as_ref())?,
             wire: port_status(&mut self.wire, self.switch.hold(), self.held[1], self.io_why.as_ref())?,

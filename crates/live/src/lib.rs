@@ -11,6 +11,7 @@ pub mod crash;
 pub mod doctor;
 mod engine;
 mod express;
+mod fail_open;
 pub mod history;
 mod http;
 mod iproute;

@@ -252,6 +252,9 @@ fn packets(page: &mut Page, status: &Status) {
     let help = "Copies of packets that the bridge carried, taken while observing.";
     page.single("evenair_observed_packets_total", MetricType::Counter, help, packets.copied);
     page.single("evenair_pool_frames", MetricType::Gauge, "Frames of the packet memory in use.", status.pool.used);
+    let help = "1 while the bridge can carry the traffic: it goes on if the box dies, hangs or is bypassed.";
+    let available = u64::from(status.fail_open.available);
+    page.single("evenair_fail_open_available", MetricType::Gauge, help, available);
     let help = "How often the hold on the path ran out because the box was late.";
     page.single("evenair_hold_lapses_total", MetricType::Counter, help, status.hold.lapses);
 }

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
+use crate::fail_open::FailOpen;
 use crate::history::History;
 use crate::last_word::LastWord;
 use crate::metrics;
@@ -51,21 +52,25 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     let punctual = (plan.shards() == 1).then(|| Punctual::ask(now()));
     let mut engines = Engine::open_all(&config, &plan, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
+    let fail_open = Arc::clone(engines[0].fail_open());
     let server = match &config.control {
-        Some(path) => Some(Server::start(path, &config, desk.clone())?),
+        Some(path) => Some(Server::start(path, &config, desk.clone(), Some(Arc::clone(&fail_open)))?),
         None => None,
     };
+    let mut kept = None;
     let history = match &config.history {
         Some(config) => {
             let (history, tap) = History::start(config, desk.clone())?;
             engines.iter_mut().for_each(|engine| engine.keep_events(tap.clone()));
+            kept = tap;
             Some(history)
         }
         None => None,
     };
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
     let metrics = config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk)).transpose()?;
-    let host = Host { telemetry, signals, service: None };
+    let watching = fail_open.watch(kept)?;
+    let host = Host { telemetry, signals, service: None, fail_open };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let config = match LastWord::of(&config) {
         Some(last_word) => last_word.recall(config),
@@ -78,6 +83,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
         }
         _ => Front::start(engines, &config, plan, host, (inbox, waker)).and_then(Front::work),
     };
+    drop(watching);
     // The answers to those who wait are written before the process may end.
     drop(server);
     drop(metrics);
@@ -107,6 +113,7 @@ pub(crate) struct Host {
     pub(crate) signals: UnixStream,
     /// Once the box is ready.
     service: Option<ServiceManager>,
+    fail_open: Arc<FailOpen>,
 }
 
 impl Host {
@@ -134,6 +141,7 @@ impl Host {
         }
         if came {
             info!("asked to end by a signal");
+            self.fail_open.warn_of_end();
         }
         came
     }

@@ -29,6 +29,28 @@ pub struct Interface {
     pub bridge_group_forward: Option<u16>,
     /// Whether the bridge takes part in the spanning tree protocol, where this is a bridge.
     pub bridge_spanning_tree: Option<bool>,
+    /// Whether the bridge forwards what comes in here, where this is a port of a bridge.
+    pub port_state: Option<PortState>,
+}
+
+/// The state of a bridge's port (BR_STATE_* of linux/if_bridge.h; IEEE 802.1D, 8.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum PortState {
+    /// The port is down or has no carrier.
+    Disabled,
+    Listening,
+    Learning,
+    Forwarding,
+    Blocking,
+}
+
+impl PortState {
+    fn new(number: u8) -> Option<Self> {
+        [Self::Disabled, Self::Listening, Self::Learning, Self::Forwarding, Self::Blocking]
+            .get(usize::from(number))
+            .copied()
+    }
 }
 
 /// Looks up the interface called `name`.
@@ -40,6 +62,18 @@ pub fn find(name: &str) -> Result<Interface, OsError> {
     if name.is_empty() || name.len() >= libc::IF_NAMESIZE {
         return Err(OsError::new(call(), libc::ENODEV));
     }
+    look_up(&get_link(0, Some(name)), call)
+}
+
+/// Looks up the interface with this number, whatever it is called now.
+///
+/// # Errors
+/// `ENODEV` where there is none in the calling thread's namespace.
+pub fn find_index(index: u32) -> Result<Interface, OsError> {
+    look_up(&get_link(index, None), || format!("look up the interface number {index} (RTM_GETLINK)"))
+}
+
+fn look_up(request: &[u8], call: impl Fn() -> String) -> Result<Interface, OsError> {
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
     if fd < 0 {
@@ -47,7 +81,6 @@ pub fn find(name: &str) -> Result<Interface, OsError> {
     }
     // SAFETY: a new descriptor that nobody else owns.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let request = get_link(name);
     // SAFETY: the pointer and the length are those of a live vector.
     if unsafe { libc::send(fd.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) } < 0 {
         return Err(OsError::last(call()));
@@ -56,29 +89,34 @@ pub fn find(name: &str) -> Result<Interface, OsError> {
     // SAFETY: the pointer and the length are those of a live, exclusively borrowed vector.
     let n = unsafe { libc::recv(fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
     let Ok(n) = usize::try_from(n) else { return Err(OsError::last(call())) };
-    parse_answer(name, &answer[..n]).map_err(|errno| OsError::new(call(), errno))
+    parse_answer(&answer[..n]).map_err(|errno| OsError::new(call(), errno))
 }
 
 const HEADER: usize = 16; // struct nlmsghdr
 const IFINFO: usize = 16; // struct ifinfomsg
 
-/// struct nlmsghdr, struct ifinfomsg, attribute IFLA_IFNAME.
-fn get_link(name: &str) -> Vec<u8> {
-    let attribute_len = 4 + name.len() + 1;
-    let total = HEADER + IFINFO + attribute_len.next_multiple_of(4);
-    let mut out = Vec::with_capacity(total);
-    out.extend((total as u32).to_ne_bytes());
+/// struct nlmsghdr, struct ifinfomsg with the interface's number, where a name is given instead attribute IFLA_IFNAME.
+fn get_link(index: u32, name: Option<&str>) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.resize(4, 0);
     out.extend(libc::RTM_GETLINK.to_ne_bytes());
     out.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    out.resize(HEADER + 4, 0);
+    out.extend(index.to_ne_bytes());
     out.resize(HEADER + IFINFO, 0);
-    out.extend((attribute_len as u16).to_ne_bytes());
-    out.extend(libc::IFLA_IFNAME.to_ne_bytes());
-    out.extend(name.as_bytes());
-    out.resize(total, 0);
+    if let Some(name) = name {
+        out.extend((4 + name.len() as u16 + 1).to_ne_bytes());
+        out.extend(libc::IFLA_IFNAME.to_ne_bytes());
+        out.extend(name.as_bytes());
+        out.push(0);
+        out.resize(out.len().next_multiple_of(4), 0);
+    }
+    let total = out.len() as u32;
+    out[..4].copy_from_slice(&total.to_ne_bytes());
     out
 }
 
-fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
+fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
     let kind = u16_at(answer, 4).ok_or(libc::EPROTO)?;
     if i32::from(kind) == libc::NLMSG_ERROR {
         return Err(u32_at(answer, HEADER).map_or(libc::EPROTO, |e| -(e as i32)));
@@ -87,7 +125,7 @@ fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
         return Err(libc::EPROTO);
     };
     let mut found = Interface {
-        name: name.to_owned(),
+        name: String::new(),
         index,
         mtu: 0,
         address: [0; 6],
@@ -96,9 +134,13 @@ fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
         master: None,
         bridge_group_forward: None,
         bridge_spanning_tree: None,
+        port_state: None,
     };
-    for (kind, value) in attributes(&answer[HEADER + IFINFO..]) {
+    for (kind, value) in attributes(answer.get(HEADER + IFINFO..).ok_or(libc::EPROTO)?) {
         match kind {
+            libc::IFLA_IFNAME => {
+                found.name = String::from_utf8_lossy(value.strip_suffix(&[0]).unwrap_or(value)).into_owned();
+            }
             libc::IFLA_MTU => found.mtu = u32_at(value, 0).ok_or(libc::EPROTO)?,
             libc::IFLA_MASTER => found.master = u32_at(value, 0),
             libc::IFLA_ADDRESS => found.address = value.try_into().unwrap_or_default(),
@@ -107,6 +149,7 @@ fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
                 found.bridge_group_forward = bridge_setting(value, IFLA_BR_GROUP_FWD_MASK).and_then(|v| u16_at(v, 0));
                 found.bridge_spanning_tree =
                     bridge_setting(value, IFLA_BR_STP_STATE).and_then(|v| u32_at(v, 0)).map(|on| on != 0);
+                found.port_state = port_state(value);
             }
             _ => {}
         }
@@ -117,6 +160,18 @@ fn parse_answer(name: &str, answer: &[u8]) -> Result<Interface, i32> {
 /// linux/if_link.h
 const IFLA_BR_STP_STATE: u16 = 5;
 const IFLA_BR_GROUP_FWD_MASK: u16 = 9;
+
+const IFLA_BRPORT_STATE: u16 = 1;
+
+/// IFLA_INFO_SLAVE_KIND must say "bridge"; IFLA_INFO_SLAVE_DATA then carries the port's settings.
+fn port_state(link_info: &[u8]) -> Option<PortState> {
+    let is_port = attributes(link_info).any(|(kind, value)| {
+        kind == libc::IFLA_INFO_SLAVE_KIND && value.strip_suffix(&[0]).unwrap_or(value) == b"bridge"
+    });
+    let (_, data) = attributes(link_info).find(|(kind, _)| is_port && *kind == libc::IFLA_INFO_SLAVE_DATA)?;
+    let (_, state) = attributes(data).find(|(kind, _)| *kind == IFLA_BRPORT_STATE)?;
+    PortState::new(*state.first()?)
+}
 
 /// IFLA_INFO_KIND must say "bridge"; IFLA_INFO_DATA then carries the bridge's settings.
 fn bridge_setting(link_info: &[u8], setting: u16) -> Option<&[u8]> {
@@ -274,6 +329,8 @@ mod tests {
         let lo = find("lo").expect("every namespace has a loopback interface");
         assert_eq!((lo.index, lo.master, lo.bridge_group_forward), (1, None, None));
         assert_eq!(lo.mtu, 65_536);
+        assert_eq!(find_index(1), Ok(lo));
+        assert_eq!(find_index(0x7fff_fff0).expect_err("there is none").errno(), libc::ENODEV);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod fatal;
 pub mod frames;
 pub mod hold;
 pub mod iface;
+pub mod links;
 pub mod memory;
 pub mod netns;
 pub mod networks;

@@ -81,9 +81,17 @@ impl Client {
     /// Stops to manage; returns when the queues have drained and the bridge carries the traffic.
     ///
     /// # Errors
-    /// As [`Self::ask`]; also where the box was inserted again meanwhile.
+    /// As [`Self::ask`]; also where the box was inserted again meanwhile, and where the bridge cannot carry the traffic.
     pub fn bypass(&mut self) -> Result<(), ClientError> {
-        self.ask(&Request::Bypass).map(drop)
+        self.ask(&Request::Bypass { force: false }).map(drop)
+    }
+
+    /// Stops to manage even where the bridge cannot carry the traffic: then nothing does.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn force_bypass(&mut self) -> Result<(), ClientError> {
+        self.ask(&Request::Bypass { force: true }).map(drop)
     }
 
     /// Looks at what the bridge carries; returns when the queues have drained and the bridge carries the traffic.
@@ -91,7 +99,7 @@ impl Client {
     /// # Errors
     /// As [`Self::bypass`].
     pub fn watch(&mut self) -> Result<(), ClientError> {
-        self.ask(&Request::Watch).map(drop)
+        self.ask(&Request::Watch { force: false }).map(drop)
     }
 
     /// The box's state.
@@ -145,9 +153,9 @@ impl Client {
     /// Bypasses and ends the box; returns its final state.
     ///
     /// # Errors
-    /// As [`Self::ask`].
+    /// As [`Self::bypass`].
     pub fn shutdown(&mut self) -> Result<Status, ClientError> {
-        self.ask_for_status(&Request::Shutdown)
+        self.ask_for_status(&Request::Shutdown { force: false })
     }
 
     fn ask_for_status(&mut self, request: &Request) -> Result<Status, ClientError> {

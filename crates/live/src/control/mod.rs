@@ -28,6 +28,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::fail_open::FailOpenStatus;
 pub use calls::{CallStatus, SpeechStatus};
 pub(crate) use calls::{codec_word, refusal_word};
 pub use client::{Client, ClientError};
@@ -50,11 +51,19 @@ pub use telemetry::{SourceStatus, StationToldStatus, ToldStatus};
 pub enum Request {
     /// Start to manage. Answered when the box carries the traffic.
     Insert,
-    /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic.
-    Bypass,
+    /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic. Refused where it cannot.
+    Bypass {
+        /// Even where the bridge cannot carry the traffic, so that nothing does.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
     /// Look at what the bridge carries, and shape nothing. Answered when the queues have drained, the bridge carries the
-    /// traffic and the box looks on.
-    Watch,
+    /// traffic and the box looks on. Refused where the bridge cannot carry it.
+    Watch {
+        /// Even so.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
     /// Tell everything, but of the TCP connections only the 1000 that were used last.
     Status,
     /// Learn of a station's PHY rate.
@@ -107,8 +116,12 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },
-    /// Bypass, then end. Answered with the final status.
-    Shutdown,
+    /// Bypass, then end. Answered with the final status. Refused where the bridge cannot carry the traffic.
+    Shutdown {
+        /// Even so.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
 }
 
 /// What a box answers.
@@ -141,7 +154,11 @@ mod tests {
         assert_eq!(group, Request::Group { mac: "02:00:00:00:00:01".into(), group: Some("staff".into()) });
         let at = parse(r#"{"command":"at","mac":"02:00:00:00:00:01","access_point":"hall"}"#).expect("right");
         assert_eq!(at, Request::At { mac: "02:00:00:00:00:01".into(), access_point: Some("hall".into()) });
+        assert_eq!(parse(r#"{"command":"bypass","force":true}"#).expect("right"), Request::Bypass { force: true });
         assert!(parse(r#"{"command":"explode"}"#).is_err());
-        assert_eq!(serde_json::to_string(&Request::Bypass).expect("serialises"), r#"{"command":"bypass"}"#);
+        assert_eq!(
+            serde_json::to_string(&Request::Bypass { force: false }).expect("serialises"),
+            r#"{"command":"bypass"}"#
+        );
     }
 }

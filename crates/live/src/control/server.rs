@@ -20,6 +20,7 @@ use tracing::{debug, warn};
 use super::slots::{self, Slot, Slots};
 use super::{Request, Response, Snapshot};
 use crate::config::BoxConfig;
+use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;
 use crate::telemetry::SourceConfig;
 
@@ -120,6 +121,8 @@ struct Client {
     desk: Desk,
     /// Where what it is told is kept for the next one.
     last_word: Option<LastWord>,
+    /// Whether the bridge can carry the traffic.
+    fail_open: Option<Arc<FailOpen>>,
 }
 
 impl Server {
@@ -127,7 +130,7 @@ impl Server {
     ///
     /// # Errors
     /// A living box answers there already, or the directory or the socket cannot be made.
-    pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk) -> Result<Self> {
+    pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk, fail_open: Option<Arc<FailOpen>>) -> Result<Self> {
         let describe = || format!("[control] socket = {:?}", path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
@@ -145,7 +148,7 @@ impl Server {
         // Who may write to the socket may take the box out of the path.
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
         let slots = Slots::default();
-        let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config) };
+        let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), fail_open };
         let accepting = slots.clone();
         let accept = move || accept(&listener, &accepting, &context);
         thread::Builder::new().name("control".into()).spawn(accept).context("start the control thread")?;
@@ -257,11 +260,18 @@ fn refused(error: String) -> Response {
 
 fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
     let request = serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"));
-    if bypass_only && !matches!(request, Ok(Request::Bypass)) {
+    if bypass_only && !matches!(request, Ok(Request::Bypass { .. })) {
         return refused(format!(
             "{} requests wait for their answers: until then there is bypass alone",
             slots::MOST - 1
         ));
+    }
+    let leaves = matches!(
+        request,
+        Ok(Request::Bypass { force: false } | Request::Watch { force: false } | Request::Shutdown { force: false })
+    );
+    if leaves && let Some(why) = context.fail_open.as_ref().and_then(|fail_open| fail_open.refusal()) {
+        return refused(why);
     }
     let wish = match request.and_then(|request| check(request, &context.config)) {
         Ok(wish) => wish,
@@ -289,10 +299,10 @@ fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
 fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
     Ok(match request {
         Request::Insert => Wish::Insert,
-        Request::Bypass => Wish::Bypass,
-        Request::Watch => Wish::Watch,
+        Request::Bypass { .. } => Wish::Bypass,
+        Request::Watch { .. } => Wish::Watch,
         Request::Status => Wish::Status,
-        Request::Shutdown => Wish::Shutdown,
+        Request::Shutdown { .. } => Wish::Shutdown,
         Request::Observe { mac, rate_mbps } => {
             Wish::Observe(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
         }
@@ -384,7 +394,7 @@ mod tests {
 
     fn start(path: &Path) -> Result<Server> {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)))
+        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)), None)
     }
 
     #[test]
@@ -434,7 +444,7 @@ mod tests {
         let path = folder.path().join("box.sock");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
         let (desk, inbox) = Desk::for_tests();
-        let server = Server::start(&path, &config, desk).expect("free");
+        let server = Server::start(&path, &config, desk, None).expect("free");
         (folder, path, server, inbox)
     }
 

@@ -92,6 +92,7 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         kinds: a.kinds + b.kinds,
         copied: (a.copied.0 + b.copied.0, a.copied.1 + b.copied.1),
         carrier: if a.carrier == b.carrier { a.carrier } else { "releasing" },
+        fail_open: a.fail_open,
         uptime_s: a.uptime_s.max(b.uptime_s),
         wlan: ports(a.wlan, &b.wlan),
         wire: ports(a.wire, &b.wire),

@@ -15,6 +15,7 @@ use super::calls::CallStatus;
 use super::domains::DomainStatus;
 use super::shards::ShardStatus;
 use super::telemetry::{self, SourceStatus, ToldStatus};
+use crate::fail_open::FailOpenStatus;
 use crate::kinds::Kinds;
 
 pub(super) use limits::receiver_status;
@@ -32,8 +33,11 @@ use traffic::{class, flow, station};
 pub struct Status {
     /// "bypassed", "observing", "inserted" or "draining".
     pub mode: String,
-    /// Who carries the traffic: "bridge", "box", or "releasing" between the two.
+    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", where the bridge should and cannot.
     pub carrier: String,
+    /// Whether the bridge can carry the traffic.
+    #[serde(default)]
+    pub fail_open: FailOpenStatus,
     /// Seconds since the box started.
     pub uptime_s: f64,
     /// Service rate C: IP-level megabits of DATA and ACKs over the WLAN per second.
@@ -118,6 +122,7 @@ impl From<Snapshot> for Status {
         Self {
             mode: if snapshot.observing { OBSERVING } else { mode_word(mode) }.into(),
             carrier: snapshot.carrier.into(),
+            fail_open: snapshot.fail_open,
             uptime_s: snapshot.uptime_s,
             service_rate_mbps: BitRate::as_mbps_f64(service_rate),
             capacity_mbps: BitRate::as_mbps_f64(capacity),

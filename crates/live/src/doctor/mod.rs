@@ -18,7 +18,7 @@ use evenair_scenario::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::config::BoxConfig;
-use crate::control::Client;
+use crate::control::{Client, Status};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -88,6 +88,16 @@ pub fn examine(file: &Path) -> Vec<Finding> {
     findings
 }
 
+/// Whether the traffic would go on without the box that runs.
+fn fail_open(status: &Status) -> Finding {
+    const SUBJECT: &str = "fail-open";
+    if status.fail_open.available {
+        return Finding::fine(SUBJECT, "the bridge can carry the traffic");
+    }
+    let why = status.fail_open.why.join("; and ");
+    Finding::wrong(SUBJECT, format!("lost, the traffic is carried by: {}; {why}", status.carrier), "mend the bridge")
+}
+
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(host::shards(config.shards));
@@ -99,6 +109,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     if let Some(socket) = &config.control {
         let running = match Client::connect(socket).and_then(|mut client| client.status()) {
             Ok(status) => {
+                findings.push(fail_open(&status));
                 let ways = [&status.wlan, &status.wire].map(|port| {
                     let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
                     format!("{} {}{why}", port.interface, port.io)

@@ -24,9 +24,17 @@ pub(crate) struct History {
 /// Where the loop, or several, leave events.
 #[derive(Clone)]
 pub(crate) struct Tap {
-    events: SyncSender<(SystemTime, Event)>,
+    events: SyncSender<(SystemTime, Happened)>,
     /// Events for which there was no room.
     lost: Arc<AtomicU64>,
+}
+
+/// What is left for the thread.
+enum Happened {
+    /// The manager says so.
+    Managed(Event),
+    /// Fail-open was lost or is back, in words.
+    FailOpen(String),
 }
 
 /// What the thread works with.
@@ -34,7 +42,7 @@ struct Recorder<K> {
     keeper: K,
     interval: Duration,
     desk: Desk,
-    events: Receiver<(SystemTime, Event)>,
+    events: Receiver<(SystemTime, Happened)>,
     lost: Arc<AtomicU64>,
     before: Option<Status>,
     /// The last record could not be kept, and that was logged.
@@ -47,7 +55,16 @@ impl Tap {
         if matches!(event, Event::RateChanged { .. } | Event::ObservationRefused(_)) {
             return;
         }
-        if self.events.try_send((SystemTime::now(), event.clone())).is_err() {
+        self.send(Happened::Managed(event.clone()));
+    }
+
+    /// Leaves that fail-open was lost, or is back.
+    pub(crate) fn leave_fail_open(&self, text: String) {
+        self.send(Happened::FailOpen(text));
+    }
+
+    fn send(&self, what: Happened) {
+        if self.events.try_send((SystemTime::now(), what)).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -106,18 +123,23 @@ impl<K: Keeper> Recorder<K> {
                 }
             }
             match self.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok((at, event)) => self.note(at, &event),
+                Ok((at, event)) => self.note(at, event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         while let Ok((at, event)) = self.events.recv() {
-            self.note(at, &event);
+            self.note(at, event);
         }
     }
 
-    fn note(&mut self, at: SystemTime, event: &Event) {
-        if let Some(event) = EventRecord::new(event, seconds(at)) {
+    fn note(&mut self, at: SystemTime, what: Happened) {
+        let at_s = seconds(at);
+        let event = match what {
+            Happened::Managed(event) => EventRecord::new(&event, at_s),
+            Happened::FailOpen(text) => Some(EventRecord { at_s, name: "fail-open".into(), station: None, text }),
+        };
+        if let Some(event) = event {
             self.keep(&Record::Event(event));
         }
     }

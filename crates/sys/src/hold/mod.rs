@@ -266,6 +266,12 @@ impl Hold {
         self.word(UNTIL).store(0, Ordering::Release);
     }
 
+    /// The bridge's address has changed, as it does when a port joins or leaves a bridge whose address nobody set: from now on
+    /// what is addressed to the new one goes to the machine.
+    pub fn set_own_address(&self, address: [u8; 6]) {
+        self.shared.words.word(OWN_ADDRESS).store(address_word(address), Ordering::Release);
+    }
+
     /// From now on the rings get copies of what comes in while the hold is not in force, or do not. A copy may still come
     /// some milliseconds after the end of it; it must not be taken for a packet that the ring took.
     pub fn watch(&self, on: bool) {
@@ -283,9 +289,7 @@ impl Shared {
         let map = Map::shared(WORDS)?;
         let words = SharedWords::of(&map, WORDS)?;
         if let Some(bridge) = &bridge {
-            let mut address = [0; 8];
-            address[..6].copy_from_slice(&bridge.address);
-            words.word(OWN_ADDRESS).store(u64::from_ne_bytes(address), Ordering::Relaxed);
+            words.word(OWN_ADDRESS).store(address_word(bridge.address), Ordering::Relaxed);
         }
         for (at, of_eight) in steering.table.as_chunks::<8>().0.iter().enumerate() {
             words.word(TABLE + at).store(u64::from_ne_bytes(*of_eight), Ordering::Relaxed);
@@ -347,6 +351,11 @@ impl Shared {
         asm.label("pass").set(R0, TCX_NEXT).exit();
         asm.finish()
     }
+}
+
+/// An address as the programs read it from a packet.
+fn address_word([a, b, c, d, e, f]: [u8; 6]) -> u64 {
+    u64::from_ne_bytes([a, b, c, d, e, f, 0, 0])
 }
 
 /// Where on the stack packet bytes and keys lie, relative to the frame pointer.

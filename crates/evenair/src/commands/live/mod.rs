@@ -116,9 +116,25 @@ pub fn observe(args: &ControlArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What `evenair bypass` is told.
+#[derive(Args)]
+pub struct BypassArgs {
+    #[command(flatten)]
+    control: ControlArgs,
+    /// Even where the bridge cannot carry the traffic, so that nothing does
+    #[arg(long)]
+    force: bool,
+}
+
 /// Makes a box let everything pass.
-pub fn bypass(args: &ControlArgs) -> Result<ExitCode> {
-    Client::connect(&args.socket)?.bypass()?;
+pub fn bypass(args: &BypassArgs) -> Result<ExitCode> {
+    let mut client = Client::connect(&args.control.socket)?;
+    if args.force {
+        client.force_bypass()?;
+        println!("bypassed: the queues have drained, and the box has let go of the traffic");
+        return Ok(ExitCode::SUCCESS);
+    }
+    client.bypass()?;
     println!("bypassed: the queues have drained and the bridge carries the traffic");
     Ok(ExitCode::SUCCESS)
 }
@@ -176,7 +192,11 @@ pub fn replay(file: &Path) -> Result<ExitCode> {
 }
 
 fn print_status(status: &Status) {
-    println!("{}, carried by the {}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
+    let the = if status.carrier == "nobody" { "" } else { "the " };
+    println!("{}, carried by {the}{}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
+    for why in &status.fail_open.why {
+        println!("NO FAIL-OPEN: {why}");
+    }
     println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
     println!("{}", account(status));
     for port in [&status.wlan, &status.wire] {

@@ -252,8 +252,9 @@ fn put_in_order(rows: &mut [StationRow], order: Order) {
 
 fn heading(status: &Status) -> String {
     let packets = &status.packets;
+    let lost = if status.fail_open.available { "" } else { "NO FAIL-OPEN: " };
     format!(
-        "{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
+        "{lost}{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
         status.mode,
         status.carrier,
         status.uptime_s,

@@ -6,6 +6,7 @@ use evenair_units::{Instant, Span};
 
 use super::super::shards::ShardStatus;
 use super::{HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus};
+use crate::fail_open::FailOpenStatus;
 use crate::kinds::Kinds;
 
 /// The loop's raw numbers, from which [`super::Status`] is made on another thread.
@@ -18,6 +19,7 @@ pub(crate) struct Snapshot {
     /// Copies of such packets: taken, let go.
     pub(crate) copied: (u64, u64),
     pub(crate) carrier: &'static str,
+    pub(crate) fail_open: FailOpenStatus,
     pub(crate) uptime_s: f64,
     pub(crate) wlan: PortStatus,
     pub(crate) wire: PortStatus,
@@ -125,6 +127,7 @@ pub(crate) mod tests_support {
             kinds: Kinds::default(),
             copied: (0, 0),
             carrier: "bridge",
+            fail_open: FailOpenStatus { available: true, why: Vec::new() },
             uptime_s: 1.0,
             wlan: port(60, 50),
             wire: port(taken - 60, 40),

@@ -1,0 +1,373 @@
+//! Whether the bridge could carry the traffic if the box did not.
+//!
+//! That the network goes on when the box dies, hangs or is bypassed rests on the bridge: it must exist, be up and forward
+//! between both ports. Somebody may take that away while the box runs. So a thread watches the interfaces from start to
+//! end ([`FailOpen::watch`]), says when fail-open is lost and when it is back, and until then the box does not hand the
+//! traffic to a bridge that cannot carry it, unless it is forced to.
+//!
+//! A thread of its own, because to ask the kernel for an interface may take long, just while interfaces change: the
+//! kernel answers one such request after the other. The packet loop only reads what was found.
+//!
+//! What the box does not do: insert itself where it is bypassed and the bridge loses a port. Whoever takes a port out of a
+//! bridge may want the networks apart, and a box that joined them behind the bridge's back would undo that. It says that
+//! nothing carries the traffic; `insert` remains possible.
+//!
+//! Not seen here: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use evenair_sys::iface::{self, Interface, PortState};
+use evenair_sys::links::LinkEvents;
+use evenair_sys::rt::{Epoll, Waker};
+use serde::{Deserialize, Serialize};
+use tracing::{error, info, warn};
+
+use crate::history::Tap;
+
+/// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Whether the bridge can carry the traffic.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailOpenStatus {
+    /// It can: the traffic goes on if the box dies, hangs or is bypassed.
+    pub available: bool,
+    /// Why it cannot, and where there is one, the command that mends it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+}
+
+/// The bridge and the ports as the box found them, and what became of them.
+#[derive(Debug)]
+pub(crate) struct FailOpen {
+    bridge: Option<Interface>,
+    ports: [Interface; 2],
+    found: Mutex<Found>,
+    /// The bridge's address, as a number: it changes with the ports of a bridge whose address nobody set.
+    address: AtomicU64,
+    /// Nothing but the bridge carries the traffic now.
+    bypassed: AtomicBool,
+}
+
+/// What was found out about the bridge and the ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// Why the bridge cannot carry the traffic.
+    why: Vec<String>,
+    /// What else differs from the start.
+    notes: Vec<String>,
+    /// The bridge's address.
+    address: Option<[u8; 6]>,
+}
+
+/// An interface by the number and by the name that it had at the start.
+#[derive(Clone, Debug)]
+struct Seen {
+    by_number: Option<Interface>,
+    by_name: Option<Interface>,
+}
+
+/// The thread that watches; it ends when this is dropped.
+pub(crate) struct Watching {
+    end: Arc<(AtomicBool, Waker)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FailOpen {
+    /// Of these, all of them as they should be.
+    pub(crate) fn new(bridge: Option<Interface>, ports: [Interface; 2]) -> Arc<Self> {
+        let address = AtomicU64::new(bridge.as_ref().map_or(0, |bridge| number_of(bridge.address)));
+        Arc::new(Self { bridge, ports, found: Mutex::default(), address, bypassed: AtomicBool::new(true) })
+    }
+
+    /// Watches in a thread of its own until what this returns is dropped.
+    ///
+    /// # Errors
+    /// A refused system call; no room for the thread.
+    pub(crate) fn watch(self: &Arc<Self>, history: Option<Tap>) -> Result<Option<Watching>> {
+        if self.bridge.is_none() {
+            return Ok(None);
+        }
+        let events = LinkEvents::subscribe()?;
+        let end = Arc::new((AtomicBool::new(false), Waker::new()?));
+        let mut epoll = Epoll::new(2)?;
+        epoll.add(&events, 0)?;
+        epoll.add(&end.1, 1)?;
+        let (this, ended) = (Arc::clone(self), Arc::clone(&end));
+        let work = move || {
+            // Something may have changed since the box looked these interfaces up.
+            this.look(history.as_ref());
+            while epoll.wait(None).is_ok() && !ended.0.load(Ordering::Acquire) {
+                if events.take() {
+                    this.look(history.as_ref());
+                    thread::sleep(PAUSE);
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("fail-open".into()).spawn(work);
+        Ok(Some(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) }))
+    }
+
+    /// Asks the kernel, and says what has changed. Takes long where the kernel is busy with interfaces.
+    fn look(&self, history: Option<&Tap>) {
+        let Some(now) = self.ask() else { return };
+        let before = std::mem::replace(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
+        if let Some(address) = now.address {
+            self.address.store(number_of(address), Ordering::Release);
+        }
+        for note in now.notes.iter().filter(|note| !before.notes.contains(note)) {
+            warn!("{note}");
+        }
+        if now.why == before.why {
+            return;
+        }
+        let text = if now.why.is_empty() {
+            let text = "fail-open is back: the bridge can carry the traffic";
+            info!("{text}");
+            text.to_owned()
+        } else {
+            let text = format!("fail-open is lost: {}", now.why.join("; and "));
+            error!("{text}. {}", self.consequence());
+            text
+        };
+        if let Some(history) = history {
+            history.leave_fail_open(text);
+        }
+    }
+
+    fn consequence(&self) -> &'static str {
+        match self.bypassed.load(Ordering::Acquire) {
+            true => "NOTHING CARRIES THE TRAFFIC: mend the bridge, or run: evenair insert",
+            false => "The box carries the traffic; if it dies, hangs or is bypassed, nothing does",
+        }
+    }
+
+    /// What the kernel says now; `None` where there is no bridge to be asked for.
+    fn ask(&self) -> Option<Found> {
+        let bridge = self.bridge.as_ref()?;
+        let see = |was: &Interface| Seen {
+            by_number: iface::find_index(was.index).ok(),
+            by_name: iface::find(&was.name).ok(),
+        };
+        let [wlan, wire] = &self.ports;
+        Some(judge((bridge, see(bridge)), [(wlan, see(wlan)), (wire, see(wire))]))
+    }
+
+    /// Whether the bridge can carry the traffic, as far as is known.
+    pub(crate) fn status(&self) -> FailOpenStatus {
+        if self.bridge.is_none() {
+            return FailOpenStatus { available: false, why: vec!["no bridge is configured: [ports] bridge".into()] };
+        }
+        let why = self.found.lock().unwrap_or_else(PoisonError::into_inner).why.clone();
+        FailOpenStatus { available: why.is_empty(), why }
+    }
+
+    /// Why the traffic is not to be handed to the bridge; none where it can carry it, or where nobody configured one.
+    /// Asks the kernel: not for the packet loop.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let why = self.ask()?.why;
+        let what = "the bridge cannot carry the traffic";
+        (!why.is_empty()).then(|| {
+            format!(
+                "{what}: {}; the box goes on carrying it. Mend that, or use --force to cut the network",
+                why.join("; and ")
+            )
+        })
+    }
+
+    /// Says that the bridge has the traffic now, or that nobody has; `more`: what the box does beside that.
+    pub(crate) fn say_bypassed(&self, more: &str) {
+        match self.status() {
+            FailOpenStatus { available: true, .. } => info!("{more}the bridge carries the traffic"),
+            FailOpenStatus { why, .. } => error!("{more}NOTHING CARRIES THE TRAFFIC: {}", why.join("; and ")),
+        }
+    }
+
+    /// Says what it means that the box ends, where that means something.
+    pub(crate) fn warn_of_end(&self) {
+        let FailOpenStatus { available, why } = self.status();
+        if !available {
+            error!("the box ends, and from then on NOTHING CARRIES THE TRAFFIC: {}", why.join("; and "));
+        }
+    }
+
+    /// The traffic has changed hands.
+    pub(crate) fn set_bypassed(&self, bypassed: bool) {
+        self.bypassed.store(bypassed, Ordering::Release);
+    }
+
+    /// The bridge's address, as a number to compare with.
+    pub(crate) fn address(&self) -> u64 {
+        self.address.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.end.0.store(true, Ordering::Release);
+        self.end.1.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The first six bytes are the address.
+pub(crate) fn address_of(number: u64) -> [u8; 6] {
+    let [a, b, c, d, e, f, ..] = number.to_ne_bytes();
+    [a, b, c, d, e, f]
+}
+
+fn number_of([a, b, c, d, e, f]: [u8; 6]) -> u64 {
+    u64::from_ne_bytes([a, b, c, d, e, f, 0, 0])
+}
+
+/// Compares what there is with what there was.
+fn judge((bridge, seen): (&Interface, Seen), ports: [(&Interface, Seen); 2]) -> Found {
+    let mut found = Found::default();
+    let name = &bridge.name;
+    let bridge_now = found.follow(bridge, seen);
+    match &bridge_now {
+        None => {
+            found.why.push(format!("the bridge {name} does not exist any more; run: ip link add {name} up type bridge"))
+        }
+        Some(now) if now.bridge_group_forward.is_none() => {
+            found.why.push(format!("{} is not a bridge any more", now.name))
+        }
+        Some(now) if !now.up => found.why.push(format!("the bridge {0} is down; run: ip link set {0} up", now.name)),
+        Some(_) => {}
+    }
+    found.address = bridge_now.as_ref().map(|bridge| bridge.address);
+    let [wlan, wire] = ports.map(|(was, seen)| {
+        let now = found.follow(was, seen);
+        found.judge_port(&was.name, now.as_ref(), bridge_now.as_ref());
+        now
+    });
+    if let (Some(wlan), Some(wire)) = (wlan, wire)
+        && wlan.mtu != wire.mtu
+    {
+        found.why.push(format!(
+            "{} has MTU {} and {} has MTU {}, so that long packets cannot cross; run: ip link set NAME mtu N",
+            wlan.name, wlan.mtu, wire.name, wire.mtu
+        ));
+    }
+    found
+}
+
+impl Found {
+    /// The interface as it is now: the same one under whatever name, else another one under its name.
+    fn follow(&mut self, was: &Interface, seen: Seen) -> Option<Interface> {
+        let name = &was.name;
+        match seen {
+            Seen { by_number: Some(now), .. } => {
+                if now.name != *name {
+                    let (is, number) = (&now.name, now.index);
+                    self.notes.push(format!(
+                        "{name} (number {number}) is called {is} now: the box goes on, and would not find it when started \
+                         again; run: ip link set {is} name {name}"
+                    ));
+                }
+                Some(now)
+            }
+            Seen { by_name: Some(now), .. } => {
+                self.notes
+                    .push(format!("{name} was removed, and there is a new {name}: the box must be started again"));
+                Some(now)
+            }
+            _ => None,
+        }
+    }
+
+    fn judge_port(&mut self, name: &str, port: Option<&Interface>, bridge: Option<&Interface>) {
+        let Some(port) = port else { return self.why.push(format!("{name} does not exist any more")) };
+        let is = &port.name;
+        if !port.up {
+            self.why.push(format!("{is} is down; run: ip link set {is} up"));
+        }
+        let Some(bridge) = bridge else { return };
+        if port.master != Some(bridge.index) {
+            let bridge = &bridge.name;
+            return self.why.push(format!("{is} is not a port of {bridge}; run: ip link set {is} master {bridge}"));
+        }
+        let state = match port.port_state {
+            Some(PortState::Blocking) => "blocks",
+            Some(PortState::Listening) => "only listens at",
+            Some(PortState::Learning) => "only learns at",
+            // Disabled: down, which was said above, or without a cable, where nothing could carry the traffic.
+            Some(PortState::Disabled | PortState::Forwarding) | None => return,
+        };
+        self.why.push(format!("{} {state} its port {is} (spanning tree)", bridge.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(name: &str, index: u32) -> Interface {
+        Interface {
+            name: name.into(),
+            index,
+            mtu: 1500,
+            address: [2, 0, 0, 0, 0, index as u8],
+            up: true,
+            carrier: Some(true),
+            master: (index > 1).then_some(1),
+            bridge_group_forward: (index == 1).then_some(0),
+            bridge_spanning_tree: None,
+            port_state: (index > 1).then_some(PortState::Forwarding),
+        }
+    }
+
+    /// What is found after `change` was made to the bridge and the ports.
+    fn found(change: impl Fn(&mut [Interface; 3])) -> Found {
+        let was = [interface("br0", 1), interface("wl0", 2), interface("wi0", 3)];
+        let mut now = was.clone();
+        change(&mut now);
+        let see = |was: &Interface| Seen {
+            by_number: now.iter().find(|now| now.index == was.index).cloned(),
+            by_name: now.iter().find(|now| now.name == was.name).cloned(),
+        };
+        let [bridge, wlan, wire] = &was;
+        judge((bridge, see(bridge)), [(wlan, see(wlan)), (wire, see(wire))])
+    }
+
+    #[test]
+    fn whatever_keeps_the_bridge_from_carrying_is_said_with_what_to_do() {
+        assert_eq!(found(|_| ()), Found { address: Some([2, 0, 0, 0, 0, 1]), ..Found::default() });
+        let why = |change: fn(&mut [Interface; 3])| found(change).why.join("; and ");
+        assert_eq!(why(|[_, wlan, _]| wlan.master = None), "wl0 is not a port of br0; run: ip link set wl0 master br0");
+        assert_eq!(
+            why(|[_, _, wire]| wire.master = Some(9)),
+            "wi0 is not a port of br0; run: ip link set wi0 master br0"
+        );
+        assert_eq!(why(|[bridge, ..]| bridge.up = false), "the bridge br0 is down; run: ip link set br0 up");
+        assert!(why(|[_, wlan, _]| wlan.mtu = 9000).starts_with("wl0 has MTU 9000 and wi0 has MTU 1500"));
+        assert!(why(|[_, wlan, _]| wlan.up = false).starts_with("wl0 is down"));
+        let state = why(|[_, wlan, _]| wlan.port_state = Some(PortState::Blocking));
+        assert_eq!(state, "br0 blocks its port wl0 (spanning tree)");
+        assert_eq!(why(|[_, wlan, _]| (wlan.name, wlan.index) = ("x".into(), 9)), "wl0 does not exist any more");
+        assert_eq!(why(|[_, wlan, _]| wlan.carrier = Some(false)), "", "without a cable nothing could carry anything");
+    }
+
+    #[test]
+    fn a_new_bridge_carries_and_a_new_name_changes_nothing_now() {
+        let replaced = found(|[bridge, wlan, wire]| {
+            bridge.index = 7;
+            (wlan.master, wire.master) = (Some(7), Some(7));
+        });
+        assert_eq!((replaced.why.len(), replaced.notes.len()), (0, 1), "{replaced:?}");
+        let renamed = found(|[_, wlan, _]| wlan.name = "lan9".into());
+        assert_eq!(renamed.why, Vec::<String>::new());
+        assert!(renamed.notes[0].contains("wl0 (number 2) is called lan9 now"), "{renamed:?}");
+        let deleted = found(|[bridge, wlan, wire]| {
+            (bridge.name, bridge.index) = ("gone".into(), 99);
+            (wlan.master, wire.master) = (None, None);
+        });
+        assert_eq!(deleted.why.len(), 1, "what follows from it is not said: {deleted:?}");
+    }
+}

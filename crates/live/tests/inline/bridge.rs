@@ -1,0 +1,129 @@
+//! What takes fail-open away while the box runs: somebody changes the bridge or a port.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_live::control::{Client, Status};
+use evenair_live::history::{Reader, Record};
+use evenair_sys::process;
+
+use crate::lab::{Arrivals, Lab, SINK, SOURCE, ip, stream};
+
+/// Generous: what is awaited takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Waits until the box's state is so.
+fn until(client: &mut Client, is_so: impl Fn(&Status) -> bool) -> Status {
+    let begin = Instant::now();
+    loop {
+        let status = client.status().expect("the box answers");
+        if is_so(&status) {
+            return status;
+        }
+        assert!(begin.elapsed() < LIMIT, "carried by {}, {:?}", status.carrier, status.fail_open);
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What arrives of a short stream from the source to the sink.
+fn cross(lab: &Lab) -> Arrivals {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(500));
+            stop.store(true, Ordering::Relaxed);
+        });
+        stream((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK), 200, 200, &stop)
+    })
+}
+
+#[test]
+fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = lab.start_box("inserted=true controller=none");
+    let mut client = running.client();
+    assert!(client.status().expect("answers").fail_open.available);
+    for (take, give, said) in [
+        (
+            "link set wl0 nomaster",
+            "link set wl0 master br0",
+            "wl0 is not a port of br0; run: ip link set wl0 master br0",
+        ),
+        ("link set br0 down", "link set br0 up", "the bridge br0 is down; run: ip link set br0 up"),
+        ("link set wi0 mtu 1400", "link set wi0 mtu 1500", "wl0 has MTU 1500 and wi0 has MTU 1400"),
+    ] {
+        ip(&lab.middle, take);
+        // At once, before anybody may have noticed.
+        for refused in [client.bypass(), client.watch(), client.shutdown().map(drop)] {
+            let error = refused.expect_err(take).to_string();
+            assert!(error.contains(said) && error.contains("--force"), "{error}");
+        }
+        let status = until(&mut client, |status| !status.fail_open.available);
+        assert!(status.fail_open.why[0].starts_with(said), "{:?}", status.fail_open);
+        assert_eq!((&*status.mode, &*status.carrier), ("inserted", "box"));
+        ip(&lab.middle, give);
+        until(&mut client, |status| status.fail_open.available);
+    }
+    ip(&lab.middle, "link set wl0 nomaster");
+    let arrivals = cross(&lab);
+    assert!(arrivals.sent > 50 && arrivals.lost == 0, "the box goes on carrying: {arrivals:?}");
+    client.force_bypass().expect("whoever insists may");
+    assert_eq!(until(&mut client, |status| !status.fail_open.available).carrier, "nobody");
+    assert_eq!(cross(&lab).received, 0, "and nothing passes then");
+    client.insert().expect("the way out");
+    assert_eq!(cross(&lab).lost, 0);
+    process::signal(running.child.id(), libc::SIGTERM).expect("it lives");
+    assert!(running.child.wait().expect("a child").success(), "a signal ends it all the same");
+}
+
+#[test]
+fn losing_the_bridge_and_having_it_back_are_events() {
+    let Some(lab) = Lab::new() else { return };
+    let (file, history) = (lab.file("box.toml"), lab.file("history"));
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n\
+         [history]\npath = {:?}\ninterval = \"1 s\"\nlimit = \"1 MB\"\n",
+        history.display()
+    );
+    std::fs::write(&file, text).expect("writable");
+    let running = lab.start_box(&format!("file={}", file.display()));
+    let mut client = running.client();
+    ip(&lab.middle, "link del br0");
+    let status = until(&mut client, |status| !status.fail_open.available);
+    assert_eq!((&*status.mode, &*status.carrier), ("bypassed", "nobody"), "it does not insert itself");
+    ip(&lab.middle, "link add br0 up type bridge mcast_snooping 0");
+    ["wl0", "wi0"].iter().for_each(|port| ip(&lab.middle, &format!("link set {port} master br0")));
+    until(&mut client, |status| status.carrier == "bridge");
+    client.shutdown().expect("ends");
+    let events: Vec<_> = Reader::open(&history)
+        .expect("a directory")
+        .filter_map(|record| match record.expect("readable") {
+            Record::Event(event) if event.name == "fail-open" => Some(event.text),
+            _ => None,
+        })
+        .collect();
+    let (first, last) = (events.first().expect("lost"), events.last().expect("back"));
+    assert!(first.starts_with("fail-open is lost: ") && last.starts_with("fail-open is back"), "{events:?}");
+}
+
+/// The address of a bridge that nobody set is that of one of its ports, and changes with them.
+#[test]
+fn the_machine_stays_reachable_when_the_bridges_address_changes() {
+    let Some(lab) = Lab::new() else { return };
+    let running = lab.start_box("inserted=true controller=none");
+    ip(&lab.middle, "link set br0 address 02:00:00:00:00:cc");
+    let begin = Instant::now();
+    loop {
+        ip(&lab.source, "neigh flush dev s0");
+        // Nobody listens there: that it says so is the answer.
+        let machine = "10.9.0.254:9".parse().expect("an address");
+        let asked = lab.source.run(|| TcpStream::connect_timeout(&machine, Duration::from_secs(1))).expect("entered");
+        if asked.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
+            break;
+        }
+        assert!(begin.elapsed() < LIMIT, "the machine is not reachable any more");
+    }
+    running.client().shutdown().expect("ends");
+}
