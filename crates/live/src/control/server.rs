@@ -2,18 +2,19 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_scenario::config::{ConfigError, Located};
-use evenair_sys::rt::Waker;
+use evenair_sys::rt::{Epoll, Waker};
 use evenair_units::BitRate;
 use tracing::{debug, warn};
 
@@ -34,6 +35,8 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// How long to wait before the next attempt where no client can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether the path still leads to the socket.
+const CHECK: Duration = Duration::from_secs(2);
 /// How long the end waits for the last answers to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -78,6 +81,9 @@ pub(crate) enum Answer {
 pub(crate) struct Server {
     path: PathBuf,
     slots: Slots,
+    /// Set and woken when the box ends.
+    end: Arc<(AtomicBool, Waker)>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Where the loop is asked from other threads.
@@ -131,6 +137,47 @@ impl Server {
     /// # Errors
     /// A living box answers there already, or the directory or the socket cannot be made.
     pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk, fail_open: Option<Arc<FailOpen>>) -> Result<Self> {
+        let door = Door::open(path)?;
+        let slots = Slots::default();
+        let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), fail_open };
+        let (accepting, end) = (slots.clone(), Arc::new((AtomicBool::new(false), Waker::new()?)));
+        let ended = Arc::clone(&end);
+        let accept = move || {
+            if let Err(error) = accept(door, &accepting, &context, &ended) {
+                warn!("the control socket is not served any more: {error}");
+            }
+        };
+        let thread = thread::Builder::new().name("control".into()).spawn(accept).context("start the control thread")?;
+        Ok(Self { path: path.to_owned(), slots, end, thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while self.slots.busy() > 0 && start.elapsed() < LAST_WORDS {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.end.0.store(true, Ordering::Release);
+        self.end.1.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        // Nobody is hurt by a file that stays: the next box replaces it.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The socket that clients connect to, and the file that leads to it.
+struct Door {
+    path: PathBuf,
+    listener: UnixListener,
+    /// Device and number of the file.
+    file: (u64, u64),
+}
+
+impl Door {
+    fn open(path: &Path) -> Result<Self> {
         let describe = || format!("[control] socket = {:?}", path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
@@ -147,42 +194,72 @@ impl Server {
         let listener = UnixListener::bind(path).with_context(describe)?;
         // Who may write to the socket may take the box out of the path.
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
-        let slots = Slots::default();
-        let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), fail_open };
-        let accepting = slots.clone();
-        let accept = move || accept(&listener, &accepting, &context);
-        thread::Builder::new().name("control".into()).spawn(accept).context("start the control thread")?;
-        Ok(Self { path: path.to_owned(), slots })
+        listener.set_nonblocking(true).with_context(describe)?;
+        let file = number_of(path).with_context(describe)?;
+        Ok(Self { path: path.to_owned(), listener, file })
+    }
+
+    /// Whether the path still leads here.
+    fn is_there(&self) -> bool {
+        number_of(&self.path).is_ok_and(|file| file == self.file)
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let start = Instant::now();
-        while self.slots.busy() > 0 && start.elapsed() < LAST_WORDS {
-            thread::sleep(Duration::from_millis(1));
+fn number_of(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// Gives each client a thread, as long as there are slots, until the box ends. Makes the socket again where somebody has deleted
+/// its file: nobody could reach the box any more.
+fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(AtomicBool, Waker)) -> Result<()> {
+    let (mut refusal, mut told) = (String::new(), false);
+    loop {
+        let mut epoll = Epoll::new(2)?;
+        epoll.add(&door.listener, 0)?;
+        epoll.add(waker, 1)?;
+        while door.is_there() {
+            let _ = epoll.wait(Some(CHECK))?;
+            if ended.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            admit_all(&door.listener, slots, context, &mut told);
         }
-        // Nobody is hurt by a file that stays: the next box replaces it.
-        let _ = fs::remove_file(&self.path);
+        match Door::open(&door.path) {
+            Ok(new) => {
+                warn!("the control socket {} was deleted by somebody: it is made again", door.path.display());
+                door = new;
+                refusal.clear();
+            }
+            Err(error) => {
+                let text = format!("{error:#}");
+                if text != refusal {
+                    warn!("the control socket was deleted by somebody, and cannot be made again: {text}");
+                    refusal = text;
+                }
+                let _ = epoll.wait(Some(CHECK))?;
+                if ended.load(Ordering::Acquire) {
+                    return Ok(());
+                }
+            }
+        }
     }
 }
 
-/// Gives each client a thread, as long as there are slots.
-fn accept(listener: &UnixListener, slots: &Slots, context: &Client) {
-    let mut told = false;
+/// Gives a thread to each client that waits. `told`: that clients cannot be accepted was logged.
+fn admit_all(listener: &UnixListener, slots: &Slots, context: &Client, told: &mut bool) {
     loop {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(error) => {
                 // Such as without free descriptors: to try again at once would only take the processor's time.
-                if !std::mem::replace(&mut told, true) {
+                if !std::mem::replace(told, true) {
                     warn!("cannot accept a control client: {error}");
                 }
-                thread::sleep(ACCEPT_PAUSE);
-                continue;
+                return thread::sleep(ACCEPT_PAUSE);
             }
         };
-        told = false;
+        *told = false;
         let Some(slot) = slots.take(stream) else { continue };
         let context = context.clone();
         let work = move || {
@@ -408,6 +485,26 @@ mod tests {
         fs::write(&file, "").expect("writable");
         let error = start(&file.join("below/control.sock")).err().expect("refused");
         assert!(format!("{error:#}").contains("make the directory"), "{error:#}");
+    }
+
+    #[test]
+    fn a_socket_that_somebody_deleted_is_made_again() {
+        let (_folder, path, server, _inbox) = served();
+        let reached = || {
+            let begin = Instant::now();
+            while UnixStream::connect(&path).is_err() {
+                assert!(begin.elapsed() < Duration::from_secs(60), "nobody can reach the box any more");
+                thread::sleep(Duration::from_millis(20));
+            }
+        };
+        fs::remove_file(&path).expect("it is there");
+        reached();
+        fs::remove_file(&path).expect("it is there again");
+        // Something else in its place is replaced, as at the start.
+        fs::write(&path, "").expect("writable");
+        reached();
+        drop(server);
+        assert!(!path.exists());
     }
 
     #[test]
