@@ -117,13 +117,11 @@ impl Engine {
     /// # Errors
     /// A missing interface or privilege, with what is needed.
     pub fn open_all(config: &BoxConfig, plan: &Plan, now: Instant) -> Result<Vec<Self>> {
-        let bridge = config.bridge.as_deref().map(port::look_up_bridge).transpose()?;
-        if bridge.is_none() {
-            warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there");
+        let (bridge, [wlan, wire]) = port::look_up_all(config)?;
+        match &bridge {
+            Some(bridge) => port::tell_of(bridge),
+            None => warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there"),
         }
-        let wlan = port::look_up("wlan", &config.wlan, bridge.as_ref())?;
-        let wire = port::look_up("wire", &config.wire, bridge.as_ref())?;
-        port::check_pair(&wlan, &wire)?;
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));

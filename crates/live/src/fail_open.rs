@@ -26,6 +26,7 @@ use evenair_sys::rt::{Epoll, Waker};
 use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
 
+use crate::control::{Desk, Wish};
 use crate::history::Tap;
 
 /// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
@@ -47,6 +48,8 @@ pub(crate) struct FailOpen {
     bridge: Option<Interface>,
     ports: [Interface; 2],
     found: Mutex<Found>,
+    /// Why the loop has to open the ports anew.
+    replaced: Mutex<Option<String>>,
     /// The bridge's address, as a number: it changes with the ports of a bridge whose address nobody set.
     address: AtomicU64,
     /// Nothing but the bridge carries the traffic now.
@@ -60,6 +63,8 @@ struct Found {
     why: Vec<String>,
     /// What else differs from the start.
     notes: Vec<String>,
+    /// There is a new interface in the place of one that the box has opened.
+    replaced: Option<String>,
     /// The bridge's address.
     address: Option<[u8; 6]>,
 }
@@ -81,14 +86,22 @@ impl FailOpen {
     /// Of these, all of them as they should be.
     pub(crate) fn new(bridge: Option<Interface>, ports: [Interface; 2]) -> Arc<Self> {
         let address = AtomicU64::new(bridge.as_ref().map_or(0, |bridge| number_of(bridge.address)));
-        Arc::new(Self { bridge, ports, found: Mutex::default(), address, bypassed: AtomicBool::new(true) })
+        Arc::new(Self {
+            bridge,
+            ports,
+            found: Mutex::default(),
+            replaced: Mutex::default(),
+            address,
+            bypassed: AtomicBool::new(true),
+        })
     }
 
-    /// Watches in a thread of its own until what this returns is dropped.
+    /// Watches in a thread of its own until what this returns is dropped. `reopens`: the loop to be told when everything is
+    /// whole again, but a port or the bridge is a new one, so that it has to open them anew.
     ///
     /// # Errors
     /// A refused system call; no room for the thread.
-    pub(crate) fn watch(self: &Arc<Self>, history: Option<Tap>) -> Result<Option<Watching>> {
+    pub(crate) fn watch(self: &Arc<Self>, history: Option<Tap>, reopens: Option<Desk>) -> Result<Option<Watching>> {
         if self.bridge.is_none() {
             return Ok(None);
         }
@@ -100,16 +113,36 @@ impl FailOpen {
         let (this, ended) = (Arc::clone(self), Arc::clone(&end));
         let work = move || {
             // Something may have changed since the box looked these interfaces up.
-            this.look(history.as_ref());
+            let look = || {
+                this.look(history.as_ref());
+                if let Some(desk) = &reopens
+                    && let Found { why, replaced: Some(new), .. } = this.found()
+                    && why.is_empty()
+                {
+                    *this.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
+                    // It looks when it is asked whatever.
+                    let _ = desk.begin(Wish::Nothing);
+                }
+            };
+            look();
             while epoll.wait(None).is_ok() && !ended.0.load(Ordering::Acquire) {
                 if events.take() {
-                    this.look(history.as_ref());
+                    look();
                     thread::sleep(PAUSE);
                 }
             }
         };
         let thread = thread::Builder::new().name("fail-open".into()).spawn(work);
         Ok(Some(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) }))
+    }
+
+    fn found(&self) -> Found {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the ports have to be opened anew, once they can be and that is wanted.
+    pub(crate) fn is_replaced(&self) -> Option<String> {
+        self.replaced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Asks the kernel, and says what has changed. Takes long where the kernel is busy with interfaces.
@@ -162,7 +195,7 @@ impl FailOpen {
         if self.bridge.is_none() {
             return FailOpenStatus { available: false, why: vec!["no bridge is configured: [ports] bridge".into()] };
         }
-        let why = self.found.lock().unwrap_or_else(PoisonError::into_inner).why.clone();
+        let why = self.found().why;
         FailOpenStatus { available: why.is_empty(), why }
     }
 
@@ -274,8 +307,9 @@ impl Found {
                 Some(now)
             }
             Seen { by_name: Some(now), .. } => {
-                self.notes
-                    .push(format!("{name} was removed, and there is a new {name}: the box must be started again"));
+                let text = format!("{name} was removed, and there is a new {name}");
+                self.notes.push(format!("{text}, which the box uses once it has begun again"));
+                self.replaced.get_or_insert(text);
                 Some(now)
             }
             _ => None,
@@ -361,6 +395,7 @@ mod tests {
             (wlan.master, wire.master) = (Some(7), Some(7));
         });
         assert_eq!((replaced.why.len(), replaced.notes.len()), (0, 1), "{replaced:?}");
+        assert_eq!(replaced.replaced.as_deref(), Some("br0 was removed, and there is a new br0"));
         let renamed = found(|[_, wlan, _]| wlan.name = "lan9".into());
         assert_eq!(renamed.why, Vec::<String>::new());
         assert!(renamed.notes[0].contains("wl0 (number 2) is called lan9 now"), "{renamed:?}");

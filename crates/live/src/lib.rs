@@ -4,6 +4,7 @@
 //! it is inserted, lets the manager decide, and sends them on. Whatever happens to it, the bridge carries the traffic
 //! when it does not (see [`evenair_sys::hold`]). [`control`] is how it is told to do something while it runs.
 
+mod awaited;
 pub mod calibrate;
 pub mod config;
 pub mod control;
@@ -34,6 +35,7 @@ mod small_file;
 mod switch;
 pub mod telemetry;
 
+pub use awaited::run_when_ready;
 pub use config::{BoxConfig, BoxFile};
 pub use express::Io;
 pub use recording::{Replay, replay};

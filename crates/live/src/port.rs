@@ -13,6 +13,7 @@ use evenair_sys::ring::{Ring, RingCounters, SEND_BATCH, Sender};
 use evenair_sys::xsk::Sent;
 use tracing::{info, warn};
 
+use crate::config::BoxConfig;
 use crate::express::{Express, Io};
 use crate::kinds::Kinds;
 use crate::offload::{Cut, Cutter, Joiner};
@@ -94,13 +95,30 @@ pub fn look_up_bridge(name: &str) -> Result<Interface> {
     if !bridge.up {
         bail!("[ports] bridge = {name:?}: the bridge is down; run: ip link set {name} up");
     }
+    Ok(bridge)
+}
+
+/// Looks up the bridge and the two ports, the WLAN side first, and checks that they can be used.
+///
+/// # Errors
+/// As [`look_up_bridge`], [`look_up`] and [`check_pair`].
+pub fn look_up_all(config: &BoxConfig) -> Result<(Option<Interface>, [Interface; 2])> {
+    let bridge = config.bridge.as_deref().map(look_up_bridge).transpose()?;
+    let wlan = look_up("wlan", &config.wlan, bridge.as_ref())?;
+    let wire = look_up("wire", &config.wire, bridge.as_ref())?;
+    check_pair(&wlan, &wire)?;
+    Ok((bridge, [wlan, wire]))
+}
+
+/// Logs what the bridge does not forward.
+pub fn tell_of(bridge: &Interface) {
+    let name = &bridge.name;
     if bridge.bridge_group_forward == Some(0) {
         info!(
             "{name} does not forward 802.1X and LLDP while the box is bypassed (the box does); if that matters, run: \
              ip link set {name} type bridge group_fwd_mask 0xfff8"
         );
     }
-    Ok(bridge)
 }
 
 /// Bytes of the longest frame of an interface, with its VLAN tags.
@@ -433,10 +451,10 @@ impl Port {
         let of_lane = self.express.as_ref().and_then(|express| express.lane.take_error());
         let Some(error) = self.ring.take_error().or(of_lane) else { return Ok(()) };
         warn!("{error}");
-        let now = iface::find(self.name())?;
-        if now.index != self.ring.interface().index {
-            bail!("the interface {} was removed and made anew", now.name);
+        // By its number: under its name there may be another one already, or it may have another name.
+        match iface::find_index(self.ring.interface().index) {
+            Ok(_) => Ok(()),
+            Err(_) => bail!("the interface {} was removed", self.name()),
         }
-        Ok(())
     }
 }

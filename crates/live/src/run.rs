@@ -16,6 +16,7 @@ use evenair_units::{BitRate, Instant, Span};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing::{info, warn};
 
+use crate::awaited::PortLost;
 use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
@@ -24,7 +25,7 @@ use crate::history::History;
 use crate::last_word::LastWord;
 use crate::metrics;
 use crate::punctual::Punctual;
-use crate::service::ServiceManager;
+use crate::service::{Ending, ServiceManager};
 use crate::shards::Front;
 use crate::switch::Carrier;
 use crate::telemetry::{SourceConfig, Telemetry};
@@ -44,10 +45,15 @@ const END_MARGIN: Span = Span::from_secs(2);
 /// A missing interface or privilege, a control socket that cannot be made, an interface that goes away. The bridge
 /// carries the traffic from then on.
 pub fn run(config: BoxConfig) -> Result<Status> {
+    let _ending = Ending;
+    once(config, catch_signals()?, false)
+}
+
+/// Runs a box until it is told to end, or, where it `reopens`, has to open its ports anew ([`PortLost`]).
+pub(crate) fn once(config: BoxConfig, signals: UnixStream, reopens: bool) -> Result<Status> {
     let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
     let (sender, inbox) = mpsc::channel();
     let waker = Arc::new(Waker::new()?);
-    let signals = catch_signals()?;
     // The front of several shards is no packet loop.
     let punctual = (plan.shards() == 1).then(|| Punctual::ask(now()));
     let mut engines = Engine::open_all(&config, &plan, now())?;
@@ -68,8 +74,9 @@ pub fn run(config: BoxConfig) -> Result<Status> {
         None => None,
     };
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
-    let metrics = config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk)).transpose()?;
-    let watching = fail_open.watch(kept)?;
+    let metrics =
+        config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
+    let watching = fail_open.watch(kept, reopens.then_some(desk))?;
     let host = Host { telemetry, signals, service: None, fail_open };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let config = match LastWord::of(&config) {
@@ -97,7 +104,7 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_ns())
 }
 
-fn catch_signals() -> Result<UnixStream> {
+pub(crate) fn catch_signals() -> Result<UnixStream> {
     let (signals, signal_writer) = UnixStream::pair().context("make a pipe for signals")?;
     for signal in [SIGTERM, SIGINT] {
         let writer = signal_writer.try_clone().context("make a pipe for signals")?;
@@ -217,6 +224,9 @@ impl Live {
             if ready & 1 << COMMANDS != 0 {
                 self.waker.clear();
                 self.obey()?;
+                if let Some(why) = self.engine.fail_open().is_replaced() {
+                    return Err(self.lost(why));
+                }
             }
             if ready & 1 << SIGNALS != 0 && self.host.as_mut().is_some_and(Host::signalled) {
                 self.end();
@@ -224,12 +234,16 @@ impl Live {
             let round = self.engine.round(now())?;
             full = round.full;
             if ready & 1 << RINGS != 0 && round.taken == 0 {
-                self.engine.check_ports()?;
+                self.engine.check_ports().map_err(|error| self.lost(error.to_string()))?;
             }
             if self.settled()? {
                 return self.finish();
             }
         }
+    }
+
+    fn lost(&self, why: String) -> anyhow::Error {
+        PortLost { why, mode: self.mode() }.into()
     }
 
     /// The word for what it does.

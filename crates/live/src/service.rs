@@ -55,7 +55,11 @@ impl ServiceManager {
     }
 }
 
-impl Drop for ServiceManager {
+/// Tells the service manager when dropped that the box ends.
+#[derive(Debug)]
+pub struct Ending;
+
+impl Drop for Ending {
     fn drop(&mut self) {
         send(&[NotifyState::Stopping]);
     }

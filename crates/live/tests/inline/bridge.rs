@@ -1,6 +1,7 @@
 //! What takes fail-open away while the box runs: somebody changes the bridge or a port.
 
 use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use evenair_live::control::{Client, Status};
 use evenair_live::history::{Reader, Record};
 use evenair_sys::process;
 
-use crate::lab::{Arrivals, Lab, SINK, SOURCE, ip, stream};
+use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream};
 
 /// Generous: what is awaited takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -126,4 +127,64 @@ fn the_machine_stays_reachable_when_the_bridges_address_changes() {
         assert!(begin.elapsed() < LIMIT, "the machine is not reachable any more");
     }
     running.client().shutdown().expect("ends");
+}
+
+/// Pulls the cable of the access points out of the machine, and the interface with it.
+fn unplug(lab: &Lab) {
+    ip(&lab.middle, "link del wl0");
+}
+
+/// Plugs it in again: a new interface under the old name.
+fn plug_in(lab: &Lab) {
+    let source = format!("/proc/{}/fd/{}", std::process::id(), lab.source.as_fd().as_raw_fd());
+    ip(&lab.middle, &format!("link add wl0 type veth peer name s0 netns {source}"));
+    ip(&lab.source, "link set s0 address 02:00:00:00:00:0a");
+    ip(&lab.source, "link set s0 up");
+    ip(&lab.middle, "link set wl0 up");
+    ip(&lab.middle, "link set wl0 master br0");
+}
+
+#[test]
+fn a_port_that_goes_away_and_comes_back_is_taken_up_again() {
+    let Some(lab) = Lab::new() else { return };
+    unplug(&lab);
+    let mut running = lab.begin_box("waits=true controller=none", &[]);
+    thread::sleep(Duration::from_millis(300));
+    assert!(running.child.try_wait().expect("a child").is_none(), "it waits for a port that is not there");
+    plug_in(&lab);
+    running.until_it_answers();
+    running.client().insert().expect("inserted");
+    for _ in 0..3 {
+        unplug(&lab);
+        plug_in(&lab);
+        until_carried_by_the_box(&lab, &mut running);
+    }
+    // The bridge as well: with packets to groups a box that holds to the old one would do what nobody wants.
+    ip(&lab.middle, "link del br0");
+    ip(&lab.middle, "link add br0 up type bridge mcast_snooping 0");
+    ["wl0", "wi0"].iter().for_each(|port| ip(&lab.middle, &format!("link set {port} master br0")));
+    until_carried_by_the_box(&lab, &mut running);
+    unplug(&lab);
+    process::signal(running.child.id(), libc::SIGTERM).expect("it lives");
+    assert!(running.child.wait().expect("a child").success(), "it can be ended while it waits");
+}
+
+/// A box that has begun again, inserted as it was.
+fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
+    let begin = Instant::now();
+    loop {
+        assert!(begin.elapsed() < LIMIT, "the box does not take its ports up again");
+        thread::sleep(Duration::from_millis(20));
+        running.until_it_answers();
+        // It may just end.
+        let Ok(mut client) = running.try_client() else { continue };
+        let Ok(status) = client.status() else { continue };
+        if status.carrier == "box" && status.uptime_s < begin.elapsed().as_secs_f64() {
+            break;
+        }
+    }
+    let arrivals = cross(lab);
+    assert!(arrivals.received > 50, "{arrivals:?}");
+    let taken = running.client().status().expect("answers").wlan.taken;
+    assert!(taken >= arrivals.received, "through the box: {taken} of {arrivals:?}");
 }

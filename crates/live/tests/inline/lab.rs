@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_live::control::Client;
+use evenair_live::control::{Client, ClientError};
 use evenair_live::{BoxConfig, Io};
 use evenair_manager::{Config, Controller};
 use evenair_sys::iface;
@@ -109,18 +109,19 @@ impl Lab {
 
     /// The same with these environment variables.
     pub fn start_box_with(&self, parameters: &str, variables: &[(&str, &str)]) -> BoxProcess {
+        let mut running = self.begin_box(parameters, variables);
+        running.until_it_answers();
+        running
+    }
+
+    /// The same, and does not wait.
+    pub fn begin_box(&self, parameters: &str, variables: &[(&str, &str)]) -> BoxProcess {
         let socket = self.dir.path().join("box.sock");
         let mut command = Command::new(std::env::current_exe().expect("this test has a file"));
         command.args(["--exact", "be_the_box", "--nocapture", "--test-threads=1"]);
         command.env(BOX, format!("socket={} {parameters}", socket.display())).stdout(Stdio::null());
         command.envs(variables.iter().copied());
-        let mut child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned");
-        let start = Instant::now();
-        while Client::connect(&socket).is_err() {
-            assert!(child.try_wait().expect("a child").is_none(), "the box ended");
-            assert!(start.elapsed() < Duration::from_secs(20), "the box does not answer");
-            thread::sleep(Duration::from_millis(10));
-        }
+        let child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned");
         BoxProcess { child, socket }
     }
 
@@ -137,6 +138,20 @@ impl Lab {
 }
 
 impl BoxProcess {
+    /// Waits until the box answers.
+    pub fn until_it_answers(&mut self) {
+        let start = Instant::now();
+        while Client::connect(&self.socket).is_err() {
+            assert!(self.child.try_wait().expect("a child").is_none(), "the box ended");
+            assert!(start.elapsed() < Duration::from_secs(20), "the box does not answer");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub fn try_client(&self) -> Result<Client, ClientError> {
+        Client::connect(&self.socket)
+    }
+
     pub fn client(&self) -> Client {
         Client::connect(&self.socket).expect("the box answers")
     }
@@ -164,6 +179,7 @@ pub fn be_the_box() {
     let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
     config.bridge = Some("br0".into());
     config.io = io(crate::IO);
+    let mut waits = false;
     for parameter in parameters.split_whitespace() {
         match parameter.split_once('=').expect("key=value") {
             ("socket", path) => config.control = Some(path.into()),
@@ -181,13 +197,15 @@ pub fn be_the_box() {
             ("file", path) => {
                 config = BoxConfig { control: config.control, ..BoxConfig::load(path.as_ref()).expect("good") }
             }
+            ("waits", value) => waits = value == "true",
             (key, _) => panic!("no parameter {key}"),
         }
     }
     let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).finish();
     tracing::subscriber::set_global_default(subscriber).expect("set once");
-    match evenair_live::run(config) {
-        Ok(_) => std::process::exit(0),
+    let end = if waits { evenair_live::run_when_ready(config).map(drop) } else { evenair_live::run(config).map(drop) };
+    match end {
+        Ok(()) => std::process::exit(0),
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "{error:#}");
             std::process::exit(1)

@@ -36,6 +36,9 @@ pub struct RunArgs {
     /// The box's configuration file
     #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
+    /// Wait for ports that are not there or not in the bridge, at the start and whenever one goes away, instead of ending
+    #[arg(long)]
+    wait_for_ports: bool,
     /// Only say whether the configuration is right, and what is in it
     #[arg(long)]
     check: bool,
@@ -78,8 +81,11 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     crash::report_crashes(&crash::state_directory(), &args.config);
-    let last = evenair_live::run(config)?;
-    println!("{}", account(&last));
+    let last =
+        if args.wait_for_ports { evenair_live::run_when_ready(config)? } else { Some(evenair_live::run(config)?) };
+    if let Some(last) = last {
+        println!("{}", account(&last));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
