@@ -18,6 +18,7 @@ use crate::config::BoxConfig;
 use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
 use crate::express::{self, Io};
 use crate::fail_open::{self, FailOpen};
+use crate::foreign;
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::pacing::Pacing;
@@ -123,6 +124,7 @@ impl Engine {
             None => warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there"),
         }
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
+        foreign::refuse([&config.wlan, &config.wire])?;
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));
         let ports = ports.collect::<Result<Vec<_>>>()?;

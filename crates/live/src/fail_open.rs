@@ -353,6 +353,7 @@ mod tests {
             master: (index > 1).then_some(1),
             bridge_group_forward: (index == 1).then_some(0),
             bridge_spanning_tree: None,
+            xdp_program: None,
             port_state: (index > 1).then_some(PortState::Forwarding),
         }
     }

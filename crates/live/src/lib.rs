@@ -13,6 +13,7 @@ pub mod doctor;
 mod engine;
 mod express;
 mod fail_open;
+mod foreign;
 pub mod history;
 mod http;
 mod iproute;

@@ -358,6 +358,9 @@ impl Program {
             log_level: u32,
             log_size: u32,
             log: u64,
+            kernel_version: u32,
+            flags: u32,
+            name: [u8; 16],
         }
         let license = c"Dual MIT/GPL";
         let mut log = vec![0u8; 64 * 1024];
@@ -369,6 +372,9 @@ impl Program {
             log_level: 1,
             log_size: log.len() as u32,
             log: log.as_mut_ptr() as u64,
+            kernel_version: 0,
+            flags: 0,
+            name: crate::attached::own_name(),
         };
         let call = format!("BPF_PROG_LOAD of {what} (needs CAP_BPF and CAP_NET_ADMIN, or to be root)");
         match bpf(5, &mut attributes, &call) {
@@ -466,13 +472,13 @@ impl AsFd for Link {
 }
 
 /// A command that makes a descriptor.
-fn bpf<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<OwnedFd, OsError> {
+pub(crate) fn bpf<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<OwnedFd, OsError> {
     let fd = command(number, attributes, what)?;
     // SAFETY: a new descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-fn command<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<libc::c_long, OsError> {
+pub(crate) fn command<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<libc::c_long, OsError> {
     // SAFETY: the kernel reads and writes at most `size_of::<T>()` bytes of `attributes`, all of whose fields are
     // plain data; pointers among them point to what the caller keeps alive.
     match unsafe { libc::syscall(libc::SYS_bpf, number, std::ptr::from_mut(attributes), size_of::<T>()) } {

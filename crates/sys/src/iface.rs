@@ -31,6 +31,8 @@ pub struct Interface {
     pub bridge_spanning_tree: Option<bool>,
     /// Whether the bridge forwards what comes in here, where this is a port of a bridge.
     pub port_state: Option<PortState>,
+    /// Number of the XDP program that sees what comes in, where there is one.
+    pub xdp_program: Option<u32>,
 }
 
 /// The state of a bridge's port (BR_STATE_* of linux/if_bridge.h; IEEE 802.1D, 8.4).
@@ -135,6 +137,7 @@ fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
         bridge_group_forward: None,
         bridge_spanning_tree: None,
         port_state: None,
+        xdp_program: None,
     };
     for (kind, value) in attributes(answer.get(HEADER + IFINFO..).ok_or(libc::EPROTO)?) {
         match kind {
@@ -144,6 +147,7 @@ fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
             libc::IFLA_MTU => found.mtu = u32_at(value, 0).ok_or(libc::EPROTO)?,
             libc::IFLA_MASTER => found.master = u32_at(value, 0),
             libc::IFLA_ADDRESS => found.address = value.try_into().unwrap_or_default(),
+            libc::IFLA_XDP => found.xdp_program = xdp_program(value),
             libc::IFLA_CARRIER => found.carrier = value.first().map(|&carrier| carrier != 0),
             libc::IFLA_LINKINFO => {
                 found.bridge_group_forward = bridge_setting(value, IFLA_BR_GROUP_FWD_MASK).and_then(|v| u16_at(v, 0));
@@ -171,6 +175,11 @@ fn port_state(link_info: &[u8]) -> Option<PortState> {
     let (_, data) = attributes(link_info).find(|(kind, _)| is_port && *kind == libc::IFLA_INFO_SLAVE_DATA)?;
     let (_, state) = attributes(data).find(|(kind, _)| *kind == IFLA_BRPORT_STATE)?;
     PortState::new(*state.first()?)
+}
+
+/// Any of IFLA_XDP_PROG_ID and, where there are several, IFLA_XDP_DRV_PROG_ID, IFLA_XDP_SKB_PROG_ID and IFLA_XDP_HW_PROG_ID.
+fn xdp_program(xdp: &[u8]) -> Option<u32> {
+    attributes(xdp).filter(|(kind, _)| (4..=7).contains(kind)).find_map(|(_, id)| u32_at(id, 0).filter(|id| *id != 0))
 }
 
 /// IFLA_INFO_KIND must say "bridge"; IFLA_INFO_DATA then carries the bridge's settings.

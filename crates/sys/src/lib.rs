@@ -1,5 +1,6 @@
 //! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting; and hints about memory
 
+pub mod attached;
 pub mod bpf;
 pub mod checksum;
 pub mod clsact;

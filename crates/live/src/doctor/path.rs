@@ -1,21 +1,47 @@
 //! Who else is on the path, and which way round the box stands in it.
 
+use evenair_sys::{attached, iface};
 use serde_json::Value;
 
 use super::Finding;
 use crate::config::BoxConfig;
-use crate::iproute;
+use crate::{foreign, iproute};
 
 /// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.
 const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "mq", "fq", "clsact"];
 
 pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     let mut findings: Vec<_> = [&config.wlan, &config.wire].into_iter().map(|name| second_manager(name)).collect();
+    findings.extend([&config.wlan, &config.wire].into_iter().filter_map(|name| others(name)));
     // A gateway's wired side is a cable to itself, which `router` looks at.
     if let Some(bridge) = config.bridge.as_ref().filter(|_| config.router.is_none()) {
         findings.push(sides(config, bridge));
     }
     findings
+}
+
+/// Other programs that take packets at a port. That of a box that runs is as it should be.
+fn others(port: &str) -> Option<Finding> {
+    const SUBJECT: &str = "other programs";
+    // That the port is missing is said elsewhere.
+    let programs = match attached::at_ingress(&iface::find(port).ok()?) {
+        Ok(programs) => programs,
+        Err(error) => return Some(Finding::unknown(SUBJECT, error)),
+    };
+    let foreign: Vec<_> = programs.into_iter().filter(|program| program.process().is_none()).collect();
+    if !foreign.is_empty() {
+        let found = foreign::describe(port, &foreign);
+        return Some(Finding::wrong(SUBJECT, found, "detach it: the box does not start beside it"));
+    }
+    match foreign::filters(port) {
+        Ok(filters) if filters.is_empty() => None,
+        Ok(filters) => Some(Finding::warning(
+            SUBJECT,
+            format!("{port} has filters, which see packets only while the bridge carries them: {}", filters.join(", ")),
+            format!("unless that is intended, run: tc filter del dev {port} ingress"),
+        )),
+        Err(why) => Some(Finding::unknown(SUBJECT, why)),
+    }
 }
 
 fn second_manager(interface: &str) -> Finding {

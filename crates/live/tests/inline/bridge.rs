@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_live::BoxConfig;
 use evenair_live::control::{Client, Status};
 use evenair_live::history::{Reader, Record};
-use evenair_sys::process;
+use evenair_manager::Config;
+use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
+use evenair_sys::{iface, process};
+use evenair_wifi::{Phy, Standard};
 
 use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream};
 
@@ -187,4 +191,35 @@ fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
     assert!(arrivals.received > 50, "{arrivals:?}");
     let taken = running.client().status().expect("answers").wlan.taken;
     assert!(taken >= arrivals.received, "through the box: {taken} of {arrivals:?}");
+}
+
+#[test]
+fn a_second_box_on_the_same_ports_is_refused_with_the_first_ones_process() {
+    let Some(lab) = Lab::new() else { return };
+    let running = lab.start_box("inserted=true controller=none");
+    let refusal = || {
+        let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
+        config.bridge = Some("br0".into());
+        let error = lab.middle.run(|| evenair_live::run(config)).expect("entered").expect_err("refused");
+        format!("{error:#}")
+    };
+    let said = refusal();
+    assert!(said.contains(&format!("another box, process {}, works on wl0", running.child.id())), "{said}");
+    let arrivals = cross(&lab);
+    assert_eq!((arrivals.lost, arrivals.doubled), (0, 0), "{arrivals:?}");
+    drop(running);
+    // Somebody else's program, at the other port.
+    let pass = Assembler::new().set(Reg::R0, 2).exit().finish();
+    let attach = || {
+        let program = Program::load(ProgramKind::Xdp, &pass, "a test").expect("root");
+        program.attach_xdp(XdpMode::Generic, iface::find("wi0").expect("laid").index, "wi0").expect("attached")
+    };
+    let link = lab.middle.run(attach).expect("entered");
+    assert!(refusal().contains("wi0"), "{}", refusal());
+    drop(link);
+    // One that was killed leaves nothing behind that would keep its successor away.
+    let mut killed = lab.start_box("inserted=true controller=none");
+    killed.child.kill().expect("it lives");
+    killed.child.wait().expect("a child");
+    lab.start_box("inserted=true controller=none").client().shutdown().expect("ends");
 }
