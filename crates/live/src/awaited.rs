@@ -8,7 +8,6 @@
 //! It does not add an interface to the bridge: whoever makes the interface does, and the box waits for that too.
 
 use std::fmt;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -20,7 +19,7 @@ use crate::config::BoxConfig;
 use crate::control::{OBSERVING, Status, mode_word};
 use crate::last_word::LastWord;
 use crate::port;
-use crate::run;
+use crate::run::{self, Signals};
 use crate::service::{Ending, ServiceManager};
 
 /// How often it is looked even where nothing was notified.
@@ -51,7 +50,7 @@ impl std::error::Error for PortLost {}
 /// A missing privilege, a control socket that cannot be made, whatever is not about the ports.
 pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     let _ending = Ending;
-    let signals = run::catch_signals()?;
+    let signals = Signals::catch()?;
     loop {
         if !wait(&config, &signals)? {
             return Ok(None);
@@ -73,11 +72,11 @@ pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
 }
 
 /// Waits until the ports can be used. False: the box was told to end.
-fn wait(config: &BoxConfig, signals: &UnixStream) -> Result<bool> {
+fn wait(config: &BoxConfig, signals: &Signals) -> Result<bool> {
     let events = LinkEvents::subscribe()?;
     let mut epoll = Epoll::new(2)?;
     epoll.add(&events, 0)?;
-    epoll.add(signals, 1)?;
+    epoll.add(&signals.end, 1)?;
     let (mut said, mut service) = (String::new(), None);
     loop {
         let Err(error) = port::look_up_all(config) else {

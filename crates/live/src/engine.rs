@@ -14,6 +14,7 @@ use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
+use crate::clock;
 use crate::config::BoxConfig;
 use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
 use crate::express::{self, Io};
@@ -124,6 +125,7 @@ impl Engine {
             None => warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there"),
         }
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
+        clock::check()?;
         foreign::refuse([&config.wlan, &config.wire])?;
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));

@@ -6,6 +6,7 @@
 
 mod awaited;
 pub mod calibrate;
+mod clock;
 pub mod config;
 pub mod control;
 pub mod crash;

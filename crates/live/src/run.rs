@@ -13,12 +13,12 @@ use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
 use evenair_units::{BitRate, Instant, Span};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::awaited::PortLost;
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
+use crate::control::{Answer, Asked, Desk, Hangup, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;
 use crate::history::History;
@@ -39,18 +39,18 @@ const END_MARGIN: Span = Span::from_secs(2);
 
 /// Runs a box until it is told to end (by SIGTERM, SIGINT or a command), and returns its final state.
 ///
-/// The calling process gets handlers for SIGTERM and SIGINT.
+/// The calling process gets handlers for SIGTERM, SIGINT and SIGHUP; at the last one it reads its configuration again.
 ///
 /// # Errors
 /// A missing interface or privilege, a control socket that cannot be made, an interface that goes away. The bridge
 /// carries the traffic from then on.
 pub fn run(config: BoxConfig) -> Result<Status> {
     let _ending = Ending;
-    once(config, catch_signals()?, false)
+    once(config, Signals::catch()?, false)
 }
 
 /// Runs a box until it is told to end, or, where it `reopens`, has to open its ports anew ([`PortLost`]).
-pub(crate) fn once(config: BoxConfig, signals: UnixStream, reopens: bool) -> Result<Status> {
+pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result<Status> {
     let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
     let (sender, inbox) = mpsc::channel();
     let waker = Arc::new(Waker::new()?);
@@ -76,8 +76,9 @@ pub(crate) fn once(config: BoxConfig, signals: UnixStream, reopens: bool) -> Res
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
     let metrics =
         config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
+    let hangup = Hangup::start(signals.reload, config.clone(), desk.clone())?;
     let watching = fail_open.watch(kept, reopens.then_some(desk))?;
-    let host = Host { telemetry, signals, service: None, fail_open };
+    let host = Host { telemetry, signals: signals.end, service: None, fail_open };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let config = match LastWord::of(&config) {
         Some(last_word) => last_word.recall(config),
@@ -90,7 +91,7 @@ pub(crate) fn once(config: BoxConfig, signals: UnixStream, reopens: bool) -> Res
         }
         _ => Front::start(engines, &config, plan, host, (inbox, waker)).and_then(Front::work),
     };
-    drop(watching);
+    drop((watching, hangup));
     // The answers to those who wait are written before the process may end.
     drop(server);
     drop(metrics);
@@ -104,9 +105,29 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_ns())
 }
 
-pub(crate) fn catch_signals() -> Result<UnixStream> {
+/// Where signals are told of: a byte for each.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    /// SIGTERM and SIGINT.
+    pub(crate) end: UnixStream,
+    /// SIGHUP.
+    pub(crate) reload: UnixStream,
+}
+
+impl Signals {
+    /// From now on these signals are told of, and end nothing by themselves.
+    pub(crate) fn catch() -> Result<Self> {
+        Ok(Self { end: pipe_of(&[SIGTERM, SIGINT])?, reload: pipe_of(&[SIGHUP])? })
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        Ok(Self { end: self.end.try_clone()?, reload: self.reload.try_clone()? })
+    }
+}
+
+fn pipe_of(which: &[i32]) -> Result<UnixStream> {
     let (signals, signal_writer) = UnixStream::pair().context("make a pipe for signals")?;
-    for signal in [SIGTERM, SIGINT] {
+    for &signal in which {
         let writer = signal_writer.try_clone().context("make a pipe for signals")?;
         signal_hook::low_level::pipe::register(signal, writer).context("install a signal handler")?;
     }

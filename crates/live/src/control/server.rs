@@ -373,7 +373,7 @@ fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
 }
 
 /// Checks a request, and reads the file that it may name.
-fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
+pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
     Ok(match request {
         Request::Insert => Wish::Insert,
         Request::Bypass { .. } => Wish::Bypass,

@@ -223,3 +223,54 @@ fn a_second_box_on_the_same_ports_is_refused_with_the_first_ones_process() {
     killed.child.wait().expect("a child");
     lab.start_box("inserted=true controller=none").client().shutdown().expect("ends");
 }
+
+#[test]
+fn a_box_in_a_time_namespace_is_refused() {
+    let Some(lab) = Lab::new() else { return };
+    let mut command = lab.box_command("inserted=true", Some(&["unshare", "--time", "--monotonic", "1000"]));
+    let output = process::tie(&mut command, Some(lab.middle.as_fd())).output();
+    let said = match output {
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => return eprintln!("skipped: unshare(1): {error}"),
+    };
+    if said.contains("unshare:") {
+        return eprintln!("skipped: {said}");
+    }
+    assert!(said.contains("shifted by 1000.000000000 s"), "{said}");
+}
+
+#[test]
+fn a_hangup_reloads_the_configuration_and_a_bad_one_changes_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let file = lab.file("box.toml");
+    let write = |rate: &str| {
+        let text = format!(
+            "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n\
+             [control]\nsocket = {:?}\n\
+             [[station]]\nmac = \"02:00:00:00:00:01\"\nrate = \"{rate}\"\n",
+            lab.file("box.sock")
+        );
+        std::fs::write(&file, text).expect("writable");
+    };
+    write("54 Mb/s");
+    let log = lab.file("log");
+    let writer = std::fs::File::create(&log).expect("writable");
+    let mut command = lab.box_command(&format!("file={}", file.display()), None);
+    let child = process::tie(command.stderr(writer), Some(lab.middle.as_fd())).spawn().expect("spawned");
+    let mut running = lab.of_child(child);
+    running.until_it_answers();
+    let mut client = running.client();
+    let rate = |status: &Status| status.stations[0].rate_mbps;
+    let hang_up = || process::signal(running.child.id(), libc::SIGHUP).expect("it lives");
+    write("24 Mb/s");
+    hang_up();
+    until(&mut client, |status| rate(status) == 24.0);
+    write("13 Mb/s");
+    hang_up();
+    let begin = Instant::now();
+    while !std::fs::read_to_string(&log).expect("a log").contains("the old configuration stays: ") {
+        assert!(begin.elapsed() < LIMIT, "{}", std::fs::read_to_string(&log).expect("a log"));
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(rate(&client.status().expect("it lives")), 24.0);
+}

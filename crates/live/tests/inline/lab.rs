@@ -116,13 +116,31 @@ impl Lab {
 
     /// The same, and does not wait.
     pub fn begin_box(&self, parameters: &str, variables: &[(&str, &str)]) -> BoxProcess {
-        let socket = self.dir.path().join("box.sock");
-        let mut command = Command::new(std::env::current_exe().expect("this test has a file"));
-        command.args(["--exact", "be_the_box", "--nocapture", "--test-threads=1"]);
-        command.env(BOX, format!("socket={} {parameters}", socket.display())).stdout(Stdio::null());
+        let mut command = self.box_command(parameters, None);
         command.envs(variables.iter().copied());
-        let child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned");
-        BoxProcess { child, socket }
+        self.of_child(process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned"))
+    }
+
+    /// The command that is the box, begun by another one where that is wanted.
+    pub fn box_command(&self, parameters: &str, by: Option<&[&str]>) -> Command {
+        let this = std::env::current_exe().expect("this test has a file");
+        let mut command = match by {
+            Some(by) => {
+                let mut command = Command::new(by[0]);
+                command.args(&by[1..]).arg(this);
+                command
+            }
+            None => Command::new(this),
+        };
+        command.args(["--exact", "be_the_box", "--nocapture", "--test-threads=1"]);
+        command.env(BOX, format!("socket={} {parameters}", self.dir.path().join("box.sock").display()));
+        command.stdout(Stdio::null());
+        command
+    }
+
+    /// The box that is this process.
+    pub fn of_child(&self, child: Child) -> BoxProcess {
+        BoxProcess { child, socket: self.dir.path().join("box.sock") }
     }
 
     /// Lets both hosts leave the cutting of long packets to the cable, as a virtual cable does that nobody has changed.

@@ -1,0 +1,50 @@
+//! That this process and the kernel's programs go by the same clock.
+//!
+//! The hold on the traffic is a point in time of CLOCK_MONOTONIC, which the packet loop writes and BPF programs compare with
+//! theirs (bpf_ktime_get_ns). In a time namespace (time_namespaces(7)) the process's clock is shifted and theirs is not:
+//! the hold would never come into force, or, of a process that dies or hangs, last for as long as the shift.
+
+use anyhow::{Result, bail};
+
+/// Refuses a clock that is shifted.
+///
+/// # Errors
+/// By how much it is, and what to do.
+pub(crate) fn check() -> Result<()> {
+    // Before Linux 5.6 there is no such file, and no such namespace.
+    let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    match shift(&offsets) {
+        None => Ok(()),
+        Some(shift) => bail!(
+            "the box runs in a time namespace whose monotonic clock is shifted by {shift} s: the kernel would not hold the \
+             traffic when the box does, nor let go of it when it dies; start it outside of the time namespace"
+        ),
+    }
+}
+
+/// Seconds and nanoseconds, where they are not zero, of the line "monotonic SECONDS NANOSECONDS".
+fn shift(offsets: &str) -> Option<String> {
+    let words = offsets.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let shift = words.filter_map(|words| match words[..] {
+        ["monotonic", seconds, nanos] if seconds != "0" || nanos != "0" => Some(format!("{seconds}.{nanos:0>9}")),
+        _ => None,
+    });
+    shift.last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shifted_monotonic_clock_is_seen_and_no_other() {
+        assert_eq!(shift("monotonic           0         0\nboottime            0         0\n"), None);
+        assert_eq!(shift("monotonic           0         0\nboottime         3600         0\n"), None);
+        assert_eq!(
+            shift("monotonic      -86400         5\nboottime            0         0\n").as_deref(),
+            Some("-86400.000000005")
+        );
+        assert_eq!(shift(""), None);
+        check().expect("this process is in the namespace of the machine");
+    }
+}
