@@ -51,6 +51,9 @@ enum Command {
     Observe(commands::live::ControlArgs),
     /// Make a running box drain and let everything pass
     Bypass(commands::live::BypassArgs),
+    /// Switch on the offloads of interfaces that a box which was killed has left off; the service does that when it has ended
+    #[command(hide = true)]
+    RestoreOffloads,
     /// Show what a running box does
     Status(commands::live::ControlArgs),
     /// Watch a running box, station by station
@@ -118,6 +121,10 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::live::run(&args),
         Command::Insert(args) => commands::live::insert(&args),
         Command::Observe(args) => commands::live::observe(&args),
+        Command::RestoreOffloads => {
+            evenair_live::restore_offloads();
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Bypass(args) => commands::live::bypass(&args),
         Command::Status(args) => commands::live::status(&args),
         Command::Top(args) => commands::live::top(&args),

@@ -22,6 +22,7 @@ use crate::fail_open::{self, FailOpen};
 use crate::foreign;
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
+use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool};
 use crate::port::{self, Port};
@@ -126,6 +127,7 @@ impl Engine {
         }
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
         clock::check()?;
+        restore_offloads();
         foreign::refuse([&config.wlan, &config.wire])?;
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));

@@ -13,6 +13,7 @@ use evenair_sys::iface::{self, Interface};
 use evenair_sys::xsk::{self, Lane, LaneOf};
 use tracing::{info, warn};
 
+use crate::offloads::{Offload, SwitchedOff};
 use crate::pool::Pool;
 
 /// How packets come in and go out.
@@ -72,60 +73,30 @@ pub(crate) struct Express {
     pub(crate) gate: hold::Express,
     /// Whether checksums are to be completed.
     pub(crate) completes: bool,
-    _vlan: VlanInPlace,
-    _merging: NoMerging,
+    _vlan: SwitchedOff,
+    _merging: Option<SwitchedOff>,
 }
 
 /// Keeps the card from taking VLAN tags off, which would be lost. An orderly end leaves the interface as it was.
-#[derive(Debug)]
-struct VlanInPlace {
-    restore: Option<String>,
-}
-
-impl VlanInPlace {
-    fn of(name: &str) -> Result<Self> {
-        let was = iface::set_vlan_stripping(name, false).with_context(|| {
-            format!("{name} takes VLAN tags off, and they would be lost; try: ethtool -K {name} rxvlan off")
-        })?;
-        Ok(Self { restore: was.then(|| name.to_owned()) })
-    }
-}
-
-impl Drop for VlanInPlace {
-    fn drop(&mut self) {
-        if let Some(name) = &self.restore
-            && let Err(error) = iface::set_vlan_stripping(name, true)
-        {
-            warn!("{error}: VLAN tags stay in their frames");
-        }
-    }
+fn vlan_in_place(name: &str) -> Result<SwitchedOff> {
+    SwitchedOff::of(name, Offload::VlanStripping).with_context(|| {
+        format!("{name} takes VLAN tags off, and they would be lost; try: ethtool -K {name} rxvlan off")
+    })
 }
 
 /// Keeps the kernel from merging received segments into super-packets: they must be scheduled one by one. An orderly
 /// end leaves the interface as it was.
-#[derive(Debug)]
-struct NoMerging {
-    restore: Option<String>,
-}
-
-impl NoMerging {
-    fn of(name: &str) -> Self {
-        let was = iface::set_receive_merging(name, false);
-        match &was {
-            Ok(true) => info!("{name}: generic receive offload is off as long as the box runs"),
-            Ok(false) => {}
-            Err(error) => warn!("{error}: super-packets may arrive, and the long ones are lost"),
+fn no_merging(name: &str) -> Option<SwitchedOff> {
+    match SwitchedOff::of(name, Offload::Merging) {
+        Ok(merging) => {
+            if merging.was_on() {
+                info!("{name}: generic receive offload is off as long as the box runs");
+            }
+            Some(merging)
         }
-        Self { restore: matches!(was, Ok(true)).then(|| name.to_owned()) }
-    }
-}
-
-impl Drop for NoMerging {
-    fn drop(&mut self) {
-        if let Some(name) = &self.restore
-            && let Err(error) = iface::set_receive_merging(name, true)
-        {
-            warn!("{error}: generic receive offload stays off");
+        Err(error) => {
+            warn!("{error}: super-packets may arrive, and the long ones are lost");
+            None
         }
     }
 }
@@ -218,7 +189,7 @@ pub(crate) fn open(
 ) -> Result<(Pool, [Express; 2])> {
     let needs = Needs::of(ports, most_bytes, ring_frames)?;
     let mut pool = Pool::new(pool_frames, needs.all_places(), needs.place_len as usize)?;
-    let vlans = [VlanInPlace::of(&ports[0].name)?, VlanInPlace::of(&ports[1].name)?];
+    let vlans = [vlan_in_place(&ports[0].name)?, vlan_in_place(&ports[1].name)?];
     let gate = |port| hold.express(port, most_bytes as u32, io.modes());
     let gates = [gate(ports[0])?, gate(ports[1])?];
     let of = [0, 1].map(|n| LaneOf { interface: ports[n], queues: needs.queues[n], places: needs.places[n] });
@@ -235,7 +206,7 @@ pub(crate) fn open(
             gate.open(queue, socket)?;
         }
         let completes = comes_incomplete(&iface::driver(&port.name)?);
-        express.push(Express { lane, gate, completes, _vlan: vlan, _merging: NoMerging::of(&port.name) });
+        express.push(Express { lane, gate, completes, _vlan: vlan, _merging: no_merging(&port.name) });
     }
     let express = <[Express; 2]>::try_from(express).map_err(|_| anyhow!("two ports have two lanes"))?;
     Ok((pool, express))

@@ -209,7 +209,12 @@ fn what_a_box_was_last_told_outlives_it() {
 fn two_boxes_do_not_share_a_socket() {
     let Some(lab) = Lab::new() else { return };
     let _running = lab.start_box("");
-    let error = start_error(&lab, BoxConfig { control: Some(lab.file("box.sock")), ..config() });
+    // On ports of its own.
+    ip(&lab.middle, "link add x0 up type veth peer name x1");
+    ip(&lab.middle, "link set x1 up");
+    let (wlan, wire) = ("x0".into(), "x1".into());
+    let control = Some(lab.file("box.sock"));
+    let error = start_error(&lab, BoxConfig { wlan, wire, bridge: None, control, ..config() });
     assert!(error.contains("another box answers there already"), "{error}");
 }
 

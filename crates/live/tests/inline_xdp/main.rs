@@ -4,6 +4,8 @@
 /// How packets come in and go out, as the configuration says it.
 const IO: &str = "af-xdp";
 
+#[path = "../inline/bridge.rs"]
+mod bridge;
 #[path = "../inline/fail_open.rs"]
 mod fail_open;
 #[path = "../inline/field_day.rs"]

@@ -4,7 +4,6 @@ use std::thread;
 use std::time::Duration;
 
 use evenair_live::control::Status;
-use evenair_sys::bpf::{Assembler, Link, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::iface;
 use evenair_sys::process;
 
@@ -87,25 +86,9 @@ fn each_receive_queue_has_a_socket() {
     assert_eq!((status.packets.ring_full, status.packets.pool_full, status.packets.send_refused), (0, 0, 0));
 }
 
-/// A program of somebody else's on the interface, that lets everything pass.
-fn other_program(lab: &Lab, name: &str) -> Link {
-    let attach = || {
-        let pass = Assembler::new().set(Reg::R0, 2).exit().finish();
-        let program = Program::load(ProgramKind::Xdp, &pass, "somebody's program").expect("loaded");
-        program.attach_xdp(XdpMode::Generic, iface::find(name).expect("laid").index, name).expect("attached")
-    };
-    lab.middle.run(attach).expect("entered")
-}
-
 #[test]
 fn where_it_cannot_be_had_the_rings_do_it_and_the_status_says_why() {
     let Some(lab) = Lab::new() else { return };
-    let theirs = other_program(&lab, "wi0");
-    let status = carries_tcp(&lab, "");
-    assert_eq!(ways(&status), ["af-packet"; 2]);
-    let why = status.wlan.io_why.expect("it is told");
-    assert!(why.contains("wi0") && why.contains("BPF_LINK_CREATE"), "{why}");
-    drop(theirs);
     for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
         ip(ns, &format!("link set {port} mtu 9000"));
     }
@@ -149,4 +132,28 @@ fn a_stopped_box_leaves_nothing_to_be_sent_twice() {
             assert_eq!((direction.doubled, direction.reordered), (0, 0), "{direction:?}");
         }
     }
+}
+
+#[test]
+fn offloads_that_a_killed_box_left_off_are_on_again_after_the_next_start() {
+    let Some(lab) = Lab::new() else { return };
+    let directory = lab.file("runtime");
+    std::fs::create_dir(&directory).expect("made");
+    let directory = directory.display().to_string();
+    let variables = [("RUNTIME_DIRECTORY", directory.as_str())];
+    let switch = |on| lab.middle.run(|| iface::set_receive_merging("wl0", on)).expect("entered").expect("root");
+    switch(true);
+    let mut killed = lab.start_box_with("io=af-xdp-generic", &variables);
+    assert!(!switch(false), "it is off as long as the box runs");
+    killed.child.kill().expect("it lives");
+    killed.child.wait().expect("a child");
+    // The next one leaves it on, since it has packet rings.
+    let mut next = lab.start_box_with("io=af-packet", &variables);
+    assert!(switch(true), "it is on again");
+    next.client().shutdown().expect("ends");
+    assert!(next.child.wait().expect("a child").success());
+    let mut last = lab.start_box_with("io=af-xdp-generic", &variables);
+    last.client().shutdown().expect("ends");
+    assert!(last.child.wait().expect("a child").success());
+    assert!(switch(true), "an orderly end restores it, too");
 }
