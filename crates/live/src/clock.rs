@@ -24,12 +24,11 @@ pub(crate) fn check() -> Result<()> {
 
 /// Seconds and nanoseconds, where they are not zero, of the line "monotonic SECONDS NANOSECONDS".
 fn shift(offsets: &str) -> Option<String> {
-    let words = offsets.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-    let shift = words.filter_map(|words| match words[..] {
+    let mut words = offsets.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    words.find_map(|words| match words[..] {
         ["monotonic", seconds, nanos] if seconds != "0" || nanos != "0" => Some(format!("{seconds}.{nanos:0>9}")),
         _ => None,
-    });
-    shift.last()
+    })
 }
 
 #[cfg(test)]

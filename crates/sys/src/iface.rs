@@ -99,8 +99,8 @@ const IFINFO: usize = 16; // struct ifinfomsg
 
 /// struct nlmsghdr, struct ifinfomsg with the interface's number, where a name is given instead attribute IFLA_IFNAME.
 fn get_link(index: u32, name: Option<&str>) -> Vec<u8> {
-    let mut out = Vec::new();
-    out.resize(4, 0);
+    // The length comes last.
+    let mut out = vec![0; 4];
     out.extend(libc::RTM_GETLINK.to_ne_bytes());
     out.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
     out.resize(HEADER + 4, 0);
