@@ -143,13 +143,6 @@ impl Lab {
         BoxProcess { child, socket: self.dir.path().join("box.sock") }
     }
 
-    /// Lets both hosts leave the cutting of long packets to the cable, as a virtual cable does that nobody has changed.
-    #[allow(dead_code, reason = "the tests of AF_XDP do not need it")]
-    pub fn restore_offloads(&self) {
-        ip(&self.source, "link set s0 gso_max_segs 65535");
-        ip(&self.sink, "link set k0 gso_max_segs 65535");
-    }
-
     /// A file in the lab's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
