@@ -45,6 +45,7 @@ mod discipline;
 mod domain;
 mod flow;
 mod index;
+mod lag;
 mod leases;
 mod load;
 mod manager;
