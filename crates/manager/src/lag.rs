@@ -37,7 +37,7 @@ pub(crate) struct Lag {
 struct Timed {
     number: u64,
     at: Instant,
-    /// What the medium takes for all in flight, it included.
+    /// What the medium takes for all in flight, it included, and for what stations send until the answer comes.
     airtime: Span,
 }
 
@@ -77,14 +77,20 @@ impl Lag {
         }
     }
 
+    /// A packet from a station, which the medium took so long for, was before a timed one's answer.
+    pub(crate) fn note_uplink(&mut self, airtime: Span) {
+        if let Some(timed) = &mut self.timed {
+            timed.airtime += airtime;
+        }
+    }
+
     /// A release was answered.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64) {
         let Some(timed) = self.timed.filter(|timed| timed.number <= number) else { return };
         self.timed = None;
         if timed.number == number {
             let took = now.saturating_since(timed.at);
-            // Where the medium's speed is known badly, half is taken for its part.
-            self.sample(now, took - timed.airtime.min(took / 2));
+            self.sample(now, took.saturating_sub(timed.airtime));
         }
     }
 

@@ -191,8 +191,12 @@ impl Standing {
         self.by_time = Span::ZERO;
         self.answered_at = now;
         self.due_since = (self.asked > mark.number).then_some(now);
-        self.window.void |= self.lag.is_probing();
         self.measure(now);
+    }
+
+    /// A packet came from the WLAN that is believed to have taken this medium time.
+    pub(crate) fn note_uplink(&mut self, airtime: Span) {
+        self.lag.note_uplink(airtime.mul_div(self.slowness, UNIT));
     }
 
     /// Something came from the WLAN.
@@ -201,7 +205,12 @@ impl Standing {
         self.heard = now;
     }
 
-    /// The box has nothing to release.
+    /// The box keeps few packets in flight for a moment, to see how long a path takes without queues.
+    pub(crate) const fn is_probing(&self) -> bool {
+        self.lag.is_probing()
+    }
+
+    /// The box has nothing to release, or keeps it back.
     pub(crate) fn starve(&mut self) {
         self.window.void = true;
     }

@@ -146,7 +146,9 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
         self.domains[domain].rate.note_crossed(&self.medium, &crossed, station.rate);
-        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
+        let airtime = self.medium.packet_airtime(arrived.ip_len, station.rate);
+        station.note_packet(false, arrived.ip_len, airtime);
+        self.domains[domain].standing.note_uplink(airtime);
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -165,9 +167,11 @@ impl<P: Send + 'static> Manager<P> {
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
         let station = self.stations.get_mut(flow.station);
-        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
+        let airtime = self.medium.packet_airtime(arrived.ip_len, station.rate);
+        station.note_packet(false, arrived.ip_len, airtime);
         let own = Load::alone(Packets::one(arrived.ip_len));
         let domain = &mut self.domains[flow.domain];
+        domain.standing.note_uplink(airtime);
         domain.rate.note_crossed(&self.medium, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let load = Load::alone(packets);
@@ -352,7 +356,8 @@ impl<P: Send + 'static> Manager<P> {
             domain.shaper.note_service(domain.len() > 0);
         }
         let domain = &mut self.domains[id];
-        if domain.shaped_until() > now || domain.len() == 0 {
+        // Then the medium may wait for the box.
+        if domain.shaped_until() > now || domain.len() == 0 || domain.standing.is_probing() {
             domain.standing.starve();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
         }
