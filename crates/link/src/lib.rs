@@ -1,9 +1,9 @@
 //! A wired link in event time: a rate, a delay and a drop-tail buffer, in one direction.
 //!
 //! A frame waits until those before it have been sent, takes `size / rate` to be sent, and arrives `delay` later; any
-//! number may be under way at once, so a long delay does not lower the rate. Nothing overtakes. What is not here: loss
-//! other than by the buffer, variation of the delay, and anything of a link's framing (sizes are as the caller counts
-//! them).
+//! number may be under way at once, so a long delay does not lower the rate. Nothing overtakes. A [`DelayLine`] is the
+//! other kind of link: no rate and no buffer, but a delay that varies. What is not here: loss other than by the buffer,
+//! and anything of a link's framing (sizes are as the caller counts them).
 //!
 //! The machine is driven like all of them: `handle_frame` puts in, `poll_frame` and `poll_drop` take out until `None`,
 //! and `poll_deadline` says when `poll_frame` will have more. There is no `handle_timeout` since nothing but time
@@ -14,8 +14,11 @@
 
 extern crate alloc;
 
+mod delay_line;
+
 use alloc::collections::VecDeque;
 
+pub use delay_line::{DelayConfig, DelayLine};
 pub use evenair_units::Limit;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 

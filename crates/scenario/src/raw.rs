@@ -39,6 +39,9 @@ pub(crate) struct ScenarioRaw {
     /// Access points, where there are several. Default: one, called "ap".
     #[serde(default)]
     pub access_point: Vec<AccessPointRaw>,
+    /// The wired path between the box and each access point.
+    #[serde(default)]
+    pub ap_path: PathRaw,
     /// The wire between the access points and the servers on the LAN.
     #[serde(default)]
     pub lan: LinkRaw,
@@ -223,6 +226,58 @@ pub(crate) struct AccessPointRaw {
     pub position: Option<List<Metres>>,
     /// Its stations' frames cross the box in this VLAN (simulator only). Default: in none.
     pub vlan: Option<Written<u32>>,
+    /// The wired path between the box and this access point, where it differs from [ap_path].
+    #[serde(default)]
+    pub path: OwnPathRaw,
+}
+
+/// The wired path between the box and each access point.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PathRaw {
+    /// From the box to the access point.
+    #[serde(default)]
+    pub down: DelayRaw,
+    /// From the access point to the box.
+    #[serde(default)]
+    pub up: DelayRaw,
+}
+
+/// One direction of the wired path between the box and an access point.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DelayRaw {
+    /// One-way delay: of a driver, a mesh hop, a tunnel. Default: "0 ms".
+    pub delay: Option<Written<Span>>,
+    /// What each packet waits besides, at random from zero to this, while none overtakes another. Default: "0 ms".
+    pub jitter: Option<Written<Span>>,
+    /// Packets are handed over together, at multiples of this, as by interrupt moderation; zero: each as it arrives.
+    /// Default: "0 ms".
+    pub batch: Option<Written<Span>>,
+}
+
+/// The wired path between the box and one access point.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnPathRaw {
+    /// From the box to this access point.
+    #[serde(default)]
+    pub down: OwnDelayRaw,
+    /// From this access point to the box.
+    #[serde(default)]
+    pub up: OwnDelayRaw,
+}
+
+/// One direction of the wired path between the box and one access point.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnDelayRaw {
+    /// One-way delay. Default: that of [ap_path].
+    pub delay: Option<Written<Span>>,
+    /// What each packet waits besides, at random from zero to this. Default: that of [ap_path].
+    pub jitter: Option<Written<Span>>,
+    /// Packets are handed over together, at multiples of this. Default: that of [ap_path].
+    pub batch: Option<Written<Span>>,
 }
 
 /// Where the stations are around the access point.

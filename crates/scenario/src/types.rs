@@ -134,6 +134,28 @@ pub struct AccessPoint {
     pub position: Position,
     /// Its stations' frames cross the box in this VLAN.
     pub vlan: Option<u16>,
+    /// The wired path between it and the box.
+    pub path: PathSpec,
+}
+
+/// The wired path between the box and an access point: it delays packets, and has neither a rate nor a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathSpec {
+    /// From the box to the access point.
+    pub down: DelaySpec,
+    /// From the access point to the box.
+    pub up: DelaySpec,
+}
+
+/// One direction of such a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DelaySpec {
+    /// One-way delay.
+    pub delay: Span,
+    /// What each packet waits besides: uniform from zero to this, in order.
+    pub jitter: Span,
+    /// Packets are handed over at multiples of this; zero: as each arrives.
+    pub batch: Span,
 }
 
 /// The access categories' parameters. Each category has a buffer of its own.

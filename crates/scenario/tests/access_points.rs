@@ -1,6 +1,6 @@
 //! Access points in a scenario: who is at which, who shares a medium, and what is refused.
 
-use evenair_scenario::{Action, AirPlan, Place, Scenario};
+use evenair_scenario::{Action, AirPlan, DelaySpec, Place, Scenario};
 use evenair_units::{Span, Streams};
 
 /// Access points `hall` and `yard`, and stations `a` at the one and `b` at the other.
@@ -143,4 +143,50 @@ fn a_station_roams_from_where_it_is() {
     refused(&(roam("2 s", "a", "yard", "gap = \"1 s\"") + &roam("2500 ms", "a", "hall", "")), "roams until 3 s");
     let join = "[[event]]\nat = \"8 s\"\ndo = \"join\"\nstations = [\"a\"]\n";
     refused(&format!("{}{join}", roam("2 s", "a", "yard", "")), "station \"a\" is not there");
+}
+
+#[test]
+fn a_path_is_that_of_all_but_for_what_an_access_point_says_itself() {
+    let delay = |delay, jitter, batch| {
+        let ms = Span::from_millis;
+        DelaySpec { delay: ms(delay), jitter: ms(jitter), batch: ms(batch) }
+    };
+    let nothing = DelaySpec::default();
+    let paths = |text: &str| -> Vec<(DelaySpec, DelaySpec)> {
+        let scenario = parse(text).unwrap_or_else(|error| panic!("{error}"));
+        scenario.access_points.iter().map(|point| (point.path.down, point.path.up)).collect()
+    };
+    assert_eq!(paths(TWO), [(nothing, nothing); 2]);
+    let all = "[ap_path.up]\ndelay = \"5 ms\"\nbatch = \"2 ms\"\n[ap_path.down]\njitter = \"1 ms\"\n";
+    let of_all = (delay(0, 1, 0), delay(5, 0, 2));
+    assert_eq!(paths(&format!("{TWO}{all}")), [of_all; 2]);
+    let own =
+        TWO.replace("channel = 6\n", "channel = 6\n[access_point.path.up]\ndelay = \"9 ms\"\njitter = \"3 ms\"\n");
+    assert_eq!(paths(&format!("{own}{all}")), [of_all, (delay(0, 1, 0), delay(9, 3, 2))]);
+    let single = TWO.replace("access_point = \"yard\"\n", "access_point = \"hall\"\n");
+    let (before, after) = single.split_once("[[access_point]]\nname = \"yard\"\nchannel = 6\n").expect("it is there");
+    assert_eq!(paths(&format!("{before}{after}{all}")), [of_all]);
+    let set = |key: &str, value: &str| {
+        let scenario = Scenario::parse_with(TWO, "two.toml", &[(key, value)]).expect("it can be set");
+        scenario.access_points.iter().map(|point| point.path.up.delay).collect::<Vec<_>>()
+    };
+    assert_eq!(set("ap_path.up.delay", "5 ms"), [Span::from_millis(5); 2]);
+    assert_eq!(set("access_point.yard.path.up.delay", "5 ms"), [Span::ZERO, Span::from_millis(5)]);
+}
+
+#[test]
+fn a_path_that_cannot_be_is_refused() {
+    let refused = |more: &str| parse(&format!("{TWO}{more}")).unwrap_err();
+    let long = refused("[ap_path.up]\ndelay = \"11 s\"\n");
+    assert!(
+        long.contains("two.toml:27:9") && long.contains("ap_path.up.delay") && long.contains("0 to 10 s"),
+        "{long}"
+    );
+    assert!(refused("[ap_path.down]\njitter = \"11 s\"\n").contains("0 to 10 s"));
+    assert!(refused("[ap_path.up]\nbatch = \"2 s\"\n").contains("0 to 1 s"));
+    assert!(refused("[ap_path.up]\ndelay = \"-5 ms\"\n").contains("ap_path.up.delay"));
+    assert!(refused("[ap_path.up]\ndelay = 5\n").contains("ap_path.up.delay"));
+    assert!(refused("[ap_path]\ndelay = \"5 ms\"\n").contains("delay"));
+    let own = TWO.replace("channel = 6\n", "channel = 6\n[access_point.path.up]\nbatch = \"1001 ms\"\n");
+    assert!(parse(&own).unwrap_err().contains("0 to 1 s"));
 }

@@ -75,6 +75,11 @@ impl Airs {
         self.points[self.at[station]]
     }
 
+    /// The domain of the access point of this number, and its number there.
+    pub(crate) fn point(&self, number: usize) -> (usize, usize) {
+        self.points[number]
+    }
+
     /// The domain that a station is in.
     #[inline(always)]
     pub(crate) fn of(&self, station: usize) -> &Air {

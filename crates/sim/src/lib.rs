@@ -11,7 +11,8 @@
 //! transfers made or the pages read: these are counted in histograms, and the first of them are listed (`tests/memory`).
 //!
 //! One file a concern: `world` who hands a packet to whom; `agenda` what happens next and `events` what the scenario says of
-//! that; `packet` what travels; `air`, `airs` (where there are several media), `wire` and `middlebox` the path; `connections`,
+//! that; `packet` what travels; `air`, `airs` (where there are several media), `paths`,
+//! `wire` and `middlebox` the way; `connections`,
 //! `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`, `notes` and
 //! `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
 //! keep what is counted until it is reported. `trace` writes what Wireshark opens.
@@ -37,6 +38,7 @@ mod middlebox;
 mod notes;
 mod occupancy;
 mod packet;
+mod paths;
 mod places;
 mod records;
 mod report;

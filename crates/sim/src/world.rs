@@ -5,7 +5,9 @@
 //! station ~ medium ~ access point -'               `------- router - Internet link - server
 //! ```
 //!
-//! One thing happens at a time: what is due on the medium, a packet's arrival behind a wire, or the next entry of the
+//! Between an access point and the box there may be a path that delays packets (`paths`).
+//!
+//! One thing happens at a time: what is due on the medium, a packet's arrival behind a wire or a path, or the next entry of the
 //! agenda (a TCP timer, an application, the box, an event of the scenario). At one instant they come in this order. The
 //! medium goes on by itself until something has become of a frame or something else is due. What a step causes at once
 //! (an acknowledgment, a release of the box) is carried out before the next step. Nothing here depends on a clock, on
@@ -29,6 +31,7 @@ use crate::meter::{Glance, Meter};
 use crate::middlebox::{Middlebox, station_of};
 use crate::notes::Notes;
 use crate::packet::{Body, Carries, Packet, PacketId, Pool};
+use crate::paths::Paths;
 use crate::tcp::Config;
 use crate::trace::Tracer;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
@@ -40,6 +43,7 @@ pub(crate) struct World<'a> {
     pub(crate) pool: Pool,
     pub(crate) airs: Airs,
     pub(crate) wire: Wire,
+    pub(crate) paths: Paths,
     pub(crate) middlebox: Option<Middlebox>,
     pub(crate) connections: Connections,
     pub(crate) apps: Vec<App>,
@@ -94,6 +98,7 @@ impl<'a> World<'a> {
             transfers: TransferLog::new(scenario).listing(listed),
             airs,
             wire,
+            paths: Paths::new(scenario, &streams),
             scenario,
         };
         world.begin();
@@ -123,8 +128,8 @@ impl<'a> World<'a> {
         let tick = Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1);
         let stop = tick.min(end);
         loop {
-            let (wire, agenda) = (self.wire.deadline(), self.agenda.next());
-            let next = wire.min(agenda);
+            let (wire, path) = (self.wire.deadline(), self.paths.deadline());
+            let next = wire.min(path).min(self.agenda.next());
             let air = self.airs.deadline();
             if air <= next && air < stop {
                 self.run_air(air, next, stop);
@@ -139,6 +144,8 @@ impl<'a> World<'a> {
                 self.now = next;
                 if wire == next {
                     self.take_from_wire();
+                } else if path == next {
+                    self.take_from_path();
                 } else {
                     let task = self.agenda.pop().expect("it has an entry");
                     if self.is_large() {
@@ -220,7 +227,7 @@ impl<'a> World<'a> {
     /// If one is missing.
     pub(crate) fn check_conservation(&self) {
         let in_box = self.middlebox.as_ref().map_or(0, |middlebox| middlebox.held());
-        let held = (self.airs.held() + self.wire.held()) as u64 + in_box;
+        let held = (self.airs.held() + self.wire.held() + self.paths.held()) as u64 + in_box;
         assert_eq!(self.pool.created(), self.arrived + self.lost + held, "packets went missing");
         assert_eq!(self.pool.under_way() as u64, held, "packets are under way nowhere");
     }
@@ -297,7 +304,7 @@ impl World<'_> {
 
     /// A packet comes to where the box is, from either side.
     #[inline(always)]
-    fn enter_box(&mut self, id: PacketId) {
+    pub(crate) fn enter_box(&mut self, id: PacketId) {
         self.trace_wire(id, true);
         match &mut self.middlebox {
             Some(middlebox) if middlebox.carries() => {
@@ -319,16 +326,25 @@ impl World<'_> {
                 self.send_wire(port, len, id);
             }
             Direction::Down => {
-                let (category, station) = (self.category_of(id), app.station as usize);
-                let air = self.airs.of_mut(station);
-                if app.group {
-                    return air.send_to_all(self.now, station, &self.pool, category, id);
-                }
-                if let Err(id) = air.send_down(self.now, station, &self.pool, category, id) {
-                    let (domain, point) = self.airs.place_of(station);
-                    self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
+                if let Some(id) = self.take_path(app.station as usize, Direction::Down, id) {
+                    self.enter_access_point(id);
                 }
             }
+        }
+    }
+
+    /// A packet for a station comes to the station's access point.
+    #[inline(always)]
+    pub(crate) fn enter_access_point(&mut self, id: PacketId) {
+        let app = self.ways[self.pool.get(id).app as usize];
+        let (category, station) = (self.category_of(id), app.station as usize);
+        let air = self.airs.of_mut(station);
+        if app.group {
+            return air.send_to_all(self.now, station, &self.pool, category, id);
+        }
+        if let Err(id) = air.send_down(self.now, station, &self.pool, category, id) {
+            let (domain, point) = self.airs.place_of(station);
+            self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
         }
     }
 
@@ -450,7 +466,7 @@ impl World<'_> {
                                 self.look_at_arrival(frame, Side::Server);
                             }
                             self.catch_up(station, Some(msdu));
-                            self.enter_box(frame);
+                            self.leave_access_point(station, frame);
                         }
                     }
                 }
@@ -533,7 +549,7 @@ impl World<'_> {
     }
 
     #[inline(always)]
-    fn lose_on_air(&mut self, domain: usize, place: Sender, loss: Loss, id: PacketId) {
+    pub(crate) fn lose_on_air(&mut self, domain: usize, place: Sender, loss: Loss, id: PacketId) {
         let category = self.category_of(id);
         self.airs.at_mut(domain).lose(place, category, loss);
         self.lose(id);

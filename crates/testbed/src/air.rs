@@ -12,6 +12,7 @@
 //! Not here: association frames, encryption overhead.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use evenair_medium::{AccessCategory, Counters, DropReason, Event, Medium, Mpdu, NodeId, QueueState, To, Totals};
 use evenair_packet::{MacAddr, dscp};
@@ -249,9 +250,30 @@ impl Air {
 
     /// A frame comes to the access points from the wired side.
     pub fn handle_wired_frame(&mut self, now: Instant, frame: Vec<u8>) {
-        match addresses(&frame) {
-            None => self.lose(Place::AccessPoint(0), Reason::Malformed),
-            Some((destination, _)) => self.send_down(now, destination, &frame),
+        for access_point in self.access_points_toward(&frame) {
+            self.handle_frame_at(now, access_point, &frame);
+        }
+    }
+
+    /// The access points that a frame from the wired side goes to, where the switch in front of them sends it.
+    pub fn access_points_toward(&self, frame: &[u8]) -> Range<usize> {
+        let station = |destination: &MacAddr| self.by_mac.get(destination);
+        match addresses(frame) {
+            Some((destination, _)) if destination.is_multicast() => 0..self.points.len(),
+            Some((destination, _)) => {
+                // Whoever is unknown is so at the first as at any.
+                let access_point = station(&destination).map_or(0, |&station| self.access_point_of(station));
+                access_point..access_point + 1
+            }
+            None => 0..1,
+        }
+    }
+
+    /// A frame comes to one of the access points from the wired side.
+    pub fn handle_frame_at(&mut self, now: Instant, access_point: usize, frame: &[u8]) {
+        match addresses(frame) {
+            None => self.lose(Place::AccessPoint(access_point), Reason::Malformed),
+            Some((destination, _)) => self.send_down_at(now, access_point, destination, frame),
         }
     }
 
@@ -354,22 +376,23 @@ impl Air {
         self.stations[station].access_point == access_point
     }
 
-    /// A frame comes to the switch for whoever is on the air.
-    fn send_down(&mut self, now: Instant, destination: MacAddr, frame: &[u8]) {
+    /// The number of the access point that a station is at, or has left last.
+    pub fn access_point_of(&self, station: usize) -> usize {
+        self.stations[station].access_point
+    }
+
+    /// An access point is to send a frame to whoever is at it.
+    fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
+        let point = self.points[access_point];
         if destination.is_multicast() {
             // The medium sends broadcasts at the lowest basic rate whatever rate is given.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
-            for place in self.points.clone() {
-                self.enqueue(now, place, To::Broadcast, rate, frame.to_vec());
-            }
-            return;
+            return self.enqueue(now, point, To::Broadcast, rate, frame.to_vec());
         }
-        let Some(&station) = self.by_mac.get(&destination) else {
-            return self.lose(Place::AccessPoint(0), Reason::NotAssociated);
-        };
-        let Station { access_point, node, gone, rate, .. } = self.stations[station];
-        match node.or(gone) {
-            Some(node) => self.enqueue(now, self.points[access_point], To::Node(node), rate, frame.to_vec()),
+        let station = self.by_mac.get(&destination).map(|&station| &self.stations[station]);
+        let here = station.filter(|station| station.access_point == access_point);
+        match here.and_then(|station| Some((station.node.or(station.gone)?, station.rate))) {
+            Some((node, rate)) => self.enqueue(now, point, To::Node(node), rate, frame.to_vec()),
             None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
         }
     }
@@ -424,9 +447,9 @@ impl Air {
     fn forward_from(&mut self, now: Instant, at: Instant, station: usize, frame: Vec<u8>) {
         let (destination, _) = addresses(&frame).expect("short frames were refused at the station");
         if destination.is_multicast() {
-            self.send_down(now, destination, &frame);
+            self.handle_wired_frame(now, frame.clone());
         } else if self.by_mac.contains_key(&destination) {
-            return self.send_down(now, destination, &frame);
+            return self.handle_wired_frame(now, frame);
         }
         self.outputs.push_back(Output::ToWire { at, station, frame });
     }
@@ -659,6 +682,19 @@ mod tests {
                 "{heard:?} {carried:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_frame_that_comes_to_an_access_point_which_its_station_has_left_is_lost_there() {
+        let mut air = three_points();
+        assert_eq!(air.access_points_toward(&frame(mac(1), WIRED)), 0..1);
+        air.go(Instant::ZERO, 1);
+        air.come(Instant::ZERO, 1, 2);
+        assert_eq!(air.access_points_toward(&frame(mac(1), WIRED)), 2..3);
+        assert_eq!(air.access_points_toward(&frame(MacAddr::BROADCAST, WIRED)), 0..3);
+        air.handle_frame_at(Instant::ZERO, 0, &frame(mac(1), WIRED));
+        let lost = Output::Lost { place: Place::AccessPoint(0), reason: Reason::NotAssociated };
+        assert_eq!(outputs(&mut air), [lost]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::calls::Calls;
 use crate::error::TestbedError;
 use crate::lateness::Record;
 use crate::meter::Meter;
+use crate::paths::{Arrival, Paths};
 use crate::plan;
 use crate::radio::{Command, Snapshot};
 use crate::topology::{self, Port};
@@ -38,6 +39,8 @@ pub(crate) struct Engine {
     by_port: BTreeMap<Port, usize>,
     air: Air,
     wire: Wire,
+    /// Between the box and the access points.
+    paths: Paths,
     /// Of telephone programs.
     calls: Calls,
     waker: Arc<Waker>,
@@ -106,6 +109,7 @@ impl Engine {
             by_port: taps.iter().enumerate().map(|(index, &(port, _))| (port, index)).collect(),
             taps,
             wire: wired_side(scenario),
+            paths: Paths::new(scenario, &Streams::new(scenario.seed)),
             calls: Calls::new(scenario),
             counts: Counts::new(meter.clone(), &air, &BTreeMap::new(), clock.now()),
             blank_meter: meter,
@@ -134,7 +138,7 @@ impl Engine {
     }
 
     fn model_deadline(&self) -> Option<Instant> {
-        earlier(self.air.poll_deadline(), self.wire.poll_deadline())
+        earlier(earlier(self.air.poll_deadline(), self.wire.poll_deadline()), self.paths.poll_deadline())
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -177,6 +181,11 @@ impl Engine {
                 self.hand_over_air(output);
             } else if let Some(delivery) = self.wire.poll_frame(now) {
                 self.write(Port::Wire(delivery.port), delivery.at, &delivery.frame);
+            } else if let Some(Arrival { at, access_point, way, frame }) = self.paths.poll_frame(now) {
+                match way {
+                    Direction::Up => self.write(Port::AccessPoint, at, &frame),
+                    Direction::Down => self.air.handle_frame_at(now, access_point, &frame),
+                }
             } else {
                 break;
             }
@@ -199,8 +208,11 @@ impl Engine {
                 self.counts.meter.count_group(&frame);
             }
             Output::ToWire { at, station, frame } => {
-                self.write(Port::AccessPoint, at, &frame);
                 self.counts.meter.count(station, Direction::Up, &frame);
+                let access_point = self.air.access_point_of(station);
+                if let Some(frame) = self.paths.handle_frame(at, access_point, Direction::Up, frame) {
+                    self.write(Port::AccessPoint, at, &frame);
+                }
             }
             Output::Lost { place, reason } => {
                 *self.counts.air_losses.entry((place, reason)).or_default() += 1;
@@ -253,10 +265,19 @@ impl Engine {
         }
         match self.taps[device].0 {
             Port::Station(station) => self.air.handle_station_frame(now, station, frame),
-            Port::AccessPoint => self.air.handle_wired_frame(now, frame),
+            Port::AccessPoint => self.take_from_box(now, &frame),
             Port::Wire(port) => self.wire.handle_frame(now, port, frame),
         }
         self.hand_over(now);
+    }
+
+    /// A frame has left the box toward the stations.
+    fn take_from_box(&mut self, now: Instant, frame: &[u8]) {
+        for access_point in self.air.access_points_toward(frame) {
+            if let Some(frame) = self.paths.handle_frame(now, access_point, Direction::Down, frame.to_vec()) {
+                self.air.handle_frame_at(now, access_point, &frame);
+            }
+        }
     }
 
     /// Does as told; true when told to stop.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use evenair_wifi::Standard;
 
 use super::hosts::{Hosts, listing};
-use super::{name, radio};
+use super::{name, path, radio};
 use crate::AccessPoint;
 use crate::config::{Problems, Written, closest};
 use crate::raw::{AccessPointRaw, ScenarioRaw, StationRaw};
@@ -27,10 +27,12 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
     // A wrong place has been told of with the radio.
     let of_radio = raw.radio.ap_position.as_ref().and_then(|list| radio::position(list, &mut Problems::default()));
     let of_radio = of_radio.unwrap_or_default();
+    let paths = path::of_all(&raw.ap_path, problems);
     if raw.access_point.is_empty() {
         let name = "ap".to_owned();
         let domain_name = name.clone();
-        return vec![AccessPoint { name, channel: None, domain: 0, domain_name, position: of_radio, vlan: None }];
+        let (position, path) = (of_radio, paths);
+        return vec![AccessPoint { name, channel: None, domain: 0, domain_name, position, vlan: None, path }];
     }
     if let Some(one_too_many) = raw.access_point.get(MAX_ACCESS_POINTS) {
         problems.add(one_too_many.name.span(), "too many access points", format!("up to {MAX_ACCESS_POINTS}"));
@@ -72,7 +74,8 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
         let position = point.position.as_ref().and_then(|list| radio::position(list, problems)).unwrap_or(of_radio);
         let vlan = point.vlan.as_ref().and_then(|vlan| vlan.get_if(problems, |id| VLANS.contains(id), "1 to 4094"));
         let vlan = vlan.and_then(|id| u16::try_from(id).ok());
-        list.push(AccessPoint { name: named, channel: Some(channel), domain, domain_name, position, vlan });
+        let path = path::of_one(&point.path, paths, problems);
+        list.push(AccessPoint { name: named, channel: Some(channel), domain, domain_name, position, vlan, path });
     }
     list
 }

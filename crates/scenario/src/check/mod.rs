@@ -13,6 +13,7 @@ mod edca;
 mod hidden;
 mod hosts;
 mod neighbours;
+mod path;
 mod published;
 pub(crate) mod queue;
 mod radio;

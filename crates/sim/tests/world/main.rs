@@ -12,6 +12,7 @@ mod internet;
 mod laws;
 mod measures;
 mod ns3;
+mod paths;
 mod queues;
 mod radio;
 mod rate_control;

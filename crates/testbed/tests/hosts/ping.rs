@@ -103,6 +103,27 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
     radio.stop().expect("no error");
 }
 
+/// The bounds are wide above, since a busy machine adds to every round trip.
+#[test]
+fn a_path_before_the_access_point_adds_the_delay_of_each_direction() {
+    let Some(_turn) = common::turn() else { return };
+    let path = "[ap_path]\ndown = { delay = \"5 ms\" }\nup = { delay = \"15 ms\" }\n";
+    let scenario = common::scenario(2, &format!("{PING}{path}"));
+    let mut topology = Topology::build(&scenario).expect("comes up");
+    let radio = Radio::start(&scenario, topology.take_taps(&scenario)).expect("starts");
+    let server = plan::host(&scenario, 2);
+    for address in [server.v4.to_string(), format!("[{}]", server.v6)] {
+        let rtt = median(round_trips(&topology, 0, &address, 2, 20));
+        eprintln!("{address}: {rtt} us");
+        assert!((20_350..30_000).contains(&rtt), "{rtt} us");
+    }
+    // From station to station frames do not come to the box.
+    let other = plan::host(&scenario, 1).v4.to_string();
+    let least = round_trips(&topology, 0, &other, 1, 20).into_iter().min().expect("20 of them");
+    assert!(least < 20_000, "{least} us");
+    radio.stop().expect("no error");
+}
+
 #[test]
 fn an_idle_testbed_does_not_use_the_processor() {
     let Some(_turn) = common::turn() else { return };

@@ -1,0 +1,119 @@
+//! The wired paths between the box and the access points, each direction by itself: what delays packets there.
+//!
+//! An access point that the scenario puts right beside the box has no path, and a packet is at the other end at once. What
+//! is under way to an access point that its station leaves meanwhile comes there, and finds the station gone.
+
+use evenair_link::{DelayConfig, DelayLine};
+use evenair_scenario::{DelaySpec, Direction, Scenario};
+use evenair_units::{Instant, Streams};
+
+use crate::air::{Loss, Sender};
+use crate::packet::PacketId;
+use crate::world::World;
+
+/// One direction of the path of an access point, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    access_point: usize,
+    way: Direction,
+}
+
+#[derive(Debug)]
+struct Line {
+    end: End,
+    packets: DelayLine<PacketId>,
+}
+
+/// All of them that delay anything.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    lines: Vec<Line>,
+    /// When the next packet arrives on any; [`Instant::MAX`] where none is under way.
+    next: Instant,
+}
+
+impl Paths {
+    pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
+        let mut lines = Vec::new();
+        for (access_point, point) in scenario.access_points.iter().enumerate() {
+            let ways = [(Direction::Down, point.path.down, "down"), (Direction::Up, point.path.up, "up")];
+            for (way, spec, word) in ways.into_iter().filter(|(_, spec, _)| *spec != DelaySpec::default()) {
+                let rng = streams.stream(&format!("path {word} of {}", point.name));
+                let config = DelayConfig { delay: spec.delay, jitter: spec.jitter, batch: spec.batch };
+                lines.push(Line { end: End { access_point, way }, packets: DelayLine::new(config, rng) });
+            }
+        }
+        Self { lines, next: Instant::MAX }
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// When the next packet arrives; [`Instant::MAX`] where none is under way.
+    #[inline(always)]
+    pub(crate) fn deadline(&self) -> Instant {
+        self.next
+    }
+
+    /// Packets on all paths.
+    pub(crate) fn held(&self) -> usize {
+        self.lines.iter().map(|line| line.packets.held()).sum()
+    }
+
+    /// A packet comes to a path. Gives it back where there is none.
+    fn send(&mut self, now: Instant, end: End, packet: PacketId) -> Option<PacketId> {
+        let Some(line) = self.lines.iter_mut().find(|line| line.end == end) else { return Some(packet) };
+        line.packets.handle_frame(now, packet);
+        self.next = self.next.min(line.packets.poll_deadline().unwrap_or(Instant::MAX));
+        None
+    }
+
+    /// The next packet that has arrived by `now`; at one instant those of the access point that the file names first.
+    fn arrival(&mut self, now: Instant) -> Option<(End, PacketId)> {
+        let due = |line: &Line| line.packets.poll_deadline().unwrap_or(Instant::MAX);
+        let line = self.lines.iter_mut().min_by_key(|line| due(line))?;
+        let (_, packet) = line.packets.poll_frame(now)?;
+        let end = line.end;
+        self.next = self.lines.iter().map(due).min().unwrap_or(Instant::MAX);
+        Some((end, packet))
+    }
+}
+
+impl World<'_> {
+    /// An access point has received a packet of a station, which goes to the box.
+    #[inline(always)]
+    pub(crate) fn leave_access_point(&mut self, station: usize, id: PacketId) {
+        if let Some(id) = self.take_path(station, Direction::Up, id) {
+            self.enter_box(id);
+        }
+    }
+
+    /// A packet for a station leaves the box. Gives it back where it is at the access point at once.
+    #[inline(always)]
+    pub(crate) fn take_path(&mut self, station: usize, way: Direction, id: PacketId) -> Option<PacketId> {
+        if self.paths.is_empty() {
+            return Some(id);
+        }
+        let access_point = self.airs.access_point_of(station);
+        self.paths.send(self.now, End { access_point, way }, id)
+    }
+
+    /// The next packet that is due comes to the end of its path.
+    pub(crate) fn take_from_path(&mut self) {
+        let Some((end, id)) = self.paths.arrival(self.now) else { return };
+        match end.way {
+            Direction::Up => self.enter_box(id),
+            Direction::Down => {
+                let station = self.ways[self.pool.get(id).app as usize].station as usize;
+                if self.airs.access_point_of(station) == end.access_point {
+                    return self.enter_access_point(id);
+                }
+                let (domain, point) = self.airs.point(end.access_point);
+                self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
+            }
+        }
+    }
+}
