@@ -7,6 +7,8 @@
 //! does: Cardwell et al., 2016). The least of the last samples is the lag: whatever else delays an answer, contention or a
 //! station that sleeps or acknowledges late, makes it longer.
 //!
+//! While stations send much by themselves nothing can be timed; the uploads that the box holds fall silent when it probes.
+//!
 //! Not here: lags of single stations. The least of all stations of a contention domain counts, which errs toward less in flight.
 
 use evenair_units::{Instant, Span};
@@ -19,6 +21,8 @@ const PROBE: Span = Span::from_millis(60);
 /// More is no lag of a path between a box and its access points. Behind an access point whose queue is full when the box is
 /// inserted, answers are much later than that.
 const MOST: Span = Span::from_millis(50);
+/// A sample is clear if what stations sent took at most this part of its time.
+const HEARD_PART: u64 = 4;
 /// Most packets in flight, the timed one included.
 const MOST_IN_FLIGHT: u64 = 2;
 
@@ -37,8 +41,10 @@ pub(crate) struct Lag {
 struct Timed {
     number: u64,
     at: Instant,
-    /// What the medium takes for all in flight, it included, and for what stations send until the answer comes.
+    /// What the medium takes for all in flight, it included.
     airtime: Span,
+    /// What stations send until the answer comes.
+    heard: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,14 +79,14 @@ impl Lag {
         }
         let is_awaited = self.timed.is_some_and(|timed| now.saturating_since(timed.at) < INTERVAL);
         if in_flight <= MOST_IN_FLIGHT && !is_awaited {
-            self.timed = Some(Timed { number, at: now, airtime });
+            self.timed = Some(Timed { number, at: now, airtime, heard: Span::ZERO });
         }
     }
 
     /// A packet from a station, which the medium took so long for, was before a timed one's answer.
     pub(crate) fn note_uplink(&mut self, airtime: Span) {
         if let Some(timed) = &mut self.timed {
-            timed.airtime += airtime;
+            timed.heard += airtime;
         }
     }
 
@@ -88,9 +94,11 @@ impl Lag {
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64) {
         let Some(timed) = self.timed.filter(|timed| timed.number <= number) else { return };
         self.timed = None;
-        if timed.number == number {
-            let took = now.saturating_since(timed.at);
-            self.sample(now, took.saturating_sub(timed.airtime));
+        let took = now.saturating_since(timed.at);
+        // It is not known which of what was heard it had to wait for, and which was sent before it came to the access point.
+        let is_clear = timed.heard * HEARD_PART <= took;
+        if timed.number == number && is_clear {
+            self.sample(now, took.saturating_sub(timed.airtime + timed.heard));
         }
     }
 
