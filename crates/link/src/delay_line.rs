@@ -167,7 +167,7 @@ mod tests {
             let (mut one, mut other) = (line(delay, jitter, batch), line(delay, jitter, batch));
             let (mut now, mut came, mut out) = (Instant::ZERO, Vec::new(), Vec::new());
             for (n, &gap) in gaps.iter().enumerate() {
-                now = now + Span::from_micros(gap);
+                now += Span::from_micros(gap);
                 out.extend(drain(&mut one, now));
                 one.handle_frame(now, n);
                 other.handle_frame(now, n);

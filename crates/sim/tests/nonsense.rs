@@ -79,6 +79,12 @@ station_buffer = "unlimited"
 rate = "1 b/s"
 delay = "10 s"
 buffer = "1 packet"
+[ap_path.down]
+delay = "10 s"
+jitter = "10 s"
+batch = "1 s"
+[ap_path.up]
+batch = "1 ns"
 [measure]
 interval = "12 h"
 [[server]]
