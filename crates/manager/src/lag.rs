@@ -1,66 +1,88 @@
-//! The lag of a path: what a packet to a station and its answer take where nothing waits, beyond the medium's own time for them.
-//! A driver, a mesh hop, a tower or a tunnel between the box and the access point adds milliseconds that are no backlog.
+//! The lag of a path: what a packet to a station and its answer take where nothing waits. A driver, a mesh hop, a tower or a
+//! tunnel between the box and the access point adds milliseconds that are no backlog, and so much more has to be in flight.
 //!
-//! Where the medium is kept busy, lag and backlog cannot be told apart: what is in flight takes as long as it is much (Little's
-//! law), however that is divided. So only packets with at most one other in flight are timed. They come by themselves when
-//! traffic begins or is light; where none has come for long, the box keeps so few in flight for a moment (as BBR's ProbeRTT
-//! does: Cardwell et al., 2016). The least of the last samples is the lag: whatever else delays an answer, contention or a
-//! station that sleeps or acknowledges late, makes it longer.
+//! Now and then the box keeps very few packets in flight for a moment, and times those (as BBR's ProbeRTT does: Cardwell et al.,
+//! 2016). The least of a probe is the *floor*: whatever else delays an answer, contention or a station that sleeps or
+//! acknowledges late, makes it longer. An access point whose queue was full when the box was inserted makes all of them longer for
+//! a while; so the less of two probes counts.
 //!
-//! While stations send much by themselves nothing can be timed; the uploads that the box holds fall silent when it probes.
+//! Between probes packets are timed as well, while others wait in the box. What they take beyond the floor is backlog, by whatever
+//! queue. Where that is clearly less than the target, the medium waits for the box, and the allowance for the lag grows, up to the
+//! floor; where it is clearly more, the allowance shrinks. So the lag needs no rate to be known (compare Brakmo and Peterson,
+//! "TCP Vegas", 1995).
 //!
 //! Not here: lags of single stations. The least of all stations of a contention domain counts, which errs toward less in flight.
 
 use evenair_units::{Instant, Span};
 
-/// A sample counts for so long at least, and for twice as long at most. Without one for so long, one is made.
+/// Between two probes, and before the first one. The first ones follow each other more quickly, each interval being twice the
+/// one before.
 const INTERVAL: Span = Span::from_secs(10);
-/// A probe ends with so many samples, or after so long and twice the lag.
-const SAMPLES: u32 = 4;
-const PROBE: Span = Span::from_millis(60);
-/// More is no lag of a path between a box and its access points. Behind an access point whose queue is full when the box is
-/// inserted, answers are much later than that.
+const SOON: Span = Span::from_millis(500);
+/// A probe ends with so many samples, or after so long. With fewer than the second number it has no result.
+const SAMPLES: (u32, u32) = (8, 3);
+const PROBE: Span = Span::from_millis(250);
+/// More is no lag of a path between a box and its access points.
 const MOST: Span = Span::from_millis(50);
-/// A sample is clear if what stations sent took at most this part of its time.
-const HEARD_PART: u64 = 4;
-/// Most packets in flight, the timed one included.
+/// Most packets in flight while probing, the timed one included.
 const MOST_IN_FLIGHT: u64 = 2;
+
+/// So many packets are timed, over so long at least, before the allowance changes.
+const TIMED: usize = 8;
+const JUDGED_OVER: Span = Span::from_millis(100);
+/// Of these the one with so many below it counts: late answers have other reasons.
+const QUARTILE: usize = 2;
+/// A backlog below the first is clearly too small, and one above the second clearly too large, where 3 ms are wanted.
+const BACKLOG: (Span, Span) = (Span::from_micros(1_500), Span::from_micros(4_500));
 
 #[derive(Clone, Debug)]
 pub(crate) struct Lag {
-    timed: Option<Timed>,
-    /// The least samples of the present interval and of the one before.
-    least: [Option<Span>; 2],
-    interval_began: Instant,
-    sampled_at: Instant,
+    allowance: Span,
+    awaited: Option<Awaited>,
+    /// What packets took lately with many in flight, and since when that is collected.
+    took: [Span; TIMED],
+    timed: usize,
+    since: Instant,
+    /// Results of the last two probes.
+    floors: [Option<Span>; 2],
     probe: Option<Probe>,
+    /// When the next one begins; none before traffic has come. And how long after it the one behind it does.
+    next: Option<Instant>,
+    interval: Span,
 }
 
 /// A packet whose answer is awaited.
 #[derive(Clone, Copy, Debug)]
-struct Timed {
+struct Awaited {
     number: u64,
     at: Instant,
-    /// What the medium takes for all in flight, it included.
-    airtime: Span,
-    /// What stations send until the answer comes.
-    heard: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     began: Instant,
     samples: u32,
+    least: Span,
 }
 
 impl Lag {
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { timed: None, least: [None; 2], interval_began: now, sampled_at: now, probe: None }
+        Self {
+            allowance: Span::ZERO,
+            awaited: None,
+            took: [Span::ZERO; TIMED],
+            timed: 0,
+            since: now,
+            floors: [None; 2],
+            probe: None,
+            next: None,
+            interval: SOON,
+        }
     }
 
-    /// The lag, as far as it is known.
-    pub(crate) fn get(&self) -> Span {
-        self.least.into_iter().flatten().min().unwrap_or(Span::ZERO)
+    /// So much more may be in flight.
+    pub(crate) const fn get(&self) -> Span {
+        self.allowance
     }
 
     /// Few packets are to be in flight now.
@@ -68,53 +90,86 @@ impl Lag {
         self.probe.is_some()
     }
 
-    /// A packet that asks for an answer is released; `in_flight` counts it, `airtime` is what the medium takes for all of them.
-    pub(crate) fn note_release(&mut self, now: Instant, number: u64, in_flight: u64, airtime: Span) {
-        if self.probe.is_some_and(|probe| now.saturating_since(probe.began) > PROBE + self.get() * 2) {
-            self.probe = None;
-            self.sampled_at = now;
+    /// A packet that asks for an answer is released; `in_flight` counts it.
+    pub(crate) fn note_release(&mut self, now: Instant, number: u64, in_flight: u64) {
+        if let Some(probe) = self.probe.filter(|probe| now.saturating_since(probe.began) > PROBE) {
+            self.end(now, probe);
         }
-        if self.probe.is_none() && now.saturating_since(self.sampled_at) >= INTERVAL {
-            self.probe = Some(Probe { began: now, samples: 0 });
+        let next = *self.next.get_or_insert(now + SOON);
+        if self.probe.is_none() && now >= next {
+            self.probe = Some(Probe { began: now, samples: 0, least: MOST });
+            self.awaited = None;
         }
-        let is_awaited = self.timed.is_some_and(|timed| now.saturating_since(timed.at) < INTERVAL);
-        if in_flight <= MOST_IN_FLIGHT && !is_awaited {
-            self.timed = Some(Timed { number, at: now, airtime, heard: Span::ZERO });
+        let is_to_be_timed = self.probe.is_none() || in_flight <= MOST_IN_FLIGHT;
+        if is_to_be_timed && self.awaited.is_none_or(|awaited| now.saturating_since(awaited.at) > PROBE) {
+            self.awaited = Some(Awaited { number, at: now });
         }
     }
 
-    /// A packet from a station, which the medium took so long for, was before a timed one's answer.
-    pub(crate) fn note_uplink(&mut self, airtime: Span) {
-        if let Some(timed) = &mut self.timed {
-            timed.heard += airtime;
+    /// Nothing waits in the box: what packets take says nothing about the target.
+    pub(crate) const fn starve(&mut self) {
+        self.timed = 0;
+        if self.probe.is_none() {
+            self.awaited = None;
         }
+    }
+
+    /// Beside a flood nothing can be timed.
+    pub(crate) const fn give_up_probe(&mut self) {
+        (self.probe, self.awaited, self.timed) = (None, None, 0);
     }
 
     /// A release was answered.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64) {
-        let Some(timed) = self.timed.filter(|timed| timed.number <= number) else { return };
-        self.timed = None;
-        let took = now.saturating_since(timed.at);
-        // It is not known which of what was heard it had to wait for, and which was sent before it came to the access point.
-        let is_clear = timed.heard * HEARD_PART <= took;
-        if timed.number == number && is_clear {
-            self.sample(now, took.saturating_sub(timed.airtime + timed.heard));
+        let Some(awaited) = self.awaited.filter(|awaited| awaited.number <= number) else { return };
+        self.awaited = None;
+        if awaited.number != number {
+            return;
+        }
+        let took = now.saturating_since(awaited.at);
+        let Some(mut probe) = self.probe else { return self.note_took(now, took) };
+        probe.least = probe.least.min(took);
+        probe.samples += 1;
+        self.probe = Some(probe);
+        if probe.samples >= SAMPLES.0 {
+            self.end(now, probe);
         }
     }
 
-    fn sample(&mut self, now: Instant, lag: Span) {
-        if now.saturating_since(self.interval_began) >= INTERVAL {
-            self.least = [None, self.least[0]];
-            self.interval_began = now;
+    fn end(&mut self, now: Instant, probe: Probe) {
+        (self.probe, self.awaited, self.timed) = (None, None, 0);
+        self.next = Some(now + self.interval);
+        self.interval = (self.interval * 2).min(INTERVAL);
+        if probe.samples >= SAMPLES.1 {
+            self.floors = [Some(probe.least), self.floors[0]];
         }
-        let lag = lag.min(MOST);
-        self.least[0] = Some(self.least[0].map_or(lag, |least| least.min(lag)));
-        self.sampled_at = now;
-        if let Some(probe) = &mut self.probe {
-            probe.samples += 1;
-            if probe.samples >= SAMPLES {
-                self.probe = None;
-            }
+        self.allowance = self.allowance.min(self.floor().unwrap_or(Span::ZERO));
+    }
+
+    fn floor(&self) -> Option<Span> {
+        let [last, before] = self.floors;
+        Some(last?.min(before?))
+    }
+
+    fn note_took(&mut self, now: Instant, took: Span) {
+        if self.timed == 0 {
+            self.since = now;
+        }
+        self.took[self.timed % TIMED] = took;
+        self.timed += 1;
+        if self.timed < TIMED || now.saturating_since(self.since) < JUDGED_OVER {
+            return;
+        }
+        self.timed = 0;
+        let Some(floor) = self.floor() else { return };
+        let mut took = self.took;
+        took.sort_unstable();
+        let backlog = took[QUARTILE].saturating_sub(floor);
+        if backlog < BACKLOG.0 {
+            self.allowance = (self.allowance + BACKLOG.0.max(floor / 4)).min(floor);
+        } else if backlog > BACKLOG.1 {
+            self.allowance =
+                self.allowance.saturating_sub((backlog - BACKLOG.1).min(self.allowance / 4 + Span::from_micros(100)));
         }
     }
 }
@@ -123,65 +178,72 @@ impl Lag {
 mod tests {
     use super::*;
 
-    const OWN: Span = Span::from_millis(1);
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
     }
 
-    fn exchange(lag: &mut Lag, number: u64, in_flight: u64, from: u64, to: u64) {
-        lag.note_release(at(from), number, in_flight, OWN * in_flight);
-        lag.note_answer(at(to), number);
-    }
-
-    #[test]
-    fn the_least_of_what_lone_packets_take_is_the_lag() {
-        let mut lag = Lag::new(at(0));
-        assert_eq!(lag.get(), Span::ZERO);
-        exchange(&mut lag, 1, 1, 0, 40);
-        assert_eq!(lag.get(), Span::from_millis(39));
-        exchange(&mut lag, 2, 2, 50, 57);
-        assert_eq!(lag.get(), Span::from_millis(5));
-        exchange(&mut lag, 3, 3, 60, 63);
-        assert_eq!(lag.get(), Span::from_millis(5), "with two others in flight, it says nothing");
-        exchange(&mut lag, 4, 1, 70, 500);
-        assert_eq!(lag.get(), Span::from_millis(5), "the station slept");
-    }
-
-    #[test]
-    fn an_answer_to_a_later_packet_is_no_sample() {
-        let mut lag = Lag::new(at(0));
-        lag.note_release(at(0), 1, 1, OWN);
-        lag.note_answer(at(9), 2);
-        assert_eq!(lag.get(), Span::ZERO);
-        exchange(&mut lag, 3, 1, 10, 14);
-        assert_eq!(lag.get(), Span::from_millis(3));
-    }
-
-    #[test]
-    fn it_follows_a_path_that_has_changed_and_probes_where_the_medium_is_busy() {
-        let mut lag = Lag::new(at(0));
-        exchange(&mut lag, 1, 1, 0, 4);
-        let mut probed = 0;
-        for n in 2..3_000 {
-            let now = n * 10;
-            // As many are in flight as may be.
-            let in_flight = if lag.is_probing() { 1 } else { 8 };
+    /// A path with a lag and a medium that takes a millisecond for each packet; the box keeps `target + lag.get()` in flight, and
+    /// one packet while probing. Returns how much it has carried, in packets, and for how many rounds it was probing.
+    fn carry(lag: &mut Lag, from: u64, rounds: u64, path: u64, backlog_before: impl Fn(u64) -> u64) -> (u64, u64) {
+        let (mut carried, mut probed) = (0, 0);
+        let mut now = Instant::ZERO + ms(from);
+        for number in 0..rounds {
+            let allowed = (ms(3) + lag.get()).as_nanos() / 1_000_000 + 1;
+            let in_flight = if lag.is_probing() { 1 } else { allowed };
+            lag.note_release(now, number, in_flight);
+            let in_flight = if lag.is_probing() { 1 } else { in_flight };
+            let took = (path + 1).max(in_flight) + backlog_before(number);
+            now += ms(took);
+            lag.note_answer(now, number);
+            // As many as are in flight are carried in the time that one takes.
+            carried += in_flight * 1_000 / took;
             probed += u64::from(lag.is_probing());
-            exchange(&mut lag, n, in_flight, now, now + 9);
         }
-        assert_eq!(lag.get(), Span::from_millis(8));
-        assert!((8..=12).contains(&probed), "{probed}: four each ten seconds");
+        (carried / rounds, probed)
     }
 
     #[test]
-    fn a_probe_without_an_answer_ends() {
-        let mut lag = Lag::new(at(0));
-        lag.note_release(at(10_000), 1, 1, OWN);
-        assert!(lag.is_probing());
-        lag.note_release(at(10_100), 2, 2, OWN);
-        assert!(!lag.is_probing());
-        lag.note_release(at(20_200), 3, 2, OWN);
-        assert!(lag.is_probing(), "it is tried again");
+    fn a_path_without_lag_is_allowed_none() {
+        let mut lag = Lag::new(Instant::ZERO);
+        assert_eq!(carry(&mut lag, 0, 10_000, 0, |_| 0).0, 999);
+        assert_eq!(lag.get(), Span::ZERO);
+    }
+
+    #[test]
+    fn a_lag_is_allowed_for_and_the_medium_stays_busy() {
+        for path in [5, 20] {
+            let mut lag = Lag::new(Instant::ZERO);
+            carry(&mut lag, 0, 2_000, path, |_| 0);
+            assert!(lag.get() >= ms(path - 2) && lag.get() <= ms(path + 1), "{path}: {:?}", lag.get());
+            let (carried, probed) = carry(&mut lag, 1_000_000, 2_000, path, |_| 0);
+            assert!(carried > 960, "{path}: {carried} of 1000");
+            assert!(probed < 100, "{path}: {probed} of 2000");
+        }
+    }
+
+    #[test]
+    fn an_access_point_that_was_full_at_first_is_no_lag() {
+        let mut lag = Lag::new(Instant::ZERO);
+        carry(&mut lag, 0, 100, 0, |number| 40u64.saturating_sub(number));
+        carry(&mut lag, 5_000, 10_000, 0, |_| 0);
+        assert_eq!(lag.get(), Span::ZERO);
+    }
+
+    #[test]
+    fn the_allowance_goes_when_the_lag_does() {
+        let mut lag = Lag::new(Instant::ZERO);
+        carry(&mut lag, 0, 2_000, 10, |_| 0);
+        assert!(lag.get() > ms(7));
+        carry(&mut lag, 1_000_000, 10_000, 0, |_| 0);
+        assert!(lag.get() < ms(2), "{:?}", lag.get());
+    }
+
+    #[test]
+    fn without_answers_nothing_is_allowed() {
+        let mut lag = Lag::new(Instant::ZERO);
+        for number in 0..6_000 {
+            lag.note_release(Instant::ZERO + ms(number * 10), number, 1);
+        }
+        assert_eq!(lag.get(), Span::ZERO);
     }
 }

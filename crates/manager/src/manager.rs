@@ -154,7 +154,12 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes a command.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
         match command {
-            Command::Insert => self.set_mode(now, Mode::Inserted),
+            Command::Insert => {
+                if self.mode == Mode::Bypassed {
+                    self.domains.iter_mut().for_each(|domain| domain.standing.begin(now));
+                }
+                self.set_mode(now, Mode::Inserted);
+            }
             Command::Bypass if self.mode == Mode::Inserted => {
                 self.drain_until = now.saturating_add(self.config.drain_limit);
                 self.set_mode(now, if self.holds_nothing() { Mode::Bypassed } else { Mode::Draining });

@@ -166,16 +166,24 @@ impl Standing {
         let before = core::mem::replace(&mut self.released_at, now);
         self.newest = Mark { number: self.newest.number + 1, released: self.newest.released + airtime };
         if asks {
-            // Beside a flood even a lone packet waits for the medium.
-            if self.flooded_permille == 0 {
-                let airtime = self.outstanding().mul_div(self.slowness, UNIT);
-                self.lag.note_release(now, self.newest.number, self.under_way(), airtime);
-            }
             self.asked = self.newest.number;
             // What was never answered long ago says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
         }
         self.newest
+    }
+
+    /// The box begins to hold packets: nothing that is in flight was released by it.
+    pub(crate) const fn begin(&mut self, now: Instant) {
+        self.lag = Lag::new(now);
+    }
+
+    /// The newest release asks for an answer, which may be timed.
+    pub(crate) fn time_answer(&mut self, now: Instant) {
+        // Beside a flood even a lone packet waits for the medium.
+        if self.flooded_permille == 0 {
+            self.lag.note_release(now, self.newest.number, self.under_way());
+        }
     }
 
     /// A release was answered.
@@ -194,11 +202,6 @@ impl Standing {
         self.measure(now);
     }
 
-    /// A packet came from the WLAN that is believed to have taken this medium time.
-    pub(crate) fn note_uplink(&mut self, airtime: Span) {
-        self.lag.note_uplink(airtime.mul_div(self.slowness, UNIT));
-    }
-
     /// Something came from the WLAN.
     pub(crate) fn hear(&mut self, now: Instant) {
         self.reckon(now);
@@ -211,7 +214,8 @@ impl Standing {
     }
 
     /// The box has nothing to release, or keeps it back.
-    pub(crate) fn starve(&mut self) {
+    pub(crate) const fn starve(&mut self) {
+        self.lag.starve();
         self.window.void = true;
     }
 
@@ -222,9 +226,13 @@ impl Standing {
         let believed = |time: Span| time.mul_div(UNIT, self.slowness);
         let (target, lag) = (believed(target), believed(self.lag.get()));
         let (least, most) = match self.flooded_permille {
-            _ if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
+            0 if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
             0 => (LEAST_UNDER_WAY, target + lag + own),
-            flooded => (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag),
+            flooded => {
+                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its turn.
+                let lag = if lag > target { lag } else { Span::ZERO };
+                (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag)
+            }
         };
         let outstanding = self.outstanding();
         if self.under_way() < least || outstanding < most {
@@ -248,6 +256,9 @@ impl Standing {
     /// so much; both in believed airtime.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
+        if flood > Span::ZERO {
+            self.lag.give_up_probe();
+        }
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 

@@ -146,9 +146,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
         self.domains[domain].rate.note_crossed(&self.medium, &crossed, station.rate);
-        let airtime = self.medium.packet_airtime(arrived.ip_len, station.rate);
-        station.note_packet(false, arrived.ip_len, airtime);
-        self.domains[domain].standing.note_uplink(airtime);
+        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -167,11 +165,9 @@ impl<P: Send + 'static> Manager<P> {
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
         let station = self.stations.get_mut(flow.station);
-        let airtime = self.medium.packet_airtime(arrived.ip_len, station.rate);
-        station.note_packet(false, arrived.ip_len, airtime);
+        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         let own = Load::alone(Packets::one(arrived.ip_len));
         let domain = &mut self.domains[flow.domain];
-        domain.standing.note_uplink(airtime);
         domain.rate.note_crossed(&self.medium, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let load = Load::alone(packets);
@@ -479,6 +475,9 @@ impl<P: Send + 'static> Manager<P> {
         let domain = &mut self.domains[flow.domain];
         let under_way = domain.standing.under_way();
         let mark = domain.standing.release(now, airtime, asks);
+        if asks && self.mode != Mode::Bypassed {
+            domain.standing.time_answer(now);
+        }
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_word(self.medium.airtime(load, rate), load, &self.medium);
             observed.release(mark.number(), flow.station, all);
