@@ -296,6 +296,7 @@ impl Standing {
 
     /// Reckons with the time until now.
     pub(crate) fn reckon(&mut self, now: Instant) {
+        self.lag.expire(now);
         if self.asked > self.frontier.number {
             self.due_last = self.due_last.max(now);
         }
