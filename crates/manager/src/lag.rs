@@ -7,9 +7,10 @@
 //! a while; so the less of two probes counts.
 //!
 //! Between probes packets are timed as well, while others wait in the box. What they take beyond the floor is backlog, by whatever
-//! queue. Where that is clearly less than the target, the medium waits for the box, and the allowance for the lag grows, up to the
-//! floor; where it is clearly more, the allowance shrinks. So the lag needs no rate to be known (compare Brakmo and Peterson,
-//! "TCP Vegas", 1995).
+//! queue. Where that is clearly less than the target, the medium may be waiting for the box, and the allowance for the lag grows by
+//! a step, up to the floor. The step stays if more was carried with it; with few and long packets in flight it is not, since their
+//! own time is most of the floor. Where the backlog is clearly more than the target, the allowance shrinks. So the lag needs no
+//! rate to be known (compare Brakmo and Peterson, "TCP Vegas", 1995).
 //!
 //! Not here: lags of single stations. The least of all stations of a contention domain counts, which errs toward less in flight.
 
@@ -29,7 +30,11 @@ const MOST_IN_FLIGHT: u64 = 2;
 
 /// So many packets are timed, over so long at least, before the allowance changes.
 const TIMED: usize = 8;
-const JUDGED_OVER: Span = Span::from_millis(100);
+const JUDGED_OVER: Span = Span::from_millis(200);
+/// A step stays if so much is carried with it, in hundredths of what was before it. Where it did not, the next one is taken after
+/// so long.
+const GAIN_PERCENT: u64 = 110;
+const NEXT_STEP: Span = Span::from_secs(10);
 /// Of these the one with so many below it counts: late answers have other reasons.
 const QUARTILE: usize = 2;
 /// A backlog below the first is clearly too small, and one above the second clearly too large, where 3 ms are wanted.
@@ -43,6 +48,11 @@ pub(crate) struct Lag {
     took: [Span; TIMED],
     timed: usize,
     since: Instant,
+    /// What had been carried by then, in believed airtime.
+    carried: Span,
+    step: Option<Step>,
+    /// No step before that.
+    wait_until: Instant,
     /// Results of the last two probes.
     floors: [Option<Span>; 2],
     probe: Option<Probe>,
@@ -56,6 +66,14 @@ pub(crate) struct Lag {
 struct Awaited {
     number: u64,
     at: Instant,
+}
+
+/// The allowance has grown, to see whether more is carried.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The allowance, and what was carried in a second, in nanoseconds of believed airtime, before it.
+    allowance: Span,
+    carried: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +92,9 @@ impl Lag {
             took: [Span::ZERO; TIMED],
             timed: 0,
             since: now,
+            carried: Span::ZERO,
+            step: None,
+            wait_until: now,
             floors: [None; 2],
             probe: None,
             next: None,
@@ -114,6 +135,10 @@ impl Lag {
     /// Nothing waits in the box: what packets take says nothing about the target.
     pub(crate) const fn starve(&mut self) {
         self.timed = 0;
+        // It was not judged.
+        if let Some(step) = self.step.take() {
+            self.allowance = step.allowance;
+        }
         if self.probe.is_none() {
             self.awaited = None;
         }
@@ -121,18 +146,18 @@ impl Lag {
 
     /// Beside a flood nothing can be timed.
     pub(crate) const fn give_up_probe(&mut self) {
-        (self.probe, self.awaited, self.timed) = (None, None, 0);
+        (self.probe, self.awaited, self.timed, self.step) = (None, None, 0, None);
     }
 
-    /// A release was answered.
-    pub(crate) fn note_answer(&mut self, now: Instant, number: u64) {
+    /// A release was answered; `carried` is the believed airtime of all up to it.
+    pub(crate) fn note_answer(&mut self, now: Instant, number: u64, carried: Span) {
         let Some(awaited) = self.awaited.filter(|awaited| awaited.number <= number) else { return };
         self.awaited = None;
         if awaited.number != number {
             return;
         }
         let took = now.saturating_since(awaited.at);
-        let Some(mut probe) = self.probe else { return self.note_took(now, took) };
+        let Some(mut probe) = self.probe else { return self.note_took(now, took, carried) };
         let [least, second] = probe.least;
         probe.least = [least.min(took), second.min(least.max(took))];
         probe.samples += 1;
@@ -157,25 +182,39 @@ impl Lag {
         Some(last?.min(before?))
     }
 
-    fn note_took(&mut self, now: Instant, took: Span) {
+    fn note_took(&mut self, now: Instant, took: Span, carried: Span) {
         if self.timed == 0 {
-            self.since = now;
+            (self.since, self.carried) = (now, carried);
         }
         self.took[self.timed % TIMED] = took;
         self.timed += 1;
-        if self.timed < TIMED || now.saturating_since(self.since) < JUDGED_OVER {
+        let elapsed = now.saturating_since(self.since);
+        if self.timed < TIMED || elapsed < JUDGED_OVER {
             return;
         }
         self.timed = 0;
+        let carried = carried.saturating_sub(self.carried).mul_div(1_000_000_000, elapsed.as_nanos());
+        self.judge(now, carried.as_nanos());
+    }
+
+    fn judge(&mut self, now: Instant, carried: u64) {
         let Some(floor) = self.floor() else { return };
+        if let Some(step) = self.step.take()
+            && carried * 100 < step.carried * GAIN_PERCENT
+        {
+            self.allowance = step.allowance.min(self.allowance);
+            self.wait_until = now + NEXT_STEP;
+            return;
+        }
         let mut took = self.took;
         took.sort_unstable();
         let backlog = took[QUARTILE].saturating_sub(floor);
-        if backlog < BACKLOG.0 {
+        if backlog < BACKLOG.0 && now >= self.wait_until && self.allowance < floor {
+            self.step = Some(Step { allowance: self.allowance, carried });
             self.allowance = (self.allowance + BACKLOG.0.max(floor / 4)).min(floor);
         } else if backlog > BACKLOG.1 {
-            self.allowance =
-                self.allowance.saturating_sub((backlog - BACKLOG.1).min(self.allowance / 4 + Span::from_micros(100)));
+            let most = self.allowance / 4 + Span::from_micros(100);
+            self.allowance = self.allowance.saturating_sub((backlog - BACKLOG.1).min(most));
         }
     }
 }
@@ -191,7 +230,7 @@ mod tests {
     /// A path with a lag and a medium that takes a millisecond for each packet; the box keeps `target + lag.get()` in flight, and
     /// one packet while probing. Returns how much it has carried, in packets, and for how many rounds it was probing.
     fn carry(lag: &mut Lag, from: u64, rounds: u64, path: u64, backlog_before: impl Fn(u64) -> u64) -> (u64, u64) {
-        let (mut carried, mut probed) = (0, 0);
+        let (mut carried, mut packets, mut probed) = (0, 0, 0);
         let mut now = Instant::ZERO + ms(from);
         for number in 0..rounds {
             let allowed = (ms(3) + lag.get()).as_nanos() / 1_000_000 + 1;
@@ -201,8 +240,9 @@ mod tests {
             let in_flight = if lag.is_probing() { 1 } else { in_flight };
             let took = (path + 1).max(in_flight) + backlog_before(number);
             now += ms(took);
-            lag.note_answer(now, number);
             // As many as are in flight are carried in the time that one takes.
+            packets += in_flight;
+            lag.note_answer(now, number, ms(packets));
             carried += in_flight * 1_000 / took;
             probed += u64::from(lag.is_probing());
         }

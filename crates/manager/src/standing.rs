@@ -192,7 +192,7 @@ impl Standing {
         if mark.number <= self.answered.number {
             return;
         }
-        self.lag.note_answer(now, mark.number);
+        self.lag.note_answer(now, mark.number, mark.released);
         // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
         // the access point long ago, one of them would have been answered.
         (self.answered, self.frontier) = (mark, mark);
