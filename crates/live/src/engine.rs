@@ -16,7 +16,9 @@ use tracing::{info, warn};
 
 use crate::clock;
 use crate::config::BoxConfig;
-use crate::control::{HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, refusal_word};
+use crate::control::{
+    HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, guard_text, refusal_word,
+};
 use crate::express::{self, Io};
 use crate::fail_open::{self, FailOpen};
 use crate::foreign;
@@ -454,6 +456,7 @@ impl Engine {
                 warn!("station {mac} takes more than its share of the medium, and cannot be held back");
             }
             Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
+            Event::Guard { step, before, held, .. } => warn!("{}", guard_text(step, before, held)),
             Event::ToldContradicted { mac, rate } => {
                 let rate = rate.map_or("a rate".into(), |rate| format!("{rate} Mb/s"));
                 warn!("station {mac} was told to be at {rate}, which what crosses contradicts: set aside for a while");

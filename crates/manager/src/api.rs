@@ -8,6 +8,7 @@ use evenair_packet::{Edits, FlowKey, MacAddr, Port, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
+use crate::guard::GuardStep;
 use crate::{
     ClassId, Codec, Config, ConfigError, DelayReport, Label, Place, Refusal, SpeechReport, Told, ToldCounts,
     ToldReport, UplinkReport,
@@ -135,6 +136,17 @@ pub enum Event {
         mac: MacAddr,
         /// It has begun.
         over: bool,
+    },
+    /// Much less was carried than before while packets waited: the guard against harm has taken a step.
+    Guard {
+        /// The contention domain.
+        domain: Label,
+        /// What it did.
+        step: GuardStep,
+        /// IP-level bits per second that were carried before,
+        before: BitRate,
+        /// and while packets were held.
+        held: BitRate,
     },
     /// What crosses contradicts the rate that sources tell of a station: it is set aside for a while.
     ToldContradicted {

@@ -18,6 +18,7 @@ use core::ops::{Index, IndexMut};
 use evenair_units::{BitRate, Instant, Span};
 
 use crate::discipline::Disciplined;
+use crate::guard::Guard;
 use crate::load::Shaper;
 use crate::observed::Observed;
 use crate::queues::Queues;
@@ -60,6 +61,7 @@ pub(crate) struct Domain<P> {
     pub(crate) waits: Waits,
     pub(crate) server: Server,
     pub(crate) standing: Standing,
+    pub(crate) guard: Guard,
     pub(crate) shaper: Shaper,
     pub(crate) rate: ServiceRate,
     /// Releases that were looked ahead to and are still to come.
@@ -107,6 +109,7 @@ impl<P: Send + 'static> Domain<P> {
             waits: Waits::default(),
             server: Server::new(config.pacing_slack, now),
             standing: Standing::new(id, now),
+            guard: Guard::new(),
             shaper: Shaper::new(now),
             rate: ServiceRate::new(config.charge, config.controller, capacity, now),
             seen_ahead: 0,

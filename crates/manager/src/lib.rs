@@ -44,7 +44,9 @@ mod delays;
 mod discipline;
 mod domain;
 mod flow;
+mod guard;
 mod index;
+mod lag;
 mod leases;
 mod load;
 mod manager;
@@ -77,6 +79,7 @@ pub use config::{
 };
 pub use delays::DelayReport;
 pub use evenair_sched::{BucketConfig, CodelConfig};
+pub use guard::GuardStep;
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};

@@ -25,6 +25,7 @@ use crate::classes::totals::Totals;
 use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
+use crate::guard::Grip;
 use crate::manager::path::Arrived;
 use crate::neighbours::Neighbours;
 use crate::queues::Held;
@@ -153,7 +154,12 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes a command.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
         match command {
-            Command::Insert => self.set_mode(now, Mode::Inserted),
+            Command::Insert => {
+                if self.mode == Mode::Bypassed {
+                    self.domains.iter_mut().for_each(|domain| domain.standing.begin(now));
+                }
+                self.set_mode(now, Mode::Inserted);
+            }
             Command::Bypass if self.mode == Mode::Inserted => {
                 self.drain_until = now.saturating_add(self.config.drain_limit);
                 self.set_mode(now, if self.holds_nothing() { Mode::Bypassed } else { Mode::Draining });
@@ -243,7 +249,10 @@ impl<P: Send + 'static> Manager<P> {
     fn paced_at(&self, id: DomainId) -> Instant {
         let domain = &self.domains[id];
         match self.config.controller {
-            Controller::Queue { target } => domain.standing.ready_at(target, self.next_airtime(domain)),
+            Controller::Queue { target } => match domain.guard.grip() {
+                Grip::Target(times) => domain.standing.ready_at(target * times, self.next_airtime(domain)),
+                Grip::Open => Instant::ZERO,
+            },
             Controller::Published { .. } | Controller::Pi { .. } | Controller::Fixed(_) => domain.server.free_at(),
             Controller::None => Instant::ZERO,
         }

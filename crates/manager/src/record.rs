@@ -431,6 +431,13 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put(&mac.0);
             out.put_u8((*over).into());
         }
+        Event::Guard { domain, step, before, held } => {
+            out.put_u8(12);
+            put_label(out, *domain);
+            out.put_u8(*step as u8);
+            out.put_u64(before.as_bps());
+            out.put_u64(held.as_bps());
+        }
         Event::ToldContradicted { mac, rate } => {
             out.put_u8(9);
             out.put(&mac.0);

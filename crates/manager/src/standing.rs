@@ -22,6 +22,8 @@
 //! one at the head has to wait for its turn among the other's. So nothing is released ahead then, and the target is smaller by that
 //! sender's part of the medium.
 //!
+//! What a path takes without queues, its *lag* ([`crate::lag`]), is no backlog: so much more may be in flight.
+//!
 //! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. An answer that comes
 //! later than that, and is the newest so far, moves it back: time was wrong. Where none has been due for long, what was
 //! learned of the medium's speed is forgotten. Where answers are
@@ -37,6 +39,7 @@
 use evenair_units::{Instant, Span};
 
 use crate::domain::DomainId;
+use crate::lag::Lag;
 
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
@@ -104,6 +107,7 @@ pub(crate) struct Standing {
     window: Window,
     /// What windows took lately, and the airtime believed of what was answered in them.
     lately: (Span, Span),
+    lag: Lag,
     /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
     flooded_permille: u64,
 }
@@ -148,6 +152,7 @@ impl Standing {
             slowness: UNIT,
             window: Window { began: now, from: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
+            lag: Lag::new(now),
             flooded_permille: 0,
         }
     }
@@ -168,12 +173,26 @@ impl Standing {
         self.newest
     }
 
+    /// The box begins to hold packets: nothing that is in flight was released by it.
+    pub(crate) const fn begin(&mut self, now: Instant) {
+        self.lag = Lag::new(now);
+    }
+
+    /// The newest release asks for an answer, which may be timed.
+    pub(crate) fn time_answer(&mut self, now: Instant) {
+        // Beside a flood even a lone packet waits for the medium.
+        if self.flooded_permille == 0 {
+            self.lag.note_release(now, self.newest.number, self.under_way());
+        }
+    }
+
     /// A release was answered.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
         self.reckon(now);
         if mark.number <= self.answered.number {
             return;
         }
+        self.lag.note_answer(now, mark.number, mark.released);
         // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
         // the access point long ago, one of them would have been answered.
         (self.answered, self.frontier) = (mark, mark);
@@ -189,8 +208,14 @@ impl Standing {
         self.heard = now;
     }
 
-    /// The box has nothing to release.
-    pub(crate) fn starve(&mut self) {
+    /// The box keeps few packets in flight for a moment, to see how long a path takes without queues.
+    pub(crate) const fn is_probing(&self) -> bool {
+        self.lag.is_probing()
+    }
+
+    /// The box has nothing to release, or keeps it back.
+    pub(crate) const fn starve(&mut self) {
+        self.lag.starve();
         self.window.void = true;
     }
 
@@ -198,10 +223,16 @@ impl Standing {
     /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
     /// Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
-        let target = target.mul_div(UNIT, self.slowness);
+        let believed = |time: Span| time.mul_div(UNIT, self.slowness);
+        let (target, lag) = (believed(target), believed(self.lag.get()));
         let (least, most) = match self.flooded_permille {
-            0 => (LEAST_UNDER_WAY, target + own),
-            flooded => (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000)),
+            0 if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
+            0 => (LEAST_UNDER_WAY, target + lag + own),
+            flooded => {
+                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its turn.
+                let lag = if lag > target { lag } else { Span::ZERO };
+                (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag)
+            }
         };
         let outstanding = self.outstanding();
         if self.under_way() < least || outstanding < most {
@@ -225,6 +256,9 @@ impl Standing {
     /// so much; both in believed airtime.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
+        if flood > Span::ZERO {
+            self.lag.give_up_probe();
+        }
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
@@ -244,7 +278,7 @@ impl Standing {
 
     /// What stands in the access point, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
-        self.outstanding().mul_div(self.slowness, UNIT)
+        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag.get())
     }
 
     fn outstanding(&self) -> Span {
@@ -262,6 +296,7 @@ impl Standing {
 
     /// Reckons with the time until now.
     pub(crate) fn reckon(&mut self, now: Instant) {
+        self.lag.expire(now);
         if self.asked > self.frontier.number {
             self.due_last = self.due_last.max(now);
         }
@@ -312,9 +347,9 @@ impl Standing {
             let never = (Instant::MAX, BY_TIME_PERCENT);
             return [(Instant::ZERO, BY_TIME_PERCENT), never, never, never];
         }
-        let patient_until = self.answered_at.saturating_add(PATIENCE);
+        let patient_until = self.answered_at.saturating_add(PATIENCE + self.lag.get());
         let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
-        let lost = silent_since.saturating_add(LOST.0).max(patient_until);
+        let lost = silent_since.saturating_add(LOST.0 + self.lag.get()).max(patient_until);
         let dead = silent_since.saturating_add(DEAD.0).max(lost);
         [(Instant::ZERO, 0), (patient_until, BY_TIME_PERCENT), (lost, LOST.1), (dead, DEAD.1)]
     }

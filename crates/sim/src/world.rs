@@ -13,7 +13,7 @@
 //! (an acknowledgment, a release of the box) is carried out before the next step. Nothing here depends on a clock, on
 //! addresses in memory, or on anything but the scenario and its seed.
 
-use evenair_manager::{Event as BoxEvent, Mode, Output};
+use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
 use evenair_scenario::results::{EventRecord, PageLog, Progress, TransferLog};
@@ -366,6 +366,15 @@ impl World<'_> {
                     let name =
                         station_of(mac).map_or_else(|| mac.to_string(), |host| self.scenario.hosts[host].name.clone());
                     self.note(what, name);
+                }
+                Output::Event(BoxEvent::Guard { domain, step, .. }) => {
+                    let what = match step {
+                        GuardStep::Loosened => "guard: larger target",
+                        GuardStep::Opened => "guard: nothing held",
+                        GuardStep::Restored => "guard: no gain",
+                        GuardStep::Bypassed => "guard: bypass",
+                    };
+                    self.note(what, domain.to_string());
                 }
                 Output::Event(event) => self.note_call(&event),
             }

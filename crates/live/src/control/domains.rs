@@ -1,6 +1,7 @@
 //! What a box tells of its media.
 
-use evenair_manager::{DomainReport, Label, Place};
+use evenair_manager::{DomainReport, GuardStep, Label, Place};
+use evenair_units::BitRate;
 use serde::{Deserialize, Serialize};
 
 use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
@@ -64,6 +65,22 @@ impl From<&DomainReport> for DomainStatus {
             wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
             receiver: report.receiver.as_ref().map(receiver_status),
             uplink: report.uplink.map(UplinkStatus::from),
+        }
+    }
+}
+
+/// What the guard against harm did, in words.
+pub(crate) fn guard_text(step: GuardStep, before: BitRate, held: BitRate) -> String {
+    let carried =
+        format!("{:.1} Mb/s are carried while packets wait, {:.1} before", held.as_mbps_f64(), before.as_mbps_f64());
+    match step {
+        GuardStep::Loosened => format!("{carried}: twice as much may be in the access point for now"),
+        GuardStep::Opened => format!("{carried}: nothing is held for a few seconds, to see whether more is carried"),
+        GuardStep::Restored => format!("{carried}, and no more when less was held: the box is not the cause"),
+        GuardStep::Bypassed => {
+            format!(
+                "{carried}, and much more without holding: the box bypasses itself; evenair insert takes the traffic up again"
+            )
         }
     }
 }

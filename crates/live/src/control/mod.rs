@@ -34,6 +34,7 @@ pub use calls::{CallStatus, SpeechStatus};
 pub(crate) use calls::{codec_word, refusal_word};
 pub use client::{Client, ClientError};
 pub use domains::DomainStatus;
+pub(crate) use domains::guard_text;
 pub(crate) use hangup::Hangup;
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 pub use shards::ShardStatus;

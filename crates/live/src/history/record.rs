@@ -7,7 +7,7 @@ use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{
-    CallStatus, ClassStatus, SpeechStatus, StationStatus, Status, codec_word, mode_word, refusal_word,
+    CallStatus, ClassStatus, SpeechStatus, StationStatus, Status, codec_word, guard_text, mode_word, refusal_word,
 };
 
 /// Stations of an interval that are kept one by one: those with the most medium time.
@@ -269,6 +269,10 @@ impl EventRecord {
             Event::StationOverShare { mac, over } => {
                 let text = if *over { "takes more than its share" } else { "takes no more than its share again" };
                 about("over-share", mac, text.into())
+            }
+            Event::Guard { step, before, held, .. } => {
+                let text = guard_text(*step, *before, *held);
+                Some(Self { at_s, name: "guard".into(), station: None, text })
             }
             Event::ToldContradicted { mac, rate } => {
                 let rate = rate.map_or_else(|| "a rate".into(), |rate| format!("{rate} Mb/s"));

@@ -15,6 +15,8 @@ mod lab;
 mod modes;
 #[path = "../inline/observing.rs"]
 mod observing;
+#[path = "../inline/offload.rs"]
+mod offload;
 #[path = "../inline/switching.rs"]
 mod switching;
 #[path = "../inline/traffic.rs"]

@@ -352,7 +352,8 @@ impl<P: Send + 'static> Manager<P> {
             domain.shaper.note_service(domain.len() > 0);
         }
         let domain = &mut self.domains[id];
-        if domain.shaped_until() > now || domain.len() == 0 {
+        // Then the medium may wait for the box.
+        if domain.shaped_until() > now || domain.len() == 0 || domain.standing.is_probing() {
             domain.standing.starve();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
         }
@@ -474,6 +475,9 @@ impl<P: Send + 'static> Manager<P> {
         let domain = &mut self.domains[flow.domain];
         let under_way = domain.standing.under_way();
         let mark = domain.standing.release(now, airtime, asks);
+        if asks && self.mode != Mode::Bypassed {
+            domain.standing.time_answer(now);
+        }
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_word(self.medium.airtime(load, rate), load, &self.medium);
             observed.release(mark.number(), flow.station, all);

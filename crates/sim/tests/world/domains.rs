@@ -393,8 +393,10 @@ do = "bypass"
         (queues, &format!("[manager]\nknow_places = false\nknow_signals = true\n{named}")),
     ] {
         let text = lively(more) + box_knows;
-        let result = simulate(&text, &[]);
-        let again = simulate(&text, &[]);
+        // Of random places in so large a circle most leave a station out of reach; these do not.
+        let sets: &[_] = if more == places { &[("seed", "5")] } else { &[] };
+        let result = simulate(&text, sets);
+        let again = simulate(&text, sets);
         assert!(result == again, "two runs of one scenario differ");
         let moved = result.phases[0].flows.iter().all(|flow| flow.goodput_mbps > 0.01);
         assert!(moved, "{more}: {:?}", result.phases[0].flows.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());

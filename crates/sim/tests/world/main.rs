@@ -9,6 +9,7 @@ mod fair;
 mod flood;
 mod hidden;
 mod internet;
+mod lag;
 mod laws;
 mod measures;
 mod ns3;
