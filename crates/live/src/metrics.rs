@@ -238,6 +238,7 @@ fn packets(page: &mut Page, status: &Status) {
         ("standing queue", packets.dropped_standing_queue),
         ("uplink limit", packets.dropped_uplink_limit),
         ("ring full", packets.ring_full),
+        ("super-packet lost", packets.super_lost),
         ("too long", packets.too_long),
         ("pool full", packets.pool_full),
         ("out of date", packets.stale + packets.stale_released),

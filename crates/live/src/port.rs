@@ -242,7 +242,16 @@ impl Port {
         pool: &mut Pool,
         batch: &mut Vec<(FrameId, PacketMeta)>,
     ) -> usize {
+        let before = self.counters.super_packets;
         let taken = self.take_out(most, pool, batch);
+        if self.express.is_some() && before == 0 && self.counters.super_packets > 0 {
+            warn!(
+                "{}: super-packets arrive, which AF_XDP sockets cannot receive: they come through the packet ring, beside the other \
+                 packets of their connections, and may change places with them. Set [ports] io = \"af-packet\", or turn \
+                 segmentation offload off where they come from: ip link set NAME gso_max_segs 1",
+                self.name()
+            );
+        }
         let (side, kinds) = (self.side, &mut self.kinds);
         let Some(Express { lane, completes, .. }) = self.express.as_mut().filter(|_| express) else { return taken };
         let more = pool.receive(lane, most, |bytes, id| {

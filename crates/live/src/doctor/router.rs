@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::config::{BoxConfig, RouterConfig};
+use crate::express::Io;
 use crate::iproute;
 
 const SUBJECT: &str = "gateway";
@@ -67,10 +68,10 @@ fn judge_gateway(config: &BoxConfig, router: &RouterConfig, link: &Value) -> Vec
             format!("run: ip addr add ADDRESS/LENGTH dev {gateway}"),
         ));
     }
-    if link["gso_max_segs"].as_u64() != Some(1) {
+    if config.io != Io::AfPacket && link["gso_max_segs"].as_u64() != Some(1) {
         findings.push(Finding::wrong(
             SUBJECT,
-            format!("{gateway} hands over super-packets, of which the long ones are lost"),
+            format!("{gateway} hands over super-packets, which AF_XDP sockets cannot receive"),
             format!("run: ip link set {gateway} gso_max_segs 1"),
         ));
     }
@@ -159,11 +160,12 @@ mod tests {
 
     #[test]
     fn a_gateway_is_up_has_an_address_and_ends_at_the_box() {
-        let config = BoxConfig::new("eth1", "gw0p", Config::new(Phy::default_for(Standard::Dot11g)));
+        let mut config = BoxConfig::new("eth1", "gw0p", Config::new(Phy::default_for(Standard::Dot11g)));
+        config.io = Io::AfXdp;
         let good = json!({"ifname": "gw0", "link": "gw0p", "flags": ["UP"], "gso_max_segs": 1,
             "addr_info": [{"local": "192.168.77.1", "prefixlen": 24, "scope": "global"}]});
-        let judge = |link: &Value| judge_gateway(&config, &router(), link);
-        assert_eq!(judge(&good)[0].verdict, Verdict::Fine);
+        let judge = |config: &BoxConfig, link: &Value| judge_gateway(config, &router(), link);
+        assert_eq!(judge(&config, &good)[0].verdict, Verdict::Fine);
         for (key, value, found) in [
             ("link", json!("other0"), "not the other end"),
             ("flags", json!([]), "is down"),
@@ -172,10 +174,15 @@ mod tests {
         ] {
             let mut bad = good.clone();
             bad[key] = value;
-            let findings = judge(&bad);
+            let findings = judge(&config, &bad);
             assert!(findings.len() == 1 && findings[0].found.contains(found), "{key}: {findings:?}");
             assert_eq!(findings[0].verdict, Verdict::Wrong);
         }
+        // Packet rings take super-packets.
+        config.io = Io::AfPacket;
+        let mut offloading = good;
+        offloading["gso_max_segs"] = json!(65535);
+        assert_eq!(judge(&config, &offloading)[0].verdict, Verdict::Fine);
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn assert_whole(status: &Status) {
 }
 
 /// Lets both hosts leave the cutting of long packets to the cable, as a virtual cable does that nobody has changed.
-fn restore_offloads(lab: &Lab) {
+pub fn restore_offloads(lab: &Lab) {
     ip(&lab.source, "link set s0 gso_max_segs 65535");
     ip(&lab.sink, "link set k0 gso_max_segs 65535");
 }

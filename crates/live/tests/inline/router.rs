@@ -15,6 +15,7 @@ use evenair_sys::netns::{self, Netns};
 use evenair_sys::ring::{Ring, Sender};
 
 use crate::lab::{Lab, SOURCE, ensure, ip, judged};
+use crate::offload::restore_offloads;
 use crate::traffic::transfer;
 
 const NAMES: Gateway<'static> = Gateway { wlan: "wl0", uplink: "wi0", bridge: "br0", gateway: "gw0" };
@@ -206,6 +207,23 @@ fn connections_cross_a_gateway_translated_and_managed() {
     drop(listener);
     let packets = client.shutdown().expect("ends").packets;
     assert!(packets.conserved && packets.too_long == 0, "{packets:?}");
+}
+
+#[test]
+fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
+    let Some(lab) = site() else { return };
+    let _kept = make_gateway(&lab);
+    // As virtual cables are when nobody has changed them.
+    restore_offloads(&lab);
+    ip(&lab.middle, "link set gw0 gso_max_segs 65535");
+    let running = start(&lab, "[manager]\ncontroller = \"none\"\n");
+    let mut client = running.client();
+    client.insert().expect("inserted");
+    seen_by_the_host(&lab, &mut client);
+    let status = client.status().expect("answers");
+    assert!(status.wlan.super_packets + status.wire.super_packets > 10, "{status:?}");
+    assert_eq!((status.packets.too_long, status.packets.super_lost, status.packets.send_refused), (0, 0, 0));
+    assert!(client.shutdown().expect("ends").packets.conserved, "{status:?}");
 }
 
 /// A connection through the gateway with as much either way, while the box is inserted and bypassed; who the host thinks it
