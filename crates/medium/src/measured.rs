@@ -112,11 +112,10 @@ pub(crate) struct Account {
 }
 
 impl<F> Medium<F> {
-    /// Splits the time up to `now` among the exchanges that are under way, so that [`Self::counters`] and
-    /// [`Self::totals`] have all measured airtime up to then. It changes nothing else.
+    /// Splits the time up to `now`, which is not later than [`Self::poll_deadline`], among the exchanges that are under
+    /// way, so that [`Self::counters`] and [`Self::totals`] have all measured airtime up to then. It changes nothing else.
     pub fn settle_airtime(&mut self, now: Instant) {
-        self.handle_timeout(now);
-        self.split_airtime(self.clock);
+        self.split_airtime(now.min(self.deadline()));
     }
 
     /// Accesses begin together where all hear all: those on the air.

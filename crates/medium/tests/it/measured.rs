@@ -149,6 +149,7 @@ proptest! {
             }
         }
         now += Span::from_millis(50);
+        medium.handle_timeout(now);
         medium.settle_airtime(now);
         assert_measured_airtime_adds_up(&medium, &nodes, now);
         let neighbours: Span = nodes[6..].iter().map(|&node| medium.counters(node).measured.sent).sum();
