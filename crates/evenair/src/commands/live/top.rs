@@ -366,7 +366,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
     frame.render_widget(Paragraph::new(calls.into_iter().map(Line::raw).collect::<Vec<_>>()), below);
     let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
     frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
-    let widths = [20, 18, 9, 5, 10, 9, 10, 10, 7, 7, 9].map(Constraint::Length);
+    let widths = [20, 17, 8, 5, 9, 8, 9, 9, 6, 6, 8].map(Constraint::Length);
     let header = Row::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(stations.iter().map(|row| Row::new(cells(row))), widths).header(header), middle);
     let keys = ORDERS.iter().map(|&(key, o)| {
@@ -491,7 +491,8 @@ mod tests {
     fn a_small_screen_and_a_large_one_show_it() {
         for (width, height) in [(20, 4), (120, 30)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
-            let status = status(0, 0);
+            let mut status = status(0, 0);
+            status.fail_open.available = true;
             let rows = rows(&status, &status, 1.0);
             terminal.draw(|frame| draw(frame, &status, &rows, Order::Up)).expect("drawn");
             let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
