@@ -22,7 +22,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
-use crate::control::{Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationToldStatus, Status, Wish};
+use crate::control::{
+    Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status, Wish,
+};
 use crate::http::{Reply, Server, Site};
 
 /// What the format asks for.
@@ -369,8 +371,8 @@ fn classes(page: &mut Page, status: &Status) {
             page.sample(&[("class", &class.name), ("parent", parent)], value(class));
         }
     };
-    let help = "Medium time that is believed to have been used by the class and those in it.";
-    of_each("evenair_class_airtime_seconds_total", MetricType::Counter, help, |class| class.airtime_s);
+    let help = "Medium time that the class and those in it are charged: an estimate.";
+    of_each("evenair_class_charged_airtime_seconds_total", MetricType::Counter, help, |class| class.charged_airtime_s);
     let help = "IP-level bytes released toward stations.";
     of_each("evenair_class_transmit_bytes_total", MetricType::Counter, help, |class| class.released_bytes as f64);
     let help = "IP-level bytes that came from stations.";
@@ -444,25 +446,48 @@ fn shards(page: &mut Page, status: &Status) {
     of_each("evenair_shard_hold_lapses_total", MetricType::Counter, help, |shard| shard.lapses as f64);
 }
 
+/// A station whose rate nobody reports has no sample: the default by which it is charged says nothing of it.
+fn station_rates(page: &mut Page, status: &Status, interface: &str) {
+    let assumed = |station: &StationStatus| Some(station.rate_mbps).filter(|_| station.rate_reported);
+    let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
+    page.family("wifi_station_transmit_kilobits_per_second", MetricType::Gauge, help);
+    for station in &status.stations {
+        let told = station.told.as_ref().and_then(|told| told.transmit_mbps);
+        if let Some(mbps) = told.or_else(|| assumed(station)) {
+            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * 1e3);
+        }
+    }
+    let help = "PHY rate by which the station is charged, where it is not the default for want of a report.";
+    page.family("evenair_station_rate_kilobits_per_second", MetricType::Gauge, help);
+    for station in &status.stations {
+        if let Some(mbps) = assumed(station) {
+            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * 1e3);
+        }
+    }
+}
+
+fn station_airtime(page: &mut Page, status: &Status, interface: &str) {
+    let help = "Medium time that the station is charged for packets to it (down) and from it (up): an estimate.";
+    page.family("evenair_station_charged_airtime_seconds_total", MetricType::Counter, help);
+    for station in &status.stations {
+        let ways = [("down", station.charged_airtime_down_s), ("up", station.charged_airtime_up_s)];
+        for (direction, seconds) in ways {
+            page.sample(&[("ifname", interface), ("mac", &station.mac), ("direction", direction)], seconds);
+        }
+    }
+}
+
 fn stations(page: &mut Page, status: &Status, interface: &str) {
     page.family("wifi_stations", MetricType::Gauge, "Stations that the box knows.");
     page.sample(&[("ifname", interface)], status.stations_known);
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&crate::control::StationStatus) -> f64| {
+    station_rates(page, status, interface);
+    station_airtime(page, status, interface);
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&StationStatus) -> f64| {
         page.family(name, kind, help);
         for station in &status.stations {
             page.sample(&[("ifname", interface), ("mac", &station.mac)], value(station));
         }
     };
-    let help = "PHY rate toward the station: what its access point tells, or else what the box assumes.";
-    of_each("wifi_station_transmit_kilobits_per_second", MetricType::Gauge, help, |station| {
-        station.told.as_ref().and_then(|told| told.transmit_mbps).unwrap_or(station.rate_mbps) * 1e3
-    });
-    let help = "PHY rate by which the station is charged.";
-    of_each("evenair_station_rate_kilobits_per_second", MetricType::Gauge, help, |station| station.rate_mbps * 1e3);
-    let help = "Medium time that is believed to have been used to and from the station.";
-    of_each("evenair_station_airtime_seconds_total", MetricType::Counter, help, |station| station.airtime_s);
-    let help = "Of that medium time, the part for what the station sent.";
-    of_each("evenair_station_airtime_up_seconds_total", MetricType::Counter, help, |station| station.airtime_up_s);
     let help = "IP-level bytes released toward the station.";
     of_each("evenair_station_transmit_bytes_total", MetricType::Counter, help, |station| {
         station.to_station_bytes as f64
@@ -570,6 +595,33 @@ mod tests {
         let named = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !bare.is_empty();
         let labelled = !name.contains('{') || name.ends_with("\"}");
         named && labelled && value.parse::<f64>().is_ok()
+    }
+
+    #[test]
+    fn airtime_is_charged_by_direction_and_an_unreported_rate_has_no_sample() {
+        let mut status = status();
+        let station = &mut status.stations[0];
+        (station.charged_airtime_down_s, station.charged_airtime_up_s) = (3.0, 1.5);
+        (station.rate_mbps, station.rate_reported, station.told) = (54.0, false, None);
+        let page = render(&status, "eth1");
+        let samples = |name: &str| -> Vec<String> {
+            page.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
+        };
+        let airtime = samples("evenair_station_charged_airtime_seconds_total{");
+        assert!(
+            airtime[0].ends_with("direction=\"down\"} 3.0") && airtime[1].ends_with("direction=\"up\"} 1.5"),
+            "{airtime:?}"
+        );
+        let rates = ["wifi_station_transmit_kilobits_per_second{", "evenair_station_rate_kilobits_per_second{"];
+        assert_eq!(rates.map(samples), [const { Vec::<String>::new() }; 2]);
+        status.stations[0].rate_reported = true;
+        assert_eq!(
+            render(&status, "eth1")
+                .lines()
+                .filter(|line| line.contains("_kilobits_per_second{") && line.contains("} 54000"))
+                .count(),
+            2
+        );
     }
 
     #[test]

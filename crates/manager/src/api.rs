@@ -415,15 +415,18 @@ pub struct StationReport {
     pub told_at: Option<Place>,
     /// The PHY rate assumed of it.
     pub rate: PhyRate,
+    /// Somebody has reported it, or the operator has set it. Otherwise it is the default, and its real rate is unknown.
+    pub rate_reported: bool,
     /// C_i at that rate.
     pub capacity: BitRate,
     /// The operator's weight.
     pub weight: u32,
     /// It was learned from traffic, not configured.
     pub learned: bool,
-    /// Medium time that is believed to have been used to and from it since it was learned.
+    /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to it and
+    /// from it took, by the rate assumed of it.
     pub airtime: Span,
-    /// Of it, what it sent itself: the part of its uplink.
+    /// Of it, what is charged for packets from it.
     pub airtime_up: Span,
     /// IP addresses that it uses, by what it sends or was granted, the last one first; eight at most.
     pub addresses: Vec<IpAddr>,

@@ -482,6 +482,7 @@ impl Stations {
             access_point: station.access_point,
             told_at: station.told_at,
             rate: station.rate,
+            rate_reported: station.has_known_rate(),
             capacity: station.capacity,
             weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
             learned: station.configured.is_none(),

@@ -88,6 +88,7 @@ impl<F> Medium<F> {
         } else {
             self.start_together(at);
         }
+        self.begin_airtime(at);
         if self.watch.is_some() {
             self.tell_accesses(at);
         }

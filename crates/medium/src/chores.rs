@@ -180,6 +180,12 @@ impl<F> Medium<F> {
         Besides { management: chores.management, groups: chores.groups, foreign }
     }
 
+    /// Measured airtime of networks of others.
+    pub(crate) fn neighbours(&self) -> Span {
+        let sources = self.chores.iter().flat_map(|chores| &chores.sources);
+        sources.map(|source| self.counters(source.node).measured.sent).sum()
+    }
+
     pub(crate) fn plan(&mut self, at: Instant, chore: Chore) {
         let chores = self.chores.get_or_insert_default();
         chores.agenda.insert((at, chore));

@@ -43,6 +43,8 @@ pub(crate) struct Function<F> {
 pub(crate) struct Rules {
     pub(crate) cw_min: u32,
     pub(crate) cw_max: u32,
+    /// DIFS or AIFS.
+    pub(crate) space: Span,
     /// How long an access may last; zero: one frame.
     pub(crate) txop: Span,
     pub(crate) buffer: Limit,
@@ -213,6 +215,11 @@ impl<F> Function<F> {
     pub(crate) fn charge(&mut self, airtime: Airtime) {
         self.head.airtime += airtime;
         self.counters.airtime += airtime;
+    }
+
+    /// Its inter-frame space.
+    pub(crate) fn space(&self) -> Span {
+        self.rules.space
     }
 
     /// How long an access may last; zero: one frame.

@@ -17,6 +17,7 @@ use crate::chores::{Carried, Chores};
 use crate::contention::Contention;
 use crate::function::{Function, Rules};
 use crate::idle_sense::IdleSense;
+use crate::measured::Account;
 use crate::node::{self, Node};
 use crate::rate_control::Rates;
 use crate::reception::Receivers;
@@ -71,6 +72,10 @@ pub struct Medium<F> {
     /// Where what goes on the air is told.
     pub(crate) watch: Option<Box<Watch>>,
     pub(crate) airtimes: Airtimes,
+    /// Of measured airtime.
+    pub(crate) account: Account,
+    /// Nodes sense for themselves; also while `sensing` is at work.
+    pub(crate) sensing_engine: bool,
     /// The rate of the last frame that came, which is one of the standard's.
     known_rate: PhyRate,
     /// Kept for its memory.
@@ -128,6 +133,8 @@ impl<F> Medium<F> {
             accounted: Instant::ZERO,
             watch: None,
             airtimes,
+            account: Account::default(),
+            sensing_engine: false,
             known_rate,
             senders: Vec::new(),
             chores: None,
@@ -139,7 +146,7 @@ impl<F> Medium<F> {
     /// than [`Self::new`] and otherwise no different.
     pub fn with_hidden_nodes(config: MediumConfig, streams: &Streams) -> Self {
         let sensing = Some(Box::new(Sensing::new(&config)));
-        Self { sensing, stage: Stage::Sensed { busy: false }, ..Self::new(config, streams) }
+        Self { sensing, sensing_engine: true, stage: Stage::Sensed { busy: false }, ..Self::new(config, streams) }
     }
 
     /// Its rules.
@@ -210,8 +217,11 @@ impl<F> Medium<F> {
             }
         }
         if let Some(sensing) = &mut self.sensing {
-            sensing.remove_node(id.0);
+            let over = sensing.remove_node(id.0);
             self.stage = sensing.stage();
+            if let Some(sender) = over {
+                self.close_exchange(self.clock, sender);
+            }
         }
         if self.stage == Stage::Silent {
             self.due = self.contention.next();
@@ -448,6 +458,7 @@ impl<F> Medium<F> {
     /// What the medium was used for up to `now`, which is not later than [`Self::poll_deadline`].
     pub fn totals(&self, now: Instant) -> Totals {
         let mut totals = Totals { besides: self.besides(), ..self.totals };
+        totals.measured.neighbours = self.neighbours();
         *use_of(&mut totals, self.stage, self.backlogged) += now.saturating_since(self.accounted);
         totals
     }

@@ -69,14 +69,16 @@ pub(crate) fn functions(
             BackOff::IdleSense => (IdleSense::MAX_WINDOW, IdleSense::MAX_WINDOW, 0),
         };
         let idle_sense = config.back_off == BackOff::IdleSense;
-        let rules = Rules { cw_min, cw_max, txop: Span::ZERO, buffer, more_per_billion, idle_sense };
-        let waiting = Waiting { space: phy.difs(), counts_boundaries: false };
+        let space = phy.difs();
+        let rules = Rules { cw_min, cw_max, space, txop: Span::ZERO, buffer, more_per_billion, idle_sense };
+        let waiting = Waiting { space, counts_boundaries: false };
         (rules, waiting, streams.numbered("medium back-off", number))
     });
     let edca = edca.into_iter().flatten().zip(EDCA_STREAMS).map(move |(parameters, stream)| {
         let EdcaParameters { cw_min, cw_max, txop, .. } = parameters;
-        let rules = Rules { cw_min, cw_max, txop, buffer, more_per_billion: 0, idle_sense: false };
-        let waiting = Waiting { space: parameters.aifs(phy), counts_boundaries: true };
+        let space = parameters.aifs(phy);
+        let rules = Rules { cw_min, cw_max, space, txop, buffer, more_per_billion: 0, idle_sense: false };
+        let waiting = Waiting { space, counts_boundaries: true };
         (rules, waiting, streams.numbered(stream, number))
     });
     dcf.into_iter().chain(edca)

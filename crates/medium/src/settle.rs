@@ -17,6 +17,7 @@ impl<F> Medium<F> {
         if self.rates.is_some() {
             self.report_received();
         }
+        self.split_airtime(at);
         if self.has_edca && self.carry_on(at) {
             return;
         }

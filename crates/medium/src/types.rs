@@ -6,7 +6,7 @@ use core::ops::Sub;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Span};
 use evenair_wifi::{AccessCategory, EdcaSet, Phy, PhyRate, Preamble};
 
-use crate::{Antenna, Besides, IdleSenseConfig, RateControl, Reception};
+use crate::{Antenna, Besides, IdleSenseConfig, MeasuredAirtime, MeasuredTotals, RateControl, Reception};
 
 /// A station or an access point on one medium. Ids count up from zero in the order of [`crate::Medium::add_node`] and
 /// are not used again.
@@ -238,6 +238,9 @@ pub struct Counters {
     pub retry_drops: u64,
     /// Frames that found the buffer full.
     pub buffer_drops: u64,
+    /// Time in which the medium was taken by its frames and by frames to it. Of an access function: by its frames, and at
+    /// the node's first one by all frames to the node.
+    pub measured: MeasuredAirtime,
 }
 
 impl Sum for Counters {
@@ -253,6 +256,7 @@ impl Sum for Counters {
             internal_collisions: a.internal_collisions + b.internal_collisions,
             retry_drops: a.retry_drops + b.retry_drops,
             buffer_drops: a.buffer_drops + b.buffer_drops,
+            measured: a.measured + b.measured,
             airtime: a.airtime + b.airtime,
         })
     }
@@ -273,6 +277,7 @@ impl Sub for Counters {
             internal_collisions: self.internal_collisions - base.internal_collisions,
             retry_drops: self.retry_drops - base.retry_drops,
             buffer_drops: self.buffer_drops - base.buffer_drops,
+            measured: self.measured - base.measured,
             airtime: Airtime(self.airtime.0 - base.airtime.0),
         }
     }
@@ -293,6 +298,8 @@ pub struct Totals {
     pub collisions: u64,
     /// What of it was for no packet for or from a single station.
     pub besides: Besides,
+    /// Airtime of all nodes; that of exchanges under way up to the last [`crate::Medium::settle_airtime`].
+    pub measured: MeasuredTotals,
 }
 
 /// What happened since the other account was taken.
@@ -306,6 +313,7 @@ impl Sub for Totals {
             transmissions: self.transmissions - base.transmissions,
             collisions: self.collisions - base.collisions,
             besides: self.besides - base.besides,
+            measured: self.measured - base.measured,
         }
     }
 }

@@ -10,7 +10,7 @@ use evenair_scenario::results::summary::{
     echo_rows, flow_rows, in_words, numeric_columns, page_rows, phase_rows, published_rows,
 };
 use evenair_scenario::results::tables::{
-    call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
+    airtime_rows, call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
 };
 use evenair_scenario::results::{DropCount, RunResult};
 use evenair_scenario::{Published, Quantity};
@@ -173,6 +173,7 @@ pub fn run_page(run: &RunResult, pictures: &[Picture]) -> String {
     page.rows("Access categories at the access point", &category_rows(run));
     page.rows("PHY rates used, part of the attempts", &rate_rows(run, SENDERS_SHOWN));
     page.rows("Use of the medium", &medium_rows(run));
+    page.rows("Airtime: measured on the medium, and charged by the box (its estimate)", &airtime_rows(run));
     page.rows("Packets in the box", &box_rows(run));
     page.rows("Frames lost", &loss_rows(run));
     page.rows("Events", &event_rows(run));

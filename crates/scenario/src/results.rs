@@ -5,6 +5,7 @@
 //! read, so they are floats; no engine computes with them.
 
 pub mod air;
+mod airtime;
 mod average;
 pub mod backlog;
 mod calls;
@@ -35,6 +36,7 @@ pub use air::{
     AccessResult, CategoryResult, LossSeries, MediumResult, MediumSeries, NodeResult, NodeSeries, PlaceResult,
     PlaceSeries, RateUse,
 };
+pub use airtime::{ChargedAirtime, CountedStation, MediumAirtime, StationAirtime};
 pub use backlog::Backlog;
 pub use calls::CallResult;
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
@@ -421,6 +423,12 @@ pub struct MediumUse {
     pub ap_slowed: u64,
     /// Medium time of each sender's own accesses, failed ones included; an access point without a name is called "ap".
     pub airtime: Vec<AirtimeShare>,
+    /// Measured airtime of each station and direction, and all else that the time went to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_airtime: Option<MediumAirtime>,
+    /// With a box, the airtime that it charged each station that it knew: its estimate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charged_airtime: Vec<ChargedAirtime>,
 }
 
 /// Medium time of one sender.

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use evenair_medium::{AccessCategory, Counters, DropReason, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals};
+use evenair_medium::{
+    AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals,
+};
 use evenair_scenario::results::stretch::FlowStretch;
 use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Fate, Scenario, StationPlan, Unsent};
 use evenair_sched::Cause;
@@ -664,6 +666,15 @@ impl Air {
         });
         let points = self.plan.access_points.iter().zip(0..);
         points.map(move |(point, node)| (Err(point.number), of(NodeId(node)).airtime)).chain(stations)
+    }
+
+    /// Measured airtime of each station, by host, in all its associations on this medium.
+    pub(crate) fn measured_airtime(&self) -> impl Iterator<Item = (usize, MeasuredAirtime)> + '_ {
+        self.stations.iter().zip(&self.links).map(|(station, link)| {
+            let before = station.before.as_ref().map_or_else(MeasuredAirtime::default, |before| before.measured);
+            let now = link.node.map_or_else(MeasuredAirtime::default, |node| self.medium.counters(node).measured);
+            (station.host, before + now)
+        })
     }
 
     /// All that was counted in the run, and of the access points with their stations, where they have names.

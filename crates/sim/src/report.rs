@@ -1,20 +1,24 @@
 //! From what was counted to what is reported.
 
+use std::collections::BTreeMap;
+
 use evenair_manager::Counters;
-use evenair_medium::{Counters as Counter, Totals};
+use evenair_medium::{Counters as Counter, MeasuredAirtime, Totals};
 use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, CallResult, DropCount, HopResult, LossCount, MediumUse, PhaseResult, RunResult,
-    stats::share,
+    AirtimeShare, BoxCounters, CallResult, ChargedAirtime, CountedStation, DropCount, HopResult, LossCount,
+    MediumAirtime, MediumUse, PhaseResult, RunResult, stats::share,
 };
 use evenair_scenario::{Place, Scenario};
 use evenair_units::Span;
 
+use crate::middlebox::station_of;
 use crate::wire::Leads;
 use crate::world::World;
 
 /// The whole report at the end of a run.
-pub(crate) fn report(world: World<'_>) -> RunResult {
+pub(crate) fn report(mut world: World<'_>) -> RunResult {
     let scenario = world.scenario;
+    world.airs.all_mut().for_each(|air| air.medium.settle_airtime(world.now));
     let phases = &scenario.measure.phases;
     let box_hops = box_hops(&world);
     let (box_counters, medium, losses) = (box_counters(&world), medium_use(&world), losses(&world));
@@ -118,7 +122,44 @@ fn medium_use(world: &World<'_>) -> MediumUse {
         ap_repeated_failures: access_points.repeated_failures,
         ap_slowed: access_points.slowed,
         airtime: airtime(world, part),
+        measured_airtime: Some(MediumAirtime::new(&totals, &counted_stations(world), scenario.duration)),
+        charged_airtime: charged_airtime(world),
     }
+}
+
+/// Each station once, in the order of hosts, whatever media it was on.
+fn counted_stations(world: &World<'_>) -> Vec<CountedStation> {
+    let mut of_host: BTreeMap<usize, MeasuredAirtime> = BTreeMap::new();
+    for (host, measured) in world.airs.all().flat_map(|air| air.measured_airtime()) {
+        let sum = of_host.entry(host).or_default();
+        *sum = *sum + measured;
+    }
+    let scenario = world.scenario;
+    let station = |(host, measured): (usize, MeasuredAirtime)| CountedStation {
+        name: scenario.hosts[host].name.clone(),
+        measured,
+        is_used: scenario.apps.iter().any(|app| app.station == host),
+    };
+    of_host.into_iter().map(station).collect()
+}
+
+/// What the box estimates of each station that it knows.
+fn charged_airtime(world: &World<'_>) -> Vec<ChargedAirtime> {
+    let Some(middlebox) = &world.middlebox else { return Vec::new() };
+    let scenario = world.scenario;
+    let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
+    let stations = middlebox.report(world.now).stations;
+    let charged = stations.iter().filter_map(|station| {
+        let host = station_of(station.mac)?;
+        let charged = ChargedAirtime {
+            station: scenario.hosts.get(host)?.name.clone(),
+            down_share: part(station.airtime - station.airtime_up),
+            up_share: part(station.airtime_up),
+        };
+        Some((host, charged))
+    });
+    let charged: BTreeMap<usize, ChargedAirtime> = charged.collect();
+    charged.into_values().collect()
 }
 
 /// Medium time by sender: access points first.

@@ -7,6 +7,7 @@ mod mutate;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use evenair_scenario::results::RunResult;
 use evenair_scenario::{Phase, Scenario};
 use evenair_units::Span;
 use mutate::Mutator;
@@ -33,12 +34,26 @@ fn hurried(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
+/// Measured airtime of stations and all lines beside it are the whole time.
+fn airtime_adds_up(run: &RunResult) {
+    let Some(airtime) = run.medium.as_ref().and_then(|medium| medium.measured_airtime.as_ref()) else {
+        panic!("nothing was measured");
+    };
+    let media = run.phases.iter().map(|phase| phase.domains.len()).max().unwrap_or(1).max(1);
+    let stations: f64 = airtime.stations.iter().map(|station| station.down_share + station.up_share).sum();
+    let lines = [airtime.groups_share, airtime.neighbours_share, airtime.back_off_share, airtime.idle_share];
+    assert!(lines.iter().all(|&line| line >= 0.0) && airtime.departed_share >= 0.0, "{airtime:?}");
+    let sum = stations / media as f64 + lines.iter().sum::<f64>() + airtime.departed_share;
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}: {airtime:?}");
+}
+
 /// Runs it on a thread of its own, whose name a panic shows.
 fn starts(scenario: Scenario, text: &str) {
     let (done, waiting) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        if let Err(error) = evenair_sim::run(&scenario, |_| ()) {
-            assert!(error.to_string().len() > 15, "no reason: {error}");
+        match evenair_sim::run(&scenario, |_| ()) {
+            Ok(run) => airtime_adds_up(&run),
+            Err(error) => assert!(error.to_string().len() > 15, "no reason: {error}"),
         }
         let _ = done.send(());
     });

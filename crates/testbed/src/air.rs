@@ -14,7 +14,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use evenair_medium::{AccessCategory, Counters, DropReason, Event, Medium, Mpdu, NodeId, QueueState, To, Totals};
+use evenair_medium::{
+    AccessCategory, Counters, DropReason, Event, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, To, Totals,
+};
 use evenair_packet::{MacAddr, dscp};
 use evenair_scenario::AirPlan;
 use evenair_units::{Airtime, Bytes, Instant, Span, Streams};
@@ -337,6 +339,16 @@ impl Air {
     /// Airtime of a station's accesses so far.
     pub fn station_airtime(&self, station: usize) -> Airtime {
         self.station_counters(station).airtime
+    }
+
+    /// Measured airtime of a station so far.
+    pub fn measured_airtime(&self, station: usize) -> MeasuredAirtime {
+        self.station_counters(station).measured
+    }
+
+    /// Splits the time up to `now` among those on the air, for what is measured to be complete.
+    pub fn settle_airtime(&mut self, now: Instant) {
+        self.domains.iter_mut().for_each(|domain| domain.medium.settle_airtime(now));
     }
 
     /// What happened to a station's attempts so far.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use evenair_medium::{Counters, Totals};
+use evenair_medium::{Counters, MeasuredAirtime, Totals};
 use evenair_scenario::{AirPlan, Direction, Place, Scenario};
 use evenair_sys::rt::{Waker, thread_cpu_ns};
 use evenair_sys::tap::Tap;
@@ -68,6 +68,7 @@ struct Counts {
     access_point_base: Counters,
     /// Of each station.
     airtime_base: Vec<Airtime>,
+    measured_base: Vec<MeasuredAirtime>,
     access_point_airtime_base: Vec<Airtime>,
     cells_base: Vec<Cell>,
     cpu_base_ns: u64,
@@ -313,6 +314,7 @@ impl Engine {
         schedule.next += 1;
         if number == 0 {
             self.air.take_senders(now);
+            self.air.settle_airtime(now);
             self.counts = Counts::new(self.blank_meter.clone(), &self.air, self.wire.drops(), now);
             return;
         }
@@ -325,6 +327,7 @@ impl Engine {
         self.note_queue(now);
         let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
         let area = std::mem::take(&mut self.counts.queue_area);
+        self.air.settle_airtime(now);
         let by_sender = self.air.take_senders(now);
         let counts = &self.counts;
         Snapshot {
@@ -341,6 +344,7 @@ impl Engine {
             station_rates: (0..self.air.stations()).map(|station| self.air.chosen_rate(station)).collect(),
             access_point_airtime: less_air(self.air.access_point_airtime(), &counts.access_point_airtime_base),
             station_airtime: less_air(airtimes(&self.air), &counts.airtime_base),
+            measured_airtime: measured(&self.air).into_iter().zip(&counts.measured_base).map(|(a, &b)| a - b).collect(),
             cells: self.air.cells().into_iter().zip(&counts.cells_base).map(|(now, base)| now.since(base)).collect(),
             calls: self.calls.heard(now),
             lateness: counts.record.clone(),
@@ -374,6 +378,7 @@ impl Counts {
             senders_base: air.senders(),
             access_point_base: air.access_point_counters(),
             airtime_base: airtimes(air),
+            measured_base: measured(air),
             access_point_airtime_base: air.access_point_airtime(),
             cells_base: air.cells(),
             cpu_base_ns: thread_cpu_ns(),
@@ -399,6 +404,11 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 /// Airtime so far of each station.
 fn airtimes(air: &Air) -> Vec<Airtime> {
     (0..air.stations()).map(|station| air.station_airtime(station)).collect()
+}
+
+/// Measured airtime so far of each station.
+fn measured(air: &Air) -> Vec<MeasuredAirtime> {
+    (0..air.stations()).map(|station| air.measured_airtime(station)).collect()
 }
 
 fn less_air(now: Vec<Airtime>, base: &[Airtime]) -> Vec<Airtime> {

@@ -82,13 +82,17 @@ pub struct Status {
 }
 
 /// What the box says of a station.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct SeenStation {
     /// Its address.
     pub mac: String,
     /// It takes more than its share, and nothing that the box can do makes it take less.
     pub over_share: bool,
+    /// Seconds of medium time that it is charged for packets to it: an estimate.
+    pub charged_airtime_down_s: f64,
+    /// The same for packets from it.
+    pub charged_airtime_up_s: f64,
 }
 
 /// The box's hold on the path.

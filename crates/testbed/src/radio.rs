@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use evenair_medium::{Counters, QueueState, Totals};
+use evenair_medium::{Counters, MeasuredAirtime, QueueState, Totals};
 use evenair_scenario::Scenario;
 use evenair_scenario::voice::Heard;
 use evenair_sys::rt::{RealTime, Waker};
@@ -91,6 +91,8 @@ pub struct Snapshot {
     pub cells: Vec<Cell>,
     /// Airtime of each station's accesses.
     pub station_airtime: Vec<Airtime>,
+    /// Measured airtime of each station, by frames to and from it.
+    pub measured_airtime: Vec<MeasuredAirtime>,
     /// What was heard so far of calls by telephone programs, by application and number of the phase.
     pub calls: Vec<(usize, Vec<(usize, Heard)>)>,
     /// Punctuality since the start of measuring.

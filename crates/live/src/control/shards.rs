@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(merged.report.domains.len(), 1, "the default one is the first shard's");
         let status = Status::from(merged);
         assert_eq!((status.stations.len(), status.stations_known), (1, 1));
-        assert_eq!((status.stations[0].airtime_s, status.stations[0].to_station_bytes), (0.003, 7));
+        assert_eq!((status.stations[0].charged_airtime_s, status.stations[0].to_station_bytes), (0.003, 7));
         assert_eq!((&*status.carrier, status.shards.len()), ("releasing", 2));
         assert_eq!((&status.shards[0].domains, status.shards[1].domains.len()), (&vec!["default".to_owned()], 0));
     }

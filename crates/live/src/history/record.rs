@@ -80,16 +80,26 @@ pub struct StationSample {
     pub name: Option<String>,
     /// PHY rate assumed of it at the end.
     pub rate_mbps: f64,
+    /// Somebody has reported that rate, or the operator has set it; records of before it was kept do not say, and count as
+    /// reported.
+    #[serde(default = "reported")]
+    pub rate_reported: bool,
     /// How strongly its access point receives it, where that is told.
     pub signal_dbm: Option<i8>,
-    /// Medium time that is believed to have been used to and from it, in seconds.
-    pub airtime_s: f64,
-    /// Of it, what it sent itself.
-    pub airtime_up_s: f64,
+    /// Charged airtime in both directions, in seconds: an estimate.
+    #[serde(alias = "airtime_s")]
+    pub charged_airtime_s: f64,
+    /// Of it, what is charged for packets from it; the rest is for packets to it.
+    #[serde(alias = "airtime_up_s")]
+    pub charged_airtime_up_s: f64,
     /// IP-level bytes to it.
     pub to_station_bytes: u64,
     /// IP-level bytes from it.
     pub from_station_bytes: u64,
+}
+
+const fn reported() -> bool {
+    true
 }
 
 /// A class in an interval.
@@ -98,8 +108,9 @@ pub struct StationSample {
 pub struct ClassSample {
     /// Its name; "other" for what is in none.
     pub name: String,
-    /// Medium time, in seconds.
-    pub airtime_s: f64,
+    /// Charged airtime, in seconds: an estimate.
+    #[serde(alias = "airtime_s")]
+    pub charged_airtime_s: f64,
     /// IP-level bytes released toward the WLAN.
     pub released_bytes: u64,
     /// IP-level bytes that came from the WLAN.
@@ -169,7 +180,7 @@ impl Sample {
     pub fn between(before: &Status, now: &Status, at_s: f64) -> Self {
         let since = |value: fn(&Status) -> u64| value(now).saturating_sub(value(before));
         let mut stations = stations(before, now);
-        stations.sort_by(|a, b| b.airtime_s.total_cmp(&a.airtime_s));
+        stations.sort_by(|a, b| b.charged_airtime_s.total_cmp(&a.charged_airtime_s));
         let sum = |value: fn(&StationSample) -> u64| stations.iter().map(value).sum();
         let (to_station_bytes, from_station_bytes) =
             (sum(|station| station.to_station_bytes), sum(|station| station.from_station_bytes));
@@ -199,7 +210,8 @@ fn stations(before: &Status, now: &Status) -> Vec<StationSample> {
     let earlier: BTreeMap<_, _> = before.stations.iter().map(|station| (&station.mac, station)).collect();
     let sample = |station: &StationStatus| {
         // One that was forgotten in between begins anew.
-        let before = earlier.get(&station.mac).copied().filter(|before| before.airtime_s <= station.airtime_s);
+        let before =
+            earlier.get(&station.mac).copied().filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
         let since = |value: fn(&StationStatus) -> u64| value(station).saturating_sub(before.map_or(0, value));
         let seconds = |value: fn(&StationStatus) -> f64| (value(station) - before.map_or(0.0, value)).max(0.0);
         StationSample {
@@ -207,30 +219,31 @@ fn stations(before: &Status, now: &Status) -> Vec<StationSample> {
             address: station.addresses.first().cloned(),
             name: station.name.clone(),
             rate_mbps: station.rate_mbps,
+            rate_reported: station.rate_reported,
             signal_dbm: station.told.as_ref().and_then(|told| told.signal_dbm),
-            airtime_s: seconds(|station| station.airtime_s),
-            airtime_up_s: seconds(|station| station.airtime_up_s),
+            charged_airtime_s: seconds(|station| station.charged_airtime_s),
+            charged_airtime_up_s: seconds(|station| station.charged_airtime_up_s),
             to_station_bytes: since(|station| station.to_station_bytes),
             from_station_bytes: since(|station| station.from_station_bytes),
         }
     };
-    now.stations.iter().map(sample).filter(|station| station.airtime_s > 0.0).collect()
+    now.stations.iter().map(sample).filter(|station| station.charged_airtime_s > 0.0).collect()
 }
 
 fn classes(before: &Status, now: &Status) -> Vec<ClassSample> {
     let sample = |class: &ClassStatus| {
         let before = before.classes.iter().find(|before| before.name == class.name);
-        let before = before.filter(|before| before.airtime_s <= class.airtime_s);
+        let before = before.filter(|before| before.charged_airtime_s <= class.charged_airtime_s);
         let since = |value: fn(&ClassStatus) -> u64| value(class).saturating_sub(before.map_or(0, value));
         ClassSample {
             name: class.name.clone(),
-            airtime_s: class.airtime_s - before.map_or(0.0, |before| before.airtime_s),
+            charged_airtime_s: class.charged_airtime_s - before.map_or(0.0, |before| before.charged_airtime_s),
             released_bytes: since(|class| class.released_bytes),
             from_wlan_bytes: since(|class| class.from_wlan_bytes),
             dropped: since(|class| class.dropped),
         }
     };
-    now.classes.iter().map(sample).filter(|class| class.airtime_s > 0.0 || class.dropped > 0).collect()
+    now.classes.iter().map(sample).filter(|class| class.charged_airtime_s > 0.0 || class.dropped > 0).collect()
 }
 
 fn hops(before: &Status, now: &Status) -> Vec<HopSample> {
@@ -314,14 +327,14 @@ mod tests {
         now.packets.received += 100;
         now.packets.dropped_queue_full += 3;
         let station = &mut now.stations[0];
-        (station.airtime_s, station.to_station_bytes) = (6.0, 1_500_000);
-        before.stations[0].airtime_s = 2.0;
+        (station.charged_airtime_s, station.to_station_bytes) = (6.0, 1_500_000);
+        before.stations[0].charged_airtime_s = 2.0;
         before.stations[0].to_station_bytes = 500_000;
         let sample = Sample::between(&before, &now, 1e9);
         assert_eq!((sample.seconds, sample.packets, sample.dropped, sample.at_s), (60.0, 100, 3, 1e9));
-        assert_eq!((sample.stations[0].airtime_s, sample.to_station_bytes), (4.0, 1_000_000));
+        assert_eq!((sample.stations[0].charged_airtime_s, sample.to_station_bytes), (4.0, 1_000_000));
         // Whoever was forgotten and came back counts whole; whoever did nothing is left out.
-        now.stations[0].airtime_s = 1.0;
+        now.stations[0].charged_airtime_s = 1.0;
         now.stations[0].to_station_bytes = 700;
         assert_eq!(Sample::between(&before, &now, 1e9).to_station_bytes, 700);
         assert_eq!(Sample::between(&now, &now, 1e9).stations, []);
@@ -329,6 +342,13 @@ mod tests {
         assert!(line.starts_with(r#"{"kind":"sample","at_s":1000000000.0,"#), "{line}");
         let read: Record = serde_json::from_str(&line).expect("a record");
         assert_eq!(read, Record::Sample(sample.into()));
+    }
+
+    #[test]
+    fn records_from_before_airtime_was_called_charged_are_read() {
+        let line = r#"{"mac":"02:00:00:00:00:01","rate_mbps":11.0,"airtime_s":4.0,"airtime_up_s":1.0}"#;
+        let read: StationSample = serde_json::from_str(line).expect("a sample");
+        assert_eq!((read.charged_airtime_s, read.charged_airtime_up_s, read.rate_reported), (4.0, 1.0, true));
     }
 
     #[test]

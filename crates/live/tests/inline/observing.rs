@@ -22,7 +22,10 @@ fn an_observing_box_sees_what_the_bridge_carries() {
     assert_eq!((packets.taken, packets.sent, packets.held), (0, 0, 0), "{packets:?}");
     assert_eq!(packets.copies_done, packets.released);
     let [station] = &status.stations[..] else { panic!("one station: {:?}", status.stations) };
-    assert!(station.airtime_s > station.airtime_up_s && station.airtime_up_s > 0.0, "{station:?}");
+    assert!(
+        station.charged_airtime_s > station.charged_airtime_up_s && station.charged_airtime_up_s > 0.0,
+        "{station:?}"
+    );
     // Both directions are there, each seen whole; the download's round trip over the WLAN is that of a veth pair.
     let down = status.flows.iter().find(|flow| flow.direction == "down").expect("a download");
     let up = status.flows.iter().find(|flow| flow.direction == "up").expect("an upload");

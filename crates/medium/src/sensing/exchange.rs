@@ -100,10 +100,12 @@ impl Sensing {
 
     /// Counts the accesses that began where `before` exchanges were under way.
     fn count_accesses<F>(&mut self, medium: &mut Medium<F>, before: u32) {
+        debug_assert_eq!(self.open as usize, medium.exchanges());
         if self.open == before {
             return;
         }
         if before == 0 {
+            medium.charge_spaces();
             medium.totals.transmissions += 1;
             self.met = false;
         }
@@ -131,6 +133,7 @@ impl Sensing {
         let attempt = medium.attempt(at, winner, true);
         self.back_offs[winner as usize].contends = false;
         self.open += 1;
+        medium.open_exchange(at, winner, attempt.to);
         Some(self.attempt(medium, at, id, winner, attempt, (txop > Span::ZERO).then(|| at + txop)))
     }
 
@@ -174,6 +177,7 @@ impl Sensing {
         }
         if !goes_on {
             self.open -= 1;
+            medium.close_exchange(at, sender(id, frame));
         }
         if medium.nodes[id as usize].has_left {
             return self.forget(id);
@@ -265,6 +269,7 @@ impl Sensing {
         if next + attempt.data + attempt.answer > txop_end {
             return false;
         }
+        medium.continue_exchange(at, access.function, attempt.to);
         let frame = self.attempt(medium, next, id, access.function, attempt, Some(txop_end));
         self.turn(at, id, next, frame);
         true
@@ -341,6 +346,14 @@ fn next_in_txop<F>(
     let next = phy.sifs() + next.data + next.answer;
     let ends = at + reservation + attempt.data + attempt.answer + next;
     if ends <= txop_end { next } else { Span::ZERO }
+}
+
+/// Whose access a frame of `id` belongs to: its own, or that which it answers.
+pub(super) fn sender(id: u32, frame: Frame) -> u32 {
+    match (frame.kind, frame.to) {
+        (Kind::Cts | Kind::Ack, To::Node(sender)) => sender.0,
+        _ => id,
+    }
 }
 
 /// A frame's receiver.

@@ -32,7 +32,7 @@ use evenair_units::{Instant, Span};
 
 use self::backoff::BackOff;
 use self::carrier::Carrier;
-use self::exchange::Access;
+use self::exchange::{Access, sender};
 use self::reach::Reach;
 use self::timers::Timers;
 use crate::contention::Waiting;
@@ -190,14 +190,18 @@ impl Sensing {
         self.back_offs[number as usize].contends = false;
     }
 
-    /// A node leaves. What it has on the air stays there.
-    pub(crate) fn remove_node(&mut self, id: u32) {
-        match self.nodes[id as usize].phase {
-            Phase::Sending(..) => return,
-            Phase::Turning(..) => self.open -= 1,
-            Phase::Listening | Phase::Awaiting(_) => {}
-        }
+    /// A node leaves. What it has on the air stays there. Says whose exchange that ends, if one does.
+    pub(crate) fn remove_node(&mut self, id: u32) -> Option<u32> {
+        let over = match self.nodes[id as usize].phase {
+            Phase::Sending(..) => return None,
+            Phase::Turning(frame, _) => {
+                self.open -= 1;
+                Some(sender(id, frame))
+            }
+            Phase::Listening | Phase::Awaiting(_) => None,
+        };
         self.forget(id);
+        over
     }
 
     /// A node that has left sends no more either.

@@ -128,6 +128,8 @@ impl World {
         assert_eq!(self.sent as usize, self.events.len() + queued);
         let totals = self.medium.totals(self.now);
         assert_eq!(totals.busy + totals.contending + totals.idle, self.now - Instant::ZERO);
+        self.medium.settle_airtime(self.now);
+        assert_measured_airtime_adds_up(&self.medium, &self.nodes, self.now);
         assert!(self.medium.poll_deadline().is_none_or(|at| at > self.now));
     }
 
@@ -139,6 +141,20 @@ impl World {
         }
         self
     }
+}
+
+/// Every instant has one line: an exchange of one node, back-off, or idle.
+pub(crate) fn assert_measured_airtime_adds_up(medium: &Medium<u64>, nodes: &[NodeId], now: Instant) {
+    let totals = medium.totals(now);
+    let measured = totals.measured;
+    let back_off = totals.contending - measured.contending_spaces;
+    let idle = totals.idle - measured.idle_spaces;
+    assert_eq!(measured.sent + back_off + idle, now - Instant::ZERO, "{totals:?}");
+    let each: Vec<_> = nodes.iter().map(|&node| medium.counters(node).measured).collect();
+    assert_eq!(each.iter().map(|node| node.sent).sum::<Span>(), measured.sent);
+    assert_eq!(each.iter().map(|node| node.received + node.groups).sum::<Span>(), measured.sent);
+    assert_eq!(each.iter().map(|node| node.groups).sum::<Span>(), measured.groups);
+    assert!(measured.collisions <= measured.sent);
 }
 
 proptest! {

@@ -9,6 +9,7 @@ mod hidden;
 mod hidden_pair;
 mod idle_sense;
 mod invariants;
+mod measured;
 mod oracles;
 mod reception;
 mod saturation;

@@ -3,7 +3,7 @@
 //! What the names mean is in [`super::measures`]. A measure that a run has no value of is not in its list.
 
 use super::stats::{mean, share};
-use super::{AccessResult, CallResult, Distribution, FlowResult, NodeResult, PhaseResult, RunResult};
+use super::{AccessResult, CallResult, Distribution, FlowResult, MediumAirtime, NodeResult, PhaseResult, RunResult};
 
 /// Every measure of a run by its full name, phases first, in an order that depends on the scenario alone.
 pub fn scalars(run: &RunResult) -> Vec<(String, f64)> {
@@ -309,6 +309,23 @@ fn call_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
     });
 }
 
+fn airtime_scalars(measured: &MediumAirtime, list: &mut List) {
+    list.add_known("jain", measured.jain);
+    list.add("groups_share", measured.groups_share);
+    list.add("neighbours_share", measured.neighbours_share);
+    list.add("departed_share", measured.departed_share);
+    list.add("back_off_share", measured.back_off_share);
+    list.add("idle_share", measured.idle_share);
+    list.add("collisions_share", measured.collisions_share);
+    for station in &measured.stations {
+        list.inside(&format!("station.{}", station.station), |list| {
+            list.add("down_share", station.down_share);
+            list.add("up_share", station.up_share);
+            list.add("collisions_share", station.collisions_share);
+        });
+    }
+}
+
 fn run_scalars(run: &RunResult, list: &mut List) {
     if let Some(medium) = &run.medium {
         list.inside("medium", |list| {
@@ -329,6 +346,15 @@ fn run_scalars(run: &RunResult, list: &mut List) {
             list.add("ap_slowed", medium.ap_slowed as f64);
             for airtime in &medium.airtime {
                 list.add(&format!("airtime.{}.share", airtime.sender), airtime.share);
+            }
+            if let Some(measured) = &medium.measured_airtime {
+                list.inside("measured_airtime", |list| airtime_scalars(measured, list));
+            }
+            for charged in &medium.charged_airtime {
+                list.inside(&format!("charged_airtime.station.{}", charged.station), |list| {
+                    list.add("down_share", charged.down_share);
+                    list.add("up_share", charged.up_share);
+                });
             }
         });
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::measures::{full_name, scalar};
-use super::tables::{call_rows, category_rows, rate_rows, transfer_rows};
+use super::tables::{airtime_rows, call_rows, category_rows, rate_rows, transfer_rows};
 use super::{NodeResult, PhaseResult, RunResult};
 use crate::{Direction, Published, Quantity};
 
@@ -40,6 +40,7 @@ pub fn summary(run: &RunResult) -> String {
         ("Echoes", echo_rows(run)),
         ("Access categories at the access point", category_rows(run)),
         ("PHY rates used, part of the attempts", rate_rows(run, 1)),
+        ("Airtime: measured on the medium, and charged by the box (its estimate)", airtime_rows(run)),
     ];
     for (heading, rows) in tables {
         if rows.len() > 1 {

@@ -3,7 +3,10 @@
 
 use super::stats::share;
 use super::summary::FLOWS_SHOWN;
-use super::{CategoryResult, Distribution, FlowResult, NodeResult, PhaseResult, RateUse, RunResult, TransferSizes};
+use super::{
+    CategoryResult, ChargedAirtime, Distribution, FlowResult, NodeResult, PhaseResult, RateUse, RunResult,
+    StationAirtime, TransferSizes,
+};
 
 /// How well calls were heard, by phase.
 pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
@@ -48,6 +51,44 @@ pub fn transfer_rows(run: &RunResult) -> Vec<Vec<String>> {
         ]
     };
     rows.extend(run.transfers.by_size.iter().map(row));
+    rows
+}
+
+/// Measured airtime: the stations that took most, what else the time went to, and beside it what the box charged.
+pub fn airtime_rows(run: &RunResult) -> Vec<Vec<String>> {
+    let heading_cells = ["part of the run", "measured: down", "up", "both", "of it collisions", "charged: down", "up"];
+    let mut rows = heading(heading_cells);
+    let Some((medium, measured)) = run.medium.as_ref().and_then(|m| Some((m, m.measured_airtime.as_ref()?))) else {
+        return rows;
+    };
+    let both = |station: &StationAirtime| station.down_share + station.up_share;
+    let mut stations: Vec<_> = measured.stations.iter().collect();
+    stations.sort_by(|a, b| both(b).total_cmp(&both(a)));
+    for station in stations.iter().take(FLOWS_SHOWN) {
+        let charged = medium.charged_airtime.iter().find(|charged| charged.station == station.station);
+        let charge = |of: fn(&ChargedAirtime) -> f64| charged.map_or_else(|| NONE.to_owned(), |it| percent(of(it)));
+        rows.push(vec![
+            station.station.clone(),
+            percent(station.down_share),
+            percent(station.up_share),
+            percent(both(station)),
+            percent(station.collisions_share),
+            charge(|charged| charged.down_share),
+            charge(|charged| charged.up_share),
+        ]);
+    }
+    and_more(&mut rows, stations.len());
+    let lines = [
+        ("beacons and group frames", measured.groups_share),
+        ("networks of others", measured.neighbours_share),
+        ("stations that had left", measured.departed_share),
+        ("back-off", measured.back_off_share),
+        ("idle", measured.idle_share),
+    ];
+    for (line, share) in lines.into_iter().filter(|&(_, share)| share != 0.0) {
+        let none = || NONE.to_owned();
+        rows.push(vec![line.to_owned(), none(), none(), percent(share), none(), none(), none()]);
+    }
     rows
 }
 

@@ -45,6 +45,11 @@ fn close(got: f64, expected: f64, percent: f64) -> bool {
 
 /// What was delivered by each access point and its stations is what all flows got, and each medium's time is its own.
 fn adds_up(result: &RunResult) {
+    let measured = result.medium.as_ref().and_then(|medium| medium.measured_airtime.as_ref()).expect("it is measured");
+    let stations: f64 = measured.stations.iter().map(|station| station.down_share + station.up_share).sum();
+    let lines = measured.groups_share + measured.neighbours_share + measured.back_off_share + measured.idle_share;
+    let media = result.phases[0].domains.len().max(1) as f64;
+    assert!((stations / media + lines + measured.departed_share - 1.0).abs() < 1e-9, "{measured:?}");
     for phase in &result.phases {
         let points: f64 = phase.access_points.iter().map(|point| point.ip_mbps).sum();
         let domains: f64 = phase.domains.iter().map(|domain| domain.ip_mbps).sum();

@@ -276,3 +276,23 @@ fn transfers_are_told_by_size() {
     let longest = run.transfers.records.iter().filter_map(|transfer| transfer.took_s).fold(0.0, f64::max);
     assert!((measured(&run, &name("all", "max_s")) - longest).abs() < 1e-6);
 }
+
+#[test]
+fn measured_airtime_is_that_of_both_directions_and_what_the_box_charges_comes_near_it() {
+    let result = run(&cell(2, "40 s", BOTH_WAYS));
+    let medium = result.medium.as_ref().expect("there is a medium");
+    let measured = medium.measured_airtime.as_ref().expect("it is measured");
+    let sum: f64 = measured.stations.iter().map(|station| station.down_share + station.up_share).sum();
+    let lines = measured.groups_share + measured.neighbours_share + measured.back_off_share + measured.idle_share;
+    assert!((sum + lines + measured.departed_share - 1.0).abs() < 1e-9, "{measured:?}");
+    assert_eq!((measured.groups_share, measured.neighbours_share, measured.departed_share), (0.0, 0.0, 0.0));
+    assert!(measured.jain.expect("they are used") > 0.9, "{measured:?}");
+    for station in &measured.stations {
+        assert!(station.down_share > 0.1 && station.up_share > 0.1 && station.collisions_share > 0.0, "{station:?}");
+        let charged = medium.charged_airtime.iter().find(|charged| charged.station == station.station);
+        let charged = charged.expect("the box knows the station");
+        // It charges the mean back-off, too, and none of the run before it is inserted.
+        assert!(charged.down_share > 0.05 && charged.up_share > 0.05, "{charged:?} of {station:?}");
+    }
+    assert_eq!(scalar(&result, "run.medium.measured_airtime.jain"), measured.jain);
+}

@@ -205,8 +205,8 @@ const COLUMNS: [&str; 10] = [
     "address",
     "rate_mbps",
     "signal_dbm",
-    "airtime_s",
-    "airtime_up_s",
+    "charged_airtime_down_s",
+    "charged_airtime_up_s",
     "to_station_bytes",
     "from_station_bytes",
 ];
@@ -217,23 +217,23 @@ fn row(sample: &Sample, station: &StationSample) -> [String; 10] {
         format!("{:.3}", sample.seconds),
         station.mac.clone(),
         station.address.clone().unwrap_or_default(),
-        station.rate_mbps.to_string(),
+        if station.rate_reported { station.rate_mbps.to_string() } else { "unknown".to_owned() },
         station.signal_dbm.map_or_else(String::new, |dbm| dbm.to_string()),
-        format!("{:.6}", station.airtime_s),
-        format!("{:.6}", station.airtime_up_s),
+        format!("{:.6}", (station.charged_airtime_s - station.charged_airtime_up_s).max(0.0)),
+        format!("{:.6}", station.charged_airtime_up_s),
         station.to_station_bytes.to_string(),
         station.from_station_bytes.to_string(),
     ]
 }
 
 const HEADING: [&str; 9] =
-    ["time (UTC)", "mode", "down Mb/s", "up Mb/s", "airtime %", "stations", "held", "dropped", "wait ms"];
+    ["time (UTC)", "mode", "down Mb/s", "up Mb/s", "charged airtime %", "stations", "held", "dropped", "wait ms"];
 
 /// Cells in their columns.
 fn line([at, mode, rest @ ..]: [String; 9]) -> String {
     let [down, up, airtime, stations, held, dropped, wait] = rest;
     let line =
-        format!("{at:<22}{mode:<10}{down:>10}{up:>10}{airtime:>11}  {stations:<18}{held:>7}{dropped:>9}{wait:>9}");
+        format!("{at:<22}{mode:<10}{down:>10}{up:>10}{airtime:>19}  {stations:<18}{held:>7}{dropped:>9}{wait:>9}");
     line.trim_end().to_owned()
 }
 
@@ -247,7 +247,7 @@ fn percent(part_s: f64, seconds: f64) -> String {
 
 fn line_of_all(sample: &Sample) -> [String; 9] {
     // A sum of nothing would be minus zero.
-    let airtime = sample.stations.iter().fold(0.0, |sum, station| sum + station.airtime_s);
+    let airtime = sample.stations.iter().fold(0.0, |sum, station| sum + station.charged_airtime_s);
     let wait = sample.hops.iter().find(|hop| hop.hop == "wlan").map_or(0.0, |hop| hop.mean_ms);
     [
         time(sample.at_s),
@@ -270,7 +270,7 @@ fn line_of(sample: &Sample, station: &StationSample) -> [String; 9] {
         sample.mode.clone(),
         mbps(station.to_station_bytes, sample.seconds),
         mbps(station.from_station_bytes, sample.seconds),
-        percent(station.airtime_s, sample.seconds),
+        percent(station.charged_airtime_s, sample.seconds),
         station.mac.clone(),
         held,
         dropped,
@@ -298,7 +298,8 @@ mod tests {
             mac: MACS[number].into(),
             address: Some(format!("10.0.0.{number}")),
             rate_mbps: 54.0,
-            airtime_s: 6.0,
+            rate_reported: number == 0,
+            charged_airtime_s: 6.0,
             to_station_bytes: bytes,
             ..StationSample::default()
         };

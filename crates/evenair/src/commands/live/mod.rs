@@ -211,9 +211,9 @@ fn print_status(status: &Status) {
     }
     for class in &status.classes {
         println!(
-            "  class {:<16} {:>8.1} s airtime, {} kB to, {} kB from the WLAN, {} held, {} dropped{}",
+            "  class {:<16} {:>8.1} s charged airtime, {} kB to, {} kB from the WLAN, {} held, {} dropped{}",
             class.parent.as_ref().map_or_else(|| class.name.clone(), |parent| format!("{parent} > {}", class.name)),
-            class.airtime_s,
+            class.charged_airtime_s,
             class.released_bytes / 1000,
             class.from_wlan_bytes / 1000,
             class.held,

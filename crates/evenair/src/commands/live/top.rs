@@ -45,10 +45,13 @@ fn seconds(text: &str) -> Result<f64, String> {
 struct StationRow {
     mac: String,
     address: String,
-    rate_mbps: f64,
+    /// Where somebody has reported it.
+    rate_mbps: Option<f64>,
     signal_dbm: Option<i8>,
-    /// Percent of the time.
+    /// Charged airtime in both directions, in percent of the time.
     airtime: f64,
+    /// Of it, that of packets from the station; a class has none by direction.
+    airtime_up: Option<f64>,
     down_mbps: f64,
     up_mbps: f64,
     flows: usize,
@@ -118,11 +121,12 @@ fn class_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
     let row = |class: &ClassStatus| {
         let before = earlier(class);
         let mbps = |now: u64, before: Option<u64>| since(now, before) as f64 * 8.0 / 1e6 / seconds;
-        let airtime_before = before.map(|class| class.airtime_s).filter(|&before| before <= class.airtime_s);
+        let airtime_before =
+            before.map(|class| class.charged_airtime_s).filter(|&before| before <= class.charged_airtime_s);
         StationRow {
             mac: class.parent.as_ref().map_or_else(|| class.name.clone(), |_| format!("  {}", class.name)),
             address: if class.at_ceiling { "at its ceiling".into() } else { String::new() },
-            airtime: (class.airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
+            airtime: (class.charged_airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
             down_mbps: mbps(class.released_bytes, before.map(|class| class.released_bytes)),
             up_mbps: mbps(class.from_wlan_bytes, before.map(|class| class.from_wlan_bytes)),
             held: class.held.into(),
@@ -186,13 +190,15 @@ fn rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
 
 fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> StationRow {
     let mbps = |now: u64, before: Option<u64>| since(now, before) as f64 * 8.0 / 1e6 / seconds;
-    let airtime_before = before.map(|station| station.airtime_s).filter(|&before| before <= now.airtime_s);
+    let counted = before.filter(|before| before.charged_airtime_s <= now.charged_airtime_s);
+    let airtime = |of: fn(&StationStatus) -> f64| (of(now) - counted.map_or(0.0, of)) / seconds * 100.0;
     StationRow {
         mac: now.mac.clone(),
         address: name_or_address(now),
-        rate_mbps: now.rate_mbps,
+        rate_mbps: now.rate_reported.then_some(now.rate_mbps),
         signal_dbm: now.told.as_ref().and_then(|told| told.signal_dbm),
-        airtime: (now.airtime_s - airtime_before.unwrap_or(0.0)) / seconds * 100.0,
+        airtime: airtime(|station| station.charged_airtime_s),
+        airtime_up: Some(airtime(|station| station.charged_airtime_up_s)),
         down_mbps: mbps(now.to_station_bytes, before.map(|station| station.to_station_bytes)),
         up_mbps: mbps(now.from_station_bytes, before.map(|station| station.from_station_bytes)),
         over_share: now.over_share,
@@ -267,17 +273,30 @@ fn heading(status: &Status) -> String {
     )
 }
 
-const COLUMNS: [&str; 10] =
-    ["station", "name/address", "PHY Mb/s", "dBm", "airtime %", "down Mb/s", "up Mb/s", "flows", "held", "dropped"];
+/// Airtime is charged airtime: what the box estimates.
+const COLUMNS: [&str; 11] = [
+    "station",
+    "name/address",
+    "PHY Mb/s",
+    "dBm",
+    "charged %",
+    "of it up",
+    "down Mb/s",
+    "up Mb/s",
+    "flows",
+    "held",
+    "dropped",
+];
 
-fn cells(row: &StationRow) -> [String; 10] {
+fn cells(row: &StationRow) -> [String; 11] {
     let mark = if row.over_share { " !" } else { "" };
     [
         format!("{}{mark}", row.mac),
         row.address.clone(),
-        if row.is_class { String::new() } else { format!("{}", row.rate_mbps) },
+        unless(row.is_class, row.rate_mbps.map_or_else(|| "unknown".to_owned(), |mbps| mbps.to_string())),
         row.signal_dbm.map_or_else(|| if row.is_class { "" } else { "-" }.into(), |dbm| dbm.to_string()),
         unless(row.is_medium, format!("{:.1}", row.airtime)),
+        row.airtime_up.map_or_else(String::new, |airtime| format!("{airtime:.1}")),
         unless(row.is_medium, format!("{:.2}", row.down_mbps)),
         unless(row.is_medium, format!("{:.2}", row.up_mbps)),
         if row.is_class { String::new() } else { row.flows.to_string() },
@@ -307,7 +326,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn line_of([mac, address, rest @ ..]: [String; 10]) -> String {
+fn line_of([mac, address, rest @ ..]: [String; 11]) -> String {
     rest.iter().fold(format!("{mac:<20}{address:<18}"), |line, cell| line + &format!(" {cell:>10}"))
 }
 
@@ -347,7 +366,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
     frame.render_widget(Paragraph::new(calls.into_iter().map(Line::raw).collect::<Vec<_>>()), below);
     let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
     frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
-    let widths = [20, 18, 9, 5, 10, 10, 10, 7, 7, 9].map(Constraint::Length);
+    let widths = [20, 17, 8, 5, 9, 8, 9, 9, 6, 6, 8].map(Constraint::Length);
     let header = Row::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(stations.iter().map(|row| Row::new(cells(row))), widths).header(header), middle);
     let keys = ORDERS.iter().map(|&(key, o)| {
@@ -366,10 +385,10 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     fn status(down_bytes: u64, dropped: u64) -> Status {
-        let station = |mac: &str, to_station_bytes, airtime_s| StationStatus {
+        let station = |mac: &str, to_station_bytes, charged_airtime_s| StationStatus {
             mac: mac.into(),
             to_station_bytes,
-            airtime_s,
+            charged_airtime_s,
             ..StationStatus::default()
         };
         let flow =
@@ -399,6 +418,21 @@ mod tests {
     }
 
     #[test]
+    fn airtime_is_charged_by_direction_and_an_unreported_rate_is_unknown() {
+        let station = |seconds: f64, rate_reported| StationStatus {
+            rate_mbps: 54.0,
+            rate_reported,
+            charged_airtime_s: seconds,
+            charged_airtime_up_s: seconds / 4.0,
+            ..StationStatus::default()
+        };
+        let shown = |rate_reported| cells(&row(&station(2.0, rate_reported), Some(&station(1.0, true)), 2.0));
+        let [unknown, known] = [false, true].map(shown);
+        assert_eq!([&unknown[2], &unknown[4], &unknown[5]], ["unknown", "50.0", "12.5"]);
+        assert_eq!((known[2].as_str(), COLUMNS[4]), ("54", "charged %"));
+    }
+
+    #[test]
     fn media_are_shown_where_there_are_several() {
         let domain = |name: &str| DomainStatus {
             name: name.into(),
@@ -425,8 +459,12 @@ mod tests {
 
     #[test]
     fn classes_come_first_in_their_own_order() {
-        let class =
-            |name: &str, airtime_s, held| ClassStatus { name: name.into(), airtime_s, held, ..ClassStatus::default() };
+        let class = |name: &str, charged_airtime_s, held| ClassStatus {
+            name: name.into(),
+            charged_airtime_s,
+            held,
+            ..ClassStatus::default()
+        };
         let with = |seconds| Status {
             classes: vec![
                 class("staff", 1.0, 5),
@@ -453,7 +491,8 @@ mod tests {
     fn a_small_screen_and_a_large_one_show_it() {
         for (width, height) in [(20, 4), (120, 30)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
-            let status = status(0, 0);
+            let mut status = status(0, 0);
+            status.fail_open.available = true;
             let rows = rows(&status, &status, 1.0);
             terminal.draw(|frame| draw(frame, &status, &rows, Order::Up)).expect("drawn");
             let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();

@@ -27,8 +27,9 @@ pub struct ClassStatus {
     pub released_bytes: u64,
     /// IP-level bytes that came from the WLAN.
     pub from_wlan_bytes: u64,
-    /// Medium time that is believed to have been used by what was released, and by what that caused, in seconds.
-    pub airtime_s: f64,
+    /// Charged airtime: seconds of medium time that what was released took, and what that caused. An estimate.
+    #[serde(alias = "airtime_s")]
+    pub charged_airtime_s: f64,
     /// Packets dropped.
     pub dropped: u64,
 }
@@ -43,17 +44,25 @@ pub struct StationStatus {
     pub access_point: Option<String>,
     /// PHY rate assumed of it.
     pub rate_mbps: f64,
+    /// Somebody has reported that rate, or the operator has set it. Otherwise it is the default, and its real rate is unknown.
+    #[serde(default)]
+    pub rate_reported: bool,
     /// Its C_i: IP-level TCP capacity of the medium at that rate.
     pub capacity_mbps: f64,
     /// Weight.
     pub weight: u32,
     /// Learned from traffic, not configured.
     pub learned: bool,
-    /// Seconds of medium time that are believed to have been used to and from it.
-    pub airtime_s: f64,
-    /// Of it, what it sent itself.
+    /// Charged airtime in both directions: seconds of medium time that packets to it and from it took. An estimate, by the
+    /// rate assumed of it.
+    #[serde(alias = "airtime_s")]
+    pub charged_airtime_s: f64,
+    /// Of it, what is charged for packets to it.
     #[serde(default)]
-    pub airtime_up_s: f64,
+    pub charged_airtime_down_s: f64,
+    /// Of it, what is charged for packets from it.
+    #[serde(default, alias = "airtime_up_s")]
+    pub charged_airtime_up_s: f64,
     /// IP addresses that it was seen to use, the last one first; eight at most.
     pub addresses: Vec<String>,
     /// What it calls itself (DHCP).
@@ -125,7 +134,7 @@ pub(super) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
         at_ceiling: report.at_ceiling,
         released_bytes: report.released.0,
         from_wlan_bytes: report.from_wlan.0,
-        airtime_s: report.airtime.as_secs_f64(),
+        charged_airtime_s: report.airtime.as_secs_f64(),
         dropped: report.dropped,
     }
 }
@@ -135,11 +144,13 @@ pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) 
         mac: report.mac.to_string(),
         access_point: report.access_point.map(domains::text).or(report.told_at.map(domains::place)),
         rate_mbps: report.rate.bit_rate().as_mbps_f64(),
+        rate_reported: report.rate_reported,
         capacity_mbps: report.capacity.as_mbps_f64(),
         weight: report.weight,
         learned: report.learned,
-        airtime_s: report.airtime.as_secs_f64(),
-        airtime_up_s: report.airtime_up.as_secs_f64(),
+        charged_airtime_s: report.airtime.as_secs_f64(),
+        charged_airtime_down_s: report.airtime.saturating_sub(report.airtime_up).as_secs_f64(),
+        charged_airtime_up_s: report.airtime_up.as_secs_f64(),
         addresses: report.addresses.iter().map(ToString::to_string).collect(),
         name: report.name.clone(),
         random_mac: report.random_mac,

@@ -374,6 +374,58 @@ pub(super) const LIST: &[Measure] = &[
         "",
         "part of the run that the sender's accesses took; the access point is `ap`",
     ),
+    measure(
+        "run.medium.measured_airtime.jain",
+        "",
+        "Jain's index of the measured airtime, both directions together, of stations with an application",
+    ),
+    measure("run.medium.measured_airtime.groups_share", "", "part of the run that beacons and group frames took"),
+    measure("run.medium.measured_airtime.neighbours_share", "", "part of the run that networks of others took"),
+    measure(
+        "run.medium.measured_airtime.departed_share",
+        "",
+        "part of the run that frames to and from stations took after these had left",
+    ),
+    measure(
+        "run.medium.measured_airtime.back_off_share",
+        "",
+        "part of the run in silence while somebody had a frame, without inter-frame spaces",
+    ),
+    measure(
+        "run.medium.measured_airtime.idle_share",
+        "",
+        "part of the run in silence with nothing to send, without inter-frame spaces",
+    ),
+    measure(
+        "run.medium.measured_airtime.collisions_share",
+        "",
+        "part of the run, out of all airtime, in which several exchanges were under way",
+    ),
+    measure(
+        "run.medium.measured_airtime.station.*.down_share",
+        "",
+        "part of the run that frames to the station took, with answers and fixed gaps",
+    ),
+    measure(
+        "run.medium.measured_airtime.station.*.up_share",
+        "",
+        "part of the run that frames from the station took, with answers and fixed gaps",
+    ),
+    measure(
+        "run.medium.measured_airtime.station.*.collisions_share",
+        "",
+        "of both, its part of time in which several exchanges were under way",
+    ),
+    measure(
+        "run.medium.charged_airtime.station.*.down_share",
+        "",
+        "part of the run that the box charged the station for packets to it: an estimate",
+    ),
+    measure(
+        "run.medium.charged_airtime.station.*.up_share",
+        "",
+        "part of the run that the box charged the station for packets from it: an estimate",
+    ),
     measure("run.loss.*.*.frames", "", "frames lost at a place for a reason"),
     measure("run.echo.*.answers", "", "echoes that came back to the application"),
     measure("run.echo.*.p50_ms", "ms", "median round-trip time of echoes"),
