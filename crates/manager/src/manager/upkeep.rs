@@ -49,7 +49,7 @@ impl<P: Send + 'static> Manager<P> {
             domain.rate.measure(now, account.elapsed);
         } else {
             domain.rate.tick(now, account);
-            domain.standing.forget_speed(now, usual);
+            domain.standing.forget_speed(now, usual, unsure);
             domain.rate.set_speed(domain.standing.speed());
             self.set_capacity(now, id);
         }
