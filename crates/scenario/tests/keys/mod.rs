@@ -18,7 +18,6 @@ pub fn keys(schema: &Value) -> Vec<Key> {
         let property = property.get("items").unwrap_or(property);
         schema.pointer(property["$ref"].as_str()?.strip_prefix('#')?).cloned()
     };
-    let below = |path: &str, name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let mut tables = vec![(String::new(), schema.clone())];
     let mut found = Vec::new();
     while let Some((table, node)) = tables.pop() {
