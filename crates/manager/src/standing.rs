@@ -250,7 +250,9 @@ impl Standing {
         }
         let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
-        if assumed && in_use && !starved && now >= self.trial.not_before {
+        // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
+        let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
+        if assumed && in_use && is_silent && !starved && now >= self.trial.not_before {
             self.trial.from.get_or_insert(usual);
             self.slowness = (self.slowness / 2).max(FASTEST_TRIED);
         } else if !(assumed && in_use && self.trial.from.is_some()) {
