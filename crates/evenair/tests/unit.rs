@@ -58,3 +58,39 @@ fn the_service_is_exposed_to_little() {
     let output = judge(&open).expect("it is there");
     assert!(!output.status.success(), "one that may make any system call is too exposed: {}", said(&output));
 }
+
+/// The script that a package manager runs when the package is purged, for a machine below this folder.
+fn purge(root: &Path) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/debian/postrm");
+    let text = std::fs::read_to_string(path).expect("it is packaged");
+    let root = root.display();
+    let below = |text: String, folder: &str| text.replace(&format!(" {folder}"), &format!(" {root}{folder}"));
+    // Users and the service manager are those of this machine, and not to be touched.
+    let text = ["/etc/", "/var/", "/run/"].into_iter().fold(text, below);
+    text.replace("getent passwd evenair", "false").replace("systemctl", "true")
+}
+
+#[test]
+fn purging_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    let make = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    make("etc/evenair/box.toml", "");
+    make("etc/evenair/network/down", &format!("rm {}/etc/systemd/system/evenair-network.service\n", root.display()));
+    make("etc/systemd/system/evenair-network.service", "");
+    make("etc/systemd/system/evenair.service.d/af-xdp.conf", "");
+    make("var/lib/evenair/history/0", "");
+    make("run/evenair/mode", "");
+    let status = Command::new("sh").args(["-c", &purge(root), "postrm", "purge"]).status().expect("a shell");
+    assert!(status.success());
+    let left = Command::new("find").arg(root).args(["-name", "*evenair*"]).output().expect("it is installed");
+    assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "");
+    // Another file of the operator stays, and the purge goes on.
+    make("etc/systemd/system/evenair.service.d/own.conf", "");
+    let status = Command::new("sh").args(["-c", &purge(root), "postrm", "purge"]).status().expect("a shell");
+    assert!(status.success() && root.join("etc/systemd/system/evenair.service.d/own.conf").exists());
+}

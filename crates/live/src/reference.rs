@@ -196,4 +196,100 @@ mod tests {
         let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
         crate::BoxConfig::parse(example, "box.toml").expect("good");
     }
+
+    /// What must be in the file beside it for a key to be of use; a default is right where it changes nothing in one of them.
+    const BESIDE: &[&[(&str, &str)]] = &[
+        &[],
+        &[("radio.standard", "802.11b")],
+        &[("shards", "{}")],
+        &[("history", "{}")],
+        &[("station", "[{ mac = \"02:00:00:00:00:01\" }]")],
+        &[("telemetry", "[{ kind = \"snmp\", address = \"192.0.2.1\" }]")],
+        &[("telemetry", "[{ kind = \"unifi\", url = \"https://192.0.2.1\", user = \"a\", secrets = \"SECRETS\" }]")],
+        &[("manager.controller", "published")],
+        &[("manager.controller", "pi")],
+        &[("manager.wan", "{ down = \"8 Mb/s\", up = \"1 Mb/s\", lan = [\"10.0.0.0/8\"] }")],
+        &[("manager.voice", "{}")],
+        &[("manager.receiver", "{ window = \"20 packets\" }")],
+        &[("manager.uplink_limit", "{}")],
+        &[("manager.class", "[{ name = \"gold\", match = { dscp = [46] } }]")],
+        &[("manager.application", "[{ name = \"calls\", match = { dscp = [46] } }]")],
+        &[("manager.access_point", "[{ name = \"ap\" }]")],
+        &[("manager.queue", "{ discipline = \"codel\" }")],
+        &[("manager.queue", "{ discipline = \"drr\" }")],
+        &[("manager.queue", "{ discipline = \"fq-codel\" }")],
+        &[("manager.queue", "{ discipline = \"las-ack\" }")],
+        &[("manager.queue", "{ discipline = \"htb\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }")],
+        &[("manager.queue", "{ discipline = \"whtb\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }")],
+        &[("manager.queue", "{ discipline = \"cbq\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }")],
+    ];
+
+    /// The configuration of a file that is enough, with these keys set.
+    fn with(sets: &[(&str, &str)]) -> Result<crate::BoxConfig, String> {
+        let text = "[ports]\nwlan = \"eth1\"\nwire = \"eth0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n";
+        let read = evenair_scenario::config::read::<BoxFile>(text, "box.toml", sets);
+        let (raw, document, mut problems) = read.map_err(|error| error.to_string())?;
+        let config = raw.check(&mut problems);
+        document.verdict(problems).map_err(|error| error.to_string())?;
+        config.ok_or_else(|| "no configuration".to_owned())
+    }
+
+    /// The defaults of the printed reference, each with the path to its key in the first entry of each list.
+    fn documented(text: &str) -> Vec<(String, String)> {
+        let (mut table, mut found) = (String::new(), vec![]);
+        for line in text.lines() {
+            if let Some(heading) = line.strip_prefix("## `") {
+                table = heading.trim_matches(['[', ']', '`']).to_owned();
+            }
+            let cells: Vec<_> = line.split(" | ").collect();
+            if let (Some(key), Some(default)) = (cells[0].strip_prefix("| `"), cells.get(2))
+                && let Some(default) = default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'))
+                && !cells[3].contains("not in the manager")
+            {
+                found.push((format!("{table}.{}", key.trim_end_matches('`')), default.to_owned()));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_documented_default_is_accepted_and_changes_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let secrets = folder.path().join("secrets.toml");
+        fs::write(&secrets, "password = \"x\"\n").expect("writable");
+        let secrets = secrets.display().to_string();
+        let lists = [
+            "station",
+            "telemetry",
+            "manager.class",
+            "manager.application",
+            "manager.access_point",
+            "manager.queue.class",
+        ];
+        let (mut wrong, defaults) = (vec![], documented(&reference()));
+        assert!(
+            defaults.len() > 60 && defaults.contains(&("manager.flow_limit".into(), "131072".into())),
+            "{defaults:?}"
+        );
+        for (path, default) in &defaults {
+            let (table, key) = path.rsplit_once('.').expect("in a table");
+            let path = if lists.contains(&table) { format!("{table}.1.{key}") } else { path.clone() };
+            let attempts = BESIDE.iter().map(|beside| {
+                let beside: Vec<_> =
+                    beside.iter().map(|(key, value)| (*key, value.replace("SECRETS", &secrets))).collect();
+                let mut sets: Vec<_> = beside.iter().map(|(key, value)| (*key, value.as_str())).collect();
+                let without = with(&sets)?;
+                sets.push((&path, default));
+                if with(&sets)? == without { Ok(()) } else { Err(format!("another meaning beside {sets:?}")) }
+            });
+            let results: Vec<_> = attempts.collect();
+            if results.iter().all(Result::is_err) {
+                let mut why: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+                why.sort();
+                why.dedup();
+                wrong.push(format!("{path} = {default}: {}", why.join("\n")));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    }
 }

@@ -30,6 +30,10 @@
 //! due and nothing at all is heard from the WLAN, the signal is lost: the frontier moves at a small part of that, so that
 //! a dead channel is not filled, and one that comes back is found.
 //!
+//! Where nobody has ever said how fast the medium is, neither by answers nor by rates, and datagrams that nobody answers wait here, it
+//! is tried out: each interval twice the speed, until nothing waits any more. The first packet that asks for an answer judges it:
+//! if that is not prompt, the speed is the usual one again, and nothing is tried for a while.
+//!
 //! What is not here: whose turn it is, which packets answer which (see `answers`), access points that serve each station
 //! from a queue of its own; there the bound holds for the queues of those that answer.
 //!
@@ -55,6 +59,12 @@ const LOST: (Span, u64) = (Span::from_millis(50), 25);
 const DEAD: (Span, u64) = (Span::from_secs(1), 5);
 /// No answer due for so long, and what was learned is no longer believed.
 const UNANSWERED: Span = Span::from_secs(1);
+/// An answer that takes longer than this says that a speed which was tried out is too high.
+const PROMPT: Span = Span::from_millis(50);
+/// For so long no other is tried out then.
+const TRY_AGAIN: Span = Span::from_secs(60);
+/// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
+const FASTEST_TRIED: u64 = UNIT / 512;
 /// Slowness is counted in parts of this.
 const UNIT: u64 = 1 << 10;
 /// The slowness is measured over at least so long.
@@ -108,8 +118,21 @@ pub(crate) struct Standing {
     /// What windows took lately, and the airtime believed of what was answered in them.
     lately: (Span, Span),
     lag: Lag,
+    trial: Trial,
     /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
     flooded_permille: u64,
+}
+
+/// A speed that nobody has said, tried out because something waits for the box.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// The slowness before it; `None`: none is tried out.
+    from: Option<u64>,
+    /// The first release since then that asked for an answer, and when.
+    asked: Option<(u64, Instant)>,
+    /// The box had nothing to release at some time since the last look.
+    starved: bool,
+    not_before: Instant,
 }
 
 /// A stretch of time in which the slowness is measured.
@@ -153,6 +176,7 @@ impl Standing {
             window: Window { began: now, from: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
             lag: Lag::new(now),
+            trial: Trial { from: None, asked: None, starved: true, not_before: Instant::ZERO },
             flooded_permille: 0,
         }
     }
@@ -167,6 +191,9 @@ impl Standing {
         self.newest = Mark { number: self.newest.number + 1, released: self.newest.released + airtime };
         if asks {
             self.asked = self.newest.number;
+            if self.trial.from.is_some() {
+                self.trial.asked.get_or_insert((self.newest.number, now));
+            }
             // What was never answered long ago says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
         }
@@ -199,6 +226,8 @@ impl Standing {
         self.by_time = Span::ZERO;
         self.answered_at = now;
         self.due_since = (self.asked > mark.number).then_some(now);
+        // It was prompt: the next one judges anew.
+        self.trial.asked = self.trial.asked.filter(|(number, _)| *number > mark.number);
         self.measure(now);
     }
 
@@ -217,6 +246,7 @@ impl Standing {
     pub(crate) const fn starve(&mut self) {
         self.lag.starve();
         self.window.void = true;
+        self.trial.starved = true;
     }
 
     /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
@@ -242,13 +272,33 @@ impl Standing {
     }
 
     /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed is
-    /// forgotten bit by bit, toward this one.
-    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64)) {
+    /// forgotten bit by bit, toward this one. Where that is only `assumed`, a faster one is tried out as long as something waits.
+    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), assumed: bool) {
         self.reckon(now);
-        if now.saturating_since(self.due_last) >= UNANSWERED {
-            let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
+        let starved = core::mem::take(&mut self.trial.starved);
+        if now.saturating_since(self.due_last) < UNANSWERED {
+            return;
+        }
+        let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
+        let in_use = now.saturating_since(self.released_at) < UNANSWERED;
+        // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
+        let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
+        if assumed && in_use && is_silent && !starved && now >= self.trial.not_before {
+            self.trial.from.get_or_insert(usual);
+            self.slowness = (self.slowness / 2).max(FASTEST_TRIED);
+        } else if !(assumed && in_use && self.trial.from.is_some()) {
+            self.trial.from = None;
             let mean = (self.slowness * 3 + usual) / 4;
             self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
+        }
+    }
+
+    /// Ends a trial that an answer has been due to for too long.
+    fn judge_trial(&mut self, now: Instant) {
+        let is_late = self.trial.asked.is_some_and(|(_, asked)| now.saturating_since(asked) > PROMPT);
+        if let Some(before) = self.trial.from.filter(|_| is_late) {
+            self.slowness = before;
+            self.trial = Trial { from: None, asked: None, not_before: now + TRY_AGAIN, ..self.trial };
         }
     }
 
@@ -300,6 +350,7 @@ impl Standing {
         if self.asked > self.frontier.number {
             self.due_last = self.due_last.max(now);
         }
+        self.judge_trial(now);
         if now > self.reckoned && !self.is_empty() {
             self.by_time += self.progress(self.reckoned, now);
             // Without a signal it is the box that the medium waits for.
@@ -455,6 +506,55 @@ mod tests {
         }
         // Nine tenths of the 500 that a second has room for.
         assert!((445..=460).contains(&released), "{released}");
+    }
+
+    /// Releases for these seconds all that may be, of which nothing is answered; how many.
+    fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, assumed: bool) -> usize {
+        let mut released = 0;
+        for us in (seconds.start * 1_000_000..seconds.end * 1_000_000).step_by(100) {
+            released += fill(standing, at(us), false).len();
+            if us % 500_000 == 0 {
+                standing.forget_speed(at(us), (1, 1), assumed);
+            }
+        }
+        released
+    }
+
+    #[test]
+    fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        assert!(unanswered(&mut standing, 0..5, false) < 2_300, "it is said: 450 in a second");
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        unanswered(&mut standing, 0..5, true);
+        assert!(unanswered(&mut standing, 5..6, true) > 10_000, "nothing says that it is slow");
+        // Now there is room for all that comes, and it stays so while something comes, and not for longer.
+        let found = standing.speed();
+        for second in 6..9 {
+            standing.release(at(second * 1_000_000), EACH, false);
+            standing.starve();
+            standing.forget_speed(at(second * 1_000_000), (1, 1), true);
+        }
+        assert_eq!(standing.speed(), found);
+        for second in 9..40 {
+            standing.forget_speed(at(second * 1_000_000), (1, 1), true);
+        }
+        assert!(standing.speed().1 > UNIT * 9 / 10, "{:?}", standing.speed());
+    }
+
+    #[test]
+    fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        unanswered(&mut standing, 0..5, true);
+        let tried = standing.speed();
+        let mark = standing.release(at(5_000_000), EACH, true);
+        standing.hear(at(5_010_000));
+        standing.answer(at(5_010_000), mark);
+        standing.reckon(at(5_200_000));
+        assert_eq!(standing.speed(), tried, "prompt");
+        standing.release(at(5_200_000), EACH, true);
+        standing.reckon(at(5_260_000));
+        assert_eq!(standing.speed(), (UNIT, UNIT), "late");
+        assert!(unanswered(&mut standing, 6..9, true) < 1_400, "and it is not tried again at once");
     }
 
     #[test]

@@ -24,7 +24,6 @@ use crate::manager_queue;
 use crate::phy_spec::phy_rate;
 use crate::raw::QueueRaw;
 use crate::uplink_limit::UplinkLimitSpec;
-use crate::words::Count;
 use crate::{InternetSpec, ReceiverSpec, VoiceSpec};
 
 /// Settings of the manager.
@@ -125,10 +124,10 @@ pub struct ManagerSpec {
     /// all is one medium.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub access_point: Vec<AccessPointSpec>,
-    /// Flows that are remembered at once, 1 to 2 kB each; a new one takes the place of the one unused for longest. Default:
-    /// 131072.
+    /// Flows that are remembered at once, up to 2097152, 1 to 2 kB each; a new one takes the place of the one unused for
+    /// longest. Default: 131072.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow_limit: Option<Written<Count>>,
+    pub flow_limit: Option<Written<u32>>,
     /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
@@ -241,8 +240,8 @@ impl ManagerSpec {
         let aqm = self.aqm(problems);
         let sparse_first = self.sparse_first.get_or(true, problems);
         let most = Config::MAX_FLOWS;
-        let flows = |n: &Count| (1..=most).contains(&n.0);
-        let flow_limit = self.flow_limit.get_or_if(Count(flow_limit), problems, flows, format!("1 to {most}"));
+        let flows = |n: &u32| (1..=most).contains(n);
+        let flow_limit = self.flow_limit.get_or_if(flow_limit, problems, flows, format!("1 to {most}"));
         let slack_limit = Span::from_millis(100);
         let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
         let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
@@ -309,7 +308,7 @@ impl ManagerSpec {
             access_points: Vec::new(),
             // Whoever has a memory for packets sets it by that.
             held_limit: None,
-            flow_limit: flow_limit?.0,
+            flow_limit: flow_limit?,
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
         };

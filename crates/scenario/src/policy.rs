@@ -5,11 +5,14 @@
 //! from the scenario's own `insert` on, or where it has none from the start; one without leaves the box bypassed.
 
 use std::fmt;
+use std::path::Path;
 
 use toml::{Table, Value};
 
+use crate::config::{ConfigError, Document, Problems};
+
 /// A way to manage a WLAN.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// Its name in tables and pictures.
     pub name: String,
@@ -17,6 +20,8 @@ pub struct Policy {
     pub meaning: String,
     /// Its tables.
     tables: Table,
+    /// The file that it is of, or its name.
+    document: Document,
 }
 
 /// Why there is no such policy, or a scenario cannot have it.
@@ -108,7 +113,8 @@ impl Policy {
     pub fn known() -> impl Iterator<Item = Self> {
         KNOWN.iter().map(|(name, meaning, text)| {
             let tables = text.parse().expect("the text of a known policy");
-            Self { name: (*name).to_owned(), meaning: (*meaning).to_owned(), tables }
+            let document = Document::of("", &format!("policy {name}")).expect("an empty text");
+            Self { name: (*name).to_owned(), meaning: (*meaning).to_owned(), tables, document }
         })
     }
 
@@ -124,20 +130,38 @@ impl Policy {
         })
     }
 
-    /// A policy of one's own: `text` has `[manager]`, `[radio]` or both, as in a scenario.
+    /// A policy of one's own, called what its file is: `text` has `[manager]`, `[radio]` or both, as in a scenario.
     ///
     /// # Errors
-    /// It is no TOML, or has other tables.
-    pub fn written(name: &str, text: &str) -> Result<Self, PolicyError> {
-        let tables: Table = text.parse().map_err(|error| PolicyError(format!("policy {name}: {error}")))?;
-        if let Some(other) = tables.keys().find(|key| !["manager", "radio"].contains(&key.as_str())) {
-            let what = format!("policy {name}: {other:?} is no part of a policy, which has [manager], [radio] or both");
-            return Err(PolicyError(what));
+    /// It is no TOML, or has other tables: file, line and key.
+    pub fn written(file: &str, text: &str) -> Result<Self, PolicyError> {
+        let refuse = |error: ConfigError| PolicyError(error.to_string());
+        let document = Document::of(text, file).map_err(refuse)?;
+        let tables: Table = text.parse().map_err(|error| PolicyError(format!("{file}: {error}")))?;
+        let mut problems = Problems::default();
+        for (key, value) in &tables {
+            let place = document.place_of(key).unwrap_or_default();
+            if !["manager", "radio"].contains(&key.as_str()) {
+                problems.add(place, format!("{key:?} is no part of a policy"), "[manager], [radio] or both");
+            } else if !value.is_table() {
+                problems.add(place, format!("{key:?} is to be a table"), format!("[{key}]"));
+            }
         }
-        if let Some((key, _)) = tables.iter().find(|(_, value)| !value.is_table()) {
-            return Err(PolicyError(format!("policy {name}: {key:?} is to be a table, [{key}]")));
+        document.verdict(problems).map_err(refuse)?;
+        let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, meaning: "of a file".to_owned(), tables, document })
+    }
+
+    /// What is wrong with a scenario under this policy, at the policy's own places: those of the scenario's text are of one that
+    /// nobody has written.
+    #[must_use]
+    pub fn at_its_places(&self, error: ConfigError) -> ConfigError {
+        match error {
+            ConfigError::Invalid(problems) => {
+                ConfigError::Invalid(problems.iter().map(|problem| self.document.relocate(problem)).collect())
+            }
+            read @ ConfigError::Read { .. } => read,
         }
-        Ok(Self { name: name.to_owned(), meaning: "of a file".to_owned(), tables })
     }
 
     /// Whether it has a box that manages.
@@ -222,7 +246,6 @@ mod tests {
 
     use super::*;
     use crate::Scenario;
-    use crate::config::Problems;
 
     const TEXT: &str = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11b\"\n\
         ap_queue = { discipline = \"codel\" }\n[manager]\ncontroller = \"fixed\"\nservice_rate = \"4 Mb/s\"\n\
@@ -239,7 +262,7 @@ mod tests {
         for policy in Policy::known() {
             let scenario = under(&policy, TEXT);
             assert_eq!(scenario.events.is_empty(), !policy.manages(), "{}", policy.name);
-            assert_eq!(Policy::named(&policy.name), Ok(policy));
+            assert_eq!(Policy::named(&policy.name).unwrap().tables, policy.tables);
         }
     }
 
@@ -292,13 +315,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_told_at_its_line_of_the_policys_file() {
+        let text = "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\nap_target = \"3 ms\"\nap_traget = 3\n";
+        let own = Policy::written("dir/mine.toml", text).unwrap();
+        assert_eq!(own.name, "mine");
+        let error = Scenario::parse(&own.apply(TEXT).unwrap(), "x.toml").unwrap_err();
+        let error = own.at_its_places(error).to_string();
+        for part in ["dir/mine.toml:3:", "radio.ap_buffer", "dir/mine.toml:7:", "manager.ap_traget"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(!error.contains("x.toml"), "{error}");
+        let error = Policy::written("mine.toml", "[manager]\n[station]\n").unwrap_err().to_string();
+        assert!(error.contains("mine.toml:2:"), "{error}");
+    }
+
+    #[test]
     fn a_policy_of_ones_own() {
         let own = Policy::written("mine", "[manager]\ncontroller = \"none\"\n").unwrap();
         assert!(own.apply(TEXT).unwrap().contains("controller = \"none\""));
         let error = |text| Policy::written("mine", text).unwrap_err().to_string();
         assert!(error("[station]\n").contains("no part of a policy"));
         assert!(error("manager = 3\n").contains("is to be a table"));
-        assert!(error("[manager\n").contains("mine"));
+        assert!(error("[manager\n").contains("mine:1:"), "{}", error("[manager\n"));
         assert!(Policy::named("red").unwrap_err().to_string().contains("fq-codel"));
     }
 }

@@ -72,6 +72,18 @@ pub struct SimOptions {
     pub listed: Option<usize>,
 }
 
+/// All that is not simulated of a scenario.
+pub fn refusals(scenario: &Scenario) -> Vec<SimError> {
+    let mut found: Vec<_> = connections::tcp_config(&scenario.tcp).err().into_iter().collect();
+    let own = scenario.apps.iter().filter_map(|app| app.kind.congestion_control());
+    for error in own.filter_map(|name| connections::algorithm(name, &scenario.tcp).err()) {
+        if !found.contains(&error) {
+            found.push(error);
+        }
+    }
+    found
+}
+
 /// Runs a scenario to its end; `progress` is called at the end of each interval.
 ///
 /// # Errors

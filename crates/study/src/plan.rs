@@ -198,8 +198,8 @@ impl Plan {
                 runs: replications,
                 wrong: None,
             };
-            // What is wrong now is wrong with the policy: its places would be those of a text that nobody has written.
-            plan.scenario(&point, None).map_err(|error| PlanError::Axes(format!("policy {}: {error}", policy.name)))?;
+            // What is wrong now is wrong with the policy.
+            plan.scenario(&point, None).map_err(|error| PlanError::Axes(policy.at_its_places(error).to_string()))?;
             plan.points.push(point);
         }
         Ok(plan)

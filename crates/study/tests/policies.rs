@@ -72,5 +72,8 @@ fn a_policy_that_the_scenario_cannot_have_is_told_by_its_name() {
     fs::write(&file, SCENARIO).unwrap();
     let wrong = Policy::written("mine", "[manager]\nqueue = { discipline = \"red\" }\n").unwrap();
     let error = Plan::policies(&file, &vec![], &[wrong], 2, "test").unwrap_err();
-    assert!(matches!(&error, PlanError::Axes(what) if what.contains("policy mine") && what.contains("red")), "{error}");
+    assert!(
+        matches!(&error, PlanError::Axes(what) if what.contains("mine:2:") && what.contains("manager.queue.discipline") && what.contains("red")),
+        "{error}"
+    );
 }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, Radio, Scenario, Stack, TcpSpec, Tool};
+use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, ManagerSpec, Radio, Scenario, Stack, TcpSpec, Tool};
 use evenair_sys::netns::Netns;
 use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
@@ -32,32 +32,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     if with_box {
         check_box()?;
     }
-    few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count())?;
-    let (hosts, apps) = (scenario.hosts.len(), scenario.apps.len());
-    if hosts > MAX_HOSTS || apps > MAX_HOSTS {
-        return Err(TestbedError::TooLarge(format!(
-            "the scenario has {hosts} hosts and {apps} applications; the testbed has addresses for {MAX_HOSTS} of each"
-        )));
-    }
-    if let Some(host) = scenario.hosts.iter().find(|host| [BOX, ROUTER].contains(&host.name.as_str())) {
-        let name = &host.name;
-        return Err(TestbedError::Unsupported(format!(
-            "a host is called {name:?}, as a machine of the testbed itself is: rename it"
-        )));
-    }
-    kernel_tcp(&scenario.tcp)?;
-    plain_buffers(&scenario.radio)?;
-    no_vlans(scenario)?;
-    if let Some(host) = scenario.hosts.iter().find(|host| host.jitter > Span::ZERO) {
-        let name = &host.name;
-        let text = format!("server.{name}.jitter is for the simulator only: the testbed's hosts have their own");
-        return Err(TestbedError::Unsupported(text));
-    }
-    if let Some(host) = scenario.hosts.iter().find(|host| host.delay > Span::ZERO) {
-        let name = &host.name;
-        let text = format!("server.{name}.delay is for the simulator only: the testbed's Internet has one delay");
-        return Err(TestbedError::Unsupported(text));
-    }
+    refusals(scenario).into_iter().next().map_or(Ok(()), Err)?;
     let namespace = Netns::new().map_err(TestbedError::from_namespace)?;
     namespace.run(|| Tap::create("probe0"))?.map_err(|error| TestbedError::from_tap("probe0", error))?;
     need("ip", "it sets up the hosts' networks (Debian, Ubuntu, Fedora: package iproute2 or iproute)")?;
@@ -66,18 +41,83 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     }
     if scenario.apps.iter().any(App::is_telephone) {
         need("baresip", "an application of the scenario asks for it with tool = \"baresip\" (package baresip-core)")?;
-        if apps > MAX_APPS_WITH_TELEPHONES {
-            return Err(TestbedError::TooLarge(format!(
-                "the scenario has {apps} applications; beside telephones there may be {MAX_APPS_WITH_TELEPHONES}"
-            )));
-        }
     }
     if !has_ipv6() && scenario.apps.iter().any(|app| app.ip == IpVersion::V6) {
         let text = "an application uses IPv6, which this kernel does not have (booted with ipv6.disable=1?)";
         return Err(TestbedError::Unsupported(text.to_owned()));
     }
-    refuse_unknown_tools(scenario)?;
     namespace.run(|| congestion_controls(scenario))?
+}
+
+/// All that the testbed cannot do of a scenario, on whatever machine.
+pub fn refusals(scenario: &Scenario) -> Vec<TestbedError> {
+    let mut found: Vec<_> = [
+        few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count()),
+        few_hosts(scenario),
+        names_of_its_own(scenario),
+        kernel_tcp(&scenario.tcp),
+        no_vlans(scenario),
+        one_internet(scenario),
+        refuse_unknown_tools(scenario),
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    .collect();
+    found.extend(queues_before_the_medium(&scenario.radio));
+    found.extend(untold(&scenario.manager));
+    found
+}
+
+/// There are addresses and ports for so many.
+fn few_hosts(scenario: &Scenario) -> Result<(), TestbedError> {
+    let (hosts, apps) = (scenario.hosts.len(), scenario.apps.len());
+    if hosts > MAX_HOSTS || apps > MAX_HOSTS {
+        return Err(TestbedError::TooLarge(format!(
+            "the scenario has {hosts} hosts and {apps} applications; the testbed has addresses for {MAX_HOSTS} of each"
+        )));
+    }
+    if apps > MAX_APPS_WITH_TELEPHONES && scenario.apps.iter().any(App::is_telephone) {
+        return Err(TestbedError::TooLarge(format!(
+            "the scenario has {apps} applications; beside telephones there may be {MAX_APPS_WITH_TELEPHONES}"
+        )));
+    }
+    Ok(())
+}
+
+fn names_of_its_own(scenario: &Scenario) -> Result<(), TestbedError> {
+    let taken = |name: &str| [BOX, ROUTER].contains(&name);
+    let Some(host) = scenario.hosts.iter().find(|host| taken(host.name.as_str())) else { return Ok(()) };
+    let name = &host.name;
+    let text = format!("a host is called {name:?}, as a machine of the testbed itself is: rename it");
+    Err(TestbedError::Unsupported(text))
+}
+
+/// All servers there are as far away as the Internet link says.
+fn one_internet(scenario: &Scenario) -> Result<(), TestbedError> {
+    for host in &scenario.hosts {
+        let name = &host.name;
+        if host.jitter > Span::ZERO {
+            let text = format!("server.{name}.jitter is for the simulator only: the testbed's hosts have their own");
+            return Err(TestbedError::Unsupported(text));
+        }
+        if host.delay > Span::ZERO {
+            let text = format!("server.{name}.delay is for the simulator only: the testbed's Internet has one delay");
+            return Err(TestbedError::Unsupported(text));
+        }
+    }
+    Ok(())
+}
+
+/// What nobody tells the box there.
+fn untold(manager: &ManagerSpec) -> impl Iterator<Item = TestbedError> {
+    let keys = [
+        ("know_losses", manager.knows_losses(), "how many packets the access point has lost"),
+        ("know_signals", manager.knows_signals(), "how strongly stations are received"),
+    ];
+    keys.into_iter().filter(|(_, is_set, _)| *is_set).map(|(key, _, what)| {
+        let text = format!("manager.{key} is for the simulator only: on the testbed nobody tells the box {what}");
+        TestbedError::Unsupported(text)
+    })
 }
 
 /// Each is a network namespace, with processes of its own.
@@ -103,14 +143,12 @@ fn kernel_tcp(tcp: &TcpSpec) -> Result<(), TestbedError> {
 }
 
 /// Frames go straight to the MAC's buffers.
-fn plain_buffers(radio: &Radio) -> Result<(), TestbedError> {
-    let key = match (&radio.ap_queue, &radio.station_queue) {
-        (Some(_), _) => "radio.ap_queue",
-        (None, Some(_)) => "radio.station_queue",
-        (None, None) => return Ok(()),
-    };
-    let text = format!("{key} is for the simulator only: on the testbed, buffers in front of the medium are drop-tail");
-    Err(TestbedError::Unsupported(text))
+fn queues_before_the_medium(radio: &Radio) -> impl Iterator<Item = TestbedError> {
+    let keys = [("ap_queue", radio.ap_queue.is_some()), ("station_queue", radio.station_queue.is_some())];
+    keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| {
+        let what = "on the testbed, buffers in front of the medium are drop-tail";
+        TestbedError::Unsupported(format!("radio.{key} is for the simulator only: {what}"))
+    })
 }
 
 /// Frames cross the box without tags.
@@ -273,11 +311,28 @@ mod tests {
             );
             Scenario::parse(&text, "q.toml").expect("it is sound").radio
         };
-        plain_buffers(&radio("")).expect("drop-tail");
+        assert_eq!(queues_before_the_medium(&radio("")).count(), 0, "drop-tail");
         for key in ["ap_queue", "station_queue"] {
-            let refused = plain_buffers(&radio(&format!("{key} = {{ discipline = \"fifo\" }}"))).expect_err("no queue");
+            let radio = radio(&format!("{key} = {{ discipline = \"fifo\" }}"));
+            let refused = queues_before_the_medium(&radio).next().expect("no queue");
             assert!(refused.to_string().contains(&format!("radio.{key}")), "{refused}");
         }
+    }
+
+    #[test]
+    fn all_that_it_cannot_do_is_told_at_once() {
+        let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
+                    ap_queue = { discipline = \"fifo\" }\nstation_queue = { discipline = \"fifo\" }\n\
+                    [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
+                    [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\
+                    [tcp]\nstack = \"textbook\"\n[manager]\nknow_signals = true\nknow_losses = true\n";
+        let scenario = Scenario::parse(text, "q.toml").expect("it is sound");
+        let found: Vec<_> = refusals(&scenario).iter().map(ToString::to_string).collect();
+        for key in ["radio.ap_queue", "radio.station_queue", "tcp.stack", "manager.know_signals", "manager.know_losses"]
+        {
+            assert_eq!(found.iter().filter(|text| text.contains(key)).count(), 1, "{key}: {found:#?}");
+        }
+        assert_eq!(found.len(), 5, "{found:#?}");
     }
 
     #[test]

@@ -108,8 +108,7 @@ fn policy(name: &str) -> Result<Policy> {
         return Ok(Policy::named(name)?);
     }
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(Policy::written(&stem, &text)?)
+    Ok(Policy::written(name, &text)?)
 }
 
 /// The measures to show that the runs have, by their full names, with headings and decimals. A scenario with one phase has

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use evenair_scenario::Scenario;
+use evenair_testbed::preflight;
 
 use super::scenario_run::{key_and_value, load, load_with_points};
 
@@ -21,6 +22,10 @@ pub enum ScenarioCommand {
         /// Replace a value, for instance `--set seed=7`
         #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
         sets: Vec<(String, String)>,
+        /// What is to run them: what that cannot do of a file is then wrong with the file [default: either; what one cannot do is a
+        /// note]
+        #[arg(long, value_name = "ENGINE")]
+        engine: Option<Engine>,
     },
     /// List the scenarios in a folder and the folders inside of it
     List {
@@ -30,6 +35,31 @@ pub enum ScenarioCommand {
     },
     /// Print the JSON schema of scenario files, for editors
     Schema,
+}
+
+/// What runs scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// The simulator.
+    Sim,
+    /// Real hosts on a simulated radio.
+    Testbed,
+    /// Each of them.
+    Both,
+}
+
+impl Engine {
+    /// All that it cannot do of a scenario.
+    fn refusals(self, scenario: &Scenario) -> Vec<String> {
+        let mut found = vec![];
+        if self != Self::Testbed {
+            found.extend(evenair_sim::refusals(scenario).iter().map(|why| format!("the simulator cannot: {why}")));
+        }
+        if self != Self::Sim {
+            found.extend(preflight::refusals(scenario).iter().map(|why| format!("the testbed cannot: {why}")));
+        }
+        found
+    }
 }
 
 /// Does what the command line says.
@@ -56,11 +86,11 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        ScenarioCommand::Check { files, sets } => {
+        ScenarioCommand::Check { files, sets, engine } => {
             let mut right = true;
             for file in &files {
                 match load_with_points(file, &sets) {
-                    Ok(scenario) => println!("{}: right: {}", file.display(), describe(&scenario)),
+                    Ok(scenario) => right &= judge(file, &scenario, engine),
                     Err(error) => {
                         right = false;
                         eprintln!("{error}");
@@ -70,6 +100,22 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
             Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
+}
+
+/// Says what a scenario is, and which engines cannot run it; whether those can that are to.
+fn judge(file: &Path, scenario: &Scenario, engine: Option<Engine>) -> bool {
+    let file = file.display();
+    let is_right = match engine {
+        Some(engine) => engine.refusals(scenario).is_empty(),
+        None => [Engine::Sim, Engine::Testbed].iter().any(|engine| engine.refusals(scenario).is_empty()),
+    };
+    if is_right {
+        println!("{file}: right: {}", describe(scenario));
+    }
+    for why in engine.unwrap_or(Engine::Both).refusals(scenario) {
+        if is_right { println!("  {why}") } else { eprintln!("{file}: {why}") }
+    }
+    is_right
 }
 
 /// The scenario files below a folder, in the order of their names.
@@ -95,4 +141,32 @@ fn describe(scenario: &Scenario) -> String {
         scenario.apps.len(),
         scenario.duration.as_secs_f64()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_engine_says_what_it_cannot_do() {
+        let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
+                    [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
+                    [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\
+                    [tcp]\ncongestion_control = \"bbr\"\n[manager]\nknow_signals = true\n";
+        let scenario = Scenario::parse(text, "q.toml").expect("it is sound");
+        let simulator = Engine::Sim.refusals(&scenario);
+        assert!(simulator.len() == 1 && simulator[0].contains("the simulator cannot") && simulator[0].contains("bbr"));
+        let testbed = Engine::Testbed.refusals(&scenario);
+        assert!(testbed.len() == 1 && testbed[0].contains("the testbed cannot: manager.know_signals"), "{testbed:?}");
+        assert_eq!(Engine::Both.refusals(&scenario), [simulator, testbed].concat());
+        let is_right = |sets: &[(&str, &str)], engine| {
+            judge(Path::new("q.toml"), &Scenario::parse_with(text, "q.toml", sets).expect("sound"), engine)
+        };
+        let (cubic, silent) = (("tcp.congestion_control", "cubic"), ("manager.know_signals", "false"));
+        assert!(!is_right(&[], None), "none of them can");
+        assert!(is_right(&[cubic], None) && is_right(&[silent], None), "one of them can");
+        assert!(is_right(&[cubic], Some(Engine::Sim)) && !is_right(&[cubic], Some(Engine::Testbed)));
+        assert!(!is_right(&[silent], Some(Engine::Sim)) && is_right(&[silent], Some(Engine::Testbed)));
+        assert!(!is_right(&[cubic], Some(Engine::Both)) && is_right(&[cubic, silent], Some(Engine::Both)));
+    }
 }

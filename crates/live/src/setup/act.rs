@@ -1,6 +1,7 @@
 //! One change of the machine: how it is made, and how a person or a shell would make it.
 
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -39,11 +40,11 @@ impl Act {
             Self::Write(path, text) => {
                 let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
                 parent
-                    .and_then(|()| fs::write(path, text))
+                    .and_then(|()| write_whole(path, text))
                     .map_err(|error| format!("write {}: {error}", path.display()))
             }
             Self::Remove(path) => match fs::remove_file(path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     Err(format!("remove {}: {error}", path.display()))
                 }
                 _ => Ok(()),
@@ -51,7 +52,7 @@ impl Act {
             Self::PutBack(path, added) => {
                 let describe = |error| format!("{}: {error}", path.display());
                 let text = fs::read_to_string(path).map_err(describe)?;
-                fs::write(path, put_back(&text, added)).map_err(describe)
+                write_whole(path, &put_back(&text, added)).map_err(describe)
             }
             Self::Await { bridge, ports } => await_ports(bridge, ports),
         }
@@ -93,6 +94,19 @@ impl Act {
             false => format!("'{}'", word.replace('\'', "'\\''")),
         }
     }
+}
+
+/// A file as it is to be or as it was, also after a loss of power. It keeps its mode.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".evenair-new");
+    let mut file = fs::File::create(&beside)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(there) = fs::metadata(path) {
+        file.set_permissions(there.permissions())?;
+    }
+    file.sync_all()?;
+    fs::rename(&beside, path)
 }
 
 fn put_back(text: &str, added: &str) -> String {

@@ -4,12 +4,21 @@ use evenair_wifi::Standard;
 
 use super::Gateway;
 
+/// The rates of a site's Internet link, as a configuration has them: `"100 Mb/s"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InternetLink {
+    /// Toward the stations.
+    pub down: String,
+    /// From the stations.
+    pub up: String,
+}
+
 fn quoted(name: &str) -> String {
     serde_json::Value::from(name).to_string()
 }
 
 /// A commented configuration of a box on a machine that is the stations' gateway.
-pub fn router_configuration(names: Gateway<'_>, standard: Standard) -> String {
+pub fn router_configuration(names: Gateway<'_>, standard: Standard, link: Option<&InternetLink>) -> String {
     let (gateway, uplink) = (quoted(names.gateway), quoted(names.uplink));
     let router = format!(
         r#"
@@ -18,12 +27,13 @@ gateway = {gateway}    # where the stations' gateway is; its other end is the wi
 uplink = {uplink}    # toward the Internet; stations go there by its address
 "#
     );
-    configuration(names.wlan, &names.port(), names.bridge, standard) + &router
+    configuration(names.wlan, &names.port(), names.bridge, standard, link) + &router
 }
 
 /// A commented configuration of a box between these interfaces.
-pub fn configuration(wlan: &str, wire: &str, bridge: &str, standard: Standard) -> String {
+pub fn configuration(wlan: &str, wire: &str, bridge: &str, standard: Standard, link: Option<&InternetLink>) -> String {
     let (wlan, wire, bridge) = (quoted(wlan), quoted(wire), quoted(bridge));
+    let wan = internet_link(link);
     format!(
         r#"# The box's configuration. After a change: evenair reload. What is wrong on this machine: evenair doctor.
 
@@ -39,6 +49,7 @@ socket = "/run/evenair/control.sock"
 [radio]
 standard = "{standard}"    # of the access points
 
+{wan}
 [history]    # statistics and events, in /var/lib/evenair/history; `evenair history` prints them
 limit = "64 MB"
 
@@ -47,6 +58,19 @@ limit = "64 MB"
 # mac = "02:00:00:00:00:01"
 # weight = 2
 "#
+    )
+}
+
+/// The Internet link's part of it, as a comment where its rates are not known.
+fn internet_link(link: Option<&InternetLink>) -> String {
+    let (mark, down, up) = match link {
+        Some(link) => ("", quoted(&link.down), quoted(&link.up)),
+        None => ("# ", quoted("100 Mb/s"), quoted("40 Mb/s")),
+    };
+    format!(
+        "# The Internet link, whose queue the box then draws into itself, too.\n{mark}[manager.wan]\n\
+         {mark}down = {down}    # toward the stations\n{mark}up = {up}\n\
+         # lan = [\"10.0.0.0/8\"]    # what is not beyond it, unless that is where the bridge has addresses\n"
     )
 }
 
@@ -60,7 +84,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("box.toml");
         for standard in [Standard::Dot11a, Standard::Dot11b, Standard::Dot11g] {
-            std::fs::write(&path, configuration("eth1", "eth0", "br0", standard)).expect("writable");
+            std::fs::write(&path, configuration("eth1", "eth0", "br0", standard, None)).expect("writable");
             let config = BoxConfig::load(&path).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!((config.wlan.as_str(), config.wire.as_str()), ("eth1", "eth0"));
             assert_eq!((config.bridge.as_deref(), config.manager.phy.standard()), (Some("br0"), standard));
@@ -68,9 +92,20 @@ mod tests {
     }
 
     #[test]
+    fn the_internet_link_is_in_force_where_its_rates_are_known() {
+        let link = InternetLink { down: "100 Mb/s".into(), up: "40 Mb/s".into() };
+        let text = |link| configuration("eth1", "eth0", "br0", Standard::Dot11g, link);
+        assert_eq!(BoxConfig::parse(&text(None), "box.toml").expect("good").manager.wan, None);
+        let with = text(Some(&link)).replace("# lan = ", "lan = ");
+        let wan = BoxConfig::parse(&with, "box.toml").expect("good").manager.wan.expect("it is told");
+        // The box serves it at 90 %.
+        assert_eq!((wan.down.as_mbps_f64(), wan.up.as_mbps_f64()), (90.0, 36.0));
+    }
+
+    #[test]
     fn that_of_a_gateway_is_one() {
         let names = Gateway { wlan: "eth1", uplink: "eth0", bridge: "br0", gateway: "gw0" };
-        let text = router_configuration(names, Standard::Dot11g);
+        let text = router_configuration(names, Standard::Dot11g, None);
         let config = BoxConfig::parse(&text, "box.toml").unwrap_or_else(|error| panic!("{error}"));
         let router = config.router.expect("it is one");
         assert_eq!((config.wire.as_str(), router.gateway.as_str(), router.uplink.as_str()), ("gw0p", "gw0", "eth0"));

@@ -2,12 +2,14 @@
 //!
 //! [`interfaces`], [`plan`] and [`plan_router`] only read. [`Plan::apply`] changes the network, one command after the other,
 //! and what it did can be taken back as long as its [`Applied`] lives: dropped, it takes everything back. So a session that the
-//! change itself cut off ends with the network as it was. [`Applied::keep`] has it made so at each start of the machine, by whoever
+//! change itself cut off ends with the network as it was; and under a watchdog ([`Plan::apply_guarded`]) also a process that is killed.
+//! [`Applied::keep`] has it made so at each start of the machine, by whoever
 //! configures its network: systemd-networkd (`networkd`), ifupdown (`ifupdown`), or a unit of its own (`lasting`). Where that is
 //! NetworkManager, [`Plan::notice`] says what to tell it.
 
 mod act;
 mod file;
+mod guard;
 mod ifupdown;
 mod keeper;
 mod lasting;
@@ -19,8 +21,8 @@ use serde_json::Value;
 
 use crate::iproute;
 
-pub use file::{configuration, router_configuration};
-pub use plan::{Applied, Plan, plan};
+pub use file::{InternetLink, configuration, router_configuration};
+pub use plan::{Applied, Kept, Plan, plan};
 pub use router::{Gateway, plan as plan_router};
 
 /// The script that takes back what was kept.

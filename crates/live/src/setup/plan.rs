@@ -1,9 +1,12 @@
 //! Changes of the machine, and how each is taken back; those that join two interfaces in a bridge.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tracing::warn;
 
 use super::act::Act;
+use super::guard::Guard;
 use super::keeper::{Keeper, Machine};
 use super::{Candidate, ifupdown, interfaces, lasting, networkd};
 use crate::iproute;
@@ -28,6 +31,16 @@ pub(super) struct Step {
 pub struct Applied {
     undo: Vec<Act>,
     lasting: Vec<Step>,
+    guard: Option<Guard>,
+}
+
+/// For how long the network stays as it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Whenever the machine starts, it is made so again, as far as the plan could say.
+    Lastingly,
+    /// Until the machine starts again: what failed, with what it said. What was written has been taken back.
+    UntilStart(String),
 }
 
 impl Plan {
@@ -72,7 +85,24 @@ impl Plan {
     /// # Errors
     /// What failed, with what it said. Everything before it has been taken back.
     pub fn apply(&self) -> Result<Applied, String> {
-        let mut applied = Applied { undo: Vec::new(), lasting: self.lasting.clone() };
+        self.apply_under(None)
+    }
+
+    /// The same under a watchdog that takes all of it back if this process ends before it keeps it, however it ends, or has not
+    /// after `within`.
+    ///
+    /// # Errors
+    /// As [`Self::apply`], or the watchdog cannot be started; then nothing was changed.
+    pub fn apply_guarded(&self, within: Duration) -> Result<Applied, String> {
+        let undo = |steps: &[Step]| -> String {
+            steps.iter().rev().filter_map(|step| Some(step.undo.as_ref()?.in_shell("") + "\n")).collect()
+        };
+        let guard = Guard::arm(&(undo(&self.lasting) + &undo(&self.steps)), within);
+        self.apply_under(Some(guard.map_err(|error| format!("the watchdog cannot be started: {error}"))?))
+    }
+
+    fn apply_under(&self, guard: Option<Guard>) -> Result<Applied, String> {
+        let mut applied = Applied { undo: Vec::new(), lasting: self.lasting.clone(), guard };
         for step in &self.steps {
             if let Some(make) = &step.make {
                 make.make()?;
@@ -111,17 +141,29 @@ impl Applied {
     /// Leaves the network as it is now, and has it made so whenever the machine starts.
     ///
     /// # Errors
-    /// The network stays, but only until the next start: what failed, with what it said. What was written has been taken back.
-    pub fn keep(mut self) -> Result<(), String> {
-        self.undo.clear();
-        for step in std::mem::take(&mut self.lasting) {
+    /// The watchdog was faster: it took too long, and the network is as it was.
+    pub fn keep(mut self) -> Result<Kept, String> {
+        let lasting = std::mem::take(&mut self.lasting);
+        let of_now = std::mem::take(&mut self.undo);
+        let made = lasting.iter().try_for_each(|step| {
             if let Some(make) = &step.make {
                 make.make()?;
             }
-            self.undo.extend(step.undo);
+            self.undo.extend(step.undo.clone());
+            Ok(())
+        });
+        if self.guard.take().is_some_and(|guard| !guard.disarm()) {
+            // What it found it has taken back; dropped, this takes back what came since.
+            self.undo.splice(0..0, of_now);
+            return Err("it took too long: the network is as it was".into());
         }
-        self.undo.clear();
-        Ok(())
+        match made {
+            Ok(()) => {
+                self.undo.clear();
+                Ok(Kept::Lastingly)
+            }
+            Err(why) => Ok(Kept::UntilStart(why)),
+        }
     }
 }
 
@@ -131,6 +173,9 @@ impl Drop for Applied {
             if let Err(error) = act.make() {
                 warn!("cannot be taken back: {error}");
             }
+        }
+        if let Some(guard) = self.guard.take() {
+            guard.disarm();
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct TelemetrySpec {
     /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (one that
     /// listens on an access point: `evenair telemetry --listen`).
     pub kind: Written<String>,
-    /// Time between two questions, 1 s to 10 min. Default: 5 s.
+    /// Time between two questions, 1 s to 10 min. Default: "5 s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
     /// The access point of its stations, by its name in `[[manager.access_point]]`, where the source does not tell it: a

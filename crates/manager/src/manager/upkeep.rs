@@ -51,7 +51,7 @@ impl<P: Send + 'static> Manager<P> {
             domain.guard.note_bypassed(domain.rate.throughput());
         } else {
             domain.rate.tick(now, account);
-            domain.standing.forget_speed(now, usual);
+            domain.standing.forget_speed(now, usual, unsure);
             domain.rate.set_speed(domain.standing.speed());
             self.set_capacity(now, id);
             self.guard_against_harm(now, id);

@@ -13,7 +13,7 @@ use super::error::{ConfigError, Located, Problem, Problems};
 use super::keys;
 
 /// A file that was read: knows which key and line a span belongs to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Document {
     file: String,
     text: String,
@@ -23,7 +23,7 @@ pub struct Document {
 }
 
 /// A value from the command line. Its span lies behind the text: `start` onward.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Set {
     start: usize,
     key: String,
@@ -99,6 +99,37 @@ impl Set {
 }
 
 impl Document {
+    /// A text with its keys, and no opinion about them yet.
+    ///
+    /// # Errors
+    /// Syntax errors.
+    pub fn of(text: &str, file: &str) -> Result<Self, ConfigError> {
+        let mut document = Self { file: file.to_owned(), text: text.to_owned(), sets: vec![], places: vec![] };
+        let (root, errors) = DeTable::parse_recoverable(text);
+        let mut problems = Problems::default();
+        for error in errors {
+            problems.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()), "");
+        }
+        document.places = places(root.get_ref());
+        document.verdict(problems)?;
+        Ok(document)
+    }
+
+    /// Where the value of a key stands, by its path.
+    pub fn place_of(&self, key: &str) -> Option<Range<usize>> {
+        // A key's own place comes before that of its value.
+        self.places.iter().rfind(|(_, path)| path == key).map(|(place, _)| place.clone())
+    }
+
+    /// A problem of another text at the same key of this one; where that has no such key, without a place.
+    pub fn relocate(&self, problem: &Located) -> Located {
+        let Located { key, what, allowed, .. } = problem.clone();
+        match self.place_of(&key) {
+            Some(span) => self.locate(Problem { span, what, allowed }),
+            None => Located { place: self.file.clone(), key, what, allowed, source_line: None },
+        }
+    }
+
     /// Nothing, or the error that lists all problems.
     ///
     /// # Errors

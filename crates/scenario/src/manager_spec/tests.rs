@@ -54,9 +54,10 @@ fn the_documented_defaults_are_the_managers_own() {
     // Keys of one controller do not stand beside another one.
     let documented = |others: &[&str]| {
         let line = |(key, property): (&String, &serde_json::Value)| {
-            let (meaning, default) = property["description"].as_str()?.split_once("Default: ")?;
+            let description = property["description"].as_str()?.replace('\n', " ");
+            let (meaning, default) = description.split_once("Default: ")?;
             // What is said in words (the lowest basic rate) is no value.
-            let line = format!("{key} = {}\n", default.trim_end_matches('.').replace('\n', " "));
+            let line = format!("{key} = {}\n", default.trim_end_matches('.'));
             (!others.iter().any(|other| meaning.starts_with(other)) && line.parse::<toml::Table>().is_ok())
                 .then_some(line)
         };
@@ -76,6 +77,17 @@ fn the_documented_defaults_are_the_managers_own() {
     assert!(lines.contains("load_target = \"10 ms\""), "{lines}");
     let lines = lines.replace("controller = \"queue\"", "controller = \"pi\"");
     assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PI, ..config }, "{lines}");
+}
+
+#[test]
+fn as_many_flows_as_the_manager_can_remember() {
+    for flows in [1, 131_072, 2_000_000, Config::MAX_FLOWS] {
+        assert_eq!(check(&format!("flow_limit = {flows}")).unwrap().flow_limit, flows);
+    }
+    for flows in ["0", "2097153", "4294967296"] {
+        let error = check(&format!("flow_limit = {flows}")).unwrap_err().to_string();
+        assert!(error.contains("flow_limit"), "{error}");
+    }
 }
 
 #[test]

@@ -76,11 +76,11 @@ pub struct QueueRaw {
     /// standard's channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<Written<Dbm>>,
-    /// Estimator "delivery": a class that gets less than this of what the best channel carries is taken for dead.
-    /// Default: "2 %".
+    /// Estimator "delivery": a class that gets less than this of what the best channel carries is taken for dead; not in
+    /// the manager. Default: "2 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead: Option<Written<Permille>>,
-    /// Estimator "delivery": so long a dead class leaves its turns to others. Default: "1 s".
+    /// Estimator "delivery": so long a dead class leaves its turns to others; not in the manager. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<Written<Span>>,
 }

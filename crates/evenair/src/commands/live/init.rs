@@ -1,8 +1,8 @@
 //! `evenair init`: from two network ports to a box's configuration, and if wanted to the bridge or the gateway that it
-//! needs.
+//! needs. Without `--apply` it says what it would do, and does nothing.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use evenair_live::setup::{self, Applied, Candidate, Gateway, Plan, WAY_BACK};
+use evenair_live::setup::{self, Applied, Candidate, Gateway, InternetLink, Kept, Plan, WAY_BACK};
+use evenair_scenario::config::{FromWritten, Scalar};
+use evenair_units::BitRate;
 use evenair_wifi::Standard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::dialogue::Dialogue;
 
 /// What `evenair init` is told. What it is not told it asks, at a terminal.
 #[derive(Args)]
@@ -24,9 +28,16 @@ pub struct InitArgs {
     /// Interface toward the rest of the network [default: where the router is]
     #[arg(long, value_name = "INTERFACE")]
     wire: Option<String>,
-    /// The access points' standard: 802.11a, b or g
+    /// The access points' standard: 802.11a, b or g. For access points of 802.11n, ac or ax say 802.11a (5 or 6 GHz) or 802.11g
+    /// (2.4 GHz) for now
     #[arg(long, value_name = "STANDARD")]
     standard: Option<String>,
+    /// Rate of the Internet link toward the stations, such as "100 Mb/s" [default: the box leaves the Internet link alone]
+    #[arg(long, value_name = "RATE", requires = "up")]
+    down: Option<String>,
+    /// Rate of the Internet link from the stations
+    #[arg(long, value_name = "RATE", requires = "down")]
+    up: Option<String>,
     /// Name of the bridge that joins both
     #[arg(long, default_value = "br0", value_name = "NAME")]
     bridge: String,
@@ -46,7 +57,8 @@ pub struct InitArgs {
     /// Replace a configuration that is there
     #[arg(long)]
     force: bool,
-    /// Change the network now; everything is taken back unless it is confirmed
+    /// Change the network now, and write the configuration; everything is taken back unless it is confirmed. Without this, nothing
+    /// is changed or written
     #[arg(long)]
     apply: bool,
     /// How long to wait for the confirmation, in seconds
@@ -54,57 +66,90 @@ pub struct InitArgs {
     confirm_within: u64,
 }
 
-/// Writes a configuration, and says or does what the network needs.
+/// Beside the time for the confirmation, after which the watchdog takes a change back: for making it, and making it last.
+const UNCONFIRMED: Duration = Duration::from_secs(60);
+
+/// What is known of the site.
+#[derive(Debug, PartialEq)]
+struct Site {
+    wlan: String,
+    wire: String,
+    standard: Standard,
+    link: Option<InternetLink>,
+}
+
+/// Says what would be done; or changes the network and writes a configuration.
 pub fn init(args: &InitArgs) -> Result<ExitCode> {
-    if args.out.exists() && !args.force {
+    let is_there = args.out.exists() && !args.force;
+    if is_there && args.apply {
         bail!("{} is there already; --force replaces it", args.out.display());
     }
     let ports = setup::interfaces().map_err(anyhow::Error::msg)?;
-    let wire = choose(args.wire.as_deref(), &ports, "toward the rest of the network", "--wire", |port| port.to_router)?;
-    let wlan = choose(args.wlan.as_deref(), &ports, "toward the access points", "--wlan", |port| port.name != wire)?;
-    let standard = standard(args.standard.as_deref())?;
-    let gateway = Gateway { wlan: &wlan, uplink: &wire, bridge: &args.bridge, gateway: &args.gateway };
-    let plan = match args.router {
-        true => setup::plan_router(gateway, &args.address),
-        false => setup::plan(&wlan, &wire, &args.bridge),
+    // Not held any longer: whoever confirms reads from it, too.
+    let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), io::stdin().is_terminal()))?;
+    let gateway = Gateway { wlan: &site.wlan, uplink: &site.wire, bridge: &args.bridge, gateway: &args.gateway };
+    let (plan, text) = match args.router {
+        true => (
+            setup::plan_router(gateway, &args.address),
+            setup::router_configuration(gateway, site.standard, site.link.as_ref()),
+        ),
+        false => (
+            setup::plan(&site.wlan, &site.wire, &args.bridge),
+            setup::configuration(&site.wlan, &site.wire, &args.bridge, site.standard, site.link.as_ref()),
+        ),
     };
     let plan = plan.map_err(anyhow::Error::msg)?;
-    if args.apply && !plan.is_empty() {
-        let applied = plan.apply().map_err(|error| anyhow!("{error}; the network is as it was"))?;
-        if !confirmed(Duration::from_secs(args.confirm_within))? {
+    if !args.apply {
+        say_what_would_be(&plan, &text, &args.out);
+        if is_there {
+            println!("\n{} is there already; --force replaces it.", args.out.display());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !plan.is_empty() {
+        let within = Duration::from_secs(args.confirm_within);
+        let applied =
+            plan.apply_guarded(within + UNCONFIRMED).map_err(|error| anyhow!("{error}; the network is as it was"))?;
+        if !confirmed(within)? {
             drop(applied);
             bail!("not confirmed: the network is as it was, and nothing was written");
         }
-        keep(applied, &plan);
+        keep(applied, &plan)?;
     }
-    let text = match args.router {
-        true => setup::router_configuration(gateway, standard),
-        false => setup::configuration(&wlan, &wire, &args.bridge, standard),
-    };
     write(&args.out, &text)?;
-    println!("{} is written: the access points behind {wlan}, the network behind {wire}.", args.out.display());
-    if !args.apply && !plan.is_empty() {
-        println!("\nThe network is not so yet. With --apply this is done, and taken back unless you confirm it:");
-        plan.commands().for_each(|command| println!("  {}", command.replace('\n', "\n  ")));
-        if plan.lasts() {
-            println!("\nand this when you have confirmed it, so that the machine starts so:");
-            plan.lasting_commands().for_each(|command| println!("  {}", command.replace('\n', "\n  ")));
-        }
-        plan.notice().iter().for_each(|notice| println!("\n{notice}"));
-    }
-    println!("\nNext: evenair doctor --config {}", args.out.display());
+    let (wlan, wire, file) = (&site.wlan, &site.wire, args.out.display());
+    println!("{file} is written: the access points behind {wlan}, the network behind {wire}.");
+    println!("\nNext: evenair doctor --config {file}");
     Ok(ExitCode::SUCCESS)
 }
 
+/// The plan and the configuration, for a person to read.
+fn say_what_would_be(plan: &Plan, text: &str, out: &Path) {
+    println!("Nothing is changed and nothing is written. With --apply this would be done:");
+    if !plan.is_empty() {
+        println!("\nthe network changed, and taken back unless you confirm it:");
+        plan.commands().for_each(|command| println!("  {}", command.replace('\n', "\n  ")));
+    }
+    if plan.lasts() {
+        println!("\nand this when you have confirmed it, so that the machine starts so:");
+        plan.lasting_commands().for_each(|command| println!("  {}", command.replace('\n', "\n  ")));
+    }
+    plan.notice().iter().for_each(|notice| println!("\n{notice}"));
+    println!("\nand {} written:\n\n  {}", out.display(), text.trim_end().replace('\n', "\n  "));
+}
+
 /// Leaves the network as it is, over the next start of the machine where this can be done from here.
-fn keep(applied: Applied, plan: &Plan) {
+fn keep(applied: Applied, plan: &Plan) -> Result<()> {
     let until = "kept, until the next start of this machine";
-    match (applied.keep(), plan.lasts()) {
-        (Ok(()), true) => println!("kept, and so it will be when this machine starts. To take it back: sh {WAY_BACK}"),
-        (Ok(()), false) => println!("{until}."),
-        (Err(error), _) => println!("{until}, since: {error}"),
+    match applied.keep().map_err(anyhow::Error::msg)? {
+        Kept::Lastingly if plan.lasts() => {
+            println!("kept, and so it will be when this machine starts. To take it back: sh {WAY_BACK}");
+        }
+        Kept::Lastingly => println!("{until}."),
+        Kept::UntilStart(why) => println!("{until}, since: {why}"),
     }
     plan.notice().iter().for_each(|notice| println!("{notice}"));
+    Ok(())
 }
 
 /// The name of its port at the bridge is one longer.
@@ -115,64 +160,103 @@ fn gateway_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// An interface: as told, or asked for with a proposal.
-fn choose(
-    told: Option<&str>,
-    ports: &[Candidate],
-    what: &str,
-    option: &str,
-    fits: impl Fn(&Candidate) -> bool,
-) -> Result<String> {
-    if let Some(name) = told {
-        return Ok(name.to_owned());
+/// What is known of the site: as told, or asked for.
+fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogue<R>) -> Result<Site> {
+    if dialogue.asks() && (args.wire.is_none() || args.wlan.is_none()) {
+        for port in ports {
+            let state = if port.carrier { "connected" } else { "not connected" };
+            println!("  {:<12} {}  {state}  {}", port.name, port.mac, port.addresses.join(", "));
+        }
     }
-    let mut fitting = ports.iter().filter(|port| fits(port));
-    let proposal = match (fitting.next(), fitting.next()) {
-        (Some(only), None) => Some(only.name.as_str()),
+    let wired = Side { ports, what: "toward the rest of the network", option: "--wire", other: None };
+    let wire = wired.choose(args.wire.as_deref(), |port| port.to_router, dialogue)?;
+    let wireless = Side { ports, what: "toward the access points", option: "--wlan", other: Some(&wire) };
+    let wlan = wireless.choose(args.wlan.as_deref(), |_| true, dialogue)?;
+    let standard = match &args.standard {
+        Some(text) => standard(text).map_err(anyhow::Error::msg)?,
+        None if dialogue.asks() => {
+            dialogue.ask(&format!("The access points' standard ({MODELLED})"), None, standard)?
+        }
+        None => bail!("which standard do the access points have? Say it with --standard: {MODELLED}; {FOR_NOW}"),
+    };
+    let link = match (&args.down, &args.up) {
+        (Some(down), Some(up)) => Some(InternetLink {
+            down: rate(down).map_err(anyhow::Error::msg)?,
+            up: rate(up).map_err(anyhow::Error::msg)?,
+        }),
+        _ if dialogue.asks() => ask_link(dialogue)?,
         _ => None,
     };
-    if !io::stdin().is_terminal() {
-        let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
-        return proposal
-            .map(str::to_owned)
-            .ok_or_else(|| anyhow!("which interface is {what}? Say it with {option}: {}", names.join(", ")));
-    }
-    for port in ports {
-        let state = if port.carrier { "connected" } else { "not connected" };
-        println!("  {:<12} {}  {state}  {}", port.name, port.mac, port.addresses.join(", "));
-    }
-    let answer = ask(&format!("Interface {what}"), proposal)?;
-    match ports.iter().find(|port| port.name == answer) {
-        Some(port) => Ok(port.name.clone()),
-        None => bail!("{answer:?} is none of them"),
+    Ok(Site { wlan, wire, standard, link })
+}
+
+/// A side of the box whose interface is to be found.
+struct Side<'a> {
+    ports: &'a [Candidate],
+    what: &'a str,
+    option: &'a str,
+    /// The interface of the other side.
+    other: Option<&'a str>,
+}
+
+impl Side<'_> {
+    /// An interface: as told, or asked for with a proposal where only one `fits`.
+    fn choose<R: BufRead>(
+        &self,
+        told: Option<&str>,
+        fits: impl Fn(&Candidate) -> bool,
+        dialogue: &mut Dialogue<R>,
+    ) -> Result<String> {
+        if let Some(name) = told {
+            return Ok(name.to_owned());
+        }
+        let free = || self.ports.iter().filter(|port| Some(port.name.as_str()) != self.other);
+        let names = || free().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
+        let mut fitting = free().filter(|port| fits(port));
+        let proposal = match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Some(only.name.as_str()),
+            _ => None,
+        };
+        let Self { what, option, .. } = self;
+        match proposal {
+            Some(only) if !dialogue.asks() => Ok(only.to_owned()),
+            None if !dialogue.asks() => bail!("which interface is {what}? Say it with {option}: {}", names()),
+            _ => dialogue.ask(&format!("Interface {what}"), proposal, |answer| {
+                let found = free().find(|port| port.name == answer);
+                found.map(|port| port.name.clone()).ok_or_else(|| format!("{answer:?} is none of: {}", names()))
+            }),
+        }
     }
 }
 
-fn standard(told: Option<&str>) -> Result<Standard> {
+const MODELLED: &str = "802.11a, 802.11b, 802.11g";
+const FOR_NOW: &str = "802.11n, ac and ax are not modelled yet: for their access points choose 802.11a (5 or 6 GHz) or 802.11g \
+                       (2.4 GHz) for now";
+
+fn standard(text: &str) -> Result<Standard, String> {
     let all = [Standard::Dot11a, Standard::Dot11b, Standard::Dot11g];
-    let text = match told {
-        Some(text) => text.to_owned(),
-        None if io::stdin().is_terminal() => ask("The access points' standard", Some("802.11g"))?,
-        None => "802.11g".to_owned(),
-    };
     let found = all.into_iter().find(|standard| standard.to_string() == text);
-    found.ok_or_else(|| anyhow!("{text:?} is not a standard that is modelled: 802.11a, 802.11b, 802.11g"))
+    found.ok_or_else(|| format!("{text:?} is none of: {MODELLED}; {FOR_NOW}"))
 }
 
-fn ask(question: &str, proposal: Option<&str>) -> Result<String> {
-    match proposal {
-        Some(proposal) => print!("{question} [{proposal}]: "),
-        None => print!("{question}: "),
+/// A rate, written as a configuration has it.
+fn rate(text: &str) -> Result<String, String> {
+    match BitRate::from_written(&Scalar::from(text)) {
+        Ok(rate) if rate > BitRate::ZERO => Ok(text.to_owned()),
+        Ok(_) => Err(format!("{text:?} is no rate of a link; {}", BitRate::allowed())),
+        Err(error) => Err(format!("{error}; {}", BitRate::allowed())),
     }
-    io::stdout().flush()?;
-    let mut line = String::new();
-    if io::stdin().read_line(&mut line)? == 0 {
-        bail!("no answer");
-    }
-    match (line.trim(), proposal) {
-        ("", Some(proposal)) => Ok(proposal.to_owned()),
-        (answer, _) => Ok(answer.to_owned()),
-    }
+}
+
+fn ask_link<R: BufRead>(dialogue: &mut Dialogue<R>) -> Result<Option<InternetLink>> {
+    let question =
+        "The Internet link's rate toward the stations, such as 100 Mb/s, or \"none\" to leave that link alone";
+    let down = dialogue.ask(question, Some("none"), |answer| match answer {
+        "none" => Ok(None),
+        _ => rate(answer).map(Some),
+    })?;
+    let Some(down) = down else { return Ok(None) };
+    Ok(Some(InternetLink { down, up: dialogue.ask("Its rate from the stations", None, rate)? }))
 }
 
 /// Waits for "yes". A line that says something else, the end of the input, a signal and the end of the time are a no: the
@@ -224,24 +308,48 @@ mod tests {
         }
     }
 
-    #[test]
-    fn sides_that_are_clear_need_no_question() {
-        let two = [port("eth0", true), port("eth1", false)];
-        let choose =
-            |ports: &[Candidate], wire: bool| choose(None, ports, "there", "--there", |port| port.to_router == wire);
-        // Tests have no terminal.
-        if !io::stdin().is_terminal() {
-            assert_eq!(choose(&two, true).expect("clear"), "eth0");
-            assert_eq!(choose(&two, false).expect("clear"), "eth1");
-            let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
-            let error = choose(&three, false).expect_err("not clear").to_string();
-            assert!(error.contains("--there") && error.contains("eth1, eth2"), "{error}");
-        }
+    fn args(line: &[&str]) -> InitArgs {
+        use clap::{Args as _, FromArgMatches as _};
+        let command = InitArgs::augment_args(clap::Command::new("init"));
+        let matches = command.try_get_matches_from([&["init"], line].concat()).expect("understood");
+        InitArgs::from_arg_matches(&matches).expect("understood")
+    }
+
+    /// What comes of these words and answers; without answers nobody is asked.
+    fn site_of(line: &[&str], ports: &[Candidate], answers: Option<&str>) -> Result<Site, String> {
+        let mut dialogue = Dialogue::new(answers.unwrap_or_default().as_bytes(), answers.is_some());
+        site(&args(line), ports, &mut dialogue).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_standard_is_one_that_is_modelled() {
-        assert_eq!(standard(Some("802.11b")).expect("modelled"), Standard::Dot11b);
-        assert!(standard(Some("802.11ax")).expect_err("not").to_string().contains("802.11g"));
+    fn sides_that_are_clear_need_no_question() {
+        let two = [port("eth0", true), port("eth1", false)];
+        let words = ["--standard", "802.11g"];
+        let found = site_of(&words, &two, None).expect("clear");
+        assert_eq!((found.wire.as_str(), found.wlan.as_str(), found.link), ("eth0", "eth1", None));
+        let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
+        let error = site_of(&words, &three, None).expect_err("not clear");
+        assert!(error.contains("--wlan") && error.contains("eth1, eth2"), "{error}");
+    }
+
+    #[test]
+    fn a_standard_is_never_guessed() {
+        let two = [port("eth0", true), port("eth1", false)];
+        let error = site_of(&[], &two, None).expect_err("it is not known");
+        assert!(error.contains("--standard") && error.contains("802.11n, ac and ax are not modelled yet"), "{error}");
+        assert_eq!(site_of(&[], &two, Some("\n\n\n")).expect_err("an empty line is no standard"), "no answer");
+        assert_eq!(standard("802.11b"), Ok(Standard::Dot11b));
+        assert!(standard("802.11ax").expect_err("not").contains("choose 802.11a (5 or 6 GHz) or 802.11g"));
+    }
+
+    #[test]
+    fn wrong_answers_are_asked_again() {
+        let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
+        let answers = "wlan9\n\n\neth0\neth2\n802.11ac\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\n";
+        let link = Some(InternetLink { down: "100 Mb/s".into(), up: "40 Mb/s".into() });
+        let expected = Site { wlan: "eth2".into(), wire: "eth0".into(), standard: Standard::Dot11a, link };
+        assert_eq!(site_of(&[], &three, Some(answers)), Ok(expected));
+        let skipped = site_of(&["--standard", "802.11g", "--wlan", "eth1"], &three, Some("eth0\n\n"));
+        assert_eq!(skipped.expect("answered").link, None);
     }
 }

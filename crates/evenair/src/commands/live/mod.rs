@@ -1,6 +1,7 @@
 //! The box: `run`, and what is said to a running one.
 
 mod config;
+mod dialogue;
 mod doctor;
 mod history;
 mod init;

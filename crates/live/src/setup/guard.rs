@@ -1,0 +1,101 @@
+//! A watchdog over a change that is not confirmed yet: it takes the change back when whoever makes it ends in any way.
+//!
+//! It is a shell script in a process of its own, where systemd runs in a unit of its own, so that it outlives a session whose
+//! processes are all killed. Its file below `/run` is the claim: who removes it decides, and nobody does so twice. A loss of power
+//! needs no watchdog, since nothing outlasts a start of the machine before it is confirmed.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio, id};
+use std::time::Duration;
+use std::{fs, io};
+
+use super::act::Act;
+use super::keeper::Machine;
+use crate::iproute;
+
+/// How often it looks, in thousandths of a second.
+const INTERVAL_MS: u128 = 200;
+
+/// An armed watchdog. Dropped, it is armed still.
+#[derive(Debug)]
+pub(super) struct Guard {
+    file: PathBuf,
+    process: Option<Child>,
+}
+
+impl Guard {
+    /// Arms a watchdog that runs these lines of a shell when this process has ended, or after `within`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(super) fn arm(undo: &str, within: Duration) -> Result<Self, String> {
+        let file = PathBuf::from(format!("/run/evenair-init.{}", id()));
+        let describe = |error: io::Error| format!("{}: {error}", file.display());
+        fs::write(&file, script(&file, within, undo)).map_err(describe)?;
+        let name = file.display().to_string();
+        let unit = format!("--unit=evenair-init-{}", id());
+        if Machine::this().has_systemd()
+            && iproute::run(&["systemd-run", "--quiet", "--collect", &unit, "sh", &name]).is_ok()
+        {
+            return Ok(Self { file, process: None });
+        }
+        let mut shell = Command::new("sh");
+        // In a process group of its own: keys of the terminal are not for it.
+        shell.arg(&file).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        match shell.spawn() {
+            Ok(process) => Ok(Self { file, process: Some(process) }),
+            Err(error) => {
+                // What matters is why it did not start.
+                let _ = fs::remove_file(&file);
+                Err(format!("start a shell: {error}"))
+            }
+        }
+    }
+
+    /// Sends it away. `false`: it has taken back the change, or is about to.
+    pub(super) fn disarm(mut self) -> bool {
+        let is_ours = fs::remove_file(&self.file).is_ok();
+        if let Some(mut process) = self.process.take() {
+            // It ends within an interval, or when it has taken back the change.
+            let _ = process.wait();
+        }
+        is_ours
+    }
+}
+
+fn script(file: &Path, within: Duration, undo: &str) -> String {
+    let file = Act::quoted(&file.to_string_lossy());
+    let looks = within.as_millis() / INTERVAL_MS;
+    format!(
+        "#!/bin/sh\n# Takes back what evenair init --apply makes, if that ends before it is confirmed.\ntrap '' HUP INT TERM\n\
+         left={looks}\n\
+         while [ -e {file} ] && [ -e /proc/{pid}/exe ] && [ $left -gt 0 ]; do sleep 0.{INTERVAL_MS}; left=$((left - 1)); done\n\
+         rm {file} 2>/dev/null || exit 0\n{undo}",
+        pid = id(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The claim is named after the process, so that there is one test.
+    #[test]
+    fn it_acts_when_the_time_is_over_and_not_when_it_is_sent_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mark = folder.path().join("taken back");
+        let undo = format!("echo so >{}\n", Act::quoted(&mark.to_string_lossy()));
+        let Ok(guard) = Guard::arm(&undo, Duration::from_secs(600)) else {
+            return eprintln!("skipped: needs to write to /run");
+        };
+        assert!(guard.disarm(), "nobody else has claimed it");
+        assert!(!mark.exists());
+        let mut guard = Guard::arm(&undo, Duration::ZERO).expect("as before");
+        if let Some(process) = &mut guard.process {
+            process.wait().expect("it ends");
+            assert_eq!(fs::read_to_string(&mark).expect("made"), "so\n");
+            assert!(!guard.disarm(), "too late");
+        }
+    }
+}
