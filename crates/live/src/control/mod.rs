@@ -8,7 +8,7 @@
 //! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5}         {"ok":false,"error":"..."}
 //! ```
 //!
-//! A client that has no request under way for ten seconds is hung up on, and sooner where others need its place ([`slots`]).
+//! A client that has no request under way for ten seconds is hung up on, and sooner where others need its place (`slots`).
 //! Errors in a file that a request names are told with line, column and key, and without what the line says: the box may read
 //! files that its client may not.
 //!
