@@ -1,4 +1,4 @@
-//! A watchdog over a change that is not confirmed yet: it takes the change back when whoever makes it ends in any way.
+//! A watchdog over a change that is not confirmed yet: it rolls the change back when the process that made it ends in any way.
 //!
 //! It is a shell script in a process of its own, where systemd runs in a unit of its own, so that it outlives a session whose
 //! processes are all killed. Its file below `/run` is the claim: who removes it decides, and nobody does so twice. A loss of power

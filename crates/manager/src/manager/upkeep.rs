@@ -59,8 +59,8 @@ impl<P: Send + 'static> Manager<P> {
         account.elapsed
     }
 
-    /// Looks whether packets are kept back for nothing. Only the controller that goes by completions can be wrong about what the
-    /// medium takes; others hold to a rate that somebody wants.
+    /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can be wrong
+    /// about what the medium carries; the others hold to a configured rate or a published rule.
     fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
         let is_queue = matches!(self.config.controller, Controller::Queue { .. }) && domain.discipline.is_none();
