@@ -69,6 +69,8 @@ pub struct Engine {
     switch: Switch,
     /// Whether the bridge can carry the traffic.
     fail_open: Arc<FailOpen>,
+    /// The last bypass was commanded; otherwise the manager's guard against harm has bypassed itself.
+    bypass_commanded: bool,
     /// The bridge's address that the hold goes by.
     own_address: u64,
     pacing: Pacing,
@@ -177,6 +179,7 @@ impl Engine {
             switch: Switch::new(hold),
             own_address: fail_open.address(),
             fail_open: Arc::clone(fail_open),
+            bypass_commanded: false,
             pacing: Pacing::default(),
             recording,
             leases: None,
@@ -238,6 +241,7 @@ impl Engine {
         let insert = command == Command::Insert;
         if insert || command == Command::Bypass {
             self.end_watch(now);
+            self.bypass_commanded = !insert;
         }
         if let Some(recording) = &mut self.recording {
             recording.command(now, &command);
@@ -499,10 +503,16 @@ impl Engine {
         now > *self.sending_since.get_or_insert(now) + SENT_BY_THEN
     }
 
+    /// A command to bypass was checked, or forced, where it was given. When the guard bypasses and the bridge cannot carry the
+    /// traffic, packets go on passing straight through the box.
+    fn may_let_go(&self) -> bool {
+        self.bypass_commanded || self.fail_open.status().available
+    }
+
     /// Lets the traffic change hands where it is time.
     fn hand_over(&mut self, now: Instant) -> Result<()> {
         let empty = self.pool.used() == 0 && self.is_sent(now);
-        if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box {
+        if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box && self.may_let_go() {
             self.switch.release();
         }
         let mut settled = empty && matches!(self.carrier(), Carrier::Releasing { .. });
