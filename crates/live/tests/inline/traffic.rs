@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -168,25 +169,55 @@ fn frames_of_every_kind_cross_unchanged() {
     assert_eq!((kinds.broken_ip, kinds.opaque), (2, 2), "{kinds:?}");
 }
 
+/// Bytes of a block of a transfer.
+const BLOCK: usize = 64 << 10;
+
 /// Transfers `len` bytes from a client in one namespace to a server in another, and how fast that was, in Mb/s.
 pub fn transfer(client: &Netns, server: &Netns, address: &str, len: usize) -> f64 {
+    transfer_blocks(client, server, address, |sent| BLOCK.min(len - sent))
+}
+
+/// The same for as long as `ended` does not hold, so that it outlasts what is done meanwhile on a slow machine; but for a minute at
+/// most, so that a test that fails meanwhile ends.
+pub fn transfer_until(client: &Netns, server: &Netns, address: &str, ended: &AtomicBool) -> f64 {
+    let start = Instant::now();
+    let goes_on = || !ended.load(Ordering::Relaxed) && start.elapsed() < Duration::from_secs(60);
+    transfer_blocks(client, server, address, |_| if goes_on() { BLOCK } else { 0 })
+}
+
+/// Transfers blocks; `next` says of the bytes sent so far how many follow, zero for the end. All must arrive as they were sent.
+fn transfer_blocks(client: &Netns, server: &Netns, address: &str, next: impl Fn(usize) -> usize) -> f64 {
     let address: SocketAddr = address.parse().expect("an address");
     let listener = server.run(|| TcpListener::bind(address)).expect("entered").expect("free");
+    // Repeats itself every 2,048 bytes, and so in every block.
+    let block: Vec<u8> = (0..BLOCK).map(|n| ((n * 31) >> 3) as u8).collect();
     thread::scope(|scope| {
-        let sink = scope.spawn(move || {
+        let sink = scope.spawn(|| {
             let (mut stream, _) = listener.accept().expect("a client");
             let mut bytes = Vec::new();
-            stream.read_to_end(&mut bytes).expect("whole");
-            bytes
+            let mut received = 0;
+            while stream.by_ref().take(BLOCK as u64).read_to_end(&mut bytes).expect("whole") > 0 {
+                assert!(bytes == block[..bytes.len()], "the bytes arrived as they were sent");
+                received += bytes.len();
+                bytes.clear();
+            }
+            received
         });
-        let bytes: Vec<u8> = (0..len).map(|n| ((n * 31) >> 3) as u8).collect();
         let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(20));
         let mut stream = client.run(connect).expect("entered").expect("connects");
         let start = Instant::now();
-        stream.write_all(&bytes).expect("taken");
+        let mut sent = 0;
+        loop {
+            let len = next(sent);
+            if len == 0 {
+                break;
+            }
+            stream.write_all(&block[..len]).expect("taken");
+            sent += len;
+        }
         drop(stream);
-        assert!(sink.join().expect("no panic") == bytes, "the bytes arrived as they were sent");
-        len as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6
+        assert_eq!(sink.join().expect("no panic"), sent, "all bytes arrived");
+        sent as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6
     })
 }
 
@@ -213,14 +244,16 @@ fn a_connection_lives_through_insertion_and_bypass() {
     let Some(lab) = Lab::new() else { return };
     let running = lab.start_box("");
     let mut client = running.client();
+    let changed = AtomicBool::new(false);
     thread::scope(|scope| {
-        let moving = scope.spawn(|| transfer(&lab.sink, &lab.source, "10.9.0.1:5004", 8 << 20));
+        let moving = scope.spawn(|| transfer_until(&lab.sink, &lab.source, "10.9.0.1:5004", &changed));
         for _ in 0..5 {
             client.insert().expect("inserted");
             thread::sleep(Duration::from_millis(200));
             client.bypass().expect("bypassed");
             thread::sleep(Duration::from_millis(5));
         }
+        changed.store(true, Ordering::Relaxed);
         moving.join().expect("whole");
     });
     let packets = client.shutdown().expect("ends").packets;
