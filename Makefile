@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test lint fmt bench field-day flent fail-open wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test flaky lint fmt bench field-day flent fail-open wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation
 	@scripts/test
+
+flaky: setup-test ## The tests in wall-clock time ten times, none repeated: which fail, and how often (ROUNDS=3 for fewer)
+	@scripts/flaky $(or $(ROUNDS),10)
 
 lint: setup-test ## Compiler and linter warnings, as errors; and that the linter's bans bite
 	@scripts/lint

@@ -27,7 +27,7 @@ const STEADY: usize = 2;
 const RECOVERY: Duration = Duration::from_secs(2);
 const WINDOW: Duration = Duration::from_millis(1500);
 /// The smaller part of two equal ones, over the larger.
-const LEAST_FAIRNESS: f64 = 0.6;
+const LEAST_FAIRNESS: f64 = 0.9;
 /// What the process may grow by: stations and connections that floods make up, in tables of bounded size.
 const MOST_GROWTH_KB: u64 = 200_000;
 /// A box may be held up for less than its hold lasts, 50 ms; who was for so long says that the machine is to blame.
@@ -96,7 +96,7 @@ impl<'l> Site<'l> {
         line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
     }
 
-    /// Something happens. Its name, and whether shares are to be judged after it.
+    /// Something happens; its name.
     fn event(&self, dice: &mut Dice) -> &'static str {
         let n = STEADY + dice.roll((STATIONS - STEADY) as u64) as usize;
         let (station, mut client) = (&self.stations[n], self.running.client());
@@ -327,7 +327,6 @@ fn the_day(site: &Site<'_>, seed: u64, length: Duration, bytes: &[AtomicU64; STE
         assert_eq!(status.mode, "inserted", "after {what}");
         assert!(status.packets.conserved, "after {what}: {:?}", status.packets);
         assert!(grown < MOST_GROWTH_KB, "after {what}: {grown} kB");
-        // The machine may have held up everybody in just this window; who is starved is so in the next one, too.
-        assert!(fair >= LEAST_FAIRNESS || fairness(bytes) >= LEAST_FAIRNESS, "after {what}: shares {fair:.2}");
+        assert!(fair >= LEAST_FAIRNESS, "after {what}: shares {fair:.2}");
     }
 }

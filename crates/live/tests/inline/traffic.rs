@@ -196,7 +196,7 @@ fn transfer_blocks(client: &Netns, server: &Netns, address: &str, next: impl Fn(
             let (mut stream, _) = listener.accept().expect("a client");
             let mut bytes = Vec::new();
             let mut received = 0;
-            while stream.by_ref().take(BLOCK as u64).read_to_end(&mut bytes).expect("whole") > 0 {
+            while Read::take(&mut stream, BLOCK as u64).read_to_end(&mut bytes).expect("whole") > 0 {
                 assert!(bytes == block[..bytes.len()], "the bytes arrived as they were sent");
                 received += bytes.len();
                 bytes.clear();
