@@ -6,9 +6,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use evenair_scenario::Scenario;
+use evenair_scenario::results::RunResult;
 
 use crate::commands::scenario_run::{Shown, run_into};
 use crate::commands::testbed::{options, run_scenario};
@@ -30,9 +31,23 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let scenario = Scenario::parse(SCENARIO, FILE)?;
     introduce(&scenario);
     let options = options()?;
-    let code = run_into(&args.out, "demo", Shown::Summary, || run_scenario(&scenario, &options, false))?;
+    let place = (args.out.as_path(), "demo");
+    let result = run_into(place, &scenario, Shown::Summary, |scenario| run_scenario(scenario, &options, false))?;
     println!("The same run again, or changed: evenair testbed run {FILE} --set seed=2");
-    Ok(code)
+    ended_well(&result)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A machine that was busy has shown what there is to see; all else that makes a run invalid is an error.
+fn ended_well(result: &RunResult) -> Result<()> {
+    if result.was_only_late() {
+        println!(
+            "This machine was busy: not fit for publication. Close what else runs here, and the numbers will hold."
+        );
+    } else if !result.valid {
+        bail!("this run is not valid: see above");
+    }
+    Ok(())
 }
 
 fn introduce(scenario: &Scenario) {
@@ -46,4 +61,24 @@ This takes {:.0} seconds. Ctrl-C ends it early and leaves nothing behind.
 ",
         scenario.duration.as_secs_f64()
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenair_scenario::results::Lateness;
+
+    #[test]
+    fn a_demo_on_a_busy_machine_ends_well_and_one_with_a_fault_does_not() {
+        let scenario = Scenario::parse_with(SCENARIO, FILE, &[]).expect("sound");
+        let mut result = evenair_sim::run(&scenario, |_| ()).expect("it can be simulated");
+        assert!(ended_well(&result).is_ok());
+        result.valid = false;
+        result.invalid_because = vec!["late".into()];
+        assert!(ended_well(&result).is_err());
+        result.lateness = Some(Lateness { bounds_exceeded: 1, ..Lateness::default() });
+        assert!(ended_well(&result).is_ok());
+        result.box_faults = vec!["lost a packet".into()];
+        assert!(ended_well(&result).is_err());
+    }
 }

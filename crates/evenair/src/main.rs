@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 
 /// Fair and quick Wi-Fi behind off-the-shelf access points.
 #[derive(Parser)]
-#[command(name = "evenair", version, about, propagate_version = true)]
+#[command(name = "evenair", version = output::VERSION, about, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

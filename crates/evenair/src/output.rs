@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use evenair_report::{Picture, Table, measures_table, run_page, run_pictures, series_table};
 use evenair_scenario::results::{RunResult, write_whole};
+use evenair_scenario::{Scenario, Source};
+use serde_json::{Value, json};
 
 /// Makes a new directory for a run's results: `parent/name-N` with the first N that is free.
 pub fn new_directory(parent: &Path, name: &str) -> Result<PathBuf> {
@@ -23,8 +25,15 @@ pub fn new_directory(parent: &Path, name: &str) -> Result<PathBuf> {
     unreachable!("there are more numbers than directories")
 }
 
-/// Writes everything about a run into `directory`: JSON, tables, plots, and one page that shows them all.
-pub fn write(directory: &Path, result: &RunResult) -> Result<()> {
+/// The program's version with the commit that it was built from, as Semantic Versioning writes build metadata: "0.1.0+1a2b3c4d5e6f",
+/// with ".dirty" behind it where the sources had been changed since; without a commit where they were not in a repository.
+pub const VERSION: &str = env!("EVENAIR_VERSION");
+
+/// Writes everything about a run into `directory`: what it takes to make the run again, the results as JSON, tables and plots, and
+/// one page that shows them all.
+pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
+    write_file(directory, "scenario.toml", scenario.source.text.as_bytes())?;
+    write_file(directory, "run.json", format!("{:#}\n", about(scenario, result)).as_bytes())?;
     let json = directory.join("result.json");
     result.write(&json).with_context(|| format!("cannot write {}", json.display()))?;
     write_file(directory, "series.parquet", &series_table(result).to_parquet())?;
@@ -32,6 +41,20 @@ pub fn write(directory: &Path, result: &RunResult) -> Result<()> {
     let pictures = run_pictures(result);
     write_pictures(directory, &pictures)?;
     write_file(directory, "report.html", run_page(result, &pictures).as_bytes())
+}
+
+/// What a run was, beside the scenario file that is kept with it.
+fn about(scenario: &Scenario, result: &RunResult) -> Value {
+    let Source { file, settings, .. } = &scenario.source;
+    let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    json!({
+        "file": file,
+        "settings": settings,
+        "seed": result.seed,
+        "engine": result.engine,
+        "version": VERSION,
+        "valid": result.valid,
+    })
 }
 
 /// Writes pictures as SVG and as PNG.
@@ -66,5 +89,27 @@ mod tests {
         let second = new_directory(parent.path(), "a11").expect("second");
         assert_ne!(first, second);
         assert!(second.ends_with("a11-2"));
+    }
+
+    #[test]
+    fn a_result_folder_holds_what_makes_the_run_again() {
+        let text = include_str!("../../../scenarios/smoke.toml");
+        let scenario = Scenario::parse_with(text, "smoke.toml", &[("seed", "7"), ("radio.ap_buffer", "50 packets")]);
+        let scenario = scenario.expect("a sound scenario");
+        let first = evenair_sim::run(&scenario, |_| ()).expect("it can be simulated");
+        let directory = tempfile::tempdir().expect("temporary directory");
+        write(directory.path(), &scenario, &first).expect("written");
+
+        let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect("it is there");
+        let about: Value = serde_json::from_str(&read("run.json")).expect("JSON");
+        let settings = about["settings"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|setting| setting.as_str()?.split_once('='));
+        let again =
+            Scenario::parse_with(&read("scenario.toml"), "again", &settings.collect::<Vec<_>>()).expect("sound");
+        assert_eq!(evenair_sim::run(&again, |_| ()).expect("it can be simulated"), first);
+        assert_eq!((&about["seed"], &about["version"]), (&json!(7), &json!(VERSION)));
     }
 }

@@ -23,12 +23,16 @@ const MAX_FLOWS: usize = 24;
 /// Seconds between two lines where there is no terminal.
 const PLAIN_EVERY_S: f64 = 5.0;
 /// Names and numbers around a bar take this many cells; narrower terminals get shorter bars.
-const AROUND_BAR: usize = 26;
+const AROUND_BAR: usize = 38;
+/// Where no flow has had more yet.
+const LEAST_SCALE_MBPS: f64 = 0.1;
 
 /// Shows the progress of one run.
 pub struct View {
     title: String,
     duration_s: f64,
+    /// What a whole bar stands for, in Mb/s: the most that any flow had so far, so that bars of one moment and the next compare.
+    scale_mbps: f64,
     screen: Screen,
 }
 
@@ -43,11 +47,17 @@ impl View {
     pub fn new(scenario: &Scenario, quiet: bool) -> Self {
         let flows = scenario.apps.len().min(MAX_FLOWS) as u16;
         let screen = if quiet { Screen::Silent } else { Screen::open(flows + FIXED_LINES) };
-        Self { title: scenario.title.clone(), duration_s: scenario.duration.as_secs_f64(), screen }
+        Self {
+            title: scenario.title.clone(),
+            duration_s: scenario.duration.as_secs_f64(),
+            scale_mbps: LEAST_SCALE_MBPS,
+            screen,
+        }
     }
 
     /// Shows the newest state. A terminal that goes away does not end the run.
     pub fn show(&mut self, progress: &Progress) {
+        self.scale_mbps = progress.flows.iter().map(|flow| flow.ip_mbps).fold(self.scale_mbps, f64::max);
         match &mut self.screen {
             Screen::Silent => {}
             Screen::Lines { next_s, last_mode } => {
@@ -58,8 +68,9 @@ impl View {
                 }
             }
             Screen::Panel(terminal) => {
-                let (title, duration_s) = (&self.title, self.duration_s);
-                let _ = terminal.draw(|frame| draw(frame, title, duration_s, progress));
+                let heading = format!("{:.0} of {:.0} s", progress.at_s, self.duration_s);
+                let (title, scale_mbps) = (&self.title, self.scale_mbps);
+                let _ = terminal.draw(|frame| draw(frame, (title, &heading), scale_mbps, progress));
             }
         }
     }
@@ -86,19 +97,18 @@ impl Screen {
     }
 }
 
-fn draw(frame: &mut Frame<'_>, title: &str, duration_s: f64, progress: &Progress) {
+fn draw(frame: &mut Frame<'_>, (title, time): (&str, &str), scale_mbps: f64, progress: &Progress) {
     let area: Rect = frame.area();
     let bar_cells = usize::from(area.width).saturating_sub(AROUND_BAR).min(BAR_CELLS);
     let mut lines = vec![
         Line::from(vec![
             Span::styled(title.to_owned(), Style::new().add_modifier(Modifier::BOLD)),
-            Span::raw(format!("   {:.0} of {duration_s:.0} s", progress.at_s)),
+            Span::raw(format!("   {time}   whole bar {scale_mbps:.2} Mb/s")),
         ]),
         state_line(progress),
         Line::default(),
     ];
-    let largest = progress.flows.iter().map(|flow| flow.ip_mbps).fold(0.1, f64::max);
-    lines.extend(progress.flows.iter().take(MAX_FLOWS).map(|flow| flow_line(flow, largest, bar_cells)));
+    lines.extend(progress.flows.iter().take(MAX_FLOWS).map(|flow| flow_line(flow, scale_mbps, bar_cells)));
     if progress.flows.len() > MAX_FLOWS {
         lines.push(Line::from(format!("  and {} more", progress.flows.len() - MAX_FLOWS)));
     }
@@ -111,27 +121,32 @@ fn draw(frame: &mut Frame<'_>, title: &str, duration_s: f64, progress: &Progress
 fn state_line(progress: &Progress) -> Line<'static> {
     let colour = if progress.mode == "inserted" { Color::Green } else { Color::Yellow };
     let service = progress.service_rate_mbps.map_or_else(|| "-".to_owned(), |c| format!("{c:.2} Mb/s"));
+    let rtt = median_rtt_ms(progress).map_or_else(String::new, |ms| format!("   RTT {ms:.0} ms"));
     let late = progress.lateness_p99_us.map_or_else(String::new, |us| format!("   late p99 {:.2} ms", us / 1e3));
     Line::from(vec![
         Span::raw("box "),
         Span::styled(progress.mode.to_uppercase(), Style::new().fg(colour).add_modifier(Modifier::BOLD)),
         Span::raw(format!(
-            "   total {:.2} Mb/s   service rate {service}   AP queue {} packets{late}",
+            "   total {:.2} Mb/s   service rate {service}   AP queue {} packets{rtt}{late}",
             progress.total_ip_mbps, progress.ap_queue_packets
         )),
     ])
 }
 
-fn flow_line(flow: &FlowProgress, largest_mbps: f64, bar_cells: usize) -> Line<'static> {
+fn flow_line(flow: &FlowProgress, scale_mbps: f64, bar_cells: usize) -> Line<'static> {
     let (arrow, colour) = match flow.direction {
         Direction::Up => ("^", Color::LightRed),
         Direction::Down => ("v", Color::LightBlue),
     };
-    let eighths = (flow.ip_mbps / largest_mbps * bar_cells as f64 * 8.0).round().max(0.0) as usize;
+    let eighths = (flow.ip_mbps / scale_mbps * bar_cells as f64 * 8.0).round().max(0.0) as usize;
     Line::from(vec![
         Span::raw(format!("{arrow} {:<12} ", truncated(&flow.app, 12))),
         Span::styled(bar(eighths), Style::new().fg(colour)),
-        Span::raw(format!(" {:.2}", flow.ip_mbps)),
+        Span::raw(format!(
+            " {:.2} Mb/s{}",
+            flow.ip_mbps,
+            flow.rtt_ms.map_or_else(String::new, |ms| format!("  {ms:.0} ms"))
+        )),
     ])
 }
 
@@ -148,14 +163,22 @@ fn truncated(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// Of the flows whose sender knows one.
+fn median_rtt_ms(progress: &Progress) -> Option<f64> {
+    let mut rtts: Vec<f64> = progress.flows.iter().filter_map(|flow| flow.rtt_ms).collect();
+    rtts.sort_by(f64::total_cmp);
+    rtts.get(rtts.len() / 2).copied()
+}
+
 fn plain_line(progress: &Progress) -> String {
     let sum = |direction| -> f64 {
         // An empty sum of floats is -0.0, which would print with its sign.
         progress.flows.iter().filter(|flow| flow.direction == direction).map(|flow| flow.ip_mbps).sum::<f64>() + 0.0
     };
+    let rtt = median_rtt_ms(progress).map_or_else(String::new, |ms| format!("  RTT {ms:.0} ms"));
     let invalid = progress.invalid_because.first().map_or_else(String::new, |reason| format!("  INVALID: {reason}"));
     format!(
-        "{:6.1} s  {:<9}  up {:.2}  down {:.2}  total {:.2} Mb/s  AP queue {}{invalid}",
+        "{:6.1} s  {:<9}  up {:.2}  down {:.2}  total {:.2} Mb/s  AP queue {}{rtt}{invalid}",
         progress.at_s,
         progress.mode,
         sum(Direction::Up),
@@ -178,18 +201,36 @@ mod tests {
 
     #[test]
     fn a_plain_line_sums_by_direction() {
-        let flow = |app: &str, direction, ip_mbps| FlowProgress { app: app.into(), direction, ip_mbps };
-        let progress = Progress {
+        let line = plain_line(&progress());
+        assert!(line.contains("up 2.50  down 0.25  total 2.75 Mb/s  AP queue 9  RTT 240 ms"), "{line}");
+    }
+
+    fn progress() -> Progress {
+        let flow = |app: &str, direction, ip_mbps, rtt_ms| FlowProgress { app: app.into(), direction, ip_mbps, rtt_ms };
+        Progress {
             at_s: 5.0,
             mode: "bypassed".into(),
-            flows: vec![flow("a", Direction::Up, 1.5), flow("b", Direction::Up, 1.0), flow("c", Direction::Down, 0.25)],
+            flows: vec![
+                flow("a", Direction::Up, 1.5, Some(240.0)),
+                flow("b", Direction::Up, 1.0, Some(9.0)),
+                flow("c", Direction::Down, 0.25, None),
+            ],
             total_ip_mbps: 2.75,
             ap_queue_packets: 9,
             service_rate_mbps: None,
             lateness_p99_us: None,
             invalid_because: Vec::new(),
-        };
-        let line = plain_line(&progress);
-        assert!(line.contains("up 2.50  down 0.25  total 2.75 Mb/s  AP queue 9"), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_scale_of_the_bars_never_shrinks() {
+        let scenario = Scenario::parse(include_str!("../../../scenarios/demo.toml"), "demo").expect("sound");
+        let mut view = View::new(&scenario, true);
+        let mut now = progress();
+        view.show(&now);
+        now.flows.iter_mut().for_each(|flow| flow.ip_mbps /= 3.0);
+        view.show(&now);
+        assert!((view.scale_mbps - 1.5).abs() < 1e-9, "{}", view.scale_mbps);
     }
 }

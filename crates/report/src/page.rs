@@ -147,7 +147,7 @@ pub fn run_page(run: &RunResult, pictures: &[Picture]) -> String {
     if !run.valid && reasons.is_empty() {
         reasons.push("it says so, without a reason".into());
     }
-    page.verdict("The run is valid.", "The run is not valid: do not use its numbers.", &reasons);
+    page.verdict("The run is valid.", &format!("{}.", run.warning().unwrap_or_default()), &reasons);
     for phase in &run.phases {
         page.paragraph(&in_words(run, phase));
     }

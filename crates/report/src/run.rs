@@ -27,8 +27,8 @@ pub fn run_pictures(run: &RunResult) -> Vec<Picture> {
 
 /// Nobody should take numbers from a picture of a run that is not valid.
 fn marked_if_invalid(mut chart: Chart, run: &RunResult) -> Chart {
-    if !run.valid {
-        chart.title = format!("{}: THE RUN IS NOT VALID", chart.title);
+    if let Some(warning) = run.warning() {
+        chart.title = format!("{}: {warning}", chart.title);
     }
     chart.subtitle = format!("{} · {}, seed {}", chart.subtitle, run.engine, run.seed);
     chart

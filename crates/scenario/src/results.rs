@@ -266,6 +266,24 @@ pub struct Directions {
     pub down_ip_mbps: f64,
 }
 
+impl RunResult {
+    /// Whether the run is invalid for no other reason than that this machine was too busy to keep real time: it shows what it is
+    /// to show, with numbers that nobody should publish.
+    pub fn was_only_late(&self) -> bool {
+        let exceeded = self.lateness.map_or(0, |lateness| lateness.bounds_exceeded as usize);
+        exceeded > 0 && exceeded == self.invalid_because.len() && self.box_faults.is_empty()
+    }
+
+    /// What an invalid run says before all its numbers; `None` of a valid one.
+    pub fn warning(&self) -> Option<&'static str> {
+        match (self.valid, self.was_only_late()) {
+            (true, _) => None,
+            (false, true) => Some("This machine was busy: not fit for publication"),
+            (false, false) => Some("NOT VALID, do not use these numbers"),
+        }
+    }
+}
+
 /// How late the testbed's radio handed frames over, against their simulated instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
@@ -287,6 +305,9 @@ pub struct Lateness {
     pub ingress_lag_p99_us: f64,
     /// The same: worst.
     pub ingress_lag_max_us: f64,
+    /// Reasons in [`RunResult::invalid_because`] that are bounds of lateness exceeded.
+    #[serde(default)]
+    pub bounds_exceeded: u32,
 }
 
 /// The box's account: `received = released + dropped + held`. What it lost otherwise is counted beside it.
@@ -511,6 +532,9 @@ pub struct FlowProgress {
     pub direction: Direction,
     /// DATA and ACKs over the WLAN hop.
     pub ip_mbps: f64,
+    /// Smoothed round-trip time of its TCP sender; absent where it has none, or none yet.
+    #[serde(default)]
+    pub rtt_ms: Option<f64>,
 }
 
 /// A share that most runs do not have.

@@ -55,6 +55,19 @@ pub struct Scenario {
     pub published: Vec<Published>,
     /// What an experiment of many runs varies, see [`Scenario::points`].
     pub sweep: Vec<Axis>,
+    /// The text that it was read from.
+    pub source: Source,
+}
+
+/// What a scenario was read from: enough to make the same run again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// The file's text.
+    pub text: String,
+    /// Keys whose values were replaced, in this order, as `--set KEY=VALUE` does.
+    pub settings: Vec<(String, String)>,
 }
 
 /// The wireless side.

@@ -60,7 +60,8 @@ impl Meter {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let (apps, intervals) = (&scenario.apps, intervals(scenario));
         let interval = scenario.measure.interval;
-        let progress = |app: &App| FlowProgress { app: app.name.clone(), direction: app.direction, ip_mbps: 0.0 };
+        let progress =
+            |app: &App| FlowProgress { app: app.name.clone(), direction: app.direction, ip_mbps: 0.0, rtt_ms: None };
         Self {
             progress: Progress {
                 at_s: 0.0,
@@ -174,7 +175,7 @@ impl Meter {
                 ip_mbps = mbps(count.ip_bytes, self.interval);
                 self.flows.push(app, number, count);
             }
-            progress.ip_mbps = ip_mbps;
+            (progress.ip_mbps, progress.rtt_ms) = (ip_mbps, None);
             total += ip_mbps;
         }
         self.progress.total_ip_mbps = total;
@@ -182,6 +183,7 @@ impl Meter {
             // A new connection counts from zero again.
             let retransmits = total.checked_sub(self.retransmits[app]).unwrap_or(total);
             self.retransmits[app] = total;
+            self.progress.flows[app].rtt_ms = rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
             let row = SenderRow { cwnd_segments, rtt: rtt.unwrap_or(Span::ZERO), retransmits };
             self.flows.push_sender(app, number, row);
         }

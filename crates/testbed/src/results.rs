@@ -72,14 +72,17 @@ pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> 
     let number = collected.intervals.len();
     let blank = Interval::default();
     let interval = collected.intervals.last().unwrap_or(&blank);
+    let tcp = |app: usize| collected.samples.get(app)?.tcp.get(number.checked_sub(1)?).copied().flatten();
     let flows: Vec<_> = scenario
         .apps
         .iter()
         .zip(&interval.apps)
-        .map(|(app, count)| FlowProgress {
+        .enumerate()
+        .map(|(index, (app, count))| FlowProgress {
             app: app.name.clone(),
             direction: app.direction,
             ip_mbps: mbps(count.ip_bytes, seconds),
+            rtt_ms: tcp(index).map(|tcp| f64::from(tcp.srtt_us) / 1e3),
         })
         .collect();
     let at = scenario.measure.interval * number as u64;
@@ -146,6 +149,7 @@ fn lateness(record: &Record, length: Span) -> Lateness {
         ingress_lag_p50_us: micros(lag.quantile(500)),
         ingress_lag_p99_us: micros(lag.quantile(990)),
         ingress_lag_max_us: micros(lag.max()),
+        bounds_exceeded: record.faults(length).len() as u32,
     }
 }
 

@@ -187,12 +187,13 @@ fn run_another(
 }
 
 fn run_into(scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<RunResult> {
-    let result = run_scenario(scenario, options, true)?;
+    let mut result = run_scenario(scenario, options, true)?;
+    output::VERSION.clone_into(&mut result.version);
     if options.cancel.load(Ordering::Relaxed) {
         bail!("cancelled");
     }
     std::fs::create_dir(directory)?;
-    output::write(directory, &result)?;
+    output::write(directory, scenario, &result)?;
     Ok(result)
 }
 

@@ -156,7 +156,7 @@ fn write(
         plan.name,
         policies.len(),
         plan.replications,
-        env!("CARGO_PKG_VERSION")
+        output::VERSION
     );
     let mut page = Page::new(&format!("{}: policies", plan.title), &facts);
     let failure = |point: &PointResult| Some(format!("{}: {}", point.varied[0].1, point.failed.as_ref()?));

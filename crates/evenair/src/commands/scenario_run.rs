@@ -44,7 +44,9 @@ impl ScenarioRun {
     pub fn run(&self, engine: impl FnOnce(&Scenario, bool) -> Result<RunResult>) -> Result<ExitCode> {
         let scenario = self.scenario()?;
         let shown = if self.json { Shown::Json } else { Shown::Summary };
-        run_into(&self.out, &scenario.name, shown, || engine(&scenario, self.quiet))
+        let place = (self.out.as_path(), scenario.name.as_str());
+        let result = run_into(place, &scenario, shown, |scenario| engine(scenario, self.quiet))?;
+        if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
     }
 }
 
@@ -57,17 +59,23 @@ pub enum Shown {
     Json,
 }
 
-/// Makes a new directory `out/name-N`, runs, writes the results there and prints them.
-pub fn run_into(out: &Path, name: &str, shown: Shown, run: impl FnOnce() -> Result<RunResult>) -> Result<ExitCode> {
+/// Makes a new directory `out/name-N`, runs `scenario` on `engine`, writes the results there and prints them.
+pub fn run_into(
+    (out, name): (&Path, &str),
+    scenario: &Scenario,
+    shown: Shown,
+    engine: impl FnOnce(&Scenario) -> Result<RunResult>,
+) -> Result<RunResult> {
     // The directory comes first: better to learn before the run than after it that nothing can be written.
     let directory = output::new_directory(out, name)?;
-    let outcome = run();
+    let outcome = engine(scenario);
     if outcome.is_err() {
         // Still empty, so nothing is lost; leaving it would only look like a result.
         let _ = std::fs::remove_dir(&directory);
     }
-    let result = outcome?;
-    output::write(&directory, &result)?;
+    let mut result = outcome?;
+    output::VERSION.clone_into(&mut result.version);
+    output::write(&directory, scenario, &result)?;
     match shown {
         Shown::Json => println!("{}", serde_json::to_string_pretty(&result)?),
         Shown::Summary => {
@@ -75,7 +83,7 @@ pub fn run_into(out: &Path, name: &str, shown: Shown, run: impl FnOnce() -> Resu
             println!("results: {} (plots and tables: report.html)", directory.display());
         }
     }
-    if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
+    Ok(result)
 }
 
 /// Loads a scenario, with values replaced.

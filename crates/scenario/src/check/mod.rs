@@ -30,7 +30,7 @@ use evenair_wifi::Phy;
 
 use crate::config::{self, ConfigError, OrDefault, Problems, Written};
 use crate::raw::{LinkRaw, QueueRaw, ScenarioRaw, WanRaw};
-use crate::{LinkSpec, Radio, Scenario, WanSpec, sweep};
+use crate::{LinkSpec, Radio, Scenario, Source, WanSpec, sweep};
 
 /// The format's version that this program reads.
 const VERSION: u32 = 1;
@@ -89,7 +89,9 @@ impl Scenario {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let scenario = scenario(&raw, folder, &mut problems);
         document.verdict(problems)?;
-        Ok(scenario)
+        let settings = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let source = Source { file: file.to_owned(), text: text.to_owned(), settings };
+        Ok(Scenario { source, ..scenario })
     }
 }
 
@@ -147,6 +149,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         tcp: tcp::check(&raw.tcp, problems),
         published,
         sweep: sweep::check(&raw.sweep, problems),
+        source: Source::default(),
     }
 }
 

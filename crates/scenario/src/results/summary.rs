@@ -15,8 +15,8 @@ pub fn summary(run: &RunResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", run.title);
     let _ = writeln!(out, "{}, seed {}, {} s, version {}\n", run.engine, run.seed, run.duration_s, run.version);
-    if !run.valid {
-        out.push_str("NOT VALID, do not use these numbers:\n");
+    if let Some(warning) = run.warning() {
+        let _ = writeln!(out, "{warning}:");
         for reason in &run.invalid_because {
             let _ = writeln!(out, "  - {reason}");
         }
@@ -278,7 +278,7 @@ fn capitalised(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::{Lateness, sample};
     use super::*;
 
     #[test]
@@ -307,5 +307,22 @@ mod tests {
         let text = summary(&run);
         assert!(text.find("NOT VALID").unwrap() < text.find("Mb/s at IP level").unwrap());
         assert!(text.contains("- the radio was late") && text.contains("- the box at fault: its account"), "{text}");
+    }
+
+    #[test]
+    fn a_run_on_a_busy_machine_is_not_fit_for_publication_and_no_more_is_said_against_it() {
+        let (_, mut run) = sample::two_flows();
+        run.valid = false;
+        run.invalid_because = vec!["the radio was late".into()];
+        run.lateness = Some(Lateness { bounds_exceeded: 1, ..Lateness::default() });
+        let text = summary(&run);
+        assert!(text.contains("This machine was busy: not fit for publication:\n  - the radio was late"), "{text}");
+        assert!(!text.contains("NOT VALID"));
+        // Another reason beside it, or a fault of the box, is more than lateness.
+        run.invalid_because.push("a host ended".into());
+        assert!(summary(&run).contains("NOT VALID"));
+        run.invalid_because.pop();
+        run.box_faults = vec!["its account does not add up".into()];
+        assert!(summary(&run).contains("NOT VALID"));
     }
 }

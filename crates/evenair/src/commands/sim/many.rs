@@ -92,7 +92,7 @@ impl Many {
                     "title": plan.title,
                     "files": plan.sources.iter().map(|source| &source.file).collect::<Vec<_>>(),
                     "settings": self.settings(),
-                    "version": env!("CARGO_PKG_VERSION"),
+                    "version": crate::output::VERSION,
                     kind: about,
                 });
                 write_whole(&file, format!("{document:#}\n").as_bytes())?;
@@ -108,7 +108,7 @@ pub fn document(plan: &Plan, status: &Status, rows: &str, table: &Table) -> Resu
     let about = json!({
         "scenario": plan.name,
         "title": plan.title,
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": crate::output::VERSION,
         "replications": plan.replications,
         "complete": status.is_complete(),
     });

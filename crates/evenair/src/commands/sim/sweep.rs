@@ -140,7 +140,7 @@ fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, p
         varied.join(", "),
         result.points.len(),
         status.known + status.ended,
-        env!("CARGO_PKG_VERSION")
+        output::VERSION
     );
     let mut page = Page::new(&plan.title, &facts);
     let mut reasons = failures(result);

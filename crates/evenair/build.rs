@@ -1,0 +1,32 @@
+//! Names the commit that the program is built from, for `evenair --version` and for the results that it writes.
+
+use std::process::Command;
+
+/// Digits of a commit's name.
+const DIGITS: &str = "--abbrev=12";
+
+fn main() {
+    let version = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
+    let version = commit().map_or_else(|| version.clone(), |commit| format!("{version}+{commit}"));
+    println!("cargo::rustc-env=EVENAIR_VERSION={version}");
+    println!("cargo::rerun-if-env-changed=EVENAIR_COMMIT");
+    // Whether sources were changed is part of the answer.
+    println!("cargo::rerun-if-changed=..");
+    for name in ["HEAD", "index"] {
+        if let Some(file) = git(&["rev-parse", "--git-path", name]) {
+            println!("cargo::rerun-if-changed={file}");
+        }
+    }
+}
+
+/// Of a package's build, which is outside of a repository, the variable says it; without either there is none.
+fn commit() -> Option<String> {
+    let given = std::env::var("EVENAIR_COMMIT").ok().filter(|commit| !commit.is_empty());
+    given.or_else(|| git(&["describe", "--always", "--match=", DIGITS, "--dirty=.dirty"]))
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
