@@ -168,7 +168,7 @@ fn an_invalid_run_says_why_first() {
     let page = run_page(&run, &run_pictures(&run));
     assert!(page.contains("<li>late &amp; &lt;later&gt;</li>"));
     assert!(page.contains("<li>The box at fault: packets &lt; 0</li>"));
-    assert!(page.find("not valid").unwrap() < page.find("<img ").unwrap());
+    assert!(page.find("NOT VALID").unwrap() < page.find("<img ").unwrap());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fs;
 
 use evenair_manager::Config;
 use evenair_scenario::config::Problems;
-use evenair_scenario::{ManagerSpec, PhySpec, Scenario};
+use evenair_scenario::{ManagerSpec, PhySpec, Scenario, Source};
 use keys::keys;
 
 /// A file in which every table has a place.
@@ -102,6 +102,7 @@ fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
     let standard = scenario.radio.phy_spec.standard;
     scenario.radio.phy_spec = PhySpec { standard, preamble: None, basic_rates: None, rts_threshold: None };
     scenario.manager = ManagerSpec::default();
+    scenario.source = Source::default();
     Ok(Meaning(scenario, config, told, places))
 }
 
