@@ -81,8 +81,6 @@ pub struct Engine {
     watch: Watch,
     /// Since when the kernel has had frames to send, when it was last asked.
     sending_since: Option<Instant>,
-    /// Packets that were out of date when the manager released them.
-    stale: u64,
     /// Why packets do not come in as the configuration says.
     io_why: Option<String>,
     /// Why the manager refused what it was last told.
@@ -185,7 +183,6 @@ impl Engine {
             leases: None,
             watch: Watch::default(),
             sending_since: None,
-            stale: 0,
             io_why,
             refused: None,
             history: None,
@@ -402,9 +399,12 @@ impl Engine {
                 recording.decision(now, &output);
             }
             match output {
-                Output::Release { packet, .. } if self.pool.is_stale(&packet) => {
-                    self.stale += 1;
-                    self.pool.free(packet);
+                Output::Release { packet, port, .. } if self.pool.is_stale(&packet) => {
+                    let out = match port {
+                        Side::Wlan => &mut self.wlan,
+                        Side::Wire => &mut self.wire,
+                    };
+                    out.give_up_stale(packet, &mut self.pool);
                 }
                 Output::Release { packet, .. } if self.watch.on => {
                     self.watch.done += 1;
@@ -570,7 +570,6 @@ impl Engine {
     /// # Errors
     /// A refused system call.
     pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
-        let (a, b) = (self.wlan.counters(), self.wire.counters());
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
         Ok(Snapshot {
@@ -588,10 +587,7 @@ impl Engine {
             uptime_s: now.saturating_since(self.started).as_secs_f64(),
             wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0], self.io_why.as_ref())?,
             wire: port_status(&mut self.wire, self.switch.hold(), self.held[1], self.io_why.as_ref())?,
-            not_admitted: (a.too_long + b.too_long, a.pool_full + b.pool_full),
-            super_lost: a.super_lost + b.super_lost,
-            more_segments: a.more_segments + b.more_segments,
-            stale: (a.stale + b.stale, a.stale_released + b.stale_released + self.stale),
+            more_segments: self.wlan.counters().more_segments + self.wire.counters().more_segments,
             underway: match self.carrier() {
                 Carrier::Bridge => (0, 0),
                 Carrier::Box | Carrier::Releasing { .. } => {
@@ -621,7 +617,7 @@ fn recording_of(path: &Path, shard: usize) -> PathBuf {
 }
 
 fn port_status(port: &mut Port, hold: &Hold, id: PortId, io_why: Option<&String>) -> Result<PortStatus> {
-    let (ring_full, counters) = (port.lost()?, port.counters());
+    let (losses, counters) = (port.losses()?, port.counters());
     // After those counts, so that the packets counted there are counted here.
     let taken = port.taken(hold, id);
     let (io, why) = port.io();
@@ -630,11 +626,10 @@ fn port_status(port: &mut Port, hold: &Hold, id: PortId, io_why: Option<&String>
         io,
         io_why: io_why.cloned().or(why),
         taken,
-        ring_full,
         super_packets: counters.super_packets,
         sent: counters.sent,
         sent_bytes: counters.sent_bytes,
-        send_refused: counters.send_refused,
+        losses,
     })
 }
 

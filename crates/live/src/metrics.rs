@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use evenair_scenario::causes::{Cause, DropReason, LossReason};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use prometheus_client::collector::Collector;
@@ -23,7 +24,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
 use crate::control::{
-    Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status, Wish,
+    Answer, Desk, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status, Wish,
 };
 use crate::http::{Reply, Server, Site};
 
@@ -228,26 +229,7 @@ fn packets(page: &mut Page, status: &Status) {
     ] {
         page.sample(&[("what", what)], count);
     }
-    page.family(
-        "evenair_dropped_packets_total",
-        MetricType::Counter,
-        "Packets lost or dropped in the box, by the reason.",
-    );
-    for (reason, count) in [
-        ("queue full", packets.dropped_queue_full),
-        ("ack superseded", packets.dropped_ack_superseded),
-        ("sender ahead", packets.dropped_sender_ahead),
-        ("standing queue", packets.dropped_standing_queue),
-        ("uplink limit", packets.dropped_uplink_limit),
-        ("ring full", packets.ring_full),
-        ("super-packet lost", packets.super_lost),
-        ("too long", packets.too_long),
-        ("pool full", packets.pool_full),
-        ("out of date", packets.stale + packets.stale_released),
-        ("send refused", packets.send_refused),
-    ] {
-        page.sample(&[("reason", reason)], count);
-    }
+    dropped(page, packets);
     page.family("evenair_kinds_total", MetricType::Counter, "Packets received, by kind; some are of more than one.");
     for (kind, count) in status.kinds.named() {
         page.sample(&[("kind", kind)], count);
@@ -260,6 +242,21 @@ fn packets(page: &mut Page, status: &Status) {
     page.single("evenair_fail_open_available", MetricType::Gauge, help, available);
     let help = "How often the hold on the path ran out because the box was late.";
     page.single("evenair_hold_lapses_total", MetricType::Counter, help, status.hold.lapses);
+}
+
+/// Every cause of [`DropReason`] and [`LossReason`], and what each means.
+fn dropped(page: &mut Page, packets: &PacketStatus) {
+    fn reasons<C: Cause>() -> String {
+        C::ALL.iter().map(|cause| format!(" {}: {}", cause.word(), cause.help())).collect()
+    }
+    let help = format!(
+        "Packets that did not come out of the box, by the reason. Dropped by the manager:{} Lost by the box:{}",
+        reasons::<DropReason>(),
+        reasons::<LossReason>()
+    );
+    page.family("evenair_dropped_packets_total", MetricType::Counter, &help);
+    packets.drops.iter().for_each(|(reason, count)| page.sample(&[("reason", reason.word())], count));
+    packets.losses.iter().for_each(|(reason, count)| page.sample(&[("reason", reason.word())], count));
 }
 
 fn uplink_limit(page: &mut Page, status: &Status) {
@@ -681,6 +678,26 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
         }
+    }
+
+    #[test]
+    fn every_cause_has_a_sample_and_is_explained() {
+        fn check<C: Cause>(count: impl Fn(&mut PacketStatus, C)) {
+            for &cause in C::ALL {
+                let mut status = Status::default();
+                count(&mut status.packets, cause);
+                let page = render(&status, "eth1");
+                let samples: Vec<_> =
+                    page.lines().filter(|line| line.starts_with("evenair_dropped_packets_total{")).collect();
+                let own = format!("evenair_dropped_packets_total{{reason=\"{}\"}} 7", cause.word());
+                assert!(samples.contains(&own.as_str()), "{own} is missing in {samples:?}");
+                assert_eq!(samples.iter().filter(|line| line.ends_with(" 7")).count(), 1, "{samples:?}");
+                let help = page.lines().find(|line| line.starts_with("# HELP evenair_dropped_packets ")).expect("help");
+                assert!(help.contains(&format!("{}: {}", cause.word(), cause.help())), "{help}");
+            }
+        }
+        check(|packets, cause: DropReason| packets.drops[cause] = 7);
+        check(|packets, cause: LossReason| packets.losses[cause] = 7);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
 use evenair_packet::PacketMeta;
+use evenair_scenario::causes::{LossReason, Losses};
 use evenair_sys::checksum;
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::iface::{self, Interface};
@@ -43,22 +44,12 @@ pub struct PortCounters {
     pub super_packets: u64,
     /// Segments that these were cut into, beyond one each.
     pub more_segments: u64,
-    /// Packets not taken in: super-packets that the socket's buffer had no room for.
-    pub super_lost: u64,
-    /// Packets not taken in: longer than the interface's MTU allows, or broken.
-    pub too_long: u64,
-    /// Packets not taken in: the pool was full.
-    pub pool_full: u64,
     /// Frames sent.
     pub sent: u64,
     /// Bytes sent, Ethernet headers included.
     pub sent_bytes: u64,
-    /// Frames that the kernel refused: the interface's queue was full, it was down, or the frame too long for it.
-    pub send_refused: u64,
-    /// Packets not taken in: out of date, as were so many that waited here to be sent.
-    pub stale: u64,
-    /// These.
-    pub stale_released: u64,
+    /// Packets lost, by reason; those for which there was no room in the ring are counted there ([`Port::losses`]).
+    pub losses: Losses,
 }
 
 /// Looks up a port's interface and checks that it can carry traffic.
@@ -149,8 +140,8 @@ pub fn check_pair(wlan: &Interface, wire: &Interface) -> Result<()> {
 impl PortCounters {
     fn add(&mut self, Cut { segments, pool_full, too_long }: Cut) {
         self.more_segments += segments - 1;
-        self.pool_full += pool_full;
-        self.too_long += too_long;
+        self.losses[LossReason::PoolFull] += pool_full;
+        self.losses[LossReason::TooLong] += too_long;
     }
 }
 
@@ -283,8 +274,8 @@ impl Port {
                 let is_cut = frame.is_cut();
                 match cutter.cut(frame, size, pool, |pool, id| store(pool, id, batch)) {
                     Some(cut) => counters.add(cut),
-                    None if is_cut => counters.super_lost += 1,
-                    None => counters.too_long += 1,
+                    None if is_cut => counters.losses[LossReason::SuperLost] += 1,
+                    None => counters.losses[LossReason::TooLong] += 1,
                 }
                 continue;
             }
@@ -293,8 +284,8 @@ impl Port {
                     drop(frame);
                     store(pool, id, batch);
                 }
-                Put::Full => counters.pool_full += 1,
-                Put::Refused => counters.too_long += 1,
+                Put::Full => counters.losses[LossReason::PoolFull] += 1,
+                Put::Refused => counters.losses[LossReason::TooLong] += 1,
             }
         }
         most
@@ -303,21 +294,27 @@ impl Port {
     /// Drops all that has come in, and all that waits to be sent: it is out of date.
     pub fn discard(&mut self, pool: &mut Pool) {
         while self.ring.next_frame().is_some() {
-            self.counters.stale += 1;
+            self.counters.losses[LossReason::Stale] += 1;
         }
         if let Some(Express { lane, .. }) = &mut self.express {
             let mut stale = Vec::new();
             pool.receive(lane, usize::MAX, |_, id| stale.push(id));
-            self.counters.stale += stale.len() as u64;
+            self.counters.losses[LossReason::Stale] += stale.len() as u64;
             stale.into_iter().for_each(|id| pool.free(id));
         }
-        self.counters.stale_released += self.queue.len() as u64;
+        self.counters.losses[LossReason::StaleReleased] += self.queue.len() as u64;
         self.queue.drain(..).for_each(|id| pool.free(id));
     }
 
     /// Queues a frame to be sent out of this port.
     pub fn queue(&mut self, id: FrameId) {
         self.queue.push_back(id);
+    }
+
+    /// Gives up a frame that the manager released to this port when it was out of date.
+    pub fn give_up_stale(&mut self, id: FrameId, pool: &mut Pool) {
+        self.counters.losses[LossReason::StaleReleased] += 1;
+        pool.free(id);
     }
 
     /// Sends what is queued, in order, as far as the kernel takes it; no more than a batch, so that the caller can look whether it
@@ -376,15 +373,15 @@ impl Port {
     fn count(&mut self, Sent { frames, bytes, lost }: Sent) {
         self.counters.sent = self.counters.sent + frames - lost;
         self.counters.sent_bytes += bytes;
-        self.counters.send_refused += lost;
+        self.counters.losses[LossReason::SendRefused] += lost;
     }
 
     /// The kernel does not take so many of the oldest frames.
     fn refused(&mut self, error: &evenair_sys::error::OsError, frames: usize, pool: &mut Pool) {
-        if self.counters.send_refused == 0 {
+        if self.counters.losses[LossReason::SendRefused] == 0 {
             warn!("{error}: the frame is lost (further ones are only counted)");
         }
-        self.counters.send_refused += frames as u64;
+        self.counters.losses[LossReason::SendRefused] += frames as u64;
         self.queue.drain(..frames).for_each(|id| pool.free(id));
     }
 
@@ -426,12 +423,15 @@ impl Port {
         hold.taken(id) + self.express.as_ref().map_or(0, Express::taken)
     }
 
-    /// Packets that were taken and lost: there was no room for them.
+    /// Packets that were lost here, by reason.
     ///
     /// # Errors
     /// A refused system call.
-    pub fn lost(&mut self) -> Result<u64> {
-        Ok(self.ring.counters()?.dropped + self.express.as_ref().map_or(Ok(0), Express::lost)?)
+    pub fn losses(&mut self) -> Result<Losses> {
+        let mut losses = self.counters.losses;
+        losses[LossReason::RingFull] +=
+            self.ring.counters()?.dropped + self.express.as_ref().map_or(Ok(0), Express::lost)?;
+        Ok(losses)
     }
 
     /// What happened here.

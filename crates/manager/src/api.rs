@@ -10,8 +10,8 @@ use evenair_wifi::PhyRate;
 
 use crate::guard::GuardStep;
 use crate::{
-    ClassId, Codec, Config, ConfigError, DelayReport, Label, Place, Refusal, SpeechReport, Told, ToldCounts,
-    ToldReport, UplinkReport,
+    ClassId, Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, Refusal, SpeechReport, Told,
+    ToldCounts, ToldReport, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -98,23 +98,6 @@ pub enum Output<P> {
     },
     /// Something to tell.
     Event(Event),
-}
-
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DropReason {
-    /// Its queue was full, or all queues together were.
-    QueueFull,
-    /// There was no room, and a later pure ACK of the same connection, held there, says all that it said.
-    AckSuperseded,
-    /// DATA of an upload whose held ACKs wait in a standing queue, or stand for more DATA than a queue may hold. The loss
-    /// tells its sender to slow down, once for each window; an upload's window, and with it the time that its ACKs wait,
-    /// would otherwise grow without end.
-    SenderAhead,
-    /// It was the head of a standing queue, and its sender understands no mark.
-    StandingQueue,
-    /// Uploads came faster than their limit ([`UplinkLimit`](crate::UplinkLimit)).
-    UplinkLimit,
 }
 
 /// Something to tell.
@@ -505,16 +488,8 @@ pub struct Counters {
     pub received: u64,
     /// Packets handed out to be sent, those that passed at once included.
     pub released: u64,
-    /// Packets dropped with [`DropReason::QueueFull`].
-    pub dropped_queue_full: u64,
-    /// Packets dropped with [`DropReason::AckSuperseded`].
-    pub dropped_ack_superseded: u64,
-    /// Packets dropped with [`DropReason::SenderAhead`].
-    pub dropped_sender_ahead: u64,
-    /// Packets dropped with [`DropReason::StandingQueue`].
-    pub dropped_standing_queue: u64,
-    /// Packets dropped with [`DropReason::UplinkLimit`].
-    pub dropped_uplink_limit: u64,
+    /// Packets dropped, by reason.
+    pub drops: Drops,
     /// Packets, among the released, that were marked: congestion experienced.
     pub marked: u64,
     /// Packets, among the released, whose TCP window was lowered.
@@ -548,11 +523,7 @@ pub struct Counters {
 
 impl Counters {
     /// Packets dropped for whatever reason.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full
-            + self.dropped_ack_superseded
-            + self.dropped_sender_ahead
-            + self.dropped_standing_queue
-            + self.dropped_uplink_limit
+    pub fn dropped(&self) -> u64 {
+        self.drops.total()
     }
 }

@@ -35,6 +35,7 @@ extern crate alloc;
 mod access_points;
 mod answers;
 mod api;
+mod causes;
 mod classes;
 mod config;
 mod config_codec;
@@ -70,9 +71,10 @@ mod watched;
 
 pub use access_points::{AccessPoint, AccessPointError, MacPrefix, Place};
 pub use api::{
-    CallReport, ClassReport, Command, Counters, Direction, DomainReport, DropReason, Event, FlowReport, Hop, HopReport,
-    Mode, Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
+    CallReport, ClassReport, Command, Counters, Direction, DomainReport, Event, FlowReport, Hop, HopReport, Mode,
+    Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
+pub use causes::{Cause, Counts, DropReason, Drops};
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Rule, Takes};
 pub use config::{
     Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,

@@ -21,7 +21,7 @@ use crate::access_points::{put_place, read_place};
 use crate::classes::codec::{put_label, read_label};
 use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
 use crate::{
-    Command, Config, ConfigError, DropReason, Event, Hop, Lease, Manager, Mode, Observation, Output, SpeechReport, Told,
+    Cause, Command, Config, ConfigError, Event, Hop, Lease, Manager, Mode, Observation, Output, SpeechReport, Told,
 };
 
 /// First bytes of a recording: what it is, and the version of its format.
@@ -362,13 +362,7 @@ impl DecisionLog {
             Output::Drop { packet, reason } => {
                 self.bytes.put_u8(TAG_DROP);
                 self.bytes.put_u64(number(packet));
-                self.bytes.put_u8(match reason {
-                    DropReason::QueueFull => 0,
-                    DropReason::AckSuperseded => 1,
-                    DropReason::SenderAhead => 2,
-                    DropReason::StandingQueue => 3,
-                    DropReason::UplinkLimit => 4,
-                });
+                self.bytes.put_u8(u8::try_from(reason.index()).expect("there are few reasons"));
             }
             Output::Event(event) => {
                 self.bytes.put_u8(TAG_EVENT);

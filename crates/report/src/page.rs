@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use evenair_scenario::causes::{Cause, LossReason};
 use evenair_scenario::results::stats::share;
 use evenair_scenario::results::summary::{
     echo_rows, flow_rows, in_words, numeric_columns, page_rows, phase_rows, published_rows,
@@ -12,7 +13,7 @@ use evenair_scenario::results::summary::{
 use evenair_scenario::results::tables::{
     airtime_rows, call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
 };
-use evenair_scenario::results::{DropCount, RunResult};
+use evenair_scenario::results::{BoxCounters, DropCount, RunResult};
 use evenair_scenario::{Published, Quantity};
 
 use crate::{Picture, Table};
@@ -174,7 +175,7 @@ pub fn run_page(run: &RunResult, pictures: &[Picture]) -> String {
     page.rows("PHY rates used, part of the attempts", &rate_rows(run, SENDERS_SHOWN));
     page.rows("Use of the medium", &medium_rows(run));
     page.rows("Airtime: measured on the medium, and charged by the box (its estimate)", &airtime_rows(run));
-    page.rows("Packets in the box", &box_rows(run));
+    page.rows("Packets in the box", &box_rows(run.box_counters.as_ref()));
     page.rows("Frames lost", &loss_rows(run));
     page.rows("Events", &event_rows(run));
     page.finish()
@@ -195,13 +196,15 @@ fn medium_rows(run: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
-fn box_rows(run: &RunResult) -> Vec<Vec<String>> {
+fn box_rows(counters: Option<&BoxCounters>) -> Vec<Vec<String>> {
     let mut rows = vec![row(["", "packets"])];
-    let Some(counters) = &run.box_counters else { return rows };
+    let Some(counters) = counters else { return rows };
     rows.push(row(["received", &counters.received.to_string()]));
     rows.push(row(["released", &counters.released.to_string()]));
     let dropped = |drop: &DropCount| row([&format!("dropped: {}", drop.reason), &drop.packets.to_string()]);
     rows.extend(counters.dropped.iter().map(dropped));
+    let lost = |(reason, packets): (LossReason, u64)| row([&format!("lost: {}", reason.word()), &packets.to_string()]);
+    rows.extend(counters.losses.iter().filter(|(_, packets)| *packets > 0).map(lost));
     rows.push(row(["still held at the end", &counters.held.to_string()]));
     rows
 }
@@ -225,4 +228,32 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 /// Text that cannot be taken for markup.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::causes::{DropReason, Drops, Losses};
+
+    use super::*;
+
+    #[test]
+    fn every_cause_is_in_the_table_of_packets_in_the_box() {
+        let rows = |drops: &Drops, losses| {
+            let counters = BoxCounters { dropped: DropCount::each(drops), losses, ..BoxCounters::default() };
+            box_rows(Some(&counters))
+        };
+        for &reason in DropReason::ALL {
+            let mut drops = Drops::default();
+            drops[reason] = 7;
+            let rows = rows(&drops, Losses::default());
+            assert!(rows.contains(&row([&format!("dropped: {}", reason.word()), "7"])), "{rows:?}");
+            assert!(!rows.iter().any(|row| row[0].starts_with("lost")), "{rows:?}");
+        }
+        for &reason in LossReason::ALL {
+            let mut losses = Losses::default();
+            losses[reason] = 7;
+            let rows = rows(&Drops::default(), losses);
+            assert!(rows.contains(&row([&format!("lost: {}", reason.word()), "7"])), "{rows:?}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod access_point_spec;
 mod air;
 mod air_queues;
 mod capacity;
+pub mod causes;
 mod check;
 mod class_spec;
 pub mod config;

@@ -31,6 +31,7 @@ pub mod warm_up;
 
 use serde::{Deserialize, Serialize};
 
+use crate::causes::{Cause, Drops, Losses};
 use crate::{Direction, Published};
 pub use air::{
     AccessResult, CategoryResult, LossSeries, MediumResult, MediumSeries, NodeResult, NodeSeries, PlaceResult,
@@ -310,7 +311,7 @@ pub struct Lateness {
     pub bounds_exceeded: u32,
 }
 
-/// The box's account: `received = released + dropped + held`. What it lost otherwise is counted beside it.
+/// The box's account: `received = released + dropped + held`. Its losses are counted beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxCounters {
     /// Packets that entered.
@@ -321,14 +322,9 @@ pub struct BoxCounters {
     pub dropped: Vec<DropCount>,
     /// Packets still held at the end.
     pub held: u64,
-    /// Lost before they entered: the receive ring was full.
-    pub ring_full: u64,
-    /// Lost before they entered: longer than the interface allows, or broken.
-    pub too_long: u64,
-    /// Lost before they entered: the box had no memory for them.
-    pub pool_full: u64,
-    /// Lost after they left: the kernel refused to send them.
-    pub send_refused: u64,
+    /// Packets that the box lost without the manager's decision, by reason; each under its own key.
+    #[serde(flatten, with = "crate::causes::flat")]
+    pub losses: Losses,
 }
 
 /// How long packets waited in the box for one hop.
@@ -372,10 +368,17 @@ pub const fn hop_word(hop: evenair_manager::Hop) -> &'static str {
     }
 }
 
+impl DropCount {
+    /// A count for each reason.
+    pub fn each(drops: &Drops) -> Vec<Self> {
+        drops.iter().map(|(reason, packets)| Self { reason: reason.word().to_owned(), packets }).collect()
+    }
+}
+
 impl BoxCounters {
     /// Packets that the box lost where it should not have.
-    pub const fn lost(&self) -> u64 {
-        self.ring_full + self.too_long + self.pool_full + self.send_refused
+    pub fn lost(&self) -> u64 {
+        self.losses.total()
     }
 
     /// By how many packets the account does not add up.

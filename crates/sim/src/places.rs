@@ -1,6 +1,6 @@
 //! What came to the wired ports and to the box, and what was lost there, by interval.
 
-use evenair_manager::Counters;
+use evenair_manager::{Cause, Counters};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::PlaceSeries;
 
@@ -48,8 +48,8 @@ impl Places {
             let (past, series) = self.middlebox.get_or_insert_default();
             let past = std::mem::replace(past, now);
             put(&mut series.offered_packets, at, now.received - past.received);
-            for ((reason, now), (_, past)) in report::box_drops(&now).into_iter().zip(report::box_drops(&past)) {
-                put_loss(&mut series.lost_packets, at, reason, now - past);
+            for (reason, packets) in now.drops.since(&past.drops).iter() {
+                put_loss(&mut series.lost_packets, at, reason.word(), packets);
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use evenair_manager::Counters;
 use evenair_medium::{Counters as Counter, MeasuredAirtime, Totals};
 use evenair_scenario::results::{
     AirtimeShare, BoxCounters, CallResult, ChargedAirtime, CountedStation, DropCount, HopResult, LossCount,
@@ -66,25 +65,13 @@ fn box_hops(world: &World<'_>) -> Vec<HopResult> {
 fn box_counters(world: &World<'_>) -> Option<BoxCounters> {
     let counters = world.middlebox.as_ref()?.report(world.now).counters;
     assert_eq!(counters.received, counters.released + counters.dropped() + counters.held, "the box loses packets");
-    let drop = |(reason, packets): (&str, u64)| DropCount { reason: reason.to_owned(), packets };
     Some(BoxCounters {
         received: counters.received,
         released: counters.released,
-        dropped: box_drops(&counters).map(drop).to_vec(),
+        dropped: DropCount::each(&counters.drops),
         held: counters.held,
         ..BoxCounters::default()
     })
-}
-
-/// What the box drops, by the reason's name in results.
-pub(crate) fn box_drops(counters: &Counters) -> [(&'static str, u64); 5] {
-    [
-        ("queue full", counters.dropped_queue_full),
-        ("ack superseded", counters.dropped_ack_superseded),
-        ("sender ahead", counters.dropped_sender_ahead),
-        ("standing queue", counters.dropped_standing_queue),
-        ("uplink limit", counters.dropped_uplink_limit),
-    ]
 }
 
 /// The name of a wired port among the places where packets are counted: each direction of the Internet link by itself.

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_packet::MacAddr;
+use evenair_scenario::causes::{self, Drops, Losses};
 use evenair_scenario::config::Problems;
 use evenair_scenario::results::HopResult;
 use evenair_scenario::{ManagerSpec, PhySpec, Place, Scenario};
@@ -107,34 +108,22 @@ pub struct Hold {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Packets {
-    /// Lost: the receive ring was full.
-    pub ring_full: u64,
-    /// Lost: longer than the interface allows, or broken.
-    pub too_long: u64,
-    /// Lost: the pool was full.
-    pub pool_full: u64,
+    /// Lost by the box, by reason.
+    #[serde(flatten, with = "causes::flat")]
+    pub losses: Losses,
     /// Handed to the manager.
     pub received: u64,
     /// Released by it.
     pub released: u64,
-    /// Dropped by it because a queue was full.
-    pub dropped_queue_full: u64,
-    /// Dropped by it because a later ACK says the same.
-    pub dropped_ack_superseded: u64,
-    /// Dropped by it for an upload's sender to slow down.
-    pub dropped_sender_ahead: u64,
-    /// Dropped by it: the head of a standing queue.
-    pub dropped_standing_queue: u64,
-    /// Dropped by it: uploads over their limit.
-    pub dropped_uplink_limit: u64,
+    /// Dropped by it, by reason.
+    #[serde(flatten, with = "causes::flat")]
+    pub drops: Drops,
     /// In its queues.
     pub held: u64,
     /// Calls that it has found and let go first.
     pub calls_admitted: u64,
     /// Calls that it has found and refused.
     pub calls_refused: u64,
-    /// Lost: the kernel refused to send it.
-    pub send_refused: u64,
     /// The sums are right.
     pub conserved: bool,
 }
@@ -379,6 +368,8 @@ fn talk(control: Control) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
 
 #[cfg(test)]
 mod tests {
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+
     use super::*;
 
     #[test]
@@ -396,10 +387,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_box_says_it_lost_is_read() {
-        let said = json!({"packets": {"ring_full": 1, "too_long": 2, "pool_full": 3, "send_refused": 4, "sent": 5}});
-        let status: Status = serde_json::from_value(said).expect("a status");
-        let packets = &status.packets;
-        assert_eq!((packets.ring_full, packets.too_long, packets.pool_full, packets.send_refused), (1, 2, 3, 4));
+    fn every_cause_that_the_box_counts_is_read() {
+        for (reason, packets) in LossReason::ALL.iter().zip(1..) {
+            let status: Status = read(json!({"packets": {(reason.key()): packets, "sent": 5}}));
+            assert_eq!((status.packets.losses[*reason], status.packets.losses.total()), (packets, packets));
+        }
+        for (reason, packets) in DropReason::ALL.iter().zip(1..) {
+            let status: Status = read(json!({"packets": {(reason.key()): packets}}));
+            assert_eq!((status.packets.drops[*reason], status.packets.drops.total()), (packets, packets));
+        }
+    }
+
+    fn read(said: Value) -> Status {
+        serde_json::from_value(said).expect("a status")
     }
 }

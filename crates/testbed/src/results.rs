@@ -155,22 +155,12 @@ fn lateness(record: &Record, length: Span) -> Lateness {
 
 fn box_counters(status: &Status) -> BoxCounters {
     let packets = &status.packets;
-    let drop = |reason: &str, packets| DropCount { reason: reason.to_owned(), packets };
     BoxCounters {
         received: packets.received,
         released: packets.released,
-        dropped: vec![
-            drop("queue full", packets.dropped_queue_full),
-            drop("ack superseded", packets.dropped_ack_superseded),
-            drop("sender ahead", packets.dropped_sender_ahead),
-            drop("standing queue", packets.dropped_standing_queue),
-            drop("uplink limit", packets.dropped_uplink_limit),
-        ],
+        dropped: DropCount::each(&packets.drops),
         held: packets.held,
-        ring_full: packets.ring_full,
-        too_long: packets.too_long,
-        pool_full: packets.pool_full,
-        send_refused: packets.send_refused,
+        losses: packets.losses,
     }
 }
 
@@ -291,4 +281,30 @@ fn mbps(bytes: u64, seconds: f64) -> f64 {
 
 fn micros(span: Span) -> f64 {
     span.as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+
+    use super::*;
+
+    #[test]
+    fn every_cause_that_the_box_counts_is_in_the_results() {
+        for &reason in DropReason::ALL {
+            let mut status = Status::default();
+            status.packets.drops[reason] = 7;
+            let dropped = box_counters(&status).dropped;
+            let counted: Vec<_> = dropped.iter().filter(|count| count.packets > 0).collect();
+            assert_eq!(counted, [&DropCount { reason: reason.word().to_owned(), packets: 7 }]);
+        }
+        for &reason in LossReason::ALL {
+            let mut status = Status::default();
+            status.packets.losses[reason] = 7;
+            let counters = box_counters(&status);
+            assert_eq!((counters.lost(), counters.losses[reason]), (7, 7));
+            let written = serde_json::to_value(&counters).expect("serialises");
+            assert_eq!(written[reason.key()], 7, "{written}");
+        }
+    }
 }

@@ -79,6 +79,7 @@ pub const fn zero() -> Bound {
 #[cfg(test)]
 pub mod tests {
     use evenair_scenario::Scenario;
+    use evenair_scenario::causes::{Cause, LossReason};
 
     use super::*;
 
@@ -108,14 +109,10 @@ event = [{ at = "1 s", do = "insert" }]
         let holds = |run: &RunResult| super::super::check::judge(&[vec![conservation(run)]])[0].holds;
         let right = managed();
         assert!(counters(&mut right.clone()).received > 0 && holds(&right));
-        let ways: [Spoil; 9] = [
+        let ways: [Spoil; 5] = [
             |run| counters(run).received += 1,
             |run| counters(run).released += 1,
             |run| counters(run).held += 1,
-            |run| counters(run).ring_full += 1,
-            |run| counters(run).too_long += 1,
-            |run| counters(run).pool_full += 1,
-            |run| counters(run).send_refused += 1,
             |run| run.box_faults.push("its account does not add up".into()),
             |run| run.box_counters = None,
         ];
@@ -123,6 +120,11 @@ event = [{ at = "1 s", do = "insert" }]
             let mut run = right.clone();
             spoil(&mut run);
             assert!(!holds(&run), "way {number}");
+        }
+        for &reason in LossReason::ALL {
+            let mut run = right.clone();
+            counters(&mut run).losses[reason] += 1;
+            assert!(!holds(&run), "{reason:?}");
         }
     }
 }

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_live::control::{StationStatus, Status};
+use evenair_scenario::causes::LossReason;
 use serde_json::Value;
 
 use guest::{Extra, Guest, Machine};
@@ -60,7 +61,10 @@ fn stations_of_a_real_access_point_behind_the_box() {
     let last = running.client().shutdown().expect("ends");
     println!("{:?}\n{:?}", last.packets, last.kinds);
     let packets = &last.packets;
-    assert!(packets.conserved && packets.too_long == 0 && packets.send_refused == 0, "{packets:?}");
+    assert!(
+        packets.conserved && packets.losses[LossReason::TooLong] == 0 && packets.losses[LossReason::SendRefused] == 0,
+        "{packets:?}"
+    );
     assert!(packets.received > 10_000 && packets.groups > 0 && packets.control > 0, "{packets:?}");
     assert_eq!(last.wlan.super_packets + last.wire.super_packets, 0, "{last:?}");
 }

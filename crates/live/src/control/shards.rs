@@ -96,10 +96,7 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         uptime_s: a.uptime_s.max(b.uptime_s),
         wlan: ports(a.wlan, &b.wlan),
         wire: ports(a.wire, &b.wire),
-        not_admitted: (a.not_admitted.0 + b.not_admitted.0, a.not_admitted.1 + b.not_admitted.1),
-        super_lost: a.super_lost + b.super_lost,
         more_segments: a.more_segments + b.more_segments,
-        stale: (a.stale.0 + b.stale.0, a.stale.1 + b.stale.1),
         underway: (a.underway.0 + b.underway.0, a.underway.1 + b.underway.1),
         sending: a.sending + b.sending,
         pool: PoolStatus {
@@ -128,11 +125,10 @@ fn ports(a: PortStatus, b: &PortStatus) -> PortStatus {
         io: a.io,
         io_why: a.io_why,
         taken: a.taken + b.taken,
-        ring_full: a.ring_full + b.ring_full,
         super_packets: a.super_packets + b.super_packets,
         sent: a.sent + b.sent,
         sent_bytes: a.sent_bytes + b.sent_bytes,
-        send_refused: a.send_refused + b.send_refused,
+        losses: a.losses + b.losses,
     }
 }
 
@@ -296,11 +292,7 @@ fn counters(a: &Counters, b: &Counters) -> Counters {
     Counters {
         received: a.received + b.received,
         released: a.released + b.released,
-        dropped_queue_full: a.dropped_queue_full + b.dropped_queue_full,
-        dropped_ack_superseded: a.dropped_ack_superseded + b.dropped_ack_superseded,
-        dropped_sender_ahead: a.dropped_sender_ahead + b.dropped_sender_ahead,
-        dropped_standing_queue: a.dropped_standing_queue + b.dropped_standing_queue,
-        dropped_uplink_limit: a.dropped_uplink_limit + b.dropped_uplink_limit,
+        drops: a.drops + b.drops,
         marked: a.marked + b.marked,
         windows_lowered: a.windows_lowered + b.windows_lowered,
         acks_delayed: a.acks_delayed + b.acks_delayed,

@@ -6,6 +6,7 @@
 mod host;
 mod io;
 mod lasting;
+mod losses;
 mod path;
 mod ports;
 mod router;
@@ -13,6 +14,7 @@ mod telemetry;
 
 use std::fmt;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenair_scenario::config::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -110,6 +112,9 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
         let running = match Client::connect(socket).and_then(|mut client| client.status()) {
             Ok(status) => {
                 findings.push(fail_open(&status));
+                let history = config.history.as_ref().map(|history| history.path.as_path());
+                let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+                findings.push(losses::examine(&status, history, now_s));
                 let ways = [&status.wlan, &status.wire].map(|port| {
                     let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
                     format!("{} {}{why}", port.interface, port.io)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use evenair_manager::Event;
 use evenair_packet::MacAddr;
+use evenair_scenario::causes::{self, Counts, Drops, Losses};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{
@@ -46,6 +47,12 @@ pub struct Sample {
     pub packets: u64,
     /// Packets that the box dropped.
     pub dropped: u64,
+    /// Of these, how many for each reason that there was. Records from before reasons were kept have none.
+    #[serde(with = "causes::nonzero", skip_serializing_if = "Counts::is_zero")]
+    pub dropped_by: Drops,
+    /// Packets that the box lost, for each reason that there was.
+    #[serde(with = "causes::nonzero", skip_serializing_if = "Counts::is_zero")]
+    pub lost_by: Losses,
     /// Packets that were marked: congestion experienced.
     pub marked: u64,
     /// Packets held at its end.
@@ -192,6 +199,8 @@ impl Sample {
             service_rate_mbps: now.service_rate_mbps,
             packets: since(|status| status.packets.received),
             dropped: since(|status| status.packets.dropped()),
+            dropped_by: now.packets.drops.since(&before.packets.drops),
+            lost_by: now.packets.losses.since(&before.packets.losses),
             marked: since(|status| status.packets.marked),
             held: now.packets.held,
             stations_known: now.stations_known,
@@ -316,6 +325,8 @@ impl EventRecord {
 
 #[cfg(test)]
 mod tests {
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+
     use super::*;
     use crate::control::tests_support::status;
 
@@ -325,13 +336,18 @@ mod tests {
         let mut now = before.clone();
         now.uptime_s += 60.0;
         now.packets.received += 100;
-        now.packets.dropped_queue_full += 3;
+        now.packets.drops[DropReason::QueueFull] += 3;
+        now.packets.losses[LossReason::PoolFull] += 2;
         let station = &mut now.stations[0];
         (station.charged_airtime_s, station.to_station_bytes) = (6.0, 1_500_000);
         before.stations[0].charged_airtime_s = 2.0;
         before.stations[0].to_station_bytes = 500_000;
         let sample = Sample::between(&before, &now, 1e9);
         assert_eq!((sample.seconds, sample.packets, sample.dropped, sample.at_s), (60.0, 100, 3, 1e9));
+        assert_eq!(
+            (sample.dropped_by.to_string(), sample.lost_by.to_string()),
+            ("queue full 3".into(), "pool full 2".into())
+        );
         assert_eq!((sample.stations[0].charged_airtime_s, sample.to_station_bytes), (4.0, 1_000_000));
         // Whoever was forgotten and came back counts whole; whoever did nothing is left out.
         now.stations[0].charged_airtime_s = 1.0;
@@ -349,6 +365,34 @@ mod tests {
         let line = r#"{"mac":"02:00:00:00:00:01","rate_mbps":11.0,"airtime_s":4.0,"airtime_up_s":1.0}"#;
         let read: StationSample = serde_json::from_str(line).expect("a sample");
         assert_eq!((read.charged_airtime_s, read.charged_airtime_up_s, read.rate_reported), (4.0, 1.0, true));
+    }
+
+    #[test]
+    fn every_cause_is_kept() {
+        let before = status();
+        for &reason in DropReason::ALL {
+            let mut now = before.clone();
+            now.packets.drops[reason] += 5;
+            let sample = Sample::between(&before, &now, 0.0);
+            let kept = serde_json::to_value(&sample).expect("serialises");
+            assert_eq!((&kept["dropped_by"][reason.key()], &kept["lost_by"]), (&5.into(), &serde_json::Value::Null));
+            assert_eq!(serde_json::from_value::<Sample>(kept).expect("reads"), sample);
+        }
+        for &reason in LossReason::ALL {
+            let mut now = before.clone();
+            now.packets.losses[reason] += 5;
+            let sample = Sample::between(&before, &now, 0.0);
+            let kept = serde_json::to_value(&sample).expect("serialises");
+            assert_eq!((&kept["lost_by"][reason.key()], &kept["dropped_by"]), (&5.into(), &serde_json::Value::Null));
+            assert_eq!(serde_json::from_value::<Sample>(kept).expect("reads"), sample);
+        }
+    }
+
+    #[test]
+    fn records_from_before_reasons_were_kept_are_read() {
+        let line = r#"{"kind":"sample","at_s":1e9,"seconds":60.0,"packets":100,"dropped":3}"#;
+        let Ok(Record::Sample(read)) = serde_json::from_str(line) else { panic!("a sample") };
+        assert_eq!((read.dropped, read.dropped_by.total(), read.lost_by.total()), (3, 0, 0));
     }
 
     #[test]

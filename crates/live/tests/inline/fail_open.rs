@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use evenair_scenario::causes::LossReason;
 use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Lab, ip};
@@ -109,7 +110,15 @@ fn jumbo_frames_cross_unchanged() {
     let status = client.shutdown().expect("ends");
     let packets = &status.packets;
     assert!(packets.conserved, "{packets:?}");
-    assert_eq!((packets.too_long, packets.pool_full, packets.ring_full, packets.send_refused), (0, 0, 0, 0));
+    assert_eq!(
+        (
+            packets.losses[LossReason::TooLong],
+            packets.losses[LossReason::PoolFull],
+            packets.losses[LossReason::RingFull],
+            packets.losses[LossReason::SendRefused]
+        ),
+        (0, 0, 0, 0)
+    );
     // What is as long as that is counted like all else, by its bytes as well.
     let mean = status.wire.sent_bytes / status.wire.sent.max(1);
     assert!(status.wire.sent > 100 && mean > 4_000, "{mean} bytes each: {:?}", status.wire);

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use evenair_live::control::Status;
+use evenair_scenario::causes::LossReason;
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
 use std::os::fd::AsFd;
@@ -20,7 +21,15 @@ fn assert_whole(status: &Status) {
     } else {
         assert!(status.wlan.super_packets > 100 && packets.more_segments > 1000, "{status:?}");
     }
-    assert_eq!((packets.too_long, packets.super_lost, packets.send_refused), (0, 0, 0), "{status:?}");
+    assert_eq!(
+        (
+            packets.losses[LossReason::TooLong],
+            packets.losses[LossReason::SuperLost],
+            packets.losses[LossReason::SendRefused]
+        ),
+        (0, 0, 0),
+        "{status:?}"
+    );
     assert!(packets.conserved, "{status:?}");
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use evenair_live::doctor::{Verdict, examine};
 use evenair_live::setup::{Applied, Gateway, plan_router};
+use evenair_scenario::causes::LossReason;
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::ring::{Ring, Sender};
@@ -206,7 +207,7 @@ fn connections_cross_a_gateway_translated_and_managed() {
     assert!(lab.sink.run(stranger).expect("entered").is_err(), "nobody asked for it");
     drop(listener);
     let packets = client.shutdown().expect("ends").packets;
-    assert!(packets.conserved && packets.too_long == 0, "{packets:?}");
+    assert!(packets.conserved && packets.losses[LossReason::TooLong] == 0, "{packets:?}");
 }
 
 #[test]
@@ -222,7 +223,14 @@ fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
     seen_by_the_host(&lab, &mut client);
     let status = client.status().expect("answers");
     assert!(status.wlan.super_packets + status.wire.super_packets > 10, "{status:?}");
-    assert_eq!((status.packets.too_long, status.packets.super_lost, status.packets.send_refused), (0, 0, 0));
+    assert_eq!(
+        (
+            status.packets.losses[LossReason::TooLong],
+            status.packets.losses[LossReason::SuperLost],
+            status.packets.losses[LossReason::SendRefused]
+        ),
+        (0, 0, 0)
+    );
     assert!(client.shutdown().expect("ends").packets.conserved, "{status:?}");
 }
 

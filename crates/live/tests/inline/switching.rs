@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ensure, ip, judged, stream};
 use evenair_live::control::Status;
+use evenair_scenario::causes::LossReason;
 use evenair_sys::process;
 
 /// How long the box's hold on the traffic lasts when it is not renewed.
@@ -49,7 +50,7 @@ impl Late {
     pub fn of(status: &Status) -> Self {
         Self {
             lapses: status.hold.lapses,
-            stale: status.packets.stale + status.packets.stale_released,
+            stale: status.packets.losses[LossReason::Stale] + status.packets.losses[LossReason::StaleReleased],
             at_the_end: false,
         }
     }
@@ -212,7 +213,7 @@ fn how_fast_it_is() {
                 arrivals.sent / 2000,
                 arrivals.received / 2000,
                 100.0 * arrivals.lost as f64 / arrivals.sent as f64,
-                after.ring_full - before.packets.ring_full,
+                after.losses[LossReason::RingFull] - before.packets.losses[LossReason::RingFull],
                 100.0 * cpu
             );
         }

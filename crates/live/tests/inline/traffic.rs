@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_scenario::causes::LossReason;
 use evenair_sys::iface;
 use evenair_sys::netns::Netns;
 use evenair_sys::ring::{Ring, Sender};
@@ -236,7 +237,10 @@ fn tcp_crosses_a_bypassed_and_an_inserted_box_both_ways() {
     assert_eq!(status.stations.iter().map(|s| s.mac.as_str()).collect::<Vec<_>>(), ["02:00:00:00:00:0a"]);
     assert!(up < 60.0 && down < 60.0, "an 802.11g cell's rate: {up} and {down} Mb/s");
     let packets = client.shutdown().expect("ends").packets;
-    assert!(packets.conserved && packets.too_long == 0 && packets.pool_full == 0, "{packets:?}");
+    assert!(
+        packets.conserved && packets.losses[LossReason::TooLong] == 0 && packets.losses[LossReason::PoolFull] == 0,
+        "{packets:?}"
+    );
 }
 
 #[test]
@@ -258,7 +262,14 @@ fn a_connection_lives_through_insertion_and_bypass() {
     });
     let packets = client.shutdown().expect("ends").packets;
     assert!(packets.conserved, "{packets:?}");
-    assert_eq!((packets.ring_full, packets.pool_full, packets.send_refused), (0, 0, 0));
+    assert_eq!(
+        (
+            packets.losses[LossReason::RingFull],
+            packets.losses[LossReason::PoolFull],
+            packets.losses[LossReason::SendRefused]
+        ),
+        (0, 0, 0)
+    );
 }
 
 #[test]

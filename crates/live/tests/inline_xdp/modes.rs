@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenair_live::control::Status;
+use evenair_scenario::causes::LossReason;
 use evenair_sys::iface;
 use evenair_sys::process;
 
@@ -23,7 +24,14 @@ fn carries_tcp(lab: &Lab, parameters: &str) -> Status {
     transfer(&lab.source, &lab.middle, "10.9.0.254:22", 100_000);
     let status = running.client().shutdown().expect("ends");
     assert!(status.packets.conserved && status.packets.taken > 1000, "{:?}", status.packets);
-    assert_eq!((status.packets.too_long, status.packets.ring_full, status.packets.pool_full), (0, 0, 0));
+    assert_eq!(
+        (
+            status.packets.losses[LossReason::TooLong],
+            status.packets.losses[LossReason::RingFull],
+            status.packets.losses[LossReason::PoolFull]
+        ),
+        (0, 0, 0)
+    );
     status
 }
 
@@ -83,7 +91,14 @@ fn each_receive_queue_has_a_socket() {
     let status = client.shutdown().expect("ends");
     assert_eq!(ways(&status), ["af-xdp, native, copied"; 2]);
     assert!(status.packets.conserved && status.packets.taken > 1000, "{:?}", status.packets);
-    assert_eq!((status.packets.ring_full, status.packets.pool_full, status.packets.send_refused), (0, 0, 0));
+    assert_eq!(
+        (
+            status.packets.losses[LossReason::RingFull],
+            status.packets.losses[LossReason::PoolFull],
+            status.packets.losses[LossReason::SendRefused]
+        ),
+        (0, 0, 0)
+    );
 }
 
 #[test]
@@ -109,7 +124,7 @@ fn frames_of_a_page_cross() {
     largest_cross(&lab, 3414);
     let status = running.client().status().expect("answers");
     assert_eq!(ways(&status), ["af-xdp, native, copied"; 2]);
-    assert_eq!((status.packets.too_long, status.packets.ring_full), (0, 0));
+    assert_eq!((status.packets.losses[LossReason::TooLong], status.packets.losses[LossReason::RingFull]), (0, 0));
 }
 
 #[test]

@@ -513,13 +513,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
         self.flows.get_mut(flow).dropped += 1;
         self.total_of(flow).dropped += 1;
-        match reason {
-            DropReason::QueueFull => self.counters.dropped_queue_full += 1,
-            DropReason::AckSuperseded => self.counters.dropped_ack_superseded += 1,
-            DropReason::SenderAhead => self.counters.dropped_sender_ahead += 1,
-            DropReason::StandingQueue => self.counters.dropped_standing_queue += 1,
-            DropReason::UplinkLimit => self.counters.dropped_uplink_limit += 1,
-        }
+        self.counters.drops[reason] += 1;
         self.outputs.push_back(Output::Drop { packet, reason });
     }
 }

@@ -391,11 +391,9 @@ impl Ledger {
         prop_assert_eq!(counters.released, self.released);
         prop_assert_eq!(counters.marked, self.marked);
         prop_assert_eq!(counters.windows_lowered, self.lowered);
-        prop_assert_eq!(counters.dropped_queue_full, dropped(DropReason::QueueFull));
-        prop_assert_eq!(counters.dropped_ack_superseded, dropped(DropReason::AckSuperseded));
-        prop_assert_eq!(counters.dropped_sender_ahead, dropped(DropReason::SenderAhead));
-        prop_assert_eq!(counters.dropped_standing_queue, dropped(DropReason::StandingQueue));
-        prop_assert_eq!(counters.dropped_uplink_limit, dropped(DropReason::UplinkLimit));
+        for (reason, packets) in counters.drops.iter() {
+            prop_assert_eq!(packets, dropped(reason), "{:?}", reason);
+        }
         Ok(())
     }
 }

@@ -143,8 +143,8 @@ fn uploads_get_the_limit_and_downloads_all() {
     let passed = load.run(Span::from_secs(20), &sources);
     assert!((500..=503).contains(&passed[0]) && passed[1] == 1_000, "{passed:?}");
     let counters = load.manager.counters();
-    assert_eq!(counters.dropped(), counters.dropped_uplink_limit);
-    assert_eq!(counters.received, counters.released + counters.dropped_uplink_limit);
+    assert_eq!(counters.dropped(), counters.drops[DropReason::UplinkLimit]);
+    assert_eq!(counters.received, counters.released + counters.drops[DropReason::UplinkLimit]);
     let report = load.manager.report(load.now).uplink.unwrap();
     assert!(report.up.as_bps().abs_diff(4_800_000) < 50_000 && report.down.as_bps().abs_diff(6_000_000) < 50_000);
 }

@@ -12,6 +12,8 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenair_live::history::{HistoryConfig, Reader, Record, Sample, StationSample};
 
+use super::causes;
+
 /// What `evenair history` is told.
 #[derive(Args)]
 pub struct HistoryArgs {
@@ -158,6 +160,11 @@ impl<'a, W: Write> Printer<'a, W> {
                     let (station, peer) = (&call.station, &call.peer);
                     writeln!(self.out, "{at}    call{refused} {station} with {peer}: down {down}; up {up}")?;
                 }
+                if self.args.station.is_none() {
+                    for line in causes(&sample.dropped_by, &sample.lost_by) {
+                        writeln!(self.out, "{at}    {line}")?;
+                    }
+                }
                 if sample.lost > 0 {
                     writeln!(self.out, "{at}    {} records were lost before this", sample.lost)?;
                 }
@@ -286,6 +293,7 @@ fn time(at_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use evenair_live::history::{CallRecord, EventRecord, Files, Keeper};
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
 
     use super::*;
 
@@ -351,6 +359,35 @@ mod tests {
         assert!(lines[2].contains("20.0") && lines[2].contains("2 of 0"), "{text}");
         assert!(lines[3].contains("call 02:00:00:00:00:02 with 192.0.2.7: down R -"), "{text}");
         assert!(lines[4].contains("call-refused 02:00:00:00:00:01 with 192.0.2.9"), "{text}");
+    }
+
+    #[test]
+    fn every_cause_is_shown_of_the_interval_in_which_it_occurred() {
+        let shown = |sample: Sample| {
+            let args = HistoryArgs {
+                path: PathBuf::new(),
+                from: None,
+                to: None,
+                station: None,
+                events: false,
+                format: Format::Text,
+            };
+            let mut out = Vec::new();
+            let mut printer = Printer::new(&args, &mut out);
+            printer.print(Record::Sample(sample.into())).expect("memory is writable");
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(shown(Sample::default()).lines().count(), 2, "no line without a cause");
+        for &reason in DropReason::ALL {
+            let mut sample = Sample::default();
+            sample.dropped_by[reason] = 77;
+            assert!(shown(sample).ends_with(&format!("    dropped: {} 77\n", reason.word())));
+        }
+        for &reason in LossReason::ALL {
+            let mut sample = Sample::default();
+            sample.lost_by[reason] = 77;
+            assert!(shown(sample).ends_with(&format!("    LOST IN THE BOX: {} 77\n", reason.word())));
+        }
     }
 
     #[test]

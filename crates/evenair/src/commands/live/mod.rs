@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenair_live::control::{Client, Status};
 use evenair_live::{BoxConfig, crash};
+use evenair_scenario::causes::{Drops, Losses};
 use tracing_subscriber::EnvFilter;
 
 pub use config::{ConfigCommand, config};
@@ -206,6 +207,7 @@ fn print_status(status: &Status) {
     }
     println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
     println!("{}", account(status));
+    causes(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("  {line}"));
     for port in [&status.wlan, &status.wire] {
         let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         println!("  {:<16} {}{why}", port.interface, port.io);
@@ -286,6 +288,14 @@ fn print_status(status: &Status) {
     }
 }
 
+/// Why packets did not come out of the box: a line for those that the manager dropped and one for those that were lost,
+/// each with the causes that there were; no line where there was none.
+fn causes(drops: &Drops, losses: &Losses) -> Vec<String> {
+    let dropped = (!drops.is_zero()).then(|| format!("dropped: {drops}"));
+    let lost = (!losses.is_zero()).then(|| format!("LOST IN THE BOX: {losses}"));
+    dropped.into_iter().chain(lost).collect()
+}
+
 /// The account of packets in one line.
 fn account(status: &Status) -> String {
     let packets = &status.packets;
@@ -296,4 +306,32 @@ fn account(status: &Status) -> String {
         "packets: {} taken, {} copied, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",
         packets.taken, packets.copied, packets.sent, packets.held
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+
+    use super::*;
+
+    #[test]
+    fn every_cause_is_shown_in_words_when_it_occurred() {
+        assert!(causes(&Drops::default(), &Losses::default()).is_empty());
+        let mut drops = Drops::default();
+        let mut losses = Losses::default();
+        for (number, &reason) in DropReason::ALL.iter().enumerate() {
+            drops[reason] = 1000 + number as u64;
+        }
+        for (number, &reason) in LossReason::ALL.iter().enumerate() {
+            losses[reason] = 2000 + number as u64;
+        }
+        let [dropped, lost] = &*causes(&drops, &losses) else { panic!("two lines") };
+        assert!(dropped.starts_with("dropped: ") && lost.starts_with("LOST IN THE BOX: "), "{dropped} {lost}");
+        for (reason, packets) in drops.iter() {
+            assert!(dropped.contains(&format!("{} {packets}", reason.word())), "{dropped}");
+        }
+        for (reason, packets) in losses.iter() {
+            assert!(lost.contains(&format!("{} {packets}", reason.word())), "{lost}");
+        }
+    }
 }

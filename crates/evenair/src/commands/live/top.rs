@@ -18,6 +18,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table};
 
+use super::causes;
+
 /// Calls on the screen: those that are heard worst. The rest of it is for stations.
 const MOST_CALL_LINES: u16 = 8;
 
@@ -318,6 +320,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
         let (status, mut rows) = looks.look()?;
         put_in_order(&mut rows, Order::Air);
         println!("{}", heading(&status));
+        causes(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("{line}"));
         println!("{}", line_of(COLUMNS.map(str::to_owned)));
         rows.iter().for_each(|row| println!("{}", line_of(cells(row))));
         call_lines(&status).iter().for_each(|line| println!("{line}"));
@@ -361,11 +364,19 @@ fn is_end(key: KeyEvent) -> bool {
 fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: Order) {
     let calls = call_lines(status);
     let lines = u16::try_from(calls.len()).map_or(MOST_CALL_LINES, |lines| lines.min(MOST_CALL_LINES));
-    let parts = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(lines), Constraint::Length(1)];
+    let causes = causes(&status.packets.drops, &status.packets.losses);
+    let parts = [
+        Constraint::Length(2 + causes.len() as u16),
+        Constraint::Fill(1),
+        Constraint::Length(lines),
+        Constraint::Length(1),
+    ];
     let [top, middle, below, bottom] = Layout::vertical(parts).areas(frame.area());
     frame.render_widget(Paragraph::new(calls.into_iter().map(Line::raw).collect::<Vec<_>>()), below);
     let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
-    frame.render_widget(Paragraph::new(Line::styled(heading(status), Style::new().fg(colour))), top);
+    let heading = std::iter::once(Line::styled(heading(status), Style::new().fg(colour)));
+    let heading: Vec<_> = heading.chain(causes.into_iter().map(Line::raw)).collect();
+    frame.render_widget(Paragraph::new(heading), top);
     let widths = [20, 17, 8, 5, 9, 8, 9, 9, 6, 6, 8].map(Constraint::Length);
     let header = Row::new(COLUMNS).style(Style::new().add_modifier(Modifier::BOLD));
     frame.render_widget(Table::new(stations.iter().map(|row| Row::new(cells(row))), widths).header(header), middle);
@@ -381,6 +392,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -498,6 +510,30 @@ mod tests {
             let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
             assert!(text.contains("inserted"), "{text}");
             assert_eq!(text.contains("02:00:00:00:00:01"), height > 10, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_cause_is_shown_when_it_occurred() {
+        let shown = |status: &Status| -> String {
+            let mut terminal = Terminal::new(TestBackend::new(120, 12)).expect("a screen");
+            terminal.draw(|frame| draw(frame, status, &[], Order::Up)).expect("drawn");
+            terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect()
+        };
+        let without = shown(&status(0, 0));
+        assert!(!without.contains("dropped:") && !without.contains("LOST"), "{without}");
+        for &reason in DropReason::ALL {
+            let mut status = status(0, 0);
+            status.packets.drops[reason] = 77;
+            let text = shown(&status);
+            assert!(text.contains(&format!("dropped: {} 77", reason.word())) && !text.contains("LOST"), "{text}");
+        }
+        for &reason in LossReason::ALL {
+            let mut status = status(0, 0);
+            status.packets.losses[reason] = 77;
+            let text = shown(&status);
+            assert!(text.contains(&format!("LOST IN THE BOX: {} 77", reason.word())), "{text}");
+            assert!(!text.contains("dropped:") && text.contains("charged %"), "{text}");
         }
     }
 

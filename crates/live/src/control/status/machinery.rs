@@ -1,5 +1,6 @@
 //! What the box itself is made of: its ports, its memory, its hold on the path, its loop, its recording.
 
+use evenair_scenario::causes::{self, Losses};
 use serde::{Deserialize, Serialize};
 
 /// One side of the box.
@@ -16,16 +17,15 @@ pub struct PortStatus {
     pub io_why: Option<String>,
     /// Packets taken from the bridge here.
     pub taken: u64,
-    /// Lost: the receive ring was full.
-    pub ring_full: u64,
     /// Merged by the kernel, or left to the network card to split.
     pub super_packets: u64,
     /// Sent here.
     pub sent: u64,
     /// Bytes sent here, Ethernet headers included.
     pub sent_bytes: u64,
-    /// Lost: the kernel refused to send it.
-    pub send_refused: u64,
+    /// Lost here, by reason; each under its own key.
+    #[serde(flatten, with = "causes::flat")]
+    pub losses: Losses,
 }
 
 /// Memory for packets.

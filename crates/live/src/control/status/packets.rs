@@ -1,5 +1,6 @@
 //! The balance of all packets.
 
+use evenair_scenario::causes::{self, Drops, Losses};
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
@@ -8,7 +9,7 @@ use super::Status;
 /// What became of every packet that was taken from the bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketStatus {
-    /// Taken: `taken + more_segments = ring_full + super_lost + too_long + pool_full + stale + received`, when the ring is empty.
+    /// Taken: `taken + copied + more_segments = received`, and what was lost before the manager got it, when the ring is empty.
     pub taken: u64,
     /// Segments that super-packets were cut into, beyond one each.
     #[serde(default)]
@@ -19,37 +20,16 @@ pub struct PacketStatus {
     /// Copies that the manager has let go; they end there.
     #[serde(default)]
     pub copies_done: u64,
-    /// Lost: the receive ring was full.
-    pub ring_full: u64,
-    /// Lost: super-packets that the kernel had no memory for.
-    #[serde(default)]
-    pub super_lost: u64,
-    /// Lost: longer than the interface allows, or broken.
-    pub too_long: u64,
-    /// Lost: the pool was full.
-    pub pool_full: u64,
-    /// Dropped: out of date, since the bridge took over under the box, which was stopped or hung.
-    #[serde(default)]
-    pub stale: u64,
-    /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead +
-    /// dropped_standing_queue + dropped_uplink_limit + held`.
+    /// Lost by the box, by reason; each under its own key.
+    #[serde(flatten, with = "causes::flat")]
+    pub losses: Losses,
+    /// Handed to the manager: `released + dropped() + held`.
     pub received: u64,
-    /// Released by the manager: `sent + send_refused + sending + copies_done + stale_released`.
+    /// Released by the manager: `sent + sending + copies_done`, and what was lost after it was released.
     pub released: u64,
-    /// Dropped: out of date when it was released.
-    #[serde(default)]
-    pub stale_released: u64,
-    /// Dropped by the manager: the queue was full.
-    pub dropped_queue_full: u64,
-    /// Dropped by the manager: a later ACK says all that it said.
-    pub dropped_ack_superseded: u64,
-    /// Dropped by the manager: an upload is far ahead of what it is released, and its sender is to slow down.
-    pub dropped_sender_ahead: u64,
-    /// Dropped by the manager: the head of a standing queue.
-    pub dropped_standing_queue: u64,
-    /// Dropped by the manager: uploads came faster than their limit.
-    #[serde(default)]
-    pub dropped_uplink_limit: u64,
+    /// Dropped by the manager, by reason; each under its own key.
+    #[serde(flatten, with = "causes::flat")]
+    pub drops: Drops,
     /// Among the released: marked "congestion experienced".
     pub marked: u64,
     /// Among the released: with a lowered TCP window.
@@ -84,8 +64,6 @@ pub struct PacketStatus {
     pub held: u64,
     /// Sent.
     pub sent: u64,
-    /// Lost: the kernel refused to send it.
-    pub send_refused: u64,
     /// Released, and waiting for the kernel to take it.
     pub sending: u64,
     /// The sums above are right. While the box carries the traffic, packets that are in the rings right now count as
@@ -95,50 +73,73 @@ pub struct PacketStatus {
 }
 
 impl PacketStatus {
-    /// Lost by the box: for want of room, too long, out of date, or refused by the kernel.
-    pub const fn lost(&self) -> u64 {
-        self.ring_full
-            + self.super_lost
-            + self.too_long
-            + self.pool_full
-            + self.stale
-            + self.stale_released
-            + self.send_refused
+    /// Lost by the box, for whatever reason.
+    pub fn lost(&self) -> u64 {
+        self.losses.total()
     }
 
     /// Dropped by the manager, for whatever reason.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped_queue_full
-            + self.dropped_ack_superseded
-            + self.dropped_sender_ahead
-            + self.dropped_standing_queue
-            + self.dropped_uplink_limit
+    pub fn dropped(&self) -> u64 {
+        self.drops.total()
     }
 }
 
 impl Status {
     /// Logs what became of every packet, at the end.
     pub(crate) fn log_balance(&self) {
-        let p = &self.packets;
-        info!(
-            "ended: taken {} + cut from super-packets {} = ring full {} + super-packets lost {} + too long {} + pool full {} + out of date {} + received {}; released {} + \
-             dropped {} + held {}; sent {} + refused {} + sending {} + out of date {}; {}",
-            p.taken,
-            p.more_segments,
-            p.ring_full,
-            p.super_lost,
-            p.too_long,
-            p.pool_full,
-            p.stale,
-            p.received,
-            p.released,
-            p.dropped(),
-            p.held,
-            p.sent,
-            p.send_refused,
-            p.sending,
-            p.stale_released,
-            if p.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }
-        );
+        info!("ended: {}", balance(&self.packets));
+    }
+}
+
+fn balance(packets: &PacketStatus) -> String {
+    let PacketStatus { taken, more_segments, received, released, drops, held, losses, sent, sending, .. } = packets;
+    format!(
+        "taken {taken} + cut from super-packets {more_segments}; received {received} = released {released} + dropped {} + held {held}; \
+         sent {sent}, sending {sending}; dropped: {drops}; lost: {losses}; {}",
+        packets.dropped(),
+        if packets.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+
+    use super::super::PortStatus;
+    use super::*;
+
+    /// A status with one packet of this cause, and what it looks like in JSON.
+    fn one<C: Cause>(count: impl Fn(&mut PacketStatus, C), cause: C) -> (PacketStatus, serde_json::Value) {
+        let mut packets = PacketStatus::default();
+        count(&mut packets, cause);
+        let json = serde_json::to_value(&packets).expect("serialises");
+        assert_eq!(serde_json::from_value::<PacketStatus>(json.clone()).expect("reads"), packets);
+        (packets, json)
+    }
+
+    #[test]
+    fn every_cause_has_a_key_and_is_in_the_log() {
+        for &reason in DropReason::ALL {
+            let (packets, json) = one(|packets, reason: DropReason| packets.drops[reason] += 1, reason);
+            assert_eq!((&json[reason.key()], packets.dropped(), packets.lost()), (&1.into(), 1, 0), "{json}");
+            assert!(balance(&packets).contains(&format!("dropped: {} 1; lost: none", reason.word())));
+        }
+        for &reason in LossReason::ALL {
+            let (packets, json) = one(|packets, reason: LossReason| packets.losses[reason] += 1, reason);
+            assert_eq!((&json[reason.key()], packets.dropped(), packets.lost()), (&1.into(), 0, 1), "{json}");
+            assert!(balance(&packets).contains(&format!("dropped: none; lost: {} 1", reason.word())));
+            let port = PortStatus { losses: packets.losses, ..PortStatus::default() };
+            assert_eq!(serde_json::to_value(&port).expect("serialises")[reason.key()], 1);
+        }
+    }
+
+    #[test]
+    fn a_status_of_an_older_box_is_read() {
+        let text = r#"{"taken": 9, "ring_full": 1, "too_long": 2, "pool_full": 3, "received": 3, "released": 3,
+            "dropped_queue_full": 4, "dropped_ack_superseded": 5, "dropped_sender_ahead": 6, "dropped_standing_queue": 7,
+            "marked": 0, "control": 0, "groups": 0, "held": 0, "sent": 3, "send_refused": 8, "sending": 0,
+            "conserved": true}"#;
+        let packets: PacketStatus = serde_json::from_str(text).expect("reads");
+        assert_eq!((packets.lost(), packets.dropped(), packets.sent), (1 + 2 + 3 + 8, 4 + 5 + 6 + 7, 3));
     }
 }

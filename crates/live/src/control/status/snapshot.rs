@@ -1,6 +1,7 @@
 //! What the loop hands out: raw numbers, of which others make what is told.
 
 use evenair_manager::{Counters, Report};
+use evenair_scenario::causes::lost;
 use evenair_telemetry::Health;
 use evenair_units::{Instant, Span};
 
@@ -23,14 +24,8 @@ pub(crate) struct Snapshot {
     pub(crate) uptime_s: f64,
     pub(crate) wlan: PortStatus,
     pub(crate) wire: PortStatus,
-    /// Of both ports: too long, pool full.
-    pub(crate) not_admitted: (u64, u64),
-    /// Super-packets that the kernel had no memory for.
-    pub(crate) super_lost: u64,
     /// Segments that super-packets were cut into, beyond one each.
     pub(crate) more_segments: u64,
-    /// Out of date: when they were taken out, when they were released.
-    pub(crate) stale: (u64, u64),
     /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
     /// gets a packet before the gate counts it. None while the bridge carries the traffic.
     pub(crate) underway: (u64, u64),
@@ -52,32 +47,19 @@ impl Snapshot {
     pub(crate) fn packets(&self) -> PacketStatus {
         let counters = &self.report.counters;
         let Counters { received, released, held, .. } = *counters;
-        let (too_long, pool_full) = self.not_admitted;
-        let both = |field: fn(&PortStatus) -> u64| field(&self.wlan) + field(&self.wire);
-        let (taken, ring_full) = (both(|p| p.taken), both(|p| p.ring_full));
-        let (sent, send_refused) = (both(|p| p.sent), both(|p| p.send_refused));
-        let (stale, stale_released) = self.stale;
-        let (super_lost, more_segments) = (self.super_lost, self.more_segments);
-        let admitted = ring_full + super_lost + too_long + pool_full + stale + received;
-        let offered = taken + self.copied.0 + more_segments;
+        let (taken, sent) = (self.wlan.taken + self.wire.taken, self.wlan.sent + self.wire.sent);
+        let losses = self.wlan.losses + self.wire.losses;
+        let admitted = received + lost(&losses, false);
+        let offered = taken + self.copied.0 + self.more_segments;
         PacketStatus {
             taken,
             copied: self.copied.0,
             copies_done: self.copied.1,
-            more_segments,
-            ring_full,
-            super_lost,
-            too_long,
-            pool_full,
-            stale,
+            more_segments: self.more_segments,
+            losses,
             received,
             released,
-            stale_released,
-            dropped_queue_full: counters.dropped_queue_full,
-            dropped_ack_superseded: counters.dropped_ack_superseded,
-            dropped_sender_ahead: counters.dropped_sender_ahead,
-            dropped_standing_queue: counters.dropped_standing_queue,
-            dropped_uplink_limit: counters.dropped_uplink_limit,
+            drops: counters.drops,
             marked: counters.marked,
             windows_lowered: counters.windows_lowered,
             acks_delayed: counters.acks_delayed,
@@ -91,12 +73,11 @@ impl Snapshot {
             groups: counters.groups,
             held,
             sent,
-            send_refused,
             sending: self.sending,
             conserved: offered <= admitted + self.underway.0
                 && admitted <= offered + self.underway.1
                 && received == released + counters.dropped() + held
-                && released == sent + send_refused + self.sending + self.copied.1 + stale_released
+                && released == sent + self.sending + self.copied.1 + lost(&losses, true)
                 && self.pool.used as u64 == held + self.sending,
         }
     }
@@ -107,6 +88,7 @@ impl Snapshot {
 pub(crate) mod tests_support {
     use evenair_manager::{Config, Manager, StationConfig};
     use evenair_packet::MacAddr;
+    use evenair_scenario::causes::{LossReason, Losses};
     use evenair_wifi::{Phy, Standard};
 
     use super::super::Status;
@@ -120,7 +102,12 @@ pub(crate) mod tests_support {
         let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(Instant::ZERO, 0);
         report.counters.received = 90;
         report.counters.released = 90;
-        let port = |taken, sent| PortStatus { taken, sent, ring_full: 3, ..PortStatus::default() };
+        let port = |taken, sent| {
+            let mut losses = Losses::default();
+            losses[LossReason::RingFull] = 3;
+            losses[LossReason::TooLong] = 2;
+            PortStatus { taken, sent, losses, ..PortStatus::default() }
+        };
         Snapshot {
             report,
             observing: false,
@@ -131,10 +118,7 @@ pub(crate) mod tests_support {
             uptime_s: 1.0,
             wlan: port(60, 50),
             wire: port(taken - 60, 40),
-            not_admitted: (4, 0),
-            super_lost: 0,
             more_segments: 0,
-            stale: (0, 0),
             underway,
             sending: 0,
             pool: PoolStatus { used: 0, peak: 10, size: 100 },
@@ -159,6 +143,8 @@ pub(crate) mod tests_support {
 
 #[cfg(test)]
 mod tests {
+    use evenair_scenario::causes::LossReason;
+
     use super::tests_support::snapshot_of;
 
     fn conserved(taken: u64, underway: (u64, u64)) -> bool {
@@ -178,7 +164,8 @@ mod tests {
     #[test]
     fn what_is_out_of_date_is_accounted_for() {
         let mut snapshot = snapshot_of(105, (0, 0));
-        snapshot.stale = (5, 2);
+        snapshot.wlan.losses[LossReason::Stale] = 5;
+        snapshot.wire.losses[LossReason::StaleReleased] = 2;
         assert!(!snapshot.packets().conserved, "two that are out of date were sent");
         snapshot.wlan.sent -= 2;
         assert!(snapshot.packets().conserved);
