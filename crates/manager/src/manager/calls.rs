@@ -19,7 +19,8 @@ const SAYS_VOICE: [u8; 2] = [46, 44];
 impl<P: Send + 'static> Manager<P> {
     /// Takes note of a packet that may be one of a call.
     pub(super) fn note_voice(&mut self, now: Instant, id: FlowId, meta: &PacketMeta) {
-        if self.config.voice.is_none() {
+        // Nobody speaks where nothing was ever heard.
+        if self.config.voice.is_none() || self.stations.get(self.flows.get(id).station).is_shared {
             return;
         }
         if let Content::Sip(sip) = &meta.content {
@@ -137,6 +138,14 @@ impl<P: Send + 'static> Manager<P> {
             lasted: now.saturating_since(call.since),
             speech,
         });
+    }
+
+    /// A station is forgotten: its calls have ended, and nobody else is to be taken for it.
+    pub(super) fn forget_calls(&mut self, now: Instant, id: StationId) {
+        while let Some(call) = self.calls.take_of(id) {
+            self.tell_end(now, &call);
+        }
+        self.dialogs.forget(id);
     }
 
     pub(super) fn expire_calls(&mut self, now: Instant) {

@@ -50,7 +50,9 @@ impl<P: Send + 'static> Manager<P> {
         if flow.held == 0 || flow.tags.is_none() {
             let station = flow.station.number();
             let leaf = config.leaf_of(self.stations.get(flow.station).class(), flow.direction);
-            let connection = flow.serial;
+            let of = self.stations.get(flow.station);
+            // Unheard stations are one flow: its number is beyond all serial numbers.
+            let connection = if of.is_shared { u64::MAX - station } else { flow.serial };
             flow.tags =
                 Some(Tags { connection, flow: if config.by_station { station } else { connection }, station, leaf });
         }

@@ -284,6 +284,19 @@ impl Calls {
         self.by_number.remove(&number)
     }
 
+    /// Takes out a call of a station that has not ended yet; those that have are forgotten on the way.
+    pub(crate) fn take_of(&mut self, station: StationId) -> Option<Call> {
+        while let Some(number) =
+            self.by_number.iter().find(|(_, call)| call.station == station).map(|(&number, _)| number)
+        {
+            let call = self.by_number.remove(&number).filter(|call| !call.hung_up);
+            if call.is_some() {
+                return call;
+            }
+        }
+        None
+    }
+
     /// All are forgotten: nobody is to be told apart any more.
     pub(crate) fn clear(&mut self) {
         self.by_number.clear();

@@ -549,7 +549,9 @@ fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
     let mut manager = Manager::new(Config { policy: directions, ..config(&rates) }, START);
     manager.handle_command(START, Command::Insert);
     let learned = MacAddr([2, 0, 0, 0, 9, 9]);
+    manager.handle_packet(START, 0, &PacketMeta { src: learned, ..packet(Port::Wlan, 7, 1, TcpFlags::ACK, (1, 1), 0) });
     manager.handle_packet(START, 0, &PacketMeta { dst: learned, ..data(7, 1) });
+    assert!(manager.report(START).stations.iter().any(|station| station.mac == learned));
     let slow = |seq| packet(Port::Wire, 1, 1, TcpFlags::ACK, (seq, 1), SEGMENT);
     manager.handle_packet(START, 1, &slow(1));
     let mut now = time_to_empty(&mut manager, START);

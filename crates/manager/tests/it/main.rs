@@ -14,6 +14,7 @@ mod receiver;
 mod replay;
 mod shared_link;
 mod told;
+mod unheard;
 mod uplink;
 mod world;
 mod wrong_told;
