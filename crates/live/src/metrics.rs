@@ -239,6 +239,7 @@ fn packets(page: &mut Page, status: &Status) {
         ("sender ahead", packets.dropped_sender_ahead),
         ("standing queue", packets.dropped_standing_queue),
         ("uplink limit", packets.dropped_uplink_limit),
+        ("too old", packets.dropped_too_old),
         ("ring full", packets.ring_full),
         ("super-packet lost", packets.super_lost),
         ("too long", packets.too_long),

@@ -115,6 +115,10 @@ pub enum DropReason {
     StandingQueue,
     /// Uploads came faster than their limit ([`UplinkLimit`](crate::UplinkLimit)).
     UplinkLimit,
+    /// It was held for more than a second, and is of no use any more. Only where queues are judged ([`Config::aqm`]), the
+    /// controller is not [`Published`](crate::Controller::Published) and no discipline is in the tree's place; and not the last
+    /// pure ACK that is held of its connection, which says all that those before it said.
+    TooOld,
 }
 
 /// Something to tell.
@@ -515,6 +519,8 @@ pub struct Counters {
     pub dropped_standing_queue: u64,
     /// Packets dropped with [`DropReason::UplinkLimit`].
     pub dropped_uplink_limit: u64,
+    /// Packets dropped with [`DropReason::TooOld`].
+    pub dropped_too_old: u64,
     /// Packets, among the released, that were marked: congestion experienced.
     pub marked: u64,
     /// Packets, among the released, whose TCP window was lowered.
@@ -554,5 +560,6 @@ impl Counters {
             + self.dropped_sender_ahead
             + self.dropped_standing_queue
             + self.dropped_uplink_limit
+            + self.dropped_too_old
     }
 }

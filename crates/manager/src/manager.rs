@@ -1,5 +1,6 @@
 //! The manager: what happens to a packet, from in to out.
 
+mod age;
 mod ahead;
 mod calls;
 mod classes;

@@ -368,6 +368,7 @@ impl DecisionLog {
                     DropReason::SenderAhead => 2,
                     DropReason::StandingQueue => 3,
                     DropReason::UplinkLimit => 4,
+                    DropReason::TooOld => 5,
                 });
             }
             Output::Event(event) => {

@@ -77,13 +77,14 @@ fn box_counters(world: &World<'_>) -> Option<BoxCounters> {
 }
 
 /// What the box drops, by the reason's name in results.
-pub(crate) fn box_drops(counters: &Counters) -> [(&'static str, u64); 5] {
+pub(crate) fn box_drops(counters: &Counters) -> [(&'static str, u64); 6] {
     [
         ("queue full", counters.dropped_queue_full),
         ("ack superseded", counters.dropped_ack_superseded),
         ("sender ahead", counters.dropped_sender_ahead),
         ("standing queue", counters.dropped_standing_queue),
         ("uplink limit", counters.dropped_uplink_limit),
+        ("too old", counters.dropped_too_old),
     ]
 }
 

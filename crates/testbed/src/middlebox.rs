@@ -127,6 +127,8 @@ pub struct Packets {
     pub dropped_standing_queue: u64,
     /// Dropped by it: uploads over their limit.
     pub dropped_uplink_limit: u64,
+    /// Dropped by it: held for more than a second.
+    pub dropped_too_old: u64,
     /// In its queues.
     pub held: u64,
     /// Calls that it has found and let go first.

@@ -161,6 +161,7 @@ fn box_counters(status: &Status) -> BoxCounters {
             drop("sender ahead", packets.dropped_sender_ahead),
             drop("standing queue", packets.dropped_standing_queue),
             drop("uplink limit", packets.dropped_uplink_limit),
+            drop("too old", packets.dropped_too_old),
         ],
         held: packets.held,
         ring_full: packets.ring_full,

@@ -301,6 +301,7 @@ fn counters(a: &Counters, b: &Counters) -> Counters {
         dropped_sender_ahead: a.dropped_sender_ahead + b.dropped_sender_ahead,
         dropped_standing_queue: a.dropped_standing_queue + b.dropped_standing_queue,
         dropped_uplink_limit: a.dropped_uplink_limit + b.dropped_uplink_limit,
+        dropped_too_old: a.dropped_too_old + b.dropped_too_old,
         marked: a.marked + b.marked,
         windows_lowered: a.windows_lowered + b.windows_lowered,
         acks_delayed: a.acks_delayed + b.acks_delayed,

@@ -391,7 +391,7 @@ impl<P: Send + 'static> Manager<P> {
             self.send(now, held, Port::Wlan);
         }
         self.domains[id].queues.lift_ceilings();
-        while let Some((held, load)) = self.pop(now, id) {
+        while let Some((held, load)) = self.pop_young(now, id) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &load, rate);
             self.counters.queued += 1;
@@ -524,6 +524,7 @@ impl<P: Send + 'static> Manager<P> {
             DropReason::SenderAhead => self.counters.dropped_sender_ahead += 1,
             DropReason::StandingQueue => self.counters.dropped_standing_queue += 1,
             DropReason::UplinkLimit => self.counters.dropped_uplink_limit += 1,
+            DropReason::TooOld => self.counters.dropped_too_old += 1,
         }
         self.outputs.push_back(Output::Drop { packet, reason });
     }

@@ -62,6 +62,7 @@ impl<P: Send + 'static> Manager<P> {
     /// The packet whose turn it is, with what it costs and whether it is to be marked.
     pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load, bool)> {
         if self.domains[id].discipline.is_none() {
+            self.drop_old(now, id);
             let congested = self.tell_senders(now, id);
             return self.pop(now, id).map(|(held, load)| (held, load, congested));
         }

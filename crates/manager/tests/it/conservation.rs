@@ -396,6 +396,7 @@ impl Ledger {
         prop_assert_eq!(counters.dropped_sender_ahead, dropped(DropReason::SenderAhead));
         prop_assert_eq!(counters.dropped_standing_queue, dropped(DropReason::StandingQueue));
         prop_assert_eq!(counters.dropped_uplink_limit, dropped(DropReason::UplinkLimit));
+        prop_assert_eq!(counters.dropped_too_old, dropped(DropReason::TooOld));
         Ok(())
     }
 }

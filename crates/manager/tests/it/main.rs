@@ -1,5 +1,6 @@
 //! The manager as a whole, in virtual time.
 
+mod age;
 mod air;
 mod behaviour;
 mod calls;

@@ -32,7 +32,7 @@ pub struct PacketStatus {
     #[serde(default)]
     pub stale: u64,
     /// Handed to the manager: `released + dropped_queue_full + dropped_ack_superseded + dropped_sender_ahead +
-    /// dropped_standing_queue + dropped_uplink_limit + held`.
+    /// dropped_standing_queue + dropped_uplink_limit + dropped_too_old + held`.
     pub received: u64,
     /// Released by the manager: `sent + send_refused + sending + copies_done + stale_released`.
     pub released: u64,
@@ -50,6 +50,9 @@ pub struct PacketStatus {
     /// Dropped by the manager: uploads came faster than their limit.
     #[serde(default)]
     pub dropped_uplink_limit: u64,
+    /// Dropped by the manager: held for more than a second.
+    #[serde(default)]
+    pub dropped_too_old: u64,
     /// Among the released: marked "congestion experienced".
     pub marked: u64,
     /// Among the released: with a lowered TCP window.
@@ -113,6 +116,7 @@ impl PacketStatus {
             + self.dropped_sender_ahead
             + self.dropped_standing_queue
             + self.dropped_uplink_limit
+            + self.dropped_too_old
     }
 }
 

@@ -78,6 +78,7 @@ impl Snapshot {
             dropped_sender_ahead: counters.dropped_sender_ahead,
             dropped_standing_queue: counters.dropped_standing_queue,
             dropped_uplink_limit: counters.dropped_uplink_limit,
+            dropped_too_old: counters.dropped_too_old,
             marked: counters.marked,
             windows_lowered: counters.windows_lowered,
             acks_delayed: counters.acks_delayed,
