@@ -9,6 +9,7 @@ mod closed_loop;
 mod conservation;
 mod disciplines;
 mod domains;
+mod flood;
 mod hosts;
 mod neighbours;
 mod receiver;
