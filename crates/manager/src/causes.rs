@@ -77,6 +77,9 @@ causes! {
             "It was the head of a standing queue (CoDel), and its sender does not use ECN.";
         UplinkLimit: "dropped_uplink_limit", "uplink limit",
             "Uploads exceeded their limit.";
+        TooOld: "dropped_too_old", "too old",
+            "It was held for more than a second. Only where the queues are managed by AQM, the controller is not the published one and no \
+             queue discipline replaces the policy tree; and never the last pure ACK held of its connection, which is cumulative.";
     }
 }
 

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 use core::net::IpAddr;
 
-use evenair_packet::{FlowKey, PacketMeta, Port, TcpFlags, TcpMeta, Vlan};
+use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Vlan};
 use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Limit, Span};
 
@@ -59,6 +59,8 @@ pub(crate) struct Flow {
     /// A number that no other flow ever has.
     pub(crate) serial: u64,
     pub(crate) station: StationId,
+    /// The address that it is for, as long as that is one of an unheard station.
+    pub(crate) unheard: Option<MacAddr>,
     /// The medium that it waits for.
     pub(crate) domain: DomainId,
     /// The direction by which it is queued.
@@ -114,6 +116,8 @@ pub(crate) struct OnLink {
 pub(crate) struct Flows {
     by_key: BTreeMap<Key, FlowId>,
     by_station: BTreeSet<(StationId, FlowId)>,
+    /// Those for unheard stations.
+    by_unheard: BTreeSet<(MacAddr, FlowId)>,
     index: Index,
     slots: Vec<Option<Flow>>,
     /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted then.
@@ -154,6 +158,7 @@ impl Flow {
             key,
             serial: 0,
             station,
+            unheard: None,
             domain: DomainId::DEFAULT,
             direction: guess,
             leaning: guess,
@@ -373,7 +378,7 @@ impl Flows {
 
     /// Adds a connection that is not there yet.
     pub(crate) fn insert(&mut self, mut flow: Flow, now: Instant) -> FlowId {
-        let (key, station) = (flow.key, flow.station);
+        let (key, station, unheard) = (flow.key, flow.station, flow.unheard);
         self.added += 1;
         flow.serial = self.added;
         let order = InOrder { last_seen: now, older: None, newer: None };
@@ -390,6 +395,7 @@ impl Flows {
         };
         self.by_key.insert(key, id);
         self.by_station.insert((station, id));
+        self.by_unheard.extend(unheard.map(|mac| (mac, id)));
         self.link_newest(id);
         id
     }
@@ -402,8 +408,12 @@ impl Flows {
         self.slots[id.0 as usize].as_mut().expect("a flow that is referred to is there")
     }
 
-    /// It is another station's now.
-    pub(crate) fn set_station(&mut self, id: FlowId, station: StationId) {
+    /// It is another station's now, which was heard, or (`unheard`) is known by this address only.
+    pub(crate) fn set_station(&mut self, id: FlowId, station: StationId, unheard: Option<MacAddr>) {
+        if let Some(mac) = core::mem::replace(&mut self.get_mut(id).unheard, unheard) {
+            self.by_unheard.remove(&(mac, id));
+        }
+        self.by_unheard.extend(unheard.map(|mac| (mac, id)));
         let before = core::mem::replace(&mut self.get_mut(id).station, station);
         self.by_station.remove(&(before, id));
         self.by_station.insert((station, id));
@@ -413,6 +423,12 @@ impl Flows {
     pub(crate) fn of_station(&self, station: StationId) -> impl Iterator<Item = FlowId> {
         let all = (station, FlowId(0))..=(station, FlowId(u32::MAX));
         self.by_station.range(all).map(|&(_, id)| id)
+    }
+
+    /// The flows for an unheard station.
+    pub(crate) fn of_unheard(&self, mac: MacAddr) -> impl Iterator<Item = FlowId> {
+        let all = (mac, FlowId(0))..=(mac, FlowId(u32::MAX));
+        self.by_unheard.range(all).map(|&(_, id)| id)
     }
 
     /// Removes the longest unused connection if it holds nothing.
@@ -429,6 +445,9 @@ impl Flows {
         self.by_key.remove(&flow.key);
         self.index.forget(hash(&flow.key), id.0);
         self.by_station.remove(&(flow.station, id));
+        if let Some(mac) = flow.unheard {
+            self.by_unheard.remove(&(mac, id));
+        }
         self.vacant.push(id);
         Some(flow)
     }

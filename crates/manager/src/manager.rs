@@ -1,5 +1,6 @@
 //! The manager: what happens to a packet, from in to out.
 
+mod age;
 mod ahead;
 mod calls;
 mod classes;
@@ -9,6 +10,7 @@ mod path;
 mod receive;
 mod roaming;
 mod told;
+mod unheard;
 mod upkeep;
 mod uplink;
 mod waiting;
@@ -191,7 +193,7 @@ impl<P: Send + 'static> Manager<P> {
             }
         };
         let has_rate = rate.is_none_or(|rate| self.config.phy.standard().rates().contains(&rate));
-        let known = rate.is_none() || (!mac.is_multicast() && self.station(now, mac).is_some());
+        let known = rate.is_none() || (!mac.is_multicast() && self.named_station(now, mac).is_some());
         if !has_rate || !known {
             return self.tell(Event::ObservationRefused(observation));
         }
@@ -324,7 +326,7 @@ impl<P: Send + 'static> Manager<P> {
         FlowReport {
             key: flow.key.1,
             vlan: flow.key.0,
-            station: self.stations.get(flow.station).mac,
+            station: flow.unheard.unwrap_or(self.stations.get(flow.station).mac),
             direction: flow.direction,
             d_milli: flow.ratio_milli(),
             released: flow.released,

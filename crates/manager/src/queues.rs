@@ -352,6 +352,12 @@ impl<P> Queues<P> {
         self.drop_head(leaf)
     }
 
+    /// The same, where it is to be.
+    pub(crate) fn drop_next_if(&mut self, is_to_be: impl FnOnce(&Held<P>) -> bool) -> Option<Held<P>> {
+        let (leaf, _) = self.next()?;
+        is_to_be(self.hsfq.queue(leaf).front()?).then(|| self.drop_head(leaf))?
+    }
+
     fn drop_head(&mut self, leaf: NodeId) -> Option<Held<P>> {
         let head = self.hsfq.drop_head(leaf)?;
         self.note_held(leaf, 1, head.ip_len, false);

@@ -1,10 +1,12 @@
 //! Stations: who they are, at which rate they are reached, and what they may claim.
 //!
-//! A station is a MAC address on the WLAN side. It is known from the configuration, or learned from frames; what
-//! somebody has observed of it goes before what is configured.
+//! A station is a MAC address on the WLAN side. It is known from the configuration, from telemetry reports, or learned from
+//! the frames that it sends; what somebody has observed of it goes before what is configured. A frame from the wire makes
+//! no station: any host can address any MAC (see `unheard`).
 
 mod addresses;
 mod told;
+mod unheard;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -23,6 +25,7 @@ use crate::index::{Index, hash};
 use crate::neighbours::Address;
 use crate::told::{Hearsay, ToldCounts};
 use crate::{ClassId, Config, Label, Place, StationConfig, StationReport};
+use unheard::Victim;
 
 /// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
 /// addresses must not fill the memory (this many take some 20 MB).
@@ -94,6 +97,10 @@ pub(crate) struct Station {
     pub(crate) regrouped: u32,
     account: Account,
     last_seen: Instant,
+    /// A frame from it has come from the WLAN.
+    pub(crate) is_heard: bool,
+    /// It stands for all unheard stations of its domain.
+    pub(crate) is_shared: bool,
     /// When it last sent something.
     heard: Instant,
 }
@@ -123,6 +130,10 @@ pub(crate) struct Stations {
     slots: Vec<Option<Station>>,
     /// Slots that nobody is in, the first one first.
     vacant: BinaryHeap<Reverse<u32>>,
+    /// By domain: what unheard stations share.
+    shared: Vec<StationId>,
+    /// Those that are evicted next where the table is full, the first one last.
+    victims: Vec<Victim>,
 }
 
 impl Station {
@@ -143,6 +154,11 @@ impl Station {
     /// Somebody has said at which rate it is.
     pub(crate) const fn has_known_rate(&self) -> bool {
         self.told.is_some() || self.observed.is_some() || self.configured.is_some()
+    }
+
+    /// Connections refer to it, and it is one station.
+    fn is_in_use(&self) -> bool {
+        self.flows > 0 && !self.is_shared
     }
 
     /// Asks memory for all of it that a packet needs.
@@ -218,6 +234,8 @@ impl Stations {
             index: Index::default(),
             slots: Vec::new(),
             vacant: BinaryHeap::new(),
+            shared: Vec::new(),
+            victims: Vec::new(),
         };
         this.reconfigure(config, medium, now);
         this
@@ -255,13 +273,16 @@ impl Stations {
         self.slots[id.0 as usize].as_mut().expect("a station that is referred to is there")
     }
 
-    /// The station with this address, learned if need be. `None` if there are too many. True: it is new.
-    pub(crate) fn seen(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
-        if let Some(id) = self.find(mac) {
-            self.get_mut(id).last_seen = now;
-            return Some((id, false));
-        }
-        (self.by_mac.len() < MAX_STATIONS).then(|| (self.insert(mac, medium, now), true))
+    /// The station with this address, if it is known, which is in use now.
+    pub(crate) fn seen(&mut self, mac: MacAddr, now: Instant) -> Option<StationId> {
+        let id = self.find(mac)?;
+        self.get_mut(id).last_seen = now;
+        Some(id)
+    }
+
+    /// A station that is not known yet. `None`: there are too many.
+    pub(crate) fn learn(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<StationId> {
+        (!self.is_full()).then(|| self.insert(mac, medium, now))
     }
 
     /// The station with this address.
@@ -299,6 +320,13 @@ impl Stations {
     }
 
     fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
+        let id = self.add(mac, medium, now);
+        self.by_mac.insert(number(mac), id);
+        id
+    }
+
+    /// One more, which no address leads to yet.
+    fn add(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
         let rate = self.otherwise();
         let capacity = medium.capacity(rate);
         let station = Station {
@@ -325,10 +353,12 @@ impl Stations {
             regrouped: 0,
             account: Account::default(),
             last_seen: now,
+            is_heard: false,
+            is_shared: false,
             heard: now,
             name: None,
         };
-        let id = match self.vacant.pop() {
+        match self.vacant.pop() {
             Some(Reverse(index)) => {
                 self.slots[index as usize] = Some(station);
                 StationId(index)
@@ -337,9 +367,7 @@ impl Stations {
                 self.slots.push(Some(station));
                 StationId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 stations"))
             }
-        };
-        self.by_mac.insert(number(mac), id);
-        id
+        }
     }
 
     /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
@@ -373,7 +401,7 @@ impl Stations {
     /// long; `give_up` hears of these.
     pub(crate) fn expire(&mut self, now: Instant, mut give_up: impl FnMut(Address, MacAddr)) {
         for (index, slot) in (0u32..).zip(&mut self.slots) {
-            let Some(station) = slot else { continue };
+            let Some(station) = slot.as_mut().filter(|station| !station.is_shared) else { continue };
             let unused = station.configured.is_none() && station.flows == 0 && station.hearsay.is_none();
             let gone = unused && now.saturating_since(station.last_seen) >= STATION_IDLE;
             let mac = station.mac;
@@ -409,7 +437,7 @@ impl Stations {
         for station in self.slots.iter_mut().flatten() {
             let domain = station.domain.index();
             let uncontrolled = station.account.uncontrolled;
-            if station.judge(shares[domain]) {
+            if station.judge(shares[domain]) && !station.is_shared {
                 tell(station.mac, station.account.is_over);
             }
             if station.account.is_over {
@@ -422,7 +450,8 @@ impl Stations {
     /// In which of so many domains there are stations in use whose rate nobody has said.
     pub(crate) fn unsure(&self, domains: usize) -> Vec<bool> {
         let mut unsure: Vec<bool> = (0..domains).map(|_| false).collect();
-        for station in self.slots.iter().flatten().filter(|station| station.flows > 0 && !station.has_known_rate()) {
+        let is_unsure = |station: &&Station| station.is_in_use() && !station.has_known_rate();
+        for station in self.slots.iter().flatten().filter(is_unsure) {
             unsure[station.domain.index()] = true;
         }
         unsure
@@ -431,14 +460,14 @@ impl Stations {
     /// How many stations are in each of so many domains.
     pub(crate) fn count_by_domain(&self, domains: usize) -> Vec<usize> {
         let mut counts: Vec<usize> = (0..domains).map(|_| 0).collect();
-        self.slots.iter().flatten().for_each(|station| counts[station.domain.index()] += 1);
+        self.iter().for_each(|station| counts[station.domain.index()] += 1);
         counts
     }
 
     /// Other access points are known: where each station is by what was told of it. True: some are on another medium.
     pub(crate) fn find_again(&mut self, table: &Table) -> bool {
-        let mut moved = false;
-        for station in self.slots.iter_mut().flatten() {
+        let mut moved = self.find_shared_again(table);
+        for station in self.slots.iter_mut().flatten().filter(|station| !station.is_shared) {
             let seen = station.access_point.filter(|_| station.is_seen).map(Place::Named);
             let seen = seen.and_then(|place| table.find(place));
             station.is_seen = seen.is_some();

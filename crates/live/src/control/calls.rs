@@ -142,6 +142,7 @@ pub(crate) const fn refusal_word(why: Refusal) -> &'static str {
         Refusal::Calls => "as many calls as may be go on",
         Refusal::Codec => "as many calls of its codec as may be go on",
         Refusal::DataPart => "calls would take from what is left to all else",
+        Refusal::Station => "as many calls of its station as may be go on",
     }
 }
 

@@ -10,7 +10,7 @@ use crate::api::CallReport;
 use crate::flow::FlowId;
 use crate::queues::Held;
 use crate::station::StationId;
-use crate::voice::{Call, LARGEST, Sample, Speaker, Stream, index};
+use crate::voice::{Beginning, Call, LARGEST, Sample, Speaker, index};
 use crate::{Direction, Event, Mode, SpeechReport};
 
 /// DSCP of voice: EF (RFC 3246) and VA (RFC 5865).
@@ -19,7 +19,8 @@ const SAYS_VOICE: [u8; 2] = [46, 44];
 impl<P: Send + 'static> Manager<P> {
     /// Takes note of a packet that may be one of a call.
     pub(super) fn note_voice(&mut self, now: Instant, id: FlowId, meta: &PacketMeta) {
-        if self.config.voice.is_none() {
+        // Nobody speaks where nothing was ever heard.
+        if self.config.voice.is_none() || self.stations.get(self.flows.get(id).station).is_shared {
             return;
         }
         if let Content::Sip(sip) = &meta.content {
@@ -46,10 +47,14 @@ impl<P: Send + 'static> Manager<P> {
         if talk.call().is_some_and(|call| self.calls.heard(call, now, speaker, rtp)) {
             return;
         }
+        let other_speaks = stream.is_some() && talk.found(now, direction);
+        let other = if direction == Direction::Up { Direction::Down } else { Direction::Up };
+        let held_other = other_speaks.then(|| self.flows.get(id).held_toward(other).into());
         let agreed = rtp.and_then(|rtp| self.dialogs.expected(now, speaker.station, meta, rtp));
         let agreed = agreed.map(|(stream, dialog)| (stream, Some(dialog)));
         if let Some((stream, dialog)) = agreed.or(stream.map(|stream| (stream, None))) {
-            self.begin_call(now, id, speaker, stream, dialog);
+            let airtime = self.speech_airtime(speaker.station, stream.len);
+            self.begin_call(now, id, Beginning { speaker, stream, airtime, dialog, held_other });
         }
     }
 
@@ -63,11 +68,10 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    fn begin_call(&mut self, now: Instant, id: FlowId, speaker: Speaker, stream: Stream, dialog: Option<u64>) {
+    fn begin_call(&mut self, now: Instant, id: FlowId, beginning: Beginning) {
         let Some(config) = &self.config.voice else { return };
-        let airtime = self.speech_airtime(speaker.station, stream.len);
         let medium_of = |station| self.stations.get(station).domain;
-        let begun = self.calls.begin(now, config, speaker, (stream, airtime), dialog, medium_of);
+        let begun = self.calls.begin(now, config, beginning, medium_of);
         let Some((number, is_new)) = begun else { return };
         self.flows.get_mut(id).talk.get_or_insert_default().join(number);
         let Some(call) = self.calls.get(number).filter(|_| is_new) else { return };
@@ -137,6 +141,14 @@ impl<P: Send + 'static> Manager<P> {
             lasted: now.saturating_since(call.since),
             speech,
         });
+    }
+
+    /// A station is forgotten: its calls have ended, and nobody else is to be taken for it.
+    pub(super) fn forget_calls(&mut self, now: Instant, id: StationId) {
+        while let Some(call) = self.calls.take_of(id) {
+            self.tell_end(now, &call);
+        }
+        self.dialogs.forget(id);
     }
 
     pub(super) fn expire_calls(&mut self, now: Instant) {

@@ -13,7 +13,7 @@ use crate::{ClassId, ClassReport, Event, Observation};
 impl<P: Send + 'static> Manager<P> {
     /// Somebody tells the network or the group of a station. Its flows move with their next packets.
     pub(super) fn tell_membership(&mut self, now: Instant, mac: MacAddr, observation: Observation) {
-        let station = if mac.is_multicast() { None } else { self.station(now, mac) };
+        let station = if mac.is_multicast() { None } else { self.named_station(now, mac) };
         let Some(id) = station else { return self.tell(Event::ObservationRefused(observation)) };
         match observation {
             Observation::StationNetwork { ssid, .. } => self.stations.tell_network(id, ssid),

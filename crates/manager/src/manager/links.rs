@@ -77,6 +77,7 @@ impl<P: Send + 'static> Manager<P> {
                 wan.links[direction].end_late_lease(now);
             }
             while self.mode != Mode::Bypassed && self.is_link_ready(direction, now) {
+                self.drop_old_on_link(now, direction);
                 let congested = self.tell_senders_on_link(now, direction);
                 let Some(mut held) = self.pop_from_link(now, direction) else { break };
                 held.marked |= congested;
@@ -95,7 +96,7 @@ impl<P: Send + 'static> Manager<P> {
         self.wan.as_ref().is_some_and(|wan| wan.links[direction].is_ready(now))
     }
 
-    fn pop_from_link(&mut self, now: Instant, direction: usize) -> Option<Held<P>> {
+    pub(super) fn pop_from_link(&mut self, now: Instant, direction: usize) -> Option<Held<P>> {
         let held = self.wan.as_mut()?.links[direction].pop(now)?;
         self.flows.get_mut(held.flow).links[direction].held -= 1;
         Some(held)
@@ -122,12 +123,12 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Patience with draining has ended: what waits for the link goes, behind what waited for the WLAN.
     pub(super) fn release_links(&mut self, now: Instant) {
-        while let Some(held) = self.pop_from_link(now, DOWN) {
+        while let Some(held) = self.pop_young_from_link(now, DOWN) {
             self.account_release(now, &held);
             self.counters.queued += 1;
             self.send(now, held, Port::Wlan);
         }
-        while let Some(held) = self.pop_from_link(now, UP) {
+        while let Some(held) = self.pop_young_from_link(now, UP) {
             self.counters.queued += 1;
             self.send(now, held, Port::Wire);
         }

@@ -18,7 +18,7 @@ impl<P: Send + 'static> Manager<P> {
                 if wired {
                     let claimant = Claimant { mac: claim.mac, wired, granted: false };
                     self.judge_claim(now, address, claimant);
-                } else if let Some(id) = self.station(now, claim.mac) {
+                } else if let Some(id) = self.heard_station(now, claim.mac) {
                     self.note_address(now, id, address, false);
                 }
             }
@@ -30,7 +30,7 @@ impl<P: Send + 'static> Manager<P> {
     /// one is not believed.
     fn note_lease(&mut self, now: Instant, meta: &PacketMeta, lease: &Lease) {
         let id = match (lease.granted, meta.ingress) {
-            (None, Port::Wlan) if lease.mac == meta.src => self.station(now, lease.mac),
+            (None, Port::Wlan) if lease.mac == meta.src => self.heard_station(now, lease.mac),
             // Grants to wired hosts are sent to all, too.
             (Some(_), Port::Wire) => self.stations.known(lease.mac),
             _ => None,

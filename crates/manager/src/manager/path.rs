@@ -1,6 +1,6 @@
 //! The way of a packet through the manager: in, held, out.
 
-use evenair_packet::{Edits, FlowKey, MacAddr, PacketMeta, Port, TcpMeta};
+use evenair_packet::{Edits, FlowKey, PacketMeta, Port, TcpMeta};
 use evenair_sched::{NodeId, Verdict};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
@@ -13,7 +13,7 @@ use crate::observed::lean;
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
 use crate::traffic::is_control;
-use crate::{Controller, Direction, DropReason, Event, Mode, Output};
+use crate::{Controller, Direction, DropReason, Mode, Output};
 
 /// A packet that came from the WLAN.
 pub(super) struct Arrived<P> {
@@ -36,7 +36,10 @@ impl<P: Send + 'static> Manager<P> {
         if mac.is_multicast() || meta.dst.is_multicast() {
             return None;
         }
-        let station = self.station(now, mac);
+        let station = match meta.ingress {
+            Port::Wlan => self.heard_station(now, mac),
+            Port::Wire => Some(self.station_toward(now, mac, meta)),
+        };
         let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp());
         if let (Port::Wlan, Some(id)) = (meta.ingress, station) {
             self.note_address(now, id, (meta.vlan, ip.src), false);
@@ -53,7 +56,9 @@ impl<P: Send + 'static> Manager<P> {
                 let beyond = self.config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&key.1, key.2));
                 let mut flow = Flow::new(key, station, meta.ingress, tcp);
                 flow.beyond = beyond;
-                flow.domain = self.stations.get(station).domain;
+                let of = self.stations.get(station);
+                flow.domain = of.domain;
+                flow.unheard = of.is_shared.then_some(mac);
                 self.track(now, flow)
             }
             (None, None) => None,
@@ -65,17 +70,11 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(id);
         flow.note_packet(meta.ingress, tcp, ip.total_len);
         flow.note_dscp(meta);
+        // A packet for an address that was never heard takes no flow from a station that was.
+        let station = station.filter(|&station| !self.stations.get(station).is_shared);
         self.settle(now, id, station);
         self.note_voice(now, id, meta);
         Some((id, tcp))
-    }
-
-    pub(super) fn station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
-        let (id, new) = self.stations.seen(mac, &self.medium, now)?;
-        if new {
-            self.tell(Event::StationLearned(mac));
-        }
-        Some(id)
     }
 
     fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
@@ -98,7 +97,9 @@ impl<P: Send + 'static> Manager<P> {
             self.stations.get_mut(flow.station).flows -= 1;
             self.stations.get_mut(station).flows += 1;
             flow.direction = direction;
-            self.flows.set_station(id, station);
+            let is_unheard = self.stations.get(station).is_shared;
+            let unheard = flow.unheard.filter(|_| is_unheard);
+            self.flows.set_station(id, station, unheard);
         }
         let moved = self.place(id, moved) || moved;
         if moved {
@@ -242,7 +243,11 @@ impl<P: Send + 'static> Manager<P> {
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let ip_len = meta.ip_len();
         let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
-        let known = if mac.is_multicast() { None } else { self.station(now, mac) };
+        let known = match meta.ingress {
+            _ if mac.is_multicast() => None,
+            Port::Wlan => self.heard_station(now, mac),
+            Port::Wire => Some(self.station_toward(now, mac, meta)),
+        };
         if let (Port::Wlan, Some(id)) = (meta.ingress, known) {
             self.see_vlan(now, id, meta.vlan);
         }
@@ -289,7 +294,7 @@ impl<P: Send + 'static> Manager<P> {
 /// Media.
 impl<P: Send + 'static> Manager<P> {
     /// Where a packet that is not held is charged: with its station, or with the access point whose VLAN it is in.
-    fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
+    pub(super) fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
         let of_station = station.map(|id| self.stations.get(id).domain);
         let of_frame = || self.access_points.of_frame(meta.vlan).map(|(_, domain)| domain);
         of_station.or_else(of_frame).unwrap_or(DomainId::DEFAULT)
@@ -386,7 +391,7 @@ impl<P: Send + 'static> Manager<P> {
             self.send(now, held, Port::Wlan);
         }
         self.domains[id].queues.lift_ceilings();
-        while let Some((held, load)) = self.pop(now, id) {
+        while let Some((held, load)) = self.pop_young(now, id) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &load, rate);
             self.counters.queued += 1;

@@ -26,7 +26,7 @@ impl<P: Send + 'static> Manager<P> {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
         };
         if new {
-            self.tell(Event::StationLearned(mac));
+            self.note_learned(now, id, mac);
         }
         if let Some(Place::Tuned { radio, mhz }) = place
             && !self.access_points.knows(radio)

@@ -14,7 +14,7 @@ impl<P: Send + 'static> Manager<P> {
         let rates = self.config.phy.standard().rates();
         let Some(heard) = self.stations.hear(now, told, rates, &self.medium) else { return };
         if heard.new {
-            self.tell(Event::StationLearned(told.mac));
+            self.note_learned(now, heard.id, told.mac);
         }
         if heard.changed {
             self.update_station(heard.id);

@@ -50,7 +50,9 @@ impl<P: Send + 'static> Manager<P> {
         if flow.held == 0 || flow.tags.is_none() {
             let station = flow.station.number();
             let leaf = config.leaf_of(self.stations.get(flow.station).class(), flow.direction);
-            let connection = flow.serial;
+            let of = self.stations.get(flow.station);
+            // Unheard stations are one flow: its number is beyond all serial numbers.
+            let connection = if of.is_shared { u64::MAX - station } else { flow.serial };
             flow.tags =
                 Some(Tags { connection, flow: if config.by_station { station } else { connection }, station, leaf });
         }
@@ -60,6 +62,7 @@ impl<P: Send + 'static> Manager<P> {
     /// The packet whose turn it is, with what it costs and whether it is to be marked.
     pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load, bool)> {
         if self.domains[id].discipline.is_none() {
+            self.drop_old(now, id);
             let congested = self.tell_senders(now, id);
             return self.pop(now, id).map(|(held, load)| (held, load, congested));
         }

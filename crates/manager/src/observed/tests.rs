@@ -12,7 +12,7 @@ fn stations(count: u8) -> Vec<StationId> {
     let config = Config::new(adwiser_80211b());
     let medium = Medium::new(config.phy.clone(), None);
     let mut all = Stations::new(&config, &medium, Instant::ZERO);
-    (0..count).map(|n| all.seen(MacAddr([2, 0, 0, 0, 0, n]), &medium, Instant::ZERO).expect("room").0).collect()
+    (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &medium, Instant::ZERO).expect("room")).collect()
 }
 
 /// A medium that serves stations by what they are told to take, each packet really taking `real` times that (in tenths);

@@ -61,6 +61,11 @@ impl<P> Queues<P> {
     /// The queue for a connection, made if need be. To be paired with [`Self::detach`].
     pub(crate) fn attach(&mut self, id: FlowId, flow: &Flow, station: &Station) -> NodeId {
         let of_station = (flow.station, station.capacity);
+        if station.is_shared {
+            let at = self.shared_node(flow.station, station);
+            self.node(at).users += 1;
+            return at;
+        }
         let mut at = self.class_node(flow.place.class, of_station);
         if let Some(weights) = self.origins {
             let share = (Share::Origin(flow.beyond), weights[usize::from(flow.beyond)]);
@@ -74,6 +79,29 @@ impl<P> Queues<P> {
         node.users += 1;
         node.class = flow.place.class;
         at
+    }
+
+    /// The one queue of all unheard stations: in no class, a sibling of stations, or where these are no level of what is the
+    /// last one.
+    fn shared_node(&mut self, id: StationId, station: &Station) -> NodeId {
+        let of_station = (id, station.capacity);
+        let mut at = self.class_node(None, of_station);
+        if let Some([_, via_wan]) = self.origins {
+            at = self.child(at, (Share::Origin(true), via_wan), of_station);
+        }
+        let Some(last) = self.levels.len().checked_sub(1) else { return at };
+        let is_station = |level: &Level| matches!(level, Level::Station { .. });
+        let depth = self.levels.iter().position(is_station).unwrap_or(last);
+        for i in 0..depth {
+            let share = match &self.levels[i] {
+                Level::Direction { down, .. } => (Share::Direction(Direction::Down), u64::from(*down)),
+                Level::Class { other, .. } => (Share::Class(None), u64::from(*other)),
+                _ => continue,
+            };
+            at = self.child(at, share, of_station);
+        }
+        let weight = station_weight(&self.levels[depth], self.by_time, station);
+        self.child(at, (Share::Station(id), weight), of_station)
     }
 
     /// The node of a class, or of what is in none of its children.

@@ -61,7 +61,11 @@ impl<P> Queues<P> {
             let node = self.nodes[leaf.index()].as_ref().expect("queues that go are taken out");
             // A queue of one station has that station's C_i at once when its rate changes; others have what they serve.
             let capacity = if of_one_station { stations.get(node.station).capacity } else { node.mixture };
-            let top = (depth..self.levels.len()).fold(leaf, |id, _| self.hsfq.parent(id).unwrap_or(id));
+            let is_own =
+                |id: NodeId| matches!(self.nodes[id.index()], Some(super::Node { share: Share::Station(_), .. }));
+            // The queue of unheard stations has nothing below it.
+            let up = |id, _| if is_own(id) { id } else { self.hsfq.parent(id).unwrap_or(id) };
+            let top = (depth..self.levels.len()).fold(leaf, up);
             let above = core::iter::successors(self.hsfq.parent(top), |&id| self.hsfq.parent(id)).count();
             layers.entry(above).or_default().insert(top, capacity);
         }
@@ -99,7 +103,10 @@ impl<P> Queues<P> {
             match node(id).map(|node| node.share) {
                 Some(Share::Direction(direction)) => report.direction = Some(direction),
                 Some(Share::Class(class)) => report.class = report.class.or(class),
-                Some(Share::Station(station)) => report.station = Some(stations.get(station).mac),
+                Some(Share::Station(station)) => {
+                    let station = stations.get(station);
+                    report.station = (!station.is_shared).then_some(station.mac);
+                }
                 Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.1),
                 Some(Share::Origin(_) | Share::Application(_) | Share::Host(_)) | None => {}
             }

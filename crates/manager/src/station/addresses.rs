@@ -39,6 +39,11 @@ impl Station {
         self.addresses.retain(|(known, _)| *known != address);
     }
 
+    /// The addresses that it uses.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Address> {
+        self.addresses.iter().map(|&(address, _)| address)
+    }
+
     /// It has sent something.
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;

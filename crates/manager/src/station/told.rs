@@ -157,7 +157,7 @@ impl Stations {
         let otherwise = self.otherwise();
         let mut first: Vec<Option<(PhyRate, PhyRate)>> = (0..domains).map(|_| None).collect();
         let mut differ: Vec<(bool, bool)> = (0..domains).map(|_| (false, false)).collect();
-        for station in self.slots.iter().flatten().filter(|station| station.flows > 0) {
+        for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {
             let at = station.domain.index();
             let alone = station.rate_alone(otherwise);
             let word = station.hearsay.as_ref().and_then(|hearsay| hearsay.word());

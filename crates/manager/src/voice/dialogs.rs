@@ -8,7 +8,7 @@
 //! packets ([`super::shape`]).
 
 use alloc::collections::BTreeMap;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use evenair_packet::{Encoding, PacketMeta, RtpMeta, SdpStream, SipMeta, SipStep, Transport};
 use evenair_units::{Bytes, Instant, Span};
@@ -84,6 +84,14 @@ impl Dialogs {
 
     pub(crate) fn expire(&mut self, now: Instant) {
         self.by_end.retain(|_, expected| now.saturating_since(expected.used) < UNUSED);
+    }
+
+    /// A station is forgotten.
+    pub(crate) fn forget(&mut self, station: StationId) {
+        let first = (station, IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        while let Some((&key, _)) = self.by_end.range(first..).next().filter(|((of, ..), _)| *of == station) {
+            self.by_end.remove(&key);
+        }
     }
 
     pub(crate) fn clear(&mut self) {

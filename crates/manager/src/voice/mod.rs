@@ -9,6 +9,10 @@
 //! told: who was admitted is not cut off in the middle of a sentence, and whoever would call next is refused instead until
 //! there is room. One that had been refused is admitted where there is room for it.
 //!
+//! One stream alone is no call: anybody can send something in the shape of speech. A call begins when both ends speak, or with
+//! its first packet where telephones have agreed upon it, in a dialog that the box has seen (see [`dialogs`]). Until then its
+//! stream waits its turn, takes no room, and is not told of. A station has at most [`CALLS_PER_STATION`] calls that go first.
+//!
 //! A call is what flows between a station and one address, one stream each way at most, whether these are one flow or two; a
 //! second pair of streams is a second call. It ends when its telephones say so (see [`dialogs`]) or when it has been silent
 //! for [`SILENCE`], and a call that was refused is one no longer then either.
@@ -34,11 +38,13 @@ use crate::station::StationId;
 
 mod config;
 mod dialogs;
+mod one_way;
 mod quality;
 mod shape;
 
 pub use config::{VoiceConfig, VoiceError};
 pub(crate) use dialogs::Dialogs;
+pub(crate) use one_way::OneWay;
 pub(crate) use quality::Speech;
 pub use quality::SpeechReport;
 pub use shape::Codec;
@@ -49,7 +55,10 @@ pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 const SILENCE: Span = Span::from_secs(10);
 /// For so long after its telephones have ended a call, what is still on its way makes no new one.
 const HUNG_UP: Span = Span::from_secs(2);
-/// More calls, admitted or refused, are not told apart.
+/// A station's calls that go first: a telephone has one, and one more that waits or is joined to it.
+const CALLS_PER_STATION: usize = 3;
+/// More calls, admitted or refused, are not told apart: of one station, and of all.
+const MOST_OF_STATION: usize = 16;
 const MOST_CALLS: usize = 4096;
 /// How much a stream may be ahead of its pace: a burst after a gap in the network.
 const AHEAD: Span = Span::from_millis(200);
@@ -60,6 +69,8 @@ const PACE_FACTOR: u64 = 2;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Talk {
     shapes: [Shape; 2],
+    /// When each direction was last found to be a stream of voice.
+    found: [Option<Instant>; 2],
     call: Option<u64>,
     /// What it may still send now at its pace, and as of when.
     ahead: Span,
@@ -100,6 +111,8 @@ pub enum Refusal {
     Codec,
     /// It would take from the part of the medium that is left to all else.
     DataPart,
+    /// Its station has as many calls as one may have.
+    Station,
 }
 
 /// All calls.
@@ -107,6 +120,7 @@ pub enum Refusal {
 pub(crate) struct Calls {
     by_number: BTreeMap<u64, Call>,
     numbers: u64,
+    one_way: OneWay,
 }
 
 /// Who speaks with whom.
@@ -120,6 +134,19 @@ pub(crate) struct Speaker {
     pub(crate) direction: Direction,
 }
 
+/// A stream that may be one of a new call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beginning {
+    pub(crate) speaker: Speaker,
+    pub(crate) stream: Stream,
+    /// The medium time of one of its packets.
+    pub(crate) airtime: Span,
+    /// The dialog in which it was agreed upon.
+    pub(crate) dialog: Option<u64>,
+    /// Where the other direction of its flow is a stream as well: packets of that direction that the box holds.
+    pub(crate) held_other: Option<u64>,
+}
+
 pub(crate) const fn index(direction: Direction) -> usize {
     match direction {
         Direction::Down => 0,
@@ -130,6 +157,12 @@ pub(crate) const fn index(direction: Direction) -> usize {
 impl Talk {
     pub(crate) fn shape(&mut self, direction: Direction) -> &mut Shape {
         &mut self.shapes[index(direction)]
+    }
+
+    /// A direction is a stream of voice. True: so is the other one, lately.
+    pub(crate) fn found(&mut self, now: Instant, direction: Direction) -> bool {
+        self.found[index(direction)] = Some(now);
+        self.found[1 - index(direction)].is_some_and(|at| now.saturating_since(at) < SILENCE)
     }
 
     pub(crate) fn join(&mut self, call: u64) {
@@ -189,17 +222,16 @@ impl Calls {
         (call.streams[at] == Some(serial)).then_some(&mut call.speech[at])
     }
 
-    /// A stream begins: the call that it belongs to, and whether it is a new one. `airtime` is the medium time of one of its
-    /// packets. `None`: there are too many calls to tell them apart.
+    /// A stream begins: the call that it belongs to, and whether it is a new one. `None`: nobody speaks the other way yet, or
+    /// there are too many calls to tell them apart.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
         config: &VoiceConfig,
-        speaker: Speaker,
-        (stream, airtime): (Stream, Span),
-        dialog: Option<u64>,
+        beginning: Beginning,
         medium_of: impl Fn(StationId) -> DomainId,
     ) -> Option<(u64, bool)> {
+        let Beginning { speaker, stream, airtime, dialog, held_other } = beginning;
         let Speaker { serial, held, station, peer, direction } = speaker;
         let (own, other) = (index(direction), 1 - index(direction));
         let fits = |call: &Call| {
@@ -212,18 +244,23 @@ impl Calls {
             call.dialog = call.dialog.or(dialog);
             return Some((*number, false));
         }
-        if self.by_number.len() >= MOST_CALLS {
+        let agreed = held_other.is_some() || dialog.is_some() || self.one_way.meets(now, &speaker);
+        let of_station = self.by_number.values().filter(|call| call.station == station).count();
+        if !agreed || self.by_number.len() >= MOST_CALLS || of_station >= MOST_OF_STATION {
             return None;
         }
         const SECOND: Span = Span::from_secs(1);
         let slice = airtime.mul_div(2 * SECOND.as_nanos(), stream.gap.as_nanos().max(1));
         let medium = medium_of(station);
         let beside = self.iter().filter(|call| call.refused.is_none() && medium_of(call.station) == medium);
-        let refused = refusal(config, stream.codec, slice, beside);
+        let refused = refusal(config, (station, stream.codec), slice, beside);
         let mut streams = [None; 2];
         streams[own] = Some(serial);
+        streams[other] = held_other.map(|_| serial);
+        self.one_way.leave(&speaker);
         let Stream { codec, gap, clock_hz, .. } = stream;
-        let speech = [Speech::begin(clock_hz, gap, held); 2];
+        let mut speech = [Speech::begin(clock_hz, gap, held); 2];
+        speech[other] = Speech::begin(clock_hz, gap, held_other.unwrap_or(held));
         let since = now;
         let (last, hung_up) = (now, false);
         let call =
@@ -249,7 +286,7 @@ impl Calls {
             let others = self.by_number.iter().filter(|&(&other, call)| other != number && !call.hung_up);
             let goes_first = |call: &&Call| call.refused.is_none() && medium_of(call.station) == medium;
             let beside = others.map(|(_, call)| call).filter(goes_first);
-            let why = refusal(config, call.codec, call.slice, beside);
+            let why = refusal(config, (station, call.codec), call.slice, beside);
             if call.refused.is_some() && why.is_some() {
                 continue;
             }
@@ -284,9 +321,24 @@ impl Calls {
         self.by_number.remove(&number)
     }
 
+    /// Takes out a call of a station that has not ended yet; those that have are forgotten on the way.
+    pub(crate) fn take_of(&mut self, station: StationId) -> Option<Call> {
+        self.one_way.forget(station);
+        while let Some(number) =
+            self.by_number.iter().find(|(_, call)| call.station == station).map(|(&number, _)| number)
+        {
+            let call = self.by_number.remove(&number).filter(|call| !call.hung_up);
+            if call.is_some() {
+                return call;
+            }
+        }
+        None
+    }
+
     /// All are forgotten: nobody is to be told apart any more.
     pub(crate) fn clear(&mut self) {
         self.by_number.clear();
+        self.one_way = OneWay::default();
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
@@ -297,15 +349,19 @@ impl Calls {
 /// Why one more call with this codec cannot be, beside those that go first on the same medium.
 fn refusal<'a>(
     config: &VoiceConfig,
-    codec: Codec,
+    (station, codec): (StationId, Codec),
     slice: Span,
     beside: impl Iterator<Item = &'a Call>,
 ) -> Option<Refusal> {
-    let (mut all, mut same, mut taken) = (0, 0, slice);
+    let (mut all, mut same, mut own, mut taken) = (0, 0, 0, slice);
     for call in beside {
         all += 1;
+        own += usize::from(call.station == station);
         same += u32::from(call.codec == codec);
         taken += call.slice;
+    }
+    if own >= CALLS_PER_STATION {
+        return Some(Refusal::Station);
     }
     if config.calls.is_some_and(|most| all >= most) {
         return Some(Refusal::Calls);

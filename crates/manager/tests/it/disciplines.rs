@@ -14,7 +14,7 @@ use crate::world::{SEGMENT, config, packet, rate};
 
 const LIMIT: Limit = Limit::Packets(100);
 
-fn queue(discipline: Discipline) -> QueueConfig {
+pub fn queue(discipline: Discipline) -> QueueConfig {
     QueueConfig {
         discipline,
         by_station: false,

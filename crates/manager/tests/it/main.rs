@@ -1,5 +1,6 @@
 //! The manager as a whole, in virtual time.
 
+mod age;
 mod air;
 mod behaviour;
 mod calls;
@@ -8,12 +9,14 @@ mod closed_loop;
 mod conservation;
 mod disciplines;
 mod domains;
+mod flood;
 mod hosts;
 mod neighbours;
 mod receiver;
 mod replay;
 mod shared_link;
 mod told;
+mod unheard;
 mod uplink;
 mod world;
 mod wrong_told;

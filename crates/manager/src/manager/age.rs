@@ -1,0 +1,83 @@
+//! Nothing leaves that is too old.
+//!
+//! A packet that was held for more than [`MAX_AGE`] is of no use any more: its sender has sent it again (RFC 6298, 2.4: the
+//! timeout of TCP is a second at least), a call or a game has gone on without it; and it would take medium time from packets
+//! that are wanted. So the box never plays out a queue that came to stand while the medium, or the box, did not get on.
+//! It is dropped when its turn comes, before it is charged for, and so at most once looked at. The same goes for the Internet
+//! link, where the age counts from when the packet came to the box: both waits together are at most a second.
+//!
+//! An ACK is cumulative: of those of a connection that are held the last one says it all, and without it the sender of an
+//! upload would wait for its timeout. So a pure ACK leaves however old it is where nothing later of its connection is held
+//! in the same queue; and goes, if it is too old, where something later is, which carries an ACK as well.
+//!
+//! Not where the controller is the published one, or a discipline is in the tree's place, which do as published; nor where
+//! [`Config::aqm`](crate::Config) is off, so that only the limits bound what a queue holds.
+//!
+//! What is not here: ACKs that are held on purpose (`receiver`), whose time has a bound of its own.
+
+use evenair_packet::TcpMeta;
+use evenair_units::{Instant, Span};
+
+use super::Manager;
+use crate::cost::Load;
+use crate::domain::DomainId;
+use crate::queues::Held;
+use crate::{Controller, DropReason};
+
+/// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any conversation
+/// bears (ITU-T G.114: 400 ms).
+const MAX_AGE: Span = Span::from_secs(1);
+
+/// Whether a packet is not to leave; `later`: packets of its connection that are held with it, beside it.
+fn is_too_old<P>(held: &Held<P>, later: u32, now: Instant) -> bool {
+    let is_last_ack = later == 0 && held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
+    now.saturating_since(held.came) > MAX_AGE && !is_last_ack
+}
+
+impl<P: Send + 'static> Manager<P> {
+    const fn limits_age(&self) -> bool {
+        let is_published =
+            matches!(self.config.controller, Controller::Published { .. }) || self.config.queue.is_some();
+        self.config.aqm.is_some() && !is_published
+    }
+
+    /// Drops what is too old, down to the packet that goes next.
+    pub(super) fn drop_old(&mut self, now: Instant, id: DomainId) {
+        if !self.limits_age() {
+            return;
+        }
+        loop {
+            let flows = &self.flows;
+            let domain = &mut self.domains[id];
+            let is_old = |head: &Held<P>| is_too_old(head, flows.get(head.flow).held - 1, now);
+            let Some(head) = domain.queues.drop_next_if(is_old) else { return };
+            self.flows.get_mut(head.flow).held -= 1;
+            self.discard(head.packet, head.flow, DropReason::TooOld);
+        }
+    }
+
+    pub(super) fn pop_young(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
+        self.drop_old(now, id);
+        self.pop(now, id)
+    }
+
+    /// The same before a direction of the Internet link.
+    pub(super) fn drop_old_on_link(&mut self, now: Instant, direction: usize) {
+        if !self.limits_age() {
+            return;
+        }
+        loop {
+            let flows = &self.flows;
+            let Some(wan) = &mut self.wan else { return };
+            let is_old = |head: &Held<P>| is_too_old(head, flows.get(head.flow).links[direction].held - 1, now);
+            let Some(head) = wan.links[direction].queues.drop_next_if(is_old) else { return };
+            self.flows.get_mut(head.flow).links[direction].held -= 1;
+            self.discard(head.packet, head.flow, DropReason::TooOld);
+        }
+    }
+
+    pub(super) fn pop_young_from_link(&mut self, now: Instant, direction: usize) -> Option<Held<P>> {
+        self.drop_old_on_link(now, direction);
+        self.pop_from_link(now, direction)
+    }
+}

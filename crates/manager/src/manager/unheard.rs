@@ -1,0 +1,77 @@
+//! Whose station a packet is, and what happens when there are too many stations.
+//!
+//! A frame from the WLAN makes its sender a station. A frame from the wire makes none: where its address is one that was
+//! never heard, it waits in the one queue that all unheard stations of its contention domain share (see
+//! `station::unheard`). When the address is heard, its flows move to its own queues, each with what it holds and in order.
+
+use alloc::vec::Vec;
+
+use evenair_packet::{MacAddr, PacketMeta};
+use evenair_units::Instant;
+
+use super::Manager;
+use crate::Event;
+use crate::flow::FlowId;
+use crate::station::StationId;
+
+impl<P: Send + 'static> Manager<P> {
+    /// The station that a frame has come from. `None`: there are too many that must stay.
+    pub(super) fn heard_station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
+        let known = self.stations.seen(mac, now);
+        if known.is_none() {
+            self.make_room_for_station(now);
+        }
+        let id = known.or_else(|| self.learn_station(now, mac))?;
+        self.stations.get_mut(id).is_heard = true;
+        Some(id)
+    }
+
+    /// The station that an observation names. `None`: there are too many.
+    pub(super) fn named_station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
+        self.stations.seen(mac, now).or_else(|| self.learn_station(now, mac))
+    }
+
+    /// The station that a frame from the wire is for, or what unheard stations share.
+    pub(super) fn station_toward(&mut self, now: Instant, mac: MacAddr, meta: &PacketMeta) -> StationId {
+        self.stations.seen(mac, now).unwrap_or_else(|| {
+            let domain = self.domain_of(None, meta);
+            self.stations.shared(domain, &self.medium, now)
+        })
+    }
+
+    fn learn_station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
+        let id = self.stations.learn(mac, &self.medium, now)?;
+        self.note_learned(now, id, mac);
+        Some(id)
+    }
+
+    /// A station is new: what was held for its address is its own.
+    pub(super) fn note_learned(&mut self, now: Instant, id: StationId, mac: MacAddr) {
+        self.tell(Event::StationLearned(mac));
+        let flows: Vec<FlowId> = self.flows.of_unheard(mac).collect();
+        flows.into_iter().for_each(|flow| self.settle(now, flow, Some(id)));
+    }
+
+    fn make_room_for_station(&mut self, now: Instant) {
+        if self.stations.is_full()
+            && let Some(id) = self.stations.next_victim()
+        {
+            self.evict_station(now, id);
+        }
+    }
+
+    /// Forgets a station. What is held for it is as good as that of one that was never heard, until it is heard again.
+    fn evict_station(&mut self, now: Instant, id: StationId) {
+        self.forget_calls(now, id);
+        let station = self.stations.get(id);
+        let (mac, domain) = (station.mac, station.domain);
+        let shared = self.stations.shared(domain, &self.medium, now);
+        let flows: Vec<FlowId> = self.flows.of_station(id).collect();
+        for flow in flows {
+            self.flows.get_mut(flow).unheard = Some(mac);
+            self.settle(now, flow, Some(shared));
+        }
+        let station = self.stations.evict(id);
+        station.addresses().for_each(|address| self.neighbours.give_up(address, mac));
+    }
+}
