@@ -116,8 +116,8 @@ pub enum DropReason {
     /// Uploads came faster than their limit ([`UplinkLimit`](crate::UplinkLimit)).
     UplinkLimit,
     /// It was held for more than a second, and is of no use any more. Only where queues are judged ([`Config::aqm`]), the
-    /// controller is not [`Published`](crate::Controller::Published) and no discipline is in the tree's place; and not the last
-    /// pure ACK that is held of its connection, which says all that those before it said.
+    /// controller is not [`Published`](crate::Controller::Published) and no discipline is in the tree's place; and no pure
+    /// ACK, by which an upload is held to its share.
     TooOld,
 }
 
