@@ -79,7 +79,7 @@ causes! {
             "Uploads exceeded their limit.";
         TooOld: "dropped_too_old", "too old",
             "It was held for more than a second. Only where the queues are managed by AQM, the controller is not the published one and no \
-             queue discipline replaces the policy tree; and never the last pure ACK held of its connection, which is cumulative.";
+             queue discipline replaces the policy tree; and never a pure ACK, by which an upload is held to its share.";
     }
 }
 

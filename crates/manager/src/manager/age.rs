@@ -6,9 +6,9 @@
 //! It is dropped when its turn comes, before it is charged for, and so at most once looked at. The same goes for the Internet
 //! link, where the age counts from when the packet came to the box: both waits together are at most a second.
 //!
-//! An ACK is cumulative: of those of a connection that are held the last one says it all, and without it the sender of an
-//! upload would wait for its timeout. So a pure ACK leaves however old it is where nothing later of its connection is held
-//! in the same queue; and goes, if it is too old, where something later is, which carries an ACK as well.
+//! A pure ACK leaves however old it is. By its ACKs an upload is held to its share: each is charged for the DATA that it
+//! releases. Were the old ones dropped, the newest would release all of that at once, for the price of one, and an upload that
+//! waits for long would get more than its share; and without the newest its sender would wait for its timeout.
 //!
 //! Not where the controller is the published one, or a discipline is in the tree's place, which do as published; nor where
 //! [`Config::aqm`](crate::Config) is off, so that only the limits bound what a queue holds.
@@ -28,10 +28,10 @@ use crate::{Controller, DropReason};
 /// bears (ITU-T G.114: 400 ms).
 const MAX_AGE: Span = Span::from_secs(1);
 
-/// Whether a packet is not to leave; `later`: packets of its connection that are held with it, beside it.
-fn is_too_old<P>(held: &Held<P>, later: u32, now: Instant) -> bool {
-    let is_last_ack = later == 0 && held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
-    now.saturating_since(held.came) > MAX_AGE && !is_last_ack
+/// Whether a packet is not to leave.
+fn is_too_old<P>(held: &Held<P>, now: Instant) -> bool {
+    let is_ack = held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
+    now.saturating_since(held.came) > MAX_AGE && !is_ack
 }
 
 impl<P: Send + 'static> Manager<P> {
@@ -47,10 +47,8 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         loop {
-            let flows = &self.flows;
-            let domain = &mut self.domains[id];
-            let is_old = |head: &Held<P>| is_too_old(head, flows.get(head.flow).held - 1, now);
-            let Some(head) = domain.queues.drop_next_if(is_old) else { return };
+            let queues = &mut self.domains[id].queues;
+            let Some(head) = queues.drop_next_if(|head| is_too_old(head, now)) else { return };
             self.flows.get_mut(head.flow).held -= 1;
             self.discard(head.packet, head.flow, DropReason::TooOld);
         }
@@ -67,10 +65,9 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         loop {
-            let flows = &self.flows;
             let Some(wan) = &mut self.wan else { return };
-            let is_old = |head: &Held<P>| is_too_old(head, flows.get(head.flow).links[direction].held - 1, now);
-            let Some(head) = wan.links[direction].queues.drop_next_if(is_old) else { return };
+            let queues = &mut wan.links[direction].queues;
+            let Some(head) = queues.drop_next_if(|head| is_too_old(head, now)) else { return };
             self.flows.get_mut(head.flow).links[direction].held -= 1;
             self.discard(head.packet, head.flow, DropReason::TooOld);
         }
