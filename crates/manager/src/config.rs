@@ -37,7 +37,7 @@ pub struct Config {
     /// held ACKs stand for.
     pub queue_limit: Limit,
     /// When a queue is a standing one, whose sender is told to slow down; each connection then has a queue of its own
-    /// below the policy's last level, and nothing leaves that was held for more than a second
+    /// below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
     /// ([`DropReason::TooOld`](crate::DropReason)). `None`: only the limit bounds what a queue holds.
     pub aqm: Option<CodelConfig>,
     /// Connections that use little of the medium go before their turn, and are charged for it: their stations get no more

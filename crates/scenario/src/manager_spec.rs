@@ -91,7 +91,7 @@ pub struct ManagerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<Written<Limit>>,
     /// How senders are told that their queues stand: by CoDel (RFC 8289), with a queue of its own for each connection below
-    /// the last of the levels and no packet sent that was held for more than a second, or "none", only by the limit. Default:
+    /// the last of the levels and no packet but a pure ACK sent that was held for more than a second, or "none", only by the limit. Default:
     /// "codel".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Written<Aqm>>,
