@@ -38,6 +38,10 @@ const BATCH: usize = 64;
 const MOST_FLOWS: usize = 1000;
 /// Packets that may come between the reading of a ring's counts and that of the gate's: a few milliseconds of them.
 const BETWEEN_COUNTS: u64 = 4096;
+/// What a reload may take for each station, flow and packet held, and at most: about four times what it does on a slow core
+/// (`cargo run --release -p evenair-manager --example stations`).
+const RECONFIGURE_EACH: Span = Span::from_micros(5);
+const RECONFIGURE_LONGEST: Span = Span::from_secs(1);
 /// Packets that processors may be handling at once, between the ring and the gate: one each.
 const AT_PROCESSORS: u64 = 64;
 /// The word for who carries the traffic when the bridge should and cannot.
@@ -242,6 +246,10 @@ impl Engine {
         }
         if let Some(recording) = &mut self.recording {
             recording.command(now, &command);
+        }
+        if matches!(command, Command::Reconfigure(_)) {
+            let longest = RECONFIGURE_EACH * self.manager.entries() as u64;
+            self.switch.extend(now, longest.min(RECONFIGURE_LONGEST));
         }
         self.manager.handle_command(now, command);
         self.carry_out(now);

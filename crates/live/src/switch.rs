@@ -85,6 +85,25 @@ impl Switch {
         self.carrier = Carrier::Box;
     }
 
+    /// The loop is about to do a piece of work that takes up to `longest`, in which it shows no sign of life: the hold stays in
+    /// force for so much longer, until [`Self::step`] is called. The bridge takes over so much later if the box hangs or is stopped
+    /// in just that piece of work; one that is killed lets go at once, as ever.
+    pub fn extend(&mut self, now: Instant, longest: Span) {
+        if self.carrier != Carrier::Bridge {
+            self.renew(now, now + HOLD + longest);
+        }
+    }
+
+    fn renew(&mut self, now: Instant, until: Instant) {
+        self.until = until;
+        if let Some(lapse) = self.hold.beat(now.as_nanos(), until.as_nanos()) {
+            self.since = now;
+            let lapse = Span::from_nanos(lapse);
+            warn!("the loop was late: for {} us packets went past the box", lapse.as_micros());
+            self.lapses += 1;
+        }
+    }
+
     /// Begins to give the traffic back. To be called when nothing is held and nothing waits to be sent.
     pub fn release(&mut self) {
         if self.carrier == Carrier::Box {
@@ -99,13 +118,7 @@ impl Switch {
         if self.carrier == Carrier::Bridge {
             return false;
         }
-        self.until = now + HOLD;
-        if let Some(lapse) = self.hold.beat(now.as_nanos(), (now + HOLD).as_nanos()) {
-            self.since = now;
-            let lapse = Span::from_nanos(lapse);
-            warn!("the loop was late: for {} us packets went past the box", lapse.as_micros());
-            self.lapses += 1;
-        }
+        self.renew(now, now + HOLD);
         let Carrier::Releasing { settled: since } = &mut self.carrier else { return false };
         if !settled {
             *since = None;

@@ -5,7 +5,8 @@
 //!
 //! `tree` (default): UDP in one level of stations under a fixed rate, as `make bench` loads the box; `flows`: the same
 //! under the default policy; `tcp`: DATA of TCP under the default policy, answered by an ACK for every second packet.
-//! Printed is the least of the rounds, which take turns: nanoseconds a packet, and milliseconds of the longest tick.
+//! Printed is the least of the rounds, which take turns: nanoseconds a packet, and milliseconds of the longest tick and of a reload
+//! with all that is held.
 
 // A benchmark is a driver: it has a clock and arguments.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::float_arithmetic)]
@@ -46,6 +47,8 @@ struct Bench {
     /// By station: the sequence number that comes next, and the packets released to it.
     seq: Vec<u32>,
     longest_tick: time::Duration,
+    /// What the manager took to take another configuration over.
+    reload: time::Duration,
 }
 
 fn config(load: Load, stations: usize) -> Config {
@@ -77,13 +80,34 @@ impl Bench {
         let mut manager = Manager::new(config(load, stations), Instant::ZERO);
         manager.handle_command(Instant::ZERO, Command::Insert);
         let seq = vec![1; stations];
-        let longest_tick = time::Duration::ZERO;
-        let mut this = Self { manager, now: Instant::ZERO, stations, at: 0, load, seq, longest_tick };
+        let (longest_tick, reload) = (time::Duration::ZERO, time::Duration::MAX);
+        let mut this = Self { manager, now: Instant::ZERO, stations, at: 0, load, seq, longest_tick, reload };
+        // Each is heard once: packets for stations that were never heard share a queue.
+        (0..stations).for_each(|n| this.speak(n));
         let backlog = (BACKLOG / stations).clamp(2, 1_000) * stations;
         for _ in 0..backlog {
             this.arrive();
         }
         this
+    }
+
+    /// A packet of this station comes from the WLAN.
+    fn speak(&mut self, n: usize) {
+        let server = (MacAddr([2, 0, 0, 0, 0, 1]), IpAddr::from([192, 0, 2, 1]));
+        let transport = Transport::Udp { src_port: 5_001, dst_port: 5_000 };
+        let meta = packet(Port::Wlan, station(n), server, transport, Bytes(60));
+        self.manager.handle_packet(self.now, (), &meta);
+        self.drain();
+    }
+
+    /// Another configuration, with all that is held: the same, but for the limit of a queue.
+    fn reload(&mut self) {
+        let mut config = config(self.load, self.stations);
+        config.queue_limit = Limit::Packets((BACKLOG / self.stations).clamp(2, 1_000) as u32 + 1);
+        let before = time::Instant::now();
+        self.manager.handle_command(self.now, Command::Reconfigure(config.into()));
+        self.reload = self.reload.min(before.elapsed());
+        self.drain();
     }
 
     /// The packet that comes so many packets from now.
@@ -212,6 +236,7 @@ fn main() {
     for _ in 0..rounds {
         for (bench, least, tick) in &mut benches {
             *least = bench.round().min(*least);
+            bench.reload();
             *tick = bench.longest_tick.min(*tick);
         }
     }
@@ -219,9 +244,10 @@ fn main() {
     for (bench, least, tick) in &benches {
         let tick = tick.as_secs_f64() * 1e3;
         println!(
-            "{:>6} stations  {least:>6.0} ns/packet  ({:.2} of the first)  tick {tick:.2} ms",
+            "{:>6} stations  {least:>6.0} ns/packet  ({:.2} of the first)  tick {tick:.2} ms  reload {:.1} ms",
             bench.stations,
-            few / least
+            few / least,
+            bench.reload.as_secs_f64() * 1e3
         );
     }
 }

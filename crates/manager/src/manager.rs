@@ -317,6 +317,12 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
+    /// Stations, flows and packets held. The time that [`Command::Reconfigure`] takes grows with their number, which is in the millions
+    /// at most.
+    pub fn entries(&self) -> usize {
+        self.stations.len() + self.flows.ids().count() + self.held()
+    }
+
     /// The totals alone.
     pub fn counters(&self) -> Counters {
         Counters { held: self.held() as u64, ..self.counters }

@@ -4,11 +4,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenair_scenario::causes::LossReason;
 use evenair_sys::process;
 
+use crate::field_day::flood;
 use crate::lab::{Arrivals, BoxProcess, Lab, ip};
 use crate::switching::{Late, assert_untouched, under_traffic};
 use crate::traffic::{transfer, transfer_until};
@@ -67,6 +68,50 @@ fn reloads_and_upgrades_under_load_lose_nothing() {
     println!("reloads and upgrades: {arrivals:?}");
     assert_untouched(&arrivals, (late + Late::of(&status)).unless_held_up(&arrivals));
     assert!(status.packets.conserved && status.packets.taken > 100, "{:?}", status.packets);
+}
+
+/// Makes the box know so many stations, and so many flows of each by a packet from the WLAN.
+fn learn_stations(lab: &Lab, running: &BoxProcess, stations: usize, flows: u8) {
+    for flow in 0..flows {
+        flood(&lab.source, "s0", stations, |n, frame| {
+            let [_, a, b, c] = (n as u32).to_be_bytes();
+            frame[6..12].copy_from_slice(&[2, 50, 0, a, b, c]);
+            frame[12..14].copy_from_slice(&[8, 0]);
+            frame[14..26].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 17, 0, 0]);
+            frame[26..34].copy_from_slice(&[10, 100 + a, b, c, 10, 9, 0, 2]);
+            frame[34..40].copy_from_slice(&[0x20, flow, 0x20, 1, 0, 20]);
+        });
+    }
+    let known = running.client().status().expect("answers").stations_known;
+    assert!(known >= stations, "the box knows {known} stations of {stations}");
+}
+
+#[test]
+fn a_reload_with_fifty_thousand_stations_loses_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let parameters = config(&lab, "");
+    let running = lab.start_box(&parameters);
+    let mut client = running.client();
+    client.insert().expect("inserted");
+    learn_stations(&lab, &running, 50_000, 3);
+    let before = client.status().expect("answers");
+    let mut longest = Duration::ZERO;
+    let arrivals = under_traffic(&lab, RATE / 5, || {
+        for n in 0..4 {
+            config(&lab, if n % 2 == 0 { "levels = [\"station\"]\n" } else { "" });
+            let start = Instant::now();
+            client.reconfigure(None).expect("a good file");
+            longest = longest.max(start.elapsed());
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let status = client.shutdown().expect("ends");
+    println!("reloads with {} stations, the longest {longest:?}: {arrivals:?}", status.stations_known);
+    assert_eq!(status.hold.lapses, before.hold.lapses, "the hold stays in force through a reload");
+    for direction in &arrivals {
+        assert_eq!((direction.lost, direction.doubled, direction.reordered), (0, 0, 0), "{direction:?}");
+    }
+    assert!(status.packets.conserved, "{:?}", status.packets);
 }
 
 #[test]

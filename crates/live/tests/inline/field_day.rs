@@ -200,7 +200,7 @@ impl<'l> Site<'l> {
 }
 
 /// Sends so many frames of 60 bytes that `make` fills in.
-fn flood(ns: &Netns, name: &str, frames: usize, make: impl Fn(usize, &mut [u8]) + Sync) {
+pub fn flood(ns: &Netns, name: &str, frames: usize, make: impl Fn(usize, &mut [u8]) + Sync) {
     let send = || {
         let interface = iface::find(name).expect("laid");
         let sender = Sender::open(&interface, 1 << 20).expect("root");
