@@ -22,10 +22,15 @@ build: setup ## Build the program, optimised: target/release/evenair
 demo: build ## See it work: ten stations without and then with the box, in two minutes
 	@scripts/as-root $(EVENAIR) demo
 
-accept: build ## Measure every promised figure, and print it beside its bound (long)
+# Each group takes 25 minutes at most. What was measured stays in results/accept, so that a call that was broken off goes on.
+accept: build ## Measure every promised figure by groups, tables go to docs/measured (hours; GROUP=lag for one, which the program lists)
+	@for group in $(or $(GROUP),$$($(EVENAIR) accept --list-groups)); do \
+		scripts/measured "accept-$$group" scripts/as-root $(EVENAIR) accept --group "$$group" --resume results/accept || failed=yes; \
+	done; [ -z "$$failed" ]
+ifndef GROUP
 	$(CARGO) test --release --locked -p evenair-manager --test flows
-	@scripts/as-root $(EVENAIR) accept
-	@$(EVENAIR) reproduce
+	@$(MAKE) fail-open reproduce
+endif
 
 accept-short: build ## The same in short, for a few of them, as continuous integration does
 	@scripts/as-root $(EVENAIR) accept --short
@@ -39,7 +44,7 @@ reproduction: build ## The same, and write docs/reproduction.md anew
 
 validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyPI (long; ARGS=--short for less)
 	@scripts/ns3
-	$(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
+	@scripts/measured validate-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation
 	@scripts/test
@@ -53,14 +58,15 @@ lint: setup-test ## Compiler and linter warnings, as errors; and that the linter
 fmt: setup-test ## Format the code
 	$(CARGO) fmt --all
 
-bench: setup ## How fast the parts are on this machine, beside ns-3 if `make validate-ns3` or scripts/ns3 got it
-	$(CARGO) run --release --locked -p evenair-medium --example saturation
-	$(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
-	$(CARGO) run --release --locked -p evenair-sim --example speed
-	$(CARGO) run --release --locked -p evenair-sim --example scaling
-	$(CARGO) run --release --locked -p evenair-manager --example stations
+bench: setup ## How fast the parts are on this machine, beside ns-3 if `make validate-ns3` or scripts/ns3 got it; tables go to docs/measured
+	@scripts/measured bench-medium $(CARGO) run --release --locked -p evenair-medium --example saturation
+	@scripts/measured bench-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
+	@scripts/measured bench-simulator $(CARGO) run --release --locked -p evenair-sim --example speed
+	@scripts/measured bench-scaling $(CARGO) run --release --locked -p evenair-sim --example scaling
+	@scripts/measured bench-stations $(CARGO) run --release --locked -p evenair-manager --example stations
+	@scripts/measured bench-manager $(CARGO) run --release --locked -p evenair-manager --example stations -- tcp
 	$(CARGO) build --release --locked -p evenair-live --example forwarding
-	@scripts/as-root target/release/examples/forwarding $(ARGS)
+	@scripts/measured bench-box scripts/as-root target/release/examples/forwarding $(ARGS)
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)
 	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-live --test inline a_day_in_the_field -- --nocapture
@@ -69,7 +75,7 @@ flent: build ## flent's rrul through the loaded WLAN, without the box and with i
 	scripts/as-root scripts/flent
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
-	scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
+	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
 
 wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a virtual machine (fetches 130 MB at first)
 	@scripts/wifi-vm

@@ -39,12 +39,14 @@ const SEEDS: u64 = 2;
 /// Steps on either side of the simulator's best that the testbed tries at first, and at most: up and down.
 const FIRST: i32 = 3;
 const FARTHEST: (i32, i32) = (8, 15);
+/// Runs of a search that goes to one end, and the one that is compared.
+const MOST_RUNS: u32 = 1 + (2 * FIRST + 1 + FARTHEST.1 - FIRST) as u32;
 /// A run of the testbed that is not valid is repeated so often.
 const REPEATED: u32 = 2;
 
 /// The cases, in the order of measuring.
 pub fn cases() -> [Case; 3] {
-    let case = |name, title, make, figures| Case { name, title, in_short: false, make, figures };
+    let case = |name, title, make, figures| Case { name, title, in_short: false, runs_each: MOST_RUNS, make, figures };
     [
         case(
             "best-9",

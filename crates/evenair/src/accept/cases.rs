@@ -33,6 +33,8 @@ pub struct Case {
     pub title: &'static str,
     /// Whether the short acceptance has it.
     pub in_short: bool,
+    /// Runs of about this length that one of its runs takes, at most: more than one where it compares with others.
+    pub runs_each: u32,
     /// Makes the scenario, the short form of it where that is asked for.
     pub make: fn(short: bool) -> Result<Scenario>,
     /// Reads the figures off a run.
@@ -41,7 +43,7 @@ pub struct Case {
 
 /// Every case, in the order of measuring.
 pub fn all() -> Vec<Case> {
-    let case = |name, title, in_short, make, figures| Case { name, title, in_short, make, figures };
+    let case = |name, title, in_short, make, figures| Case { name, title, in_short, runs_each: 1, make, figures };
     let mut cases = vec![
         case("a11", "5 up + 5 down at 11 Mb/s, bypassed and inserted", true, a11, a11_figures),
         case("a10", "one up + one down at each of 11, 5.5 and 2 Mb/s", true, a10, a10_figures),
@@ -79,12 +81,13 @@ pub fn all() -> Vec<Case> {
 /// Those of the control at the receiver.
 fn at_receivers() -> [Case; 7] {
     let controlled = |name, title, make: fn(bool) -> Result<Scenario>, figures: fn(&Run<'_>) -> Result<Vec<Figure>>| {
-        Case { name, title, in_short: false, make, figures }
+        Case { name, title, in_short: false, runs_each: 1, make, figures }
     };
     let many = |name, title, make: fn(bool) -> Result<Scenario>| Case {
         name,
         title,
         in_short: false,
+        runs_each: 1,
         make,
         figures: receiver::many_figures,
     };

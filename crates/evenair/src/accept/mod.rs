@@ -10,11 +10,14 @@ mod best;
 mod cases;
 mod check;
 mod figures;
+mod groups;
+mod kept;
 mod pages;
 mod promises;
 mod radio;
 mod receiver;
 mod simulated;
+mod stations;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -50,15 +53,24 @@ pub struct AcceptArgs {
     /// Only these cases, by name (all where none is given)
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
-    /// Runs of each case
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-    runs: u32,
+    /// Only the cases of this group, which takes 25 minutes at most
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["only", "short"])]
+    group: Option<String>,
+    /// Runs of each case (5, and fewer of those that take long)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: Option<u32>,
     /// One short run of four cases, held to twice the bands: what continuous integration runs
     #[arg(long)]
     short: bool,
-    /// List the cases and do nothing
+    /// List the cases with their groups and the minutes that a run takes, and do nothing
     #[arg(long)]
     list: bool,
+    /// List the groups and do nothing
+    #[arg(long)]
+    list_groups: bool,
+    /// Go on in this directory of an earlier call: runs that are there whole, of the same version, are not made again
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "short"])]
+    resume: Option<PathBuf>,
     /// Where each run's results go, in a directory of their own
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
@@ -78,12 +90,20 @@ pub fn accept(args: &AcceptArgs) -> Result<ExitCode> {
     let cases = chosen(args)?;
     if args.list {
         for case in &cases {
-            println!("{:<14} {}", case.name, case.title);
+            let minutes = f64::from(case.runs_each) * (case.make)(args.short)?.duration.as_secs_f64() / 60.0;
+            println!("{:<14} {:<16} {minutes:>5.1} min  {}", case.name, groups::group_of(case.name), case.title);
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if args.list_groups {
+        groups::GROUPS.iter().for_each(|group| println!("{}", group.name));
+        return Ok(ExitCode::SUCCESS);
+    }
     let options = options()?;
-    let directory = output::new_directory(&args.out, "accept")?;
+    let directory = match &args.resume {
+        Some(directory) => directory.clone(),
+        None => output::new_directory(&args.out, "accept")?,
+    };
     println!("results of every run go to {}", directory.display());
     let mut outcomes = Vec::new();
     for case in &cases {
@@ -98,6 +118,9 @@ pub fn accept(args: &AcceptArgs) -> Result<ExitCode> {
 
 fn chosen(args: &AcceptArgs) -> Result<Vec<Case>> {
     let all = cases::all();
+    if let Some(group) = &args.group {
+        return groups::cases_of(group, all);
+    }
     for name in &args.only {
         if !all.iter().any(|case| case.name == name) {
             let names: Vec<&str> = all.iter().map(|case| case.name).collect();
@@ -112,7 +135,7 @@ fn chosen(args: &AcceptArgs) -> Result<Vec<Case>> {
 
 /// Runs one case as often as asked, invalid runs aside.
 fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: &Path) -> Result<Outcome> {
-    let runs = if args.short { 1 } else { args.runs as usize };
+    let runs = if args.short { 1 } else { args.runs.unwrap_or(groups::runs_of(case.name)) as usize };
     let allowed_invalid = if args.short { SHORT_INVALID } else { runs.div_ceil(RUNS_PER_INVALID) };
     println!("\n{}: {}", case.name, case.title);
     let mut measured: Vec<Vec<Figure>> = Vec::new();
@@ -169,10 +192,11 @@ fn late_part(result: &RunResult) -> Option<f64> {
 
 /// One run, written down: its result, and the CPU time that it took over its length.
 fn run_once(case: &Case, scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<(RunResult, f64)> {
+    let directory = directory.join(format!("{}-{}", case.name, scenario.seed));
     let cpu_before = cpu_seconds()?;
-    let result = run_into(scenario, options, &directory.join(format!("{}-{}", case.name, scenario.seed)))?;
+    let result = run_into(scenario, options, &directory)?;
     let cpu_share = (cpu_seconds()? - cpu_before) / scenario.duration.as_secs_f64();
-    Ok((result, cpu_share))
+    Ok((result, kept::cpu_share(&directory, cpu_share)?))
 }
 
 /// One more, which a case compares its run with.
@@ -187,12 +211,15 @@ fn run_another(
 }
 
 fn run_into(scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<RunResult> {
+    if let Some(result) = kept::result(directory, scenario)? {
+        return Ok(result);
+    }
     let mut result = run_scenario(scenario, options, true)?;
     output::VERSION.clone_into(&mut result.version);
     if options.cancel.load(Ordering::Relaxed) {
         bail!("cancelled");
     }
-    std::fs::create_dir(directory)?;
+    std::fs::create_dir_all(directory)?;
     output::write(directory, scenario, &result)?;
     Ok(result)
 }

@@ -25,6 +25,7 @@ pub fn case() -> Case {
     Case {
         name: "pages",
         title: "pages over the Internet link, alone and beside a download and an upload of the LAN",
+        runs_each: 1,
         in_short: false,
         make: |_| scenario(),
         figures,

@@ -11,10 +11,11 @@ use evenair_wifi::{Phy, Standard};
 use super::cases::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{INSERTED, conservation, phase, ratio_deviation};
+use super::stations::{both_figures, both_ways, late_answers, late_figures, tenth, tenth_figures};
 
 /// The cases, in the order of measuring.
 pub fn cases() -> Vec<Case> {
-    let case = |name, title, make, figures| Case { name, title, in_short: false, make, figures };
+    let case = |name, title, make, figures| Case { name, title, in_short: false, runs_each: 1, make, figures };
     vec![
         case(
             "short-11",
@@ -33,6 +34,16 @@ pub fn cases() -> Vec<Case> {
         case("gold", "four downloads over the Internet link, 4:1", |_| gold(), gold_figures),
         case("internet", "two downloads over the Internet link and two from the LAN", |_| internet(), internet_figures),
         case("population", "9, 6 and 12 downloads at 54, 24 and 6 Mb/s", |_| population(), population_figures),
+        case("tenth-1-9", "one upload beside nine downloads at 11 Mb/s", |_| tenth(1, 9), tenth_figures),
+        case("tenth-5-5", "five uploads beside five downloads at 11 Mb/s", |_| tenth(5, 5), tenth_figures),
+        case("tenth-9-1", "nine uploads beside one download at 11 Mb/s", |_| tenth(9, 1), tenth_figures),
+        case(
+            "both-ways",
+            "five stations at 11 Mb/s, each with an upload and a download",
+            |_| both_ways(),
+            both_figures,
+        ),
+        case("lag-5", "four downloads at 54 Mb/s, whose answers come 5 ms late", |_| late_answers(), late_figures),
         case("flood", "a flood of datagrams among 3 up + 3 down at 11 Mb/s", |_| flood(), flood_figures),
     ]
 }
