@@ -3,11 +3,13 @@
 mod air;
 mod behaviour;
 mod calls;
+mod changed;
 mod classes;
 mod closed_loop;
 mod conservation;
 mod disciplines;
 mod domains;
+mod frames;
 mod hosts;
 mod neighbours;
 mod receiver;
