@@ -59,6 +59,25 @@ fn the_service_is_exposed_to_little() {
     assert!(!output.status.success(), "one that may make any system call is too exposed: {}", said(&output));
 }
 
+#[test]
+fn the_service_is_started_again_however_often_it_fails() {
+    let text = packaged();
+    let section = |name: &str| {
+        let (_, after) = text.split_once(&format!("[{name}]\n")).expect("a section");
+        after.split("\n[").next().expect("at least nothing").lines().collect::<Vec<_>>()
+    };
+    let (unit, service) = (section("Unit"), section("Service"));
+    // With the default limit of five starts in ten seconds a box would stay away for good.
+    assert!(unit.contains(&"StartLimitIntervalSec=0"), "{unit:?}");
+    // After a failure, a signal and a missed watchdog, and not after a stop that somebody wants.
+    assert!(service.contains(&"Restart=on-failure") && service.contains(&"RestartSec=1"), "{service:?}");
+    // A killed box cannot give the cards their offloads back.
+    assert!(service.contains(&"ExecStopPost=/usr/bin/evenair restore-offloads"), "{service:?}");
+    let known =
+        Command::new(env!("CARGO_BIN_EXE_evenair")).args(["restore-offloads", "--help"]).output().expect("it starts");
+    assert!(known.status.success(), "the program has this command: {}", said(&known));
+}
+
 /// The script that a package manager runs when the package is purged, for a machine below this folder.
 fn purge(root: &Path) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/debian/postrm");

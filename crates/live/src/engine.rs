@@ -10,6 +10,7 @@ use anyhow::Result;
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
 use evenair_packet::{PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
+use evenair_sys::port_lock::PortLock;
 use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
@@ -96,6 +97,8 @@ pub struct Engine {
     /// When a deadline of the manager was last met.
     met: Instant,
     started: Instant,
+    /// The locks of both ports, which all shards share. The last field: the ports are free once all else is closed.
+    _locks: Option<Arc<[PortLock; 2]>>,
 }
 
 /// Looking at packets that the bridge carries.
@@ -134,6 +137,7 @@ impl Engine {
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
         clock::check()?;
         restore_offloads();
+        let locks = Arc::new(foreign::lock([&wlan, &wire])?);
         foreign::refuse([&config.wlan, &config.wire])?;
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));
@@ -148,6 +152,7 @@ impl Engine {
             let leases = Leases::of_shards(plan.shards(), config.manager.pacing_slack, now);
             shards.iter_mut().zip(leases).for_each(|(shard, leases)| shard.leases = Some(leases));
         }
+        shards.iter_mut().for_each(|shard| shard._locks = Some(Arc::clone(&locks)));
         for port in shards.iter().flat_map(Self::ports) {
             port.start()?;
         }
@@ -193,6 +198,7 @@ impl Engine {
             log_limit: LogLimit::new(now),
             met: Instant::ZERO,
             started: now,
+            _locks: None,
         })
     }
 

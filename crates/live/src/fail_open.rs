@@ -12,6 +12,9 @@
 //! bridge may want the networks apart, and a box that joined them behind the bridge's back would undo that. It says that
 //! nothing carries the traffic; `insert` remains possible.
 //!
+//! A raised MTU of both ports is noticed here, too: the box has rings and memory for frames as long as they were when it opened
+//! the ports, and has to open them anew for longer ones. It watches for that where no bridge is configured as well.
+//!
 //! Not seen here: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -63,7 +66,9 @@ struct Found {
     why: Vec<String>,
     /// What else differs from the start.
     notes: Vec<String>,
-    /// There is a new interface in the place of one that the box has opened.
+    /// Frames are longer than the box can take in, and what to do.
+    too_long: Option<String>,
+    /// There is a new interface in the place of one that the box has opened, or one with a larger MTU.
     replaced: Option<String>,
     /// The bridge's address.
     address: Option<[u8; 6]>,
@@ -101,10 +106,7 @@ impl FailOpen {
     ///
     /// # Errors
     /// A refused system call; no room for the thread.
-    pub(crate) fn watch(self: &Arc<Self>, history: Option<Tap>, reopens: Option<Desk>) -> Result<Option<Watching>> {
-        if self.bridge.is_none() {
-            return Ok(None);
-        }
+    pub(crate) fn watch(self: &Arc<Self>, history: Option<Tap>, reopens: Option<Desk>) -> Result<Watching> {
         let events = LinkEvents::subscribe()?;
         let end = Arc::new((AtomicBool::new(false), Waker::new()?));
         let mut epoll = Epoll::new(2)?;
@@ -114,7 +116,7 @@ impl FailOpen {
         let work = move || {
             // Something may have changed since the box looked these interfaces up.
             let look = || {
-                this.look(history.as_ref());
+                this.look(history.as_ref(), reopens.is_some());
                 if let Some(desk) = &reopens
                     && let Found { why, replaced: Some(new), .. } = this.found()
                     && why.is_empty()
@@ -133,7 +135,7 @@ impl FailOpen {
             }
         };
         let thread = thread::Builder::new().name("fail-open".into()).spawn(work);
-        Ok(Some(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) }))
+        Ok(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) })
     }
 
     fn found(&self) -> Found {
@@ -146,8 +148,8 @@ impl FailOpen {
     }
 
     /// Asks the kernel, and says what has changed. Takes long where the kernel is busy with interfaces.
-    fn look(&self, history: Option<&Tap>) {
-        let Some(now) = self.ask() else { return };
+    fn look(&self, history: Option<&Tap>, reopens: bool) {
+        let now = self.ask();
         let before = std::mem::replace(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
         if let Some(address) = now.address {
             self.address.store(number_of(address), Ordering::Release);
@@ -155,7 +157,13 @@ impl FailOpen {
         for note in now.notes.iter().filter(|note| !before.notes.contains(note)) {
             warn!("{note}");
         }
-        if now.why == before.why {
+        if let Some(text) = now.too_long.filter(|text| !reopens && before.too_long.as_ref() != Some(text)) {
+            warn!("{text}");
+            if let Some(history) = history {
+                history.leave_ports(text);
+            }
+        }
+        if now.why == before.why || self.bridge.is_none() {
             return;
         }
         let text = if now.why.is_empty() {
@@ -179,15 +187,15 @@ impl FailOpen {
         }
     }
 
-    /// What the kernel says now; `None` where there is no bridge to be asked for.
-    fn ask(&self) -> Option<Found> {
-        let bridge = self.bridge.as_ref()?;
+    /// What the kernel says now.
+    fn ask(&self) -> Found {
         let see = |was: &Interface| Seen {
             by_number: iface::find_index(was.index).ok(),
             by_name: iface::find(&was.name).ok(),
         };
         let [wlan, wire] = &self.ports;
-        Some(judge((bridge, see(bridge)), [(wlan, see(wlan)), (wire, see(wire))]))
+        let bridge = self.bridge.as_ref().map(|bridge| (bridge, see(bridge)));
+        judge(bridge, [(wlan, see(wlan)), (wire, see(wire))])
     }
 
     /// Whether the bridge can carry the traffic, as far as is known.
@@ -202,7 +210,8 @@ impl FailOpen {
     /// Why the traffic is not to be handed to the bridge; none where it can carry it, or where nobody configured one.
     /// Asks the kernel: not for the packet loop.
     pub(crate) fn refusal(&self) -> Option<String> {
-        let why = self.ask()?.why;
+        self.bridge.as_ref()?;
+        let why = self.ask().why;
         let what = "the bridge cannot carry the traffic";
         (!why.is_empty()).then(|| {
             format!(
@@ -260,33 +269,17 @@ fn number_of([a, b, c, d, e, f]: [u8; 6]) -> u64 {
 }
 
 /// Compares what there is with what there was.
-fn judge((bridge, seen): (&Interface, Seen), ports: [(&Interface, Seen); 2]) -> Found {
+fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> Found {
     let mut found = Found::default();
-    let name = &bridge.name;
-    let bridge_now = found.follow(bridge, seen);
-    match &bridge_now {
-        None => {
-            found.why.push(format!("the bridge {name} does not exist any more; run: ip link add {name} up type bridge"))
-        }
-        Some(now) if now.bridge_group_forward.is_none() => {
-            found.why.push(format!("{} is not a bridge any more", now.name))
-        }
-        Some(now) if !now.up => found.why.push(format!("the bridge {0} is down; run: ip link set {0} up", now.name)),
-        Some(_) => {}
-    }
-    found.address = bridge_now.as_ref().map(|bridge| bridge.address);
+    let bridge = bridge.and_then(|(was, seen)| found.judge_bridge(was, seen));
+    found.address = bridge.as_ref().map(|bridge| bridge.address);
     let [wlan, wire] = ports.map(|(was, seen)| {
         let now = found.follow(was, seen);
-        found.judge_port(&was.name, now.as_ref(), bridge_now.as_ref());
-        now
+        found.judge_port(&was.name, now.as_ref(), bridge.as_ref());
+        now.map(|now| (was, now))
     });
-    if let (Some(wlan), Some(wire)) = (wlan, wire)
-        && wlan.mtu != wire.mtu
-    {
-        found.why.push(format!(
-            "{} has MTU {} and {} has MTU {}, so that long packets cannot cross; run: ip link set NAME mtu N",
-            wlan.name, wlan.mtu, wire.name, wire.mtu
-        ));
+    if let (Some(wlan), Some(wire)) = (wlan, wire) {
+        found.judge_lengths([wlan, wire]);
     }
     found
 }
@@ -313,6 +306,42 @@ impl Found {
                 Some(now)
             }
             _ => None,
+        }
+    }
+
+    fn judge_bridge(&mut self, was: &Interface, seen: Seen) -> Option<Interface> {
+        let name = &was.name;
+        let now = self.follow(was, seen);
+        match &now {
+            None => self
+                .why
+                .push(format!("the bridge {name} does not exist any more; run: ip link add {name} up type bridge")),
+            Some(now) if now.bridge_group_forward.is_none() => {
+                self.why.push(format!("{} is not a bridge any more", now.name))
+            }
+            Some(now) if !now.up => self.why.push(format!("the bridge {0} is down; run: ip link set {0} up", now.name)),
+            Some(_) => {}
+        }
+        now
+    }
+
+    /// Each port as it was opened and as it is.
+    fn judge_lengths(&mut self, [(wlan_was, wlan), (_, wire)]: [(&Interface, Interface); 2]) {
+        if wlan.mtu != wire.mtu {
+            return self.why.push(format!(
+                "{} has MTU {} and {} has MTU {}, so that long packets cannot cross; run: ip link set NAME mtu N",
+                wlan.name, wlan.mtu, wire.name, wire.mtu
+            ));
+        }
+        // Both were alike when they were opened. What is new is opened anew whatever its MTU.
+        if wlan.mtu > wlan_was.mtu && self.replaced.is_none() {
+            let (was, is) = (wlan_was.mtu, wlan.mtu);
+            let text = format!("the MTU of {} and {} was raised from {was} to {is}", wlan.name, wire.name);
+            self.too_long = Some(format!(
+                "{text}: the box has opened them for {was} and drops longer frames while it carries the traffic; start it \
+                 again (systemctl restart evenair)"
+            ));
+            self.replaced = Some(text);
         }
     }
 
@@ -368,7 +397,7 @@ mod tests {
             by_name: now.iter().find(|now| now.name == was.name).cloned(),
         };
         let [bridge, wlan, wire] = &was;
-        judge((bridge, see(bridge)), [(wlan, see(wlan)), (wire, see(wire))])
+        judge(Some((bridge, see(bridge))), [(wlan, see(wlan)), (wire, see(wire))])
     }
 
     #[test]
@@ -387,6 +416,17 @@ mod tests {
         assert_eq!(state, "br0 blocks its port wl0 (spanning tree)");
         assert_eq!(why(|[_, wlan, _]| (wlan.name, wlan.index) = ("x".into(), 9)), "wl0 does not exist any more");
         assert_eq!(why(|[_, wlan, _]| wlan.carrier = Some(false)), "", "without a cable nothing could carry anything");
+    }
+
+    #[test]
+    fn a_raised_mtu_of_both_ports_needs_them_opened_anew() {
+        let at = |wlan_mtu, wire_mtu| found(|[_, wlan, wire]| (wlan.mtu, wire.mtu) = (wlan_mtu, wire_mtu));
+        let raised = at(9000, 9000);
+        assert_eq!(raised.replaced.as_deref(), Some("the MTU of wl0 and wi0 was raised from 1500 to 9000"));
+        assert!(raised.why.is_empty() && raised.too_long.expect("said").contains("start it again"));
+        for other in [at(1400, 1400), at(1500, 1500), at(9000, 1500)] {
+            assert_eq!((other.replaced, other.too_long), (None, None), "what fits goes on");
+        }
     }
 
     #[test]

@@ -1,24 +1,54 @@
 //! Who else takes packets at the box's ports: a second box, which would send every packet a second time, or other BPF
 //! programs, which see packets before the bridge and the box do or not at all, as these change hands.
 //!
-//! A box is known by the name of its programs. To know names takes CAP_SYS_ADMIN, which the service does not have: then it
-//! says the numbers. Before Linux 6.6, where programs are filters of a clsact discipline, a second box is not found.
+//! A box holds a lock of each of its ports as long as it has them open ([`PortLock`]), so that of two boxes one is refused on
+//! any kernel, and also where both start at the same moment. Programs of others are found only by looking for them, and not
+//! before Linux 6.6, where programs are filters of a clsact discipline. To know their names takes CAP_SYS_ADMIN, which the
+//! service does not have: then it says their numbers.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use evenair_sys::attached::{self, Attached};
-use evenair_sys::iface;
+use evenair_sys::iface::{self, Interface};
+use evenair_sys::port_lock::{LockError, PortLock};
 use serde_json::Value;
 use tracing::warn;
 
 use crate::iproute;
 
-/// A box that was killed may take a moment to lose its programs.
+/// A box that was killed may take a moment to lose its locks and programs.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Takes the locks of both ports.
+///
+/// # Errors
+/// Another box has one of them, with its process; the lock cannot be made.
+pub(crate) fn lock(ports: [&Interface; 2]) -> Result<[PortLock; 2]> {
+    let begin = Instant::now();
+    let acquire = |port: &Interface| loop {
+        match PortLock::acquire(port.index) {
+            Ok(lock) => return Ok(lock),
+            Err(LockError::Os(error)) => return Err(error.into()),
+            Err(LockError::Held(_)) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(LockError::Held(pid)) => bail!("[ports] {}: {}", port.name, another_box(&port.name, pid)),
+        }
+    };
+    // In the order of their numbers: of two boxes with the ports the other way round one gets both, too.
+    let [a, b] = ports;
+    let (first, second) = if a.index < b.index { (a, b) } else { (b, a) };
+    Ok([acquire(first)?, acquire(second)?])
+}
+
+fn another_box(port: &str, pid: Option<u32>) -> String {
+    let process = pid.map_or_else(|| "in another PID namespace".into(), |pid| format!("process {pid}"));
+    format!("another box, {process}, works on {port}; end it, or give this one other ports")
+}
+
 /// Refuses ports at which there are other programs, and warns of filters.
+///
+/// Called with the locks of the ports: no other box comes between the look and what follows it.
 ///
 /// # Errors
 /// There are some, with their names.
@@ -49,7 +79,7 @@ pub(crate) fn refuse(ports: [&str; 2]) -> Result<()> {
 /// Who they are, and what to do.
 pub(crate) fn describe(port: &str, others: &[Attached]) -> String {
     if let Some(pid) = others.iter().find_map(Attached::process) {
-        return format!("another box, process {pid}, works on {port}; end it, or give this one other ports");
+        return another_box(port, Some(pid));
     }
     let each = others.iter().map(|Attached { hook, id, name }| {
         let name = name.as_ref().map_or_else(String::new, |name| format!(" {name:?}"));

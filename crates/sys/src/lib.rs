@@ -13,6 +13,7 @@ pub mod links;
 pub mod memory;
 pub mod netns;
 pub mod networks;
+pub mod port_lock;
 pub mod process;
 pub mod ring;
 pub mod rt;

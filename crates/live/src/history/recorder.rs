@@ -35,6 +35,8 @@ enum Happened {
     Managed(Event),
     /// Fail-open was lost or is back, in words.
     FailOpen(String),
+    /// The ports are no longer what the box can work with, in words.
+    Ports(String),
 }
 
 /// What the thread works with.
@@ -61,6 +63,11 @@ impl Tap {
     /// Leaves that fail-open was lost, or is back.
     pub(crate) fn leave_fail_open(&self, text: String) {
         self.send(Happened::FailOpen(text));
+    }
+
+    /// Leaves that the ports have to be opened anew.
+    pub(crate) fn leave_ports(&self, text: String) {
+        self.send(Happened::Ports(text));
     }
 
     fn send(&self, what: Happened) {
@@ -137,6 +144,7 @@ impl<K: Keeper> Recorder<K> {
         let at_s = seconds(at);
         let event = match what {
             Happened::Managed(event) => EventRecord::new(&event, at_s),
+            Happened::Ports(text) => Some(EventRecord { at_s, name: "ports".into(), station: None, text }),
             Happened::FailOpen(text) => Some(EventRecord { at_s, name: "fail-open".into(), station: None, text }),
         };
         if let Some(event) = event {

@@ -68,7 +68,13 @@ impl Act {
                 _ => format!("{before}{}", command.split(' ').map(Self::quoted).collect::<Vec<_>>().join(" ")),
             },
             Self::Write(path, text) => {
-                format!("cat >{} <<'END'\n{text}END", Self::quoted(&path.to_string_lossy()))
+                // A line of the text must not end it.
+                let mut end = "END".to_owned();
+                while text.lines().any(|line| line == end) {
+                    end.push('_');
+                }
+                let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+                format!("cat >{} <<'{end}'\n{text}{newline}{end}", Self::quoted(&path.to_string_lossy()))
             }
             Self::Remove(path) => format!("rm -f {}", Self::quoted(&path.to_string_lossy())),
             Self::PutBack(path, added) => {

@@ -5,7 +5,7 @@
 //! by interfaces(5).
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::act::Act;
 use super::plan::Plan;
@@ -41,8 +41,7 @@ impl Machine {
     }
 
     /// One whose files are below this folder.
-    #[cfg(test)]
-    pub(super) fn at(root: &std::path::Path) -> Self {
+    pub(super) fn at(root: &Path) -> Self {
         Self { root: root.to_owned(), is_configured: true }
     }
 

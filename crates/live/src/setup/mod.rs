@@ -14,6 +14,8 @@ mod ifupdown;
 mod keeper;
 mod lasting;
 mod networkd;
+#[doc(hidden)]
+pub mod parsers;
 mod plan;
 mod router;
 

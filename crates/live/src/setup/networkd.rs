@@ -91,7 +91,7 @@ pub(super) fn join(
 
 /// The wired side's text for the bridge: without what it is for and what concerns the hardware, and with the identity by which
 /// a DHCP server knows this machine, so that it gets the same address again.
-fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> String {
+pub(super) fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> String {
     let mut text = format!("{HEADER}[Match]\nName={bridge}\n");
     let mut is_copied = false;
     for line in network.lines() {

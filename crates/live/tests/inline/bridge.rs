@@ -225,6 +225,94 @@ fn a_second_box_on_the_same_ports_is_refused_with_the_first_ones_process() {
 }
 
 #[test]
+fn of_two_boxes_started_at_the_same_moment_one_runs() {
+    let Some(lab) = Lab::new() else { return };
+    for _ in 0..5 {
+        let begin = || {
+            let mut command = lab.box_command("inserted=true controller=none", None);
+            command.stderr(std::process::Stdio::piped());
+            process::tie(&mut command, Some(lab.middle.as_fd())).spawn().expect("spawned")
+        };
+        let mut both = [begin(), begin()];
+        let begun = Instant::now();
+        let ended = loop {
+            if let Some(ended) = both.iter_mut().position(|one| one.try_wait().expect("a child").is_some()) {
+                break ended;
+            }
+            assert!(begun.elapsed() < LIMIT, "both run");
+            thread::sleep(Duration::from_millis(5));
+        };
+        let [mut refused, mut other] = both;
+        if ended == 1 {
+            std::mem::swap(&mut refused, &mut other);
+        }
+        let said = refused.wait_with_output().expect("it has ended");
+        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.contains(&format!("another box, process {}, works on w", other.id())), "{said}");
+        let mut running = lab.of_child(other);
+        running.until_it_answers();
+        let arrivals = cross(&lab);
+        assert!(arrivals.sent > 50 && arrivals.doubled + arrivals.lost == 0, "{arrivals:?}");
+        running.client().shutdown().expect("ends");
+        running.child.wait().expect("a child");
+    }
+}
+
+/// The MTU of everything between the hosts, in the order in which no part would have to carry more than the next.
+fn set_mtu(lab: &Lab, mtu: u32) {
+    for (ns, port) in [(&lab.middle, "wl0"), (&lab.middle, "wi0"), (&lab.source, "s0"), (&lab.sink, "k0")] {
+        ip(ns, &format!("link set {port} mtu {mtu}"));
+    }
+}
+
+#[test]
+fn a_raised_mtu_is_taken_up_while_the_box_runs() {
+    let Some(lab) = Lab::new() else { return };
+    let mut running = lab.start_box("waits=true inserted=true controller=none");
+    crate::traffic::largest_cross(&lab, 1514);
+    set_mtu(&lab, 9000);
+    until_carried_by_the_box(&lab, &mut running);
+    crate::traffic::largest_cross(&lab, 9014);
+    let packets = running.client().shutdown().expect("ends").packets;
+    assert!(packets.conserved && packets.too_long == 0 && packets.taken > 3, "{packets:?}");
+}
+
+#[test]
+fn a_box_that_cannot_take_up_a_raised_mtu_says_what_to_do() {
+    let Some(lab) = Lab::new() else { return };
+    let (file, history, socket) = (lab.file("box.toml"), lab.file("history"), lab.file("box.sock"));
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\n[radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n\
+         [history]\npath = {:?}\ninterval = \"1 s\"\nlimit = \"1 MB\"\n",
+        socket.display(),
+        history.display()
+    );
+    // Without a bridge, where nothing else would notice it.
+    std::fs::write(&file, text).expect("writable");
+    let running = lab.start_box(&format!("file={}", file.display()));
+    set_mtu(&lab, 9000);
+    let events = || -> Vec<_> {
+        let records = Reader::open(&history).into_iter().flatten();
+        let event = |record| match record {
+            Ok(Record::Event(event)) if event.name == "ports" => Some(event.text),
+            _ => None,
+        };
+        records.filter_map(event).collect()
+    };
+    let begin = Instant::now();
+    while events().is_empty() {
+        assert!(begin.elapsed() < LIMIT, "it says nothing");
+        thread::sleep(Duration::from_millis(50));
+    }
+    running.client().shutdown().expect("ends");
+    let events = events();
+    assert!(
+        events.len() == 1 && events[0].contains("from 1500 to 9000: ") && events[0].contains("start it again"),
+        "{events:?}"
+    );
+}
+
+#[test]
 fn a_box_in_a_time_namespace_is_refused() {
     let Some(lab) = Lab::new() else { return };
     let mut command = lab.box_command("inserted=true", Some(&["unshare", "--time", "--monotonic", "1000"]));

@@ -1,7 +1,10 @@
 //! Answers with some bytes changed: they are read or refused, and nobody falls over them.
 
+use evenair_packet::MacAddr;
 use evenair_telemetry::{hostapd, nl80211, remote, ubus, unifi};
 use proptest::prelude::*;
+
+use crate::answers;
 
 const ANSWERS: [&str; 5] = [
     "02:00:00:00:00:0a\nflags=[AUTH]\nsignal=-61\nrx_rate_info=60\ntx_rate_info=540 mcs 7 shortGI\n",
@@ -26,7 +29,45 @@ fn whole_answers_are_read() {
     ANSWERS.iter().for_each(|answer| assert_eq!(read(answer), 1, "{answer}"));
 }
 
+/// The number of Mikrotik's table, and the columns that are asked for in it: one with a signal for each of two stations, which
+/// is what [`answers`] makes of these bytes.
+fn snmp_answers() -> Vec<u8> {
+    let index = |last: u8| [2, 0, 0, 0, 0, last, 7];
+    let row = |last: u8| [&index(last)[..], &[0, 1, 0xc3]].concat();
+    let table = evenair_telemetry::snmp::tables::TABLES.iter().position(|table| table.name == "mikrotik");
+    let column = [vec![2 | 8, 6], row(10), row(11)].concat();
+    // No radios of its own; then as many rows in each column of radios and of stations, and nothing behind them.
+    let columns = [column, END.to_vec()].concat().repeat(6);
+    [&[table.expect("it is known") as u8][..], &END, &columns].concat()
+}
+
+/// A row that says that there is nothing more: a tag that is none of an object's.
+const END: [u8; 5] = [2, 0, 0, 7, 0];
+
+#[test]
+fn snmp_rows_are_read() {
+    let reading = answers::poll(&snmp_answers()).expect("it answers");
+    assert!(reading.stations.iter().any(|station| station.mac == MacAddr([2, 0, 0, 0, 0, 10])), "{reading:?}");
+}
+
 proptest! {
+    #[test]
+    fn changed_snmp_answers_are_read_or_refused(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..8),
+    ) {
+        let mut bytes = snmp_answers();
+        for (at, byte, kind) in changes {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte),
+                _ if bytes.len() > 1 => drop(bytes.remove(at)),
+                _ => {}
+            }
+        }
+        let _ = answers::poll(&bytes);
+    }
+
     #[test]
     fn changed_answers_are_read_or_refused(
         which in 0..ANSWERS.len(),

@@ -1,6 +1,7 @@
 //! The drivers beside real agents and servers: net-snmp, HTTP, a Unix socket.
 
 mod agent;
+mod answers;
 mod changed;
 mod hostapd;
 mod snmp;

@@ -1,0 +1,83 @@
+//! What `evenair init` reads of the writing of others, for tests of changed inputs and for fuzz targets. No interface of the
+//! crate: it may change at any time.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::keeper::Machine;
+use super::plan::{self, Plan};
+use super::{Candidate, ifupdown, networkd};
+
+/// A bridge's name.
+pub const BRIDGE: &str = "br0";
+
+/// The ports by what `ip -j addr` and `ip -j route` print, and the routes in words.
+pub fn interfaces(links: &[Value], routes: &[Value]) -> (Vec<Candidate>, Vec<(String, String)>) {
+    (super::candidates(links, routes), routes.iter().filter_map(plan::in_words).collect())
+}
+
+/// By what systemd-networkd configures a link of which it has written this state.
+pub fn networkd_text(root: &Path, state: &str) -> Option<String> {
+    networkd::text_of(root, state)
+}
+
+/// What systemd-networkd does for the bridge that gets what the wired side had.
+pub fn networkd_bridge(network: &str, lease: Option<&str>) -> String {
+    networkd::of_bridge(BRIDGE, network, lease)
+}
+
+/// A machine below a folder, whose interfaces ifupdown brings up.
+#[derive(Debug)]
+pub struct Ifupdown {
+    machine: Machine,
+    plan: Plan,
+}
+
+impl Ifupdown {
+    /// What joins two of its interfaces.
+    ///
+    /// # Errors
+    /// Its files say of them what is not understood.
+    pub fn join(root: &Path, wlan: &str, wire: &str) -> Result<Self, String> {
+        let machine = Machine::at(root);
+        let mut plan = Plan::default();
+        let port = |name: &str| Candidate {
+            name: name.into(),
+            mac: "02:00:00:00:00:01".into(),
+            carrier: true,
+            bridge: None,
+            addresses: Vec::new(),
+            to_router: false,
+            is_leased: false,
+        };
+        ifupdown::join(&mut plan, &machine, &port(wlan), &port(wire), BRIDGE)?;
+        Ok(Self { machine, plan })
+    }
+
+    /// Changes its files.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn make(&self) -> Result<(), String> {
+        self.plan.lasting_steps().iter().filter_map(|step| step.make.as_ref()).try_for_each(super::act::Act::make)
+    }
+
+    /// Takes the changes back.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn take_back(&self) -> Result<(), String> {
+        self.plan.lasting_steps().iter().rev().filter_map(|step| step.undo.as_ref()).try_for_each(super::act::Act::make)
+    }
+
+    /// Whether it brings this interface up.
+    pub fn names(&self, interface: &str) -> bool {
+        ifupdown::names(&self.machine, interface)
+    }
+
+    /// The same changes for a shell.
+    pub fn commands(&self) -> Vec<String> {
+        self.plan.lasting_commands().collect()
+    }
+}

@@ -1,0 +1,58 @@
+//! What `evenair init` finds out about a machine's network: what `ip` prints, networkd's files, interfaces(5).
+//!
+//! `fuzz/fuzz_targets/init.rs` does the same with inputs that libFuzzer makes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use evenair_live::setup::parsers::{Ifupdown, interfaces, networkd_bridge, networkd_text};
+use serde_json::Value;
+
+/// The interfaces by what `ip` prints. How many there are.
+pub fn ports(links: &str, routes: &str) -> usize {
+    let list = |text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
+    let (links, routes) = (list(links), list(routes));
+    let (ports, words) = interfaces(&links, &routes);
+    assert!(ports.len() <= links.len() && words.len() <= routes.len());
+    ports.len()
+}
+
+/// What systemd-networkd has written of a link, its file for it, and its lease.
+pub fn networkd(root: &Path, state: &str, network: &str, lease: &str) -> Option<String> {
+    let folder = root.join("etc/systemd/network");
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("a.network"), network).expect("writable");
+    // Not out of the folder.
+    let text = networkd_text(root, &state.replace("..", ""));
+    let bridge = networkd_bridge(network, Some(lease));
+    let heads: Vec<_> = bridge.lines().map(str::trim).filter(|line| line.starts_with('[')).collect();
+    let count = |head: &str| heads.iter().filter(|line| **line == head).count();
+    assert_eq!((count("[Match]"), count("[Link]")), (1, 0), "{bridge}");
+    text
+}
+
+/// Joins two interfaces by interfaces(5) with this text, and takes it back: the text is as before. Whether it was understood.
+pub fn ifupdown(root: &Path, text: &str) -> bool {
+    const LINE: &str = "#evenair# ";
+    let main: PathBuf = root.join("etc/network/interfaces");
+    fs::create_dir_all(root.join("etc/network/interfaces.d")).expect("made");
+    fs::write(&main, text).expect("writable");
+    let Ok(machine) = Ifupdown::join(root, "eth1", "eth0") else { return false };
+    for command in machine.commands() {
+        // A text that is given to a shell ends where it should.
+        if let Some((first, rest)) = command.split_once('\n') {
+            let end = first.rsplit_once("<<'").and_then(|(_, end)| end.strip_suffix('\'')).expect("a text");
+            assert_eq!(rest.split('\n').position(|line| line == end), Some(rest.split('\n').count() - 1), "{command}");
+        }
+    }
+    machine.make().expect("writable");
+    assert!(!machine.names("eth0") && !machine.names("eth1"), "nobody else brings them up");
+    machine.take_back().expect("writable");
+    let after = fs::read_to_string(&main).expect("there");
+    // Lines end with a newline then. Those that bear the mark already are of an earlier time.
+    let plain =
+        |text: &str| text.lines().map(|line| line.strip_prefix(LINE).unwrap_or(line).to_owned()).collect::<Vec<_>>();
+    assert_eq!(plain(&after), plain(text));
+    assert!(!root.join("etc/network/interfaces.d/evenair").exists());
+    true
+}
