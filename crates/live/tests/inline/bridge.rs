@@ -10,6 +10,7 @@ use evenair_live::BoxConfig;
 use evenair_live::control::{Client, Status};
 use evenair_live::history::{Reader, Record};
 use evenair_manager::Config;
+use evenair_scenario::causes::LossReason;
 use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::{iface, process};
 use evenair_wifi::{Phy, Standard};
@@ -274,7 +275,7 @@ fn a_raised_mtu_is_taken_up_while_the_box_runs() {
     until_carried_by_the_box(&lab, &mut running);
     crate::traffic::largest_cross(&lab, 9014);
     let packets = running.client().shutdown().expect("ends").packets;
-    assert!(packets.conserved && packets.too_long == 0 && packets.taken > 3, "{packets:?}");
+    assert!(packets.conserved && packets.losses[LossReason::TooLong] == 0 && packets.taken > 3, "{packets:?}");
 }
 
 #[test]
