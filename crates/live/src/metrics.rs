@@ -23,7 +23,7 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
 use crate::control::{
-    Answer, Desk, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status, Wish,
+    Answer, Desk, GuardStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status, Wish,
 };
 use crate::http::{Reply, Server, Site};
 
@@ -194,6 +194,12 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     for mode in ["bypassed", "observing", "inserted", "draining"] {
         page.sample(&[("mode", mode)], status.mode == mode);
     }
+    page.family("evenair_guard_state", MetricType::Gauge, "1 for the state that the guard against harm is in.");
+    for state in GuardStatus::STATES {
+        page.sample(&[("state", state)], status.guard.state == state);
+    }
+    let help = "How often the guard against harm has bypassed the box.";
+    page.single("evenair_guard_bypasses_total", MetricType::Counter, help, status.guard.bypasses);
     let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
     let help = "Service rate C: IP-level bits of DATA and ACKs over the WLAN.";
     page.single("evenair_service_rate_bits_per_second", MetricType::Gauge, help, rate);

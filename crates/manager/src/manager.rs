@@ -3,6 +3,7 @@
 mod ahead;
 mod calls;
 mod classes;
+mod harm;
 mod links;
 mod neighbours;
 mod path;
@@ -26,6 +27,7 @@ use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
 use crate::guard::Grip;
+use crate::manager::harm::Harm;
 use crate::manager::path::Arrived;
 use crate::neighbours::Neighbours;
 use crate::queues::Held;
@@ -64,6 +66,7 @@ pub struct Manager<P> {
     /// Code points decide where flows are in the policy.
     reads_dscp: bool,
     counters: Counters,
+    harm: Harm,
     outputs: VecDeque<Output<P>>,
 }
 
@@ -98,6 +101,7 @@ impl<P: Send + 'static> Manager<P> {
             totals: Totals::new(&config.policy),
             reads_dscp: config.policy.reads_dscp(),
             counters: Counters::default(),
+            harm: Harm::new(now),
             outputs: VecDeque::new(),
             medium,
             config,
@@ -153,6 +157,9 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Takes a command.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
+        if !matches!(command, Command::Reconfigure(_)) {
+            self.overrule_guard(now);
+        }
         match command {
             Command::Insert => {
                 if self.mode == Mode::Bypassed {
@@ -185,6 +192,7 @@ impl<P: Send + 'static> Manager<P> {
                 return;
             }
             Observation::Told(told) => return self.hear(now, &told),
+            Observation::Bridged { carried, elapsed } => return self.note_bridged(carried, elapsed),
             Observation::StationAt { mac, place } => return self.tell_place(now, mac, place),
             Observation::StationNetwork { mac, .. } | Observation::StationGroup { mac, .. } => {
                 return self.tell_membership(now, mac, observation);
@@ -311,6 +319,7 @@ impl<P: Send + 'static> Manager<P> {
             receiver: self.report_receiver(),
             uplink: self.report_limit(now),
             told: self.stations.told_counts(),
+            guard: self.report_guard(),
             counters: self.counters(),
         }
     }

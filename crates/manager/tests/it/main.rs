@@ -8,6 +8,7 @@ mod closed_loop;
 mod conservation;
 mod disciplines;
 mod domains;
+mod guard;
 mod hosts;
 mod neighbours;
 mod receiver;

@@ -259,8 +259,9 @@ fn put_in_order(rows: &mut [StationRow], order: Order) {
 fn heading(status: &Status) -> String {
     let packets = &status.packets;
     let lost = if status.fail_open.available { "" } else { "NO FAIL-OPEN: " };
+    let guard = status.guard.in_short().map_or_else(String::new, |guard| format!("{guard}  "));
     format!(
-        "{lost}{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
+        "{lost}{guard}{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
         status.mode,
         status.carrier,
         status.uptime_s,
