@@ -604,6 +604,21 @@ mod tests {
     }
 
     #[test]
+    fn a_bypass_by_the_guard_is_told_from_another() {
+        let mut status = status();
+        let samples = |status: &Status| -> Vec<String> {
+            let page = render(status, "eth1");
+            page.lines().filter(|line| line.starts_with("evenair_guard_")).map(str::to_owned).collect()
+        };
+        let watching = samples(&status);
+        assert!(watching[0].contains("watching") && watching[0].ends_with(" 1"), "{watching:?}");
+        (status.guard.state, status.guard.bypasses) = ("bypassed".into(), 2);
+        let bypassed = samples(&status);
+        assert!(bypassed[2].contains("bypassed") && bypassed[2].ends_with(" 1"), "{bypassed:?}");
+        assert!(bypassed[0].ends_with(" 0") && bypassed[3].ends_with("total 2"), "{bypassed:?}");
+    }
+
+    #[test]
     fn airtime_is_charged_by_direction_and_an_unreported_rate_has_no_sample() {
         let mut status = status();
         let station = &mut status.stations[0];

@@ -406,6 +406,15 @@ mod tests {
     }
 
     #[test]
+    fn the_heading_says_whose_bypass_it_is() {
+        let mut status = status(0, 0);
+        status.mode = "bypassed".into();
+        assert!(!heading(&status).contains("GUARD"));
+        status.guard.state = "bypassed".into();
+        assert!(heading(&status).contains("BYPASSED BY THE GUARD"), "{}", heading(&status));
+    }
+
+    #[test]
     fn rates_lie_between_two_looks() {
         let mut rows = rows(&status(1_000_000, 3), &status(1_500_000, 5), 2.0);
         put_in_order(&mut rows, Order::Air);
