@@ -27,7 +27,7 @@ use crate::Label;
 const INTERVALS: usize = 3;
 /// Packets have waited for so many intervals before a try: the lag of the path is measured in the first ones, and transfers that
 /// the insertion has slowed down are as fast as before.
-const SETTLED: usize = 5;
+const SETTLED: usize = 8;
 /// Less than this part of what was carried before, in hundredths, is suspicious; and less than the second is next to nothing.
 const SUSPICIOUS_PERCENT: u64 = 70;
 const NOTHING_PERCENT: u64 = 10;
@@ -484,7 +484,7 @@ mod tests {
             assert!(!steps.contains(&GuardStep::Bypassed), "{outage}: {steps:?}");
         }
         // Nothing but holding nothing helps, again and again.
-        let steps = run(&mut after_bypass(), 26, |grip| if grip == Grip::Open { FULL } else { 0 });
+        let steps = run(&mut after_bypass(), 2 * (SETTLED + 8), |grip| if grip == Grip::Open { FULL } else { 0 });
         assert_eq!(steps.last(), Some(&GuardStep::Bypassed), "{steps:?}");
     }
 
@@ -518,12 +518,12 @@ mod tests {
     #[test]
     fn where_a_larger_target_is_no_gain_it_holds_nothing_before_it_gives_in() {
         let mut guard = after_bypass();
-        let steps = run(&mut guard, 14, |grip| if grip == Grip::Open { FULL } else { 4 });
+        let steps = run(&mut guard, SETTLED + 8, |grip| if grip == Grip::Open { FULL } else { 4 });
         assert_eq!(steps[..3], [GuardStep::Loosened, GuardStep::Opened, GuardStep::Bypassed]);
         // The harm grows while a false alarm is still remembered.
         let mut guard = after_bypass();
-        assert_eq!(run(&mut guard, 9, |_| 13), [GuardStep::Loosened, GuardStep::Restored]);
-        let steps = run(&mut guard, 7, |grip| if grip == Grip::Open { FULL } else { 3 });
+        assert_eq!(run(&mut guard, SETTLED + 4, |_| 13), [GuardStep::Loosened, GuardStep::Restored]);
+        let steps = run(&mut guard, SETTLED + 2, |grip| if grip == Grip::Open { FULL } else { 3 });
         assert_eq!(steps[..2], [GuardStep::Opened, GuardStep::Bypassed]);
     }
 

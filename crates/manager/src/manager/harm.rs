@@ -53,10 +53,8 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can be wrong
-    /// about what the medium carries; the others hold to a configured rate or a published rule. `unsure`: the rate of some
-    /// stations is not known.
-    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId, unsure: bool) {
-        let expected = self.expected(id, unsure);
+    /// about what the medium carries; the others hold to a configured rate or a published rule.
+    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
         let is_queue = matches!(self.config.controller, Controller::Queue { .. }) && domain.discipline.is_none();
         if !is_queue || self.mode != Mode::Inserted {
@@ -64,7 +62,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let waits = domain.len() > 0 && domain.shaped_until() <= now;
         let (reference, _) = domain.guard.rates();
-        let Some(step) = domain.guard.tick(domain.rate.throughput(), waits, expected) else { return };
+        let Some(step) = domain.guard.tick(domain.rate.throughput(), waits, domain.rate.capacity()) else { return };
         let (before, held) = domain.guard.rates();
         let name = domain.name;
         self.tell(Event::Guard { domain: name, step, before, held });
@@ -75,13 +73,6 @@ impl<P: Send + 'static> Manager<P> {
             self.drain_until = now.saturating_add(self.config.drain_limit);
             self.set_mode(now, Mode::Draining);
         }
-    }
-
-    /// What a medium carries by the formula: with stations of unknown rates, at the highest one at most.
-    fn expected(&self, id: DomainId, unsure: bool) -> BitRate {
-        let capacity = self.domains[id].rate.capacity();
-        let highest = self.config.phy.standard().rates().iter().max().filter(|_| unsure);
-        highest.map_or(capacity, |&rate| self.medium.capacity(rate).max(capacity))
     }
 
     /// An operator has decided: whatever the mode is from now on, it is not the guard's.

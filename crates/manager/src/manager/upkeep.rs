@@ -54,7 +54,7 @@ impl<P: Send + 'static> Manager<P> {
             domain.standing.forget_speed(now, usual, unsure);
             domain.rate.set_speed(domain.standing.speed());
             self.set_capacity(now, id);
-            self.guard_against_harm(now, id, unsure);
+            self.guard_against_harm(now, id);
         }
         account.elapsed
     }

@@ -106,14 +106,16 @@ fn guard_events(result: &RunResult) -> Vec<(f64, &str)> {
 /// What holds up the answers is no queue, and looks like one. The simulated box has seen nothing before it is inserted, as a real
 /// one: what was carried before, the bridge's counters say.
 #[test]
-fn a_path_that_makes_the_box_do_harm_has_it_bypass_itself() {
+fn a_box_that_does_harm_lets_more_be_in_flight_or_bypasses_itself() {
     for direction in ["down", "up"] {
         for path in ["[ap_path.up]\nbatch = \"20 ms\"\n", "[ap_path.up]\ndelay = \"3 ms\"\njitter = \"20 ms\"\n"] {
             let result = site(direction, path);
             let events = guard_events(&result);
             let bypassed_at = events.iter().find(|(_, what)| *what == "guard: bypass").map(|(at, _)| *at);
             println!("{direction} {path:?}: {:?}, {events:?}", goodputs(&result));
-            assert!(bypassed_at.is_some_and(|at| at <= 30.0), "{direction} {path:?}: {events:?}");
+            // Downloads in batches carry enough with more in flight.
+            let is_enough = direction == "down" && path.contains("batch") && !events.is_empty();
+            assert!(is_enough || bypassed_at.is_some_and(|at| at <= 30.0), "{direction} {path:?}: {events:?}");
             let (bypassed, after) = goodputs(&result);
             assert!(after > 0.9 * bypassed, "{direction} {path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
         }
