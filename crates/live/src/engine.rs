@@ -15,6 +15,7 @@ use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
+use crate::bridged::Bridged;
 use crate::clock;
 use crate::config::BoxConfig;
 use crate::control::{
@@ -84,6 +85,8 @@ pub struct Engine {
     leases: Option<Leases>,
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
+    /// What the bridge carries meanwhile, unseen. Its counters cannot tell one of several shards' traffic.
+    bridged: Option<Bridged>,
     /// Since when the kernel has had frames to send, when it was last asked.
     sending_since: Option<Instant>,
     /// Why packets do not come in as the configuration says.
@@ -191,6 +194,7 @@ impl Engine {
             recording,
             leases: None,
             watch: Watch::default(),
+            bridged: (plan.shards() == 1).then(|| Bridged::new(&config.wlan)),
             sending_since: None,
             io_why,
             refused: None,
@@ -300,6 +304,7 @@ impl Engine {
             self.manager.handle_timeout(now);
             self.met = now;
         }
+        self.measure_bridge(now);
         self.share_link(now);
         self.carry_out(now);
         self.flush();
@@ -330,6 +335,19 @@ impl Engine {
             port.discard(&mut self.pool);
         }
         self.pool.outdate();
+    }
+
+    /// Tells the manager what the bridge carries while the box sees none of it.
+    fn measure_bridge(&mut self, now: Instant) {
+        let is_unseen = self.carrier() == Carrier::Bridge && !self.watch.on;
+        let Some(bridged) = &mut self.bridged else { return };
+        if !is_unseen {
+            return bridged.pause();
+        }
+        if let Some(observation) = bridged.look(now) {
+            // Cannot be refused.
+            let _ = self.observe(now, observation);
+        }
     }
 
     /// Sees to the leases of the Internet link.
@@ -560,7 +578,8 @@ impl Engine {
         let again = sending.then(|| now + SEND_AGAIN);
         let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline.max(self.met + DEADLINES_APART));
         let lease = self.leases.as_ref().and_then(Leases::deadline);
-        [manager, again, lease, self.switch.deadline(now)].into_iter().flatten().min()
+        let bridged = self.bridged.as_ref().and_then(Bridged::deadline);
+        [manager, again, lease, bridged, self.switch.deadline(now)].into_iter().flatten().min()
     }
 
     /// Looks into a port that was reported ready and had nothing.

@@ -5,6 +5,7 @@
 //! when it does not (see [`evenair_sys::hold`]). [`control`] is how it is told to do something while it runs.
 
 mod awaited;
+mod bridged;
 pub mod calibrate;
 mod clock;
 pub mod config;

@@ -24,7 +24,8 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
 use crate::control::{
-    Answer, Desk, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status, Wish,
+    Answer, Desk, GuardStatus, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus,
+    Status, Wish,
 };
 use crate::http::{Reply, Server, Site};
 
@@ -195,6 +196,12 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     for mode in ["bypassed", "observing", "inserted", "draining"] {
         page.sample(&[("mode", mode)], status.mode == mode);
     }
+    page.family("evenair_guard_state", MetricType::Gauge, "1 for the state that the guard against harm is in.");
+    for state in GuardStatus::STATES {
+        page.sample(&[("state", state)], status.guard.state == state);
+    }
+    let help = "How often the guard against harm has bypassed the box.";
+    page.single("evenair_guard_bypasses_total", MetricType::Counter, help, status.guard.bypasses);
     let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
     let help = "Service rate C: IP-level bits of DATA and ACKs over the WLAN.";
     page.single("evenair_service_rate_bits_per_second", MetricType::Gauge, help, rate);
@@ -592,6 +599,21 @@ mod tests {
         let named = bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !bare.is_empty();
         let labelled = !name.contains('{') || name.ends_with("\"}");
         named && labelled && value.parse::<f64>().is_ok()
+    }
+
+    #[test]
+    fn a_bypass_by_the_guard_is_told_from_another() {
+        let mut status = status();
+        let samples = |status: &Status| -> Vec<String> {
+            let page = render(status, "eth1");
+            page.lines().filter(|line| line.starts_with("evenair_guard_")).map(str::to_owned).collect()
+        };
+        let watching = samples(&status);
+        assert!(watching[0].contains("watching") && watching[0].ends_with(" 1"), "{watching:?}");
+        (status.guard.state, status.guard.bypasses) = ("bypassed".into(), 2);
+        let bypassed = samples(&status);
+        assert!(bypassed[2].contains("bypassed") && bypassed[2].ends_with(" 1"), "{bypassed:?}");
+        assert!(bypassed[0].ends_with(" 0") && bypassed[3].ends_with("total 2"), "{bypassed:?}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use evenair_packet::{Edits, FlowKey, MacAddr, Port, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::guard::GuardStep;
+use crate::guard::{GuardReport, GuardStep};
 use crate::{
     ClassId, Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, Refusal, SpeechReport, Told,
     ToldCounts, ToldReport, UplinkReport,
@@ -46,6 +46,14 @@ pub enum Observation {
     /// What a source tells of a station now and then, right or wrong: it is weighed, and forgotten when it is no longer
     /// valid.
     Told(Told),
+    /// The bridge has carried the traffic, and the box has seen none of it: what the guard against harm goes by later. Of no
+    /// account where the manager is not bypassed.
+    Bridged {
+        /// IP-level bytes that crossed the port of the access points, both ways,
+        carried: Bytes,
+        /// in this time.
+        elapsed: Span,
+    },
     /// A station is in this network now.
     StationNetwork {
         /// Its MAC address.
@@ -270,6 +278,8 @@ pub struct Report {
     pub uplink: Option<UplinkReport>,
     /// How often sources told something of stations since the manager began.
     pub told: ToldCounts,
+    /// The guard against harm.
+    pub guard: GuardReport,
     /// Totals since the manager began.
     pub counters: Counters,
 }

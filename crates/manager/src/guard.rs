@@ -1,23 +1,43 @@
 //! A guard against harm: where much less is carried than before while packets wait here, the box may be what the medium waits
 //! for, by a property of the path that it does not understand. Then it tries, and measures, what carries more.
 //!
+//! What was carried before is best measured while the box is bypassed: by what it observes, or by the byte counters of the
+//! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). A time in which the box sees nothing says nothing.
+//!
 //! First it doubles the target for a few seconds. Where the medium is the limit, twice as much in flight carries no more (Little's
 //! law), and the usual target comes back: a neighbour uses the channel, or the only user is far away. What is carried now is then
 //! the new measure. Where more is carried, it doubles again, as long as that helps. If much less than before is carried with the
-//! largest target too, or next to nothing with any, it holds nothing for a few seconds; where that carries more, it gives up, and
-//! the operator hears of it.
+//! largest target too, less than half where a larger target is no gain, or next to nothing with any, it holds nothing for a few
+//! seconds; where that carries more, it gives up, and the operator hears of it. Where next to nothing is carried, it holds nothing at once. Where nothing at all is, the access point
+//! may be restarting: a first success of holding nothing is then taken for a coincidence.
+//!
+//! A box that was inserted at its start, or has several media, which the bridge's counters cannot tell apart, has no such
+//! measure. Where it carries much less than the formula says, a larger target is a probe: it stays where it carries more, and
+//! nothing else follows from it.
 //!
 //! A try costs others delay. So after a false alarm the next one is put off, each time for twice as long.
 //!
 //! Not here: what is carried per station. A mixture of stations that becomes slower looks like harm, and is found out by trying.
 
-use evenair_units::BitRate;
+use evenair_units::{BitRate, Instant};
+
+use crate::Label;
 
 /// What is carried is averaged over so many intervals, of a second each.
 const INTERVALS: usize = 3;
+/// Packets have waited for so many intervals before a try: the lag of the path is measured in the first ones, and transfers that
+/// the insertion has slowed down are as fast as before.
+const SETTLED: usize = 8;
 /// Less than this part of what was carried before, in hundredths, is suspicious; and less than the second is next to nothing.
 const SUSPICIOUS_PERCENT: u64 = 70;
 const NOTHING_PERCENT: u64 = 10;
+/// With less than this part of what was carried without the box, in hundredths, it is tried what holding nothing carries, even
+/// where a larger target is no gain.
+const HARM_PERCENT: u64 = 50;
+/// So many intervals of next to nothing are enough, and so many without holding; the last of these has to carry this part of
+/// what was carried before, in hundredths.
+const SEVERE_INTERVALS: usize = 2;
+const BACK_PERCENT: u64 = 50;
 /// So much of what was carried, in hundredths, has to be carried with a larger target, and with none, for that to be a remedy.
 const GAIN_PERCENT: u64 = 115;
 const REMEDY_PERCENT: u64 = 130;
@@ -29,6 +49,8 @@ const FORGET: (u64, u64) = (255, 256);
 const PATIENCE: (u32, u32) = (60, 3_600);
 /// For so many intervals a larger target that has helped stays, before the usual one is tried again.
 const LOOSE_FOR: u32 = 300;
+/// Packets have waited for so many intervals before a probe: transfers have reached their speed by then.
+const PROBE_AFTER: usize = 10;
 
 /// How firmly packets are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +72,39 @@ pub enum GuardStep {
     Restored,
     /// More is carried when nothing is held: the box has bypassed itself.
     Bypassed,
+    /// The target is twice as large now, to see whether that carries more: nobody knows what is carried without the box.
+    Probing,
+}
+
+/// What the guard is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardState {
+    /// It compares what is carried with what was carried before.
+    Watching,
+    /// It holds fewer packets than usual, or none: it tries whether that carries more, or that has been found out.
+    Loosened,
+    /// It has bypassed the box.
+    Bypassed,
+}
+
+/// The guard against harm, of the contention domain where it does most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardReport {
+    /// What it is at.
+    pub state: GuardState,
+    /// Since when.
+    pub since: Instant,
+    /// The contention domain.
+    pub domain: Label,
+    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed the box:
+    /// before the harm.
+    pub before: BitRate,
+    /// IP-level bits per second that are carried now: the mean of three seconds.
+    pub now: BitRate,
+    /// Steps that it has taken since the manager began, in all domains.
+    pub steps: u64,
+    /// How often it has bypassed the box since then.
+    pub bypasses: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -66,8 +121,17 @@ pub(crate) struct Guard {
     /// What was carried before, and when the last step was taken.
     reference: u64,
     suspicious: u64,
-    /// No try for so many intervals; after the next false alarm for so many.
+    /// What was carried while nothing was held; zero where that is not known.
+    without: u64,
+    /// A probe has shown whether the box is the limit.
+    is_probed: bool,
+    /// The larger target is a probe.
+    is_probe: bool,
+    /// Holding nothing has helped after nothing at all was carried, which may have been a coincidence.
+    coincidence: bool,
+    /// No larger target, and no holding of nothing, for so many intervals; after the next false alarm for so many.
     wait: u32,
+    wait_to_open: u32,
     patience: u32,
 }
 
@@ -89,7 +153,12 @@ impl Guard {
             waited: 0,
             reference: 0,
             suspicious: 0,
+            without: 0,
+            is_probed: false,
+            is_probe: false,
+            coincidence: false,
             wait: 0,
+            wait_to_open: 0,
             patience: PATIENCE.0,
         }
     }
@@ -106,66 +175,168 @@ impl Guard {
         (BitRate::from_bps(self.reference), BitRate::from_bps(self.suspicious))
     }
 
-    /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back.
-    pub(crate) fn tick(&mut self, carried: BitRate, waits: bool) -> Option<GuardStep> {
+    /// What was carried in the last intervals.
+    pub(crate) fn carried(&self) -> BitRate {
+        BitRate::from_bps(self.mean())
+    }
+
+    /// Fewer packets are held than usual, or none.
+    pub(crate) fn is_loosened(&self) -> bool {
+        self.state != State::Watching || self.times > 1
+    }
+
+    /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back; `expected`: what
+    /// the medium carries by the formula.
+    pub(crate) fn tick(&mut self, carried: BitRate, waits: bool, expected: BitRate) -> Option<GuardStep> {
         self.wait = self.wait.saturating_sub(1);
-        self.recent.rotate_left(1);
-        self.recent[INTERVALS - 1] = carried.as_bps();
-        self.intervals = self.intervals.saturating_add(1);
+        self.wait_to_open = self.wait_to_open.saturating_sub(1);
+        self.note(carried);
         self.waited = if waits { self.waited.saturating_add(1) } else { 0 };
-        let mean = self.recent.iter().sum::<u64>() / INTERVALS as u64;
+        let mean = self.mean();
         match self.state {
+            State::Watching if self.is_severe() => Some(self.open(self.recent[INTERVALS - 1])),
             State::Watching if self.intervals < INTERVALS => None,
-            State::Watching => self.watch(mean),
+            State::Watching => self.watch(mean, expected),
+            State::Open if self.is_back() => Some(self.bypass()),
             // The first interval of a try is one of change.
             State::Loosened | State::Open if self.intervals <= INTERVALS => None,
+            State::Loosened if self.is_probe => Some(self.judge_probe(mean)),
             State::Loosened => Some(self.judge_loosened(mean)),
             State::Open => Some(self.judge_open(mean)),
         }
     }
 
-    /// The box holds nothing, by command: what is carried without it is what counts later.
+    /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it sees nothing,
+    /// that says nothing.
     pub(crate) fn note_bypassed(&mut self, carried: BitRate) {
-        if self.state != State::Watching || self.times > 1 {
-            *self = Self { reference: self.reference, patience: self.patience, ..Self::new() };
+        if self.is_loosened() {
+            let Self { reference, without, patience, .. } = *self;
+            *self = Self { reference, without, patience, ..Self::new() };
         }
-        self.tick(carried, false);
+        self.waited = 0;
+        if carried == BitRate::ZERO {
+            return;
+        }
+        self.note(carried);
+        if self.intervals >= INTERVALS {
+            self.remember(self.mean());
+            self.without = self.without.max(self.mean());
+        }
     }
 
-    fn watch(&mut self, mean: u64) -> Option<GuardStep> {
+    const fn note(&mut self, carried: BitRate) {
+        self.recent = [self.recent[1], self.recent[2], carried.as_bps()];
+        self.intervals = self.intervals.saturating_add(1);
+    }
+
+    fn mean(&self) -> u64 {
+        self.recent.iter().sum::<u64>() / INTERVALS as u64
+    }
+
+    fn remember(&mut self, mean: u64) {
+        self.reference = mean.max(self.reference / FORGET.1 * FORGET.0);
+        self.without = self.without / FORGET.1 * FORGET.0;
+    }
+
+    fn watch(&mut self, mean: u64, expected: BitRate) -> Option<GuardStep> {
         self.loose_for = self.loose_for.saturating_sub(1);
         if self.loose_for == 0 {
             self.times = 1;
         }
-        let is_suspicious = self.waited >= INTERVALS && self.is_below(mean, SUSPICIOUS_PERCENT);
-        self.reference = mean.max(self.reference / FORGET.1 * FORGET.0);
-        (is_suspicious && self.wait == 0).then(|| self.try_next(mean))
+        let is_suspicious = self.waited >= SETTLED && self.is_below(mean, SUSPICIOUS_PERCENT);
+        let is_harm = self.waited >= SETTLED && self.is_harm(mean);
+        let is_unproven = self.without == 0 && !self.is_probed && self.waited >= PROBE_AFTER && self.times == 1;
+        let is_slow = mean / SUSPICIOUS_PERCENT < expected.as_bps() / 100;
+        self.remember(mean);
+        match self.wait {
+            0 if is_suspicious => Some(self.try_next(mean)),
+            0 if is_unproven && is_slow => {
+                self.is_probe = true;
+                self.loosen(mean);
+                Some(GuardStep::Probing)
+            }
+            _ => is_harm.then(|| self.open(mean)),
+        }
+    }
+
+    /// Next to nothing of what was carried without the box is carried while packets wait, but something: the medium works.
+    fn is_severe(&self) -> bool {
+        let last = &self.recent[INTERVALS - SEVERE_INTERVALS..];
+        let is_little = |&carried: &u64| carried > 0 && is_below(carried, NOTHING_PERCENT, self.without);
+        self.wait_to_open == 0 && self.waited >= SEVERE_INTERVALS && last.iter().all(is_little)
+    }
+
+    /// It is to be tried whether holding nothing carries more.
+    const fn is_harm(&self, mean: u64) -> bool {
+        self.wait_to_open == 0 && is_below(mean, HARM_PERCENT, self.without)
+    }
+
+    /// Without holding, what was carried without the box is carried again.
+    fn is_back(&self) -> bool {
+        let last = self.recent[INTERVALS - 1];
+        let is_remedy = self.suspicious > 0 && last * 100 >= self.suspicious * REMEDY_PERCENT;
+        self.without > 0
+            && self.intervals >= SEVERE_INTERVALS
+            && is_remedy
+            && !is_below(last, BACK_PERCENT, self.without)
     }
 
     /// A larger target, or none.
     fn try_next(&mut self, mean: u64) -> GuardStep {
-        self.suspicious = mean;
         if self.times >= LOOSEST {
-            self.enter(State::Open);
-            return GuardStep::Opened;
+            return self.open(mean);
         }
-        self.times *= 2;
-        self.enter(State::Loosened);
+        self.loosen(mean);
         GuardStep::Loosened
     }
 
+    const fn loosen(&mut self, mean: u64) {
+        self.suspicious = mean;
+        self.times *= 2;
+        self.enter(State::Loosened);
+    }
+
+    const fn open(&mut self, mean: u64) -> GuardStep {
+        self.suspicious = mean;
+        self.enter(State::Open);
+        GuardStep::Opened
+    }
+
+    const fn is_gain(&self, mean: u64) -> bool {
+        mean * 100 >= self.suspicious * GAIN_PERCENT && mean > 0
+    }
+
     fn judge_loosened(&mut self, mean: u64) -> GuardStep {
-        if mean * 100 >= self.suspicious * GAIN_PERCENT && mean > 0 {
+        if self.is_gain(mean) {
             if self.is_below(mean, SUSPICIOUS_PERCENT) {
                 return self.try_next(mean);
             }
             self.keep();
             return GuardStep::Loosened;
         }
-        if self.is_below(mean, NOTHING_PERCENT) {
+        if self.is_below(mean, NOTHING_PERCENT) || self.is_harm(mean) {
             self.enter(State::Open);
             return GuardStep::Opened;
         }
+        self.tighten(mean)
+    }
+
+    /// A larger target stays where it carries more. Then it is doubled once more.
+    fn judge_probe(&mut self, mean: u64) -> GuardStep {
+        if self.is_gain(mean) && self.times < LOOSEST {
+            self.loosen(mean);
+            return GuardStep::Loosened;
+        }
+        (self.is_probe, self.is_probed) = (false, true);
+        if self.is_gain(mean) {
+            self.keep();
+            return GuardStep::Loosened;
+        }
+        self.tighten(mean)
+    }
+
+    /// The last doubling has carried no more.
+    fn tighten(&mut self, mean: u64) -> GuardStep {
         self.times /= 2;
         if self.times > 1 {
             self.reference = mean;
@@ -176,11 +347,25 @@ impl Guard {
     }
 
     fn judge_open(&mut self, mean: u64) -> GuardStep {
-        if mean * 100 >= self.suspicious * REMEDY_PERCENT && mean > 0 {
-            *self = Self { reference: mean, suspicious: self.suspicious, ..Self::new() };
-            return GuardStep::Bypassed;
+        if mean * 100 < self.suspicious * REMEDY_PERCENT || mean == 0 {
+            self.without = mean.min(self.without);
+            self.wait_to_open = self.patience;
+            return self.give_in(mean);
         }
-        self.give_in(mean)
+        if self.suspicious == 0 && !self.coincidence {
+            self.coincidence = true;
+            (self.times, self.loose_for) = (1, 0);
+            self.enter(State::Watching);
+            return GuardStep::Restored;
+        }
+        self.bypass()
+    }
+
+    /// Holding nothing carries what was carried before.
+    fn bypass(&mut self) -> GuardStep {
+        let reference = self.recent[INTERVALS - 1];
+        *self = Self { reference, without: reference, suspicious: self.suspicious, ..Self::new() };
+        GuardStep::Bypassed
     }
 
     /// The larger target stays for a while.
@@ -191,7 +376,7 @@ impl Guard {
 
     /// It was a false alarm.
     fn give_in(&mut self, mean: u64) -> GuardStep {
-        (self.times, self.loose_for) = (1, 0);
+        (self.times, self.loose_for, self.coincidence) = (1, 0, false);
         self.reference = mean.min(self.reference);
         self.wait = self.patience;
         self.patience = (self.patience * 2).min(PATIENCE.1);
@@ -201,7 +386,7 @@ impl Guard {
 
     /// So much is less than this part, in hundredths, of what was carried before.
     const fn is_below(&self, carried: u64, percent: u64) -> bool {
-        carried / percent < self.reference / 100
+        is_below(carried, percent, self.reference)
     }
 
     const fn enter(&mut self, state: State) {
@@ -209,6 +394,11 @@ impl Guard {
         self.intervals = 0;
         self.waited = 0;
     }
+}
+
+/// So much is less than this part, in hundredths, of the whole.
+const fn is_below(carried: u64, percent: u64, whole: u64) -> bool {
+    carried / percent < whole / 100
 }
 
 #[cfg(test)]
@@ -221,7 +411,7 @@ mod tests {
     fn run(guard: &mut Guard, intervals: usize, carried: impl Fn(Grip) -> u64) -> alloc::vec::Vec<GuardStep> {
         let tick = |_| {
             let grip = guard.grip();
-            guard.tick(BitRate::from_mbps(carried(grip)), grip != Grip::Open)
+            guard.tick(BitRate::from_mbps(carried(grip)), grip != Grip::Open, BitRate::from_mbps(FULL))
         };
         (0..intervals).filter_map(tick).collect()
     }
@@ -255,8 +445,9 @@ mod tests {
     #[test]
     fn where_only_holding_nothing_helps_it_gives_up() {
         let mut guard = after_bypass();
-        let steps = run(&mut guard, 11, |grip| if grip == Grip::Open { FULL } else { 1 });
-        assert_eq!(steps, [GuardStep::Loosened, GuardStep::Opened, GuardStep::Bypassed], "next to nothing was carried");
+        let steps = run(&mut guard, 4, |grip| if grip == Grip::Open { FULL } else { 1 });
+        assert_eq!(steps, [GuardStep::Opened, GuardStep::Bypassed], "next to nothing was carried");
+        assert_eq!((guard.carried(), guard.rates().0), (BitRate::ZERO, BitRate::from_mbps(FULL)));
         // Each step helps, and none enough.
         let mut guard = after_bypass();
         let carried = |grip| match grip {
@@ -270,7 +461,10 @@ mod tests {
     #[test]
     fn where_nothing_helps_it_goes_on_and_tries_more_and_more_seldom() {
         let mut guard = after_bypass();
-        assert_eq!(run(&mut guard, 600, |_| 5), [GuardStep::Loosened, GuardStep::Restored]);
+        let steps = run(&mut guard, 600, |_| 5);
+        assert_eq!(steps, [GuardStep::Loosened, GuardStep::Opened, GuardStep::Restored]);
+        let steps = run(&mut after_bypass(), 600, |_| 11);
+        assert_eq!(steps, [GuardStep::Loosened, GuardStep::Restored], "more than half is no reason to hold nothing");
         // Fast and slow by turns.
         let mut tries = 0;
         for minute in 0..120 {
@@ -282,10 +476,62 @@ mod tests {
     }
 
     #[test]
+    fn an_access_point_that_restarts_is_no_harm() {
+        for outage in 4..60 {
+            let mut guard = after_bypass();
+            let mut steps = run(&mut guard, outage, |_| 0);
+            steps.extend(run(&mut guard, 100, |_| FULL));
+            assert!(!steps.contains(&GuardStep::Bypassed), "{outage}: {steps:?}");
+        }
+        // Nothing but holding nothing helps, again and again.
+        let steps = run(&mut after_bypass(), 2 * (SETTLED + 8), |grip| if grip == Grip::Open { FULL } else { 0 });
+        assert_eq!(steps.last(), Some(&GuardStep::Bypassed), "{steps:?}");
+    }
+
+    #[test]
+    fn a_time_in_which_nothing_was_seen_is_no_measure() {
+        let mut guard = Guard::new();
+        (0..600).for_each(|_| guard.note_bypassed(BitRate::ZERO));
+        assert_eq!(guard.rates().0, BitRate::ZERO);
+        (0..INTERVALS).for_each(|_| guard.note_bypassed(BitRate::from_mbps(FULL)));
+        (0..600).for_each(|_| guard.note_bypassed(BitRate::ZERO));
+        assert_eq!(guard.rates().0, BitRate::from_mbps(FULL), "nor does it make one older");
+    }
+
+    #[test]
+    fn without_a_measure_a_larger_target_is_a_probe_and_nothing_follows_from_it() {
+        let carried = |grip| match grip {
+            Grip::Target(times) => (5 * times).min(FULL),
+            Grip::Open => FULL,
+        };
+        let mut guard = Guard::new();
+        let steps = run(&mut guard, 40, carried);
+        let all = [GuardStep::Probing, GuardStep::Loosened, GuardStep::Loosened, GuardStep::Restored];
+        assert_eq!((steps.as_slice(), guard.grip()), (&all[..], Grip::Target(4)), "eight times as much was no gain");
+        // Nothing but to hold nothing would help: it does not try that unasked, and probes once.
+        let mut guard = Guard::new();
+        let steps = run(&mut guard, 2_000, |grip| if grip == Grip::Open { FULL } else { 1 });
+        assert_eq!(steps, [GuardStep::Probing, GuardStep::Restored]);
+        assert_eq!(run(&mut Guard::new(), 2_000, |_| FULL * 3 / 4), [], "as much as the formula says");
+    }
+
+    #[test]
+    fn where_a_larger_target_is_no_gain_it_holds_nothing_before_it_gives_in() {
+        let mut guard = after_bypass();
+        let steps = run(&mut guard, SETTLED + 8, |grip| if grip == Grip::Open { FULL } else { 4 });
+        assert_eq!(steps[..3], [GuardStep::Loosened, GuardStep::Opened, GuardStep::Bypassed]);
+        // The harm grows while a false alarm is still remembered.
+        let mut guard = after_bypass();
+        assert_eq!(run(&mut guard, SETTLED + 4, |_| 13), [GuardStep::Loosened, GuardStep::Restored]);
+        let steps = run(&mut guard, SETTLED + 2, |grip| if grip == Grip::Open { FULL } else { 3 });
+        assert_eq!(steps[..2], [GuardStep::Opened, GuardStep::Bypassed]);
+    }
+
+    #[test]
     fn less_is_no_harm_where_nothing_waits_and_in_single_intervals() {
         let mut guard = after_bypass();
         for n in 0..200 {
-            assert_eq!(guard.tick(BitRate::from_mbps(1), n % 3 != 0), None);
+            assert_eq!(guard.tick(BitRate::from_mbps(1), n % 2 != 0, BitRate::from_mbps(FULL)), None);
         }
     }
 }

@@ -81,7 +81,7 @@ pub use config::{
 };
 pub use delays::DelayReport;
 pub use evenair_sched::{BucketConfig, CodelConfig};
-pub use guard::GuardStep;
+pub use guard::{GuardReport, GuardState, GuardStep};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};

@@ -4,6 +4,7 @@ mod age;
 mod ahead;
 mod calls;
 mod classes;
+mod harm;
 mod links;
 mod neighbours;
 mod path;
@@ -28,6 +29,7 @@ use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
 use crate::guard::Grip;
+use crate::manager::harm::Harm;
 use crate::manager::path::Arrived;
 use crate::neighbours::Neighbours;
 use crate::queues::Held;
@@ -66,6 +68,7 @@ pub struct Manager<P> {
     /// Code points decide where flows are in the policy.
     reads_dscp: bool,
     counters: Counters,
+    harm: Harm,
     outputs: VecDeque<Output<P>>,
 }
 
@@ -100,6 +103,7 @@ impl<P: Send + 'static> Manager<P> {
             totals: Totals::new(&config.policy),
             reads_dscp: config.policy.reads_dscp(),
             counters: Counters::default(),
+            harm: Harm::new(now),
             outputs: VecDeque::new(),
             medium,
             config,
@@ -155,6 +159,9 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Takes a command.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
+        if !matches!(command, Command::Reconfigure(_)) {
+            self.overrule_guard(now);
+        }
         match command {
             Command::Insert => {
                 if self.mode == Mode::Bypassed {
@@ -187,6 +194,7 @@ impl<P: Send + 'static> Manager<P> {
                 return;
             }
             Observation::Told(told) => return self.hear(now, &told),
+            Observation::Bridged { carried, elapsed } => return self.note_bridged(carried, elapsed),
             Observation::StationAt { mac, place } => return self.tell_place(now, mac, place),
             Observation::StationNetwork { mac, .. } | Observation::StationGroup { mac, .. } => {
                 return self.tell_membership(now, mac, observation);
@@ -313,6 +321,7 @@ impl<P: Send + 'static> Manager<P> {
             receiver: self.report_receiver(),
             uplink: self.report_limit(now),
             told: self.stations.told_counts(),
+            guard: self.report_guard(),
             counters: self.counters(),
         }
     }

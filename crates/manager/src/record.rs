@@ -15,7 +15,7 @@ use core::net::IpAddr;
 
 use evenair_packet::codec::{self, CodecError, Reader, Write};
 use evenair_packet::{MacAddr, PacketMeta, Port};
-use evenair_units::{Instant, Span};
+use evenair_units::{Bytes, Instant, Span};
 
 use crate::access_points::{put_place, read_place};
 use crate::classes::codec::{put_label, read_label};
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x0c";
+const MAGIC: [u8; 8] = *b"evenair\x0d";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
@@ -43,6 +43,7 @@ const TAG_NETWORK: u8 = 20;
 const TAG_GROUP: u8 = 21;
 const TAG_PLACE: u8 = 22;
 const TAG_LEASE: u8 = 23;
+const TAG_BRIDGED: u8 = 24;
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
@@ -161,6 +162,11 @@ impl Recorder {
                 self.out.put(&access_point.0);
                 self.out.put_u64(*total);
             }
+            Observation::Bridged { carried, elapsed } => {
+                self.input(now, TAG_BRIDGED);
+                self.out.put_u64(carried.0);
+                self.out.put_u64(elapsed.as_nanos());
+            }
             Observation::StationNetwork { mac, ssid } => {
                 self.input(now, TAG_NETWORK);
                 self.out.put(&mac.0);
@@ -268,6 +274,10 @@ impl<'a> Player<'a> {
             TAG_LOSSES => {
                 let access_point = self.reader.mac()?;
                 Input::Observation(Observation::AccessPointLosses { access_point, total: self.reader.u64()? })
+            }
+            TAG_BRIDGED => {
+                let (carried, elapsed) = (Bytes(self.reader.u64()?), Span::from_nanos(self.reader.u64()?));
+                Input::Observation(Observation::Bridged { carried, elapsed })
             }
             TAG_NETWORK => {
                 let (mac, ssid) = (self.reader.mac()?, self.reader.option(read_label)?);

@@ -1,7 +1,7 @@
 //! The box between the access point and the wire: the deployed manager, in virtual time.
 //!
 //! As the live box does it, the manager sees the traffic from the insertion on until it has drained after a bypass;
-//! before and after that a bridge carries it past. What it may know of a packet is made from the packet's record, with
+//! before and after that a bridge carries it past, and the manager gets the bridge's byte count alone. What it may know of a packet is made from the packet's record, with
 //! the fields that parsing a frame would give.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -46,6 +46,8 @@ pub(crate) struct Middlebox {
     manager: Manager<PacketId>,
     /// The box carries the traffic, not the bridge.
     carries: bool,
+    /// What the bridge has carried, and since when.
+    bridged: (Bytes, Instant),
     alarm: Alarm,
     /// Who talks to whom, by application.
     talks: Vec<Talk>,
@@ -79,6 +81,7 @@ impl Middlebox {
         Ok(Self {
             manager,
             carries: false,
+            bridged: (Bytes::ZERO, Instant::ZERO),
             alarm: Alarm::OFF,
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
             knows_stations: scenario.manager.knows_stations(),
@@ -97,6 +100,20 @@ impl Middlebox {
     pub(crate) fn handle_packet(&mut self, now: Instant, id: PacketId, pool: &Pool, connections: &Connections) {
         let meta = self.meta(pool.whole(id), connections);
         self.manager.handle_packet(now, id, &meta);
+    }
+
+    /// The bridge carries a packet past it.
+    pub(crate) fn pass_by(&mut self, ip_len: Bytes) {
+        self.bridged.0 += ip_len;
+    }
+
+    /// The manager gets what the bridge has carried in the meantime.
+    fn tell_bridged(&mut self, now: Instant) {
+        let (carried, since) = std::mem::replace(&mut self.bridged, (Bytes::ZERO, now));
+        if !self.carries {
+            let elapsed = now.saturating_since(since);
+            self.manager.handle_observation(now, Observation::Bridged { carried, elapsed });
+        }
     }
 
     pub(crate) fn command(&mut self, now: Instant, command: Command) {
@@ -165,6 +182,7 @@ impl Middlebox {
     /// Its entry came up.
     pub(crate) fn ring(&mut self, now: Instant) {
         if self.alarm.rings(now) && self.deadline().is_some_and(|at| at <= now) {
+            self.tell_bridged(now);
             self.manager.handle_timeout(now);
         }
     }

@@ -177,11 +177,12 @@ impl Tally {
     fn end_medium(&mut self, now: Instant, totals: Totals) {
         let part = |span: Span| span.as_nanos() as f64 / self.interval.as_nanos() as f64;
         let before = std::mem::replace(&mut self.totals, totals);
-        self.medium.busy_share.push(part(totals.busy - before.busy));
-        self.medium.contending_share.push(part(totals.contending - before.contending));
-        self.medium.idle_share.push(part(totals.idle - before.idle));
-        self.medium.transmissions.push(totals.transmissions - before.transmissions);
-        self.medium.collisions.push(totals.collisions - before.collisions);
+        let new = totals - before;
+        self.medium.busy_share.push(part(new.busy));
+        self.medium.contending_share.push(part(new.contending));
+        self.medium.idle_share.push(part(new.idle));
+        self.medium.transmissions.push(new.transmissions);
+        self.medium.collisions.push(new.collisions);
         let area = self.active.1.wrapping_add(self.active.0.wrapping_mul(now.as_nanos()));
         let active = area.wrapping_sub(std::mem::replace(&mut self.active_before, area));
         self.medium.active_stations.push(part(Span::from_nanos(active)));

@@ -311,7 +311,11 @@ impl World<'_> {
                 middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
                 self.drain_box();
             }
-            _ => self.leave_box(id),
+            middlebox => {
+                let ip_len = self.pool.get(id).len;
+                middlebox.iter_mut().for_each(|middlebox| middlebox.pass_by(ip_len));
+                self.leave_box(id);
+            }
         }
     }
 
@@ -373,6 +377,7 @@ impl World<'_> {
                         GuardStep::Opened => "guard: nothing held",
                         GuardStep::Restored => "guard: no gain",
                         GuardStep::Bypassed => "guard: bypass",
+                        GuardStep::Probing => "guard: probe",
                     };
                     self.note(what, domain.to_string());
                 }

@@ -19,4 +19,5 @@ pub mod ring;
 pub mod rt;
 pub mod tap;
 pub mod tcp;
+pub mod traffic;
 pub mod xsk;

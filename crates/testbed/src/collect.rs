@@ -16,7 +16,7 @@ use evenair_units::{Bytes, Span};
 use crate::agent::protocol::{Report, TcpSample};
 use crate::air::Cell;
 use crate::meter::AppCount;
-use crate::middlebox::{Packets, SeenStation, Status};
+use crate::middlebox::{Guard, Packets, SeenStation, Status};
 use crate::plan;
 use crate::radio::Snapshot;
 use crate::senders::Counted;
@@ -135,6 +135,20 @@ impl Collected {
         let before = std::mem::replace(&mut self.over_share, over.clone());
         over.difference(&before).for_each(|name| self.add_event(at, "over its share", name.clone()));
         before.difference(&over).for_each(|name| self.add_event(at, "within its share", name.clone()));
+    }
+
+    /// The guard against harm is in another state than when the box answered last, by `at`.
+    pub fn note_guard(&mut self, at: Span, guard: &Guard) {
+        let nothing = Guard::default();
+        let before = self.last_status.as_ref().map_or(&nothing, |status| &status.guard);
+        let what = match (before.state.as_str(), guard.state.as_str()) {
+            _ if guard.bypasses > before.bypasses => "guard: bypass",
+            (before, state) if state == before => return,
+            (_, "loosened") => "guard: holds less",
+            ("loosened", "watching") => "guard: as usual",
+            _ => return,
+        };
+        self.add_event(at, what, guard.domain.clone());
     }
 
     /// Calls that the box has found since it answered last, by `at`.

@@ -74,6 +74,8 @@ pub struct Status {
     pub capacity_mbps: f64,
     /// What became of every packet.
     pub packets: Packets,
+    /// Its guard against harm.
+    pub guard: Guard,
     /// Its hold on the path.
     pub hold: Hold,
     /// How long packets waited in it.
@@ -94,6 +96,18 @@ pub struct SeenStation {
     pub charged_airtime_down_s: f64,
     /// The same for packets from it.
     pub charged_airtime_up_s: f64,
+}
+
+/// The box's guard against harm.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Guard {
+    /// "watching", "loosened" or "bypassed".
+    pub state: String,
+    /// The contention domain.
+    pub domain: String,
+    /// How often it has bypassed the box.
+    pub bypasses: u64,
 }
 
 /// The box's hold on the path.

@@ -343,6 +343,7 @@ impl<'a> Session<'a> {
                     }
                     self.collected.note_over_share(self.scenario, end, &status.stations);
                     self.collected.note_calls(end, &status.packets);
+                    self.collected.note_guard(end, &status.guard);
                     self.collected.add_status(index, *status);
                 }
                 Answer::Done(command) => match command.as_str() {

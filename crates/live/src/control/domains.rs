@@ -1,7 +1,7 @@
 //! What a box tells of its media.
 
-use evenair_manager::{DomainReport, GuardStep, Label, Place};
-use evenair_units::BitRate;
+use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, Place};
+use evenair_units::{BitRate, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
@@ -36,6 +36,66 @@ pub struct DomainStatus {
     /// The limit on uploads, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink: Option<UplinkStatus>,
+}
+
+/// The guard against harm: what it is at, in the contention domain where it does most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GuardStatus {
+    /// "watching"; "loosened": it holds fewer packets than usual, or none, to see whether more is carried, or because that has
+    /// been found out; "bypassed": the box has bypassed itself, without a command.
+    pub state: String,
+    /// Seconds since it has been so.
+    pub since_s: f64,
+    /// The contention domain.
+    pub domain: String,
+    /// IP-level megabits per second carried before: while the box was bypassed, where that is known. Absent: nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_mbps: Option<f64>,
+    /// IP-level megabits per second carried now: the mean of three seconds.
+    pub now_mbps: f64,
+    /// Steps that it has taken since the box started.
+    pub steps: u64,
+    /// How often it has bypassed the box since then.
+    pub bypasses: u64,
+}
+
+impl GuardStatus {
+    /// The states, as the status, the metrics and the testbed call them.
+    pub const STATES: [&str; 3] = ["watching", "loosened", "bypassed"];
+
+    pub(super) fn new(report: &GuardReport, now: Instant) -> Self {
+        let [watching, loosened, bypassed] = Self::STATES;
+        let state = match report.state {
+            GuardState::Watching => watching,
+            GuardState::Loosened => loosened,
+            GuardState::Bypassed => bypassed,
+        };
+        Self {
+            state: state.into(),
+            since_s: now.saturating_since(report.since).as_secs_f64(),
+            domain: text(report.domain),
+            before_mbps: (report.before > BitRate::ZERO).then(|| report.before.as_mbps_f64()),
+            now_mbps: report.now.as_mbps_f64(),
+            steps: report.steps,
+            bypasses: report.bypasses,
+        }
+    }
+
+    /// It has bypassed the box.
+    pub fn has_bypassed(&self) -> bool {
+        self.state == Self::STATES[2]
+    }
+
+    /// What an operator is to hear of it; nothing while it only watches.
+    pub fn in_short(&self) -> Option<String> {
+        let before = self.before_mbps.map_or_else(String::new, |before| format!(", {before:.1} before"));
+        let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);
+        match self.state.as_str() {
+            "loosened" => Some(format!("guard: holds fewer packets {rates}")),
+            "bypassed" => Some(format!("BYPASSED BY THE GUARD {rates}")),
+            _ => None,
+        }
+    }
 }
 
 /// A name as text. Most are; what is none is shown with escapes.
@@ -77,6 +137,10 @@ pub(crate) fn guard_text(step: GuardStep, before: BitRate, held: BitRate) -> Str
         GuardStep::Loosened => format!("{carried}: twice as much may be in the access point for now"),
         GuardStep::Opened => format!("{carried}: nothing is held for a few seconds, to see whether more is carried"),
         GuardStep::Restored => format!("{carried}, and no more when less was held: the box is not the cause"),
+        GuardStep::Probing => format!(
+            "{:.1} Mb/s are carried while packets wait, less than their rates allow: twice as much may be in the access point for a few seconds, to see whether more is carried",
+            held.as_mbps_f64()
+        ),
         GuardStep::Bypassed => {
             format!(
                 "{carried}, and much more without holding: the box bypasses itself; evenair insert takes the traffic up again"

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    ClassReport, Counters, DelayReport, FlowReport, HopReport, Mode, ReceiverReport, Report, StationReport, ToldCounts,
-    UplinkReport,
+    ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Mode, ReceiverReport, Report,
+    StationReport, ToldCounts, UplinkReport,
 };
 use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
@@ -166,6 +166,7 @@ fn reports(a: Report, b: Report) -> Report {
         receiver: both(a.receiver, b.receiver, receivers),
         uplink: both(a.uplink, b.uplink, limits),
         told: told(a.told, b.told),
+        guard: guards(a.guard, b.guard),
         counters: counters(&a.counters, &b.counters),
     }
 }
@@ -187,6 +188,12 @@ fn receivers(a: ReceiverReport, b: ReceiverReport) -> ReceiverReport {
         held: a.held + b.held,
         ap_queueing: a.ap_queueing.max(b.ap_queueing),
     }
+}
+
+/// That which does most.
+fn guards(a: GuardReport, b: GuardReport) -> GuardReport {
+    let (steps, bypasses) = (a.steps + b.steps, a.bypasses + b.bypasses);
+    GuardReport { steps, bypasses, ..if b.state > a.state { b } else { a } }
 }
 
 fn limits(a: UplinkReport, b: UplinkReport) -> UplinkReport {

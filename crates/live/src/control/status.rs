@@ -12,7 +12,7 @@ use evenair_units::{BitRate, Span};
 use serde::{Deserialize, Serialize};
 
 use super::calls::CallStatus;
-use super::domains::DomainStatus;
+use super::domains::{DomainStatus, GuardStatus};
 use super::shards::ShardStatus;
 use super::telemetry::{self, SourceStatus, ToldStatus};
 use crate::fail_open::FailOpenStatus;
@@ -38,6 +38,9 @@ pub struct Status {
     /// Whether the bridge can carry the traffic.
     #[serde(default)]
     pub fail_open: FailOpenStatus,
+    /// The guard against harm: whether the bypass, if there is one, is its doing.
+    #[serde(default)]
+    pub guard: GuardStatus,
     /// Seconds since the box started.
     pub uptime_s: f64,
     /// Service rate C: IP-level megabits of DATA and ACKs over the WLAN per second.
@@ -117,12 +120,14 @@ impl From<Snapshot> for Status {
             classes,
             domains,
             told,
+            guard,
             ..
         } = snapshot.report;
         Self {
             mode: if snapshot.observing { OBSERVING } else { mode_word(mode) }.into(),
             carrier: snapshot.carrier.into(),
             fail_open: snapshot.fail_open,
+            guard: GuardStatus::new(&guard, snapshot.now),
             uptime_s: snapshot.uptime_s,
             service_rate_mbps: BitRate::as_mbps_f64(service_rate),
             capacity_mbps: BitRate::as_mbps_f64(capacity),

@@ -20,7 +20,7 @@ use evenair_scenario::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::config::BoxConfig;
-use crate::control::{Client, Status};
+use crate::control::{Client, GuardStatus, Status};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,6 +100,37 @@ fn fail_open(status: &Status) -> Finding {
     Finding::wrong(SUBJECT, format!("lost, the traffic is carried by: {}; {why}", status.carrier), "mend the bridge")
 }
 
+/// Whether the box has found that it does harm.
+fn guard(guard: &GuardStatus) -> Option<Finding> {
+    const SUBJECT: &str = "guard";
+    const MEND: &str = "look between the box and the access points for what delays frames in batches or by chance: an overloaded \
+                        switch, a tunnel to a controller, a wireless bridge, energy saving of a port (EEE), a rate set for a station \
+                        that is too low; then run: evenair insert. Where that cannot be mended, a larger latency target may do";
+    let before = guard.before_mbps.map_or_else(String::new, |before| format!(" of {before:.1} Mb/s before"));
+    let now = format!("{:.1} Mb/s{before}", guard.now_mbps);
+    match guard.state.as_str() {
+        "bypassed" => Some(Finding::wrong(
+            SUBJECT,
+            format!(
+                "the box has bypassed itself {:.0} s ago, because much more was carried without it; now {now} are carried by the bridge",
+                guard.since_s
+            ),
+            MEND,
+        )),
+        "loosened" => Some(Finding::warning(
+            SUBJECT,
+            format!("the box holds fewer packets than usual for {:.0} s: it carries {now}", guard.since_s),
+            MEND,
+        )),
+        _ if guard.bypasses > 0 => Some(Finding::warning(
+            SUBJECT,
+            format!("the box has bypassed itself {} times since it started", guard.bypasses),
+            MEND,
+        )),
+        _ => None,
+    }
+}
+
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(host::shards(config.shards));
@@ -115,6 +146,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
                 let history = config.history.as_ref().map(|history| history.path.as_path());
                 let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
                 findings.push(losses::examine(&status, history, now_s));
+                findings.extend(guard(&status.guard));
                 let ways = [&status.wlan, &status.wire].map(|port| {
                     let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
                     format!("{} {}{why}", port.interface, port.io)
@@ -127,4 +159,28 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
         findings.push(Finding::fine("running box", running));
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bypass_by_the_guard_is_wrong_and_by_an_operator_is_not() {
+        let guard_of = |state: &str, bypasses| GuardStatus {
+            state: state.into(),
+            since_s: 12.0,
+            before_mbps: Some(20.0),
+            now_mbps: 19.5,
+            bypasses,
+            ..GuardStatus::default()
+        };
+        let verdict = |state, bypasses| guard(&guard_of(state, bypasses)).map(|finding| finding.verdict);
+        assert_eq!((verdict("watching", 0), verdict("", 0)), (None, None));
+        assert_eq!((verdict("watching", 1), verdict("loosened", 0)), (Some(Verdict::Warning), Some(Verdict::Warning)));
+        let finding = guard(&guard_of("bypassed", 1)).expect("it is told");
+        assert_eq!(finding.verdict, Verdict::Wrong);
+        assert!(finding.found.contains("12 s ago") && finding.found.contains("19.5 Mb/s of 20.0"), "{finding:?}");
+        assert!(finding.mend.is_some_and(|mend| mend.contains("evenair insert")));
+    }
 }

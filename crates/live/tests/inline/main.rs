@@ -7,6 +7,7 @@ mod bridge;
 mod control;
 mod fail_open;
 mod field_day;
+mod guard;
 mod history;
 mod lab;
 mod observing;

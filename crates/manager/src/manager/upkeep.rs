@@ -8,12 +8,11 @@ use super::{Manager, configured_capacity, forget};
 use crate::cost::Medium;
 use crate::discipline::Disciplined;
 use crate::domain::{Domain, DomainId};
-use crate::guard::GuardStep;
 use crate::load::Shaper;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
 use crate::station::StationId;
-use crate::{Config, Controller, Event, Mode, Output};
+use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
 impl<P: Send + 'static> Manager<P> {
@@ -24,6 +23,7 @@ impl<P: Send + 'static> Manager<P> {
         for id in self.domains.ids() {
             elapsed = self.judge_rate(now, id, unsure.get(id.index()) == Some(&true));
         }
+        self.note_guard(now);
         self.judge_told(now, elapsed);
         self.review_places(now);
         self.tell_rate(before);
@@ -48,7 +48,7 @@ impl<P: Send + 'static> Manager<P> {
         let account = domain.server.take_account(now, domain.len() > 0);
         if self.mode == Mode::Bypassed {
             domain.rate.measure(now, account.elapsed);
-            domain.guard.note_bypassed(domain.rate.throughput());
+            self.measure_without_box(id);
         } else {
             domain.rate.tick(now, account);
             domain.standing.forget_speed(now, usual, unsure);
@@ -57,25 +57,6 @@ impl<P: Send + 'static> Manager<P> {
             self.guard_against_harm(now, id);
         }
         account.elapsed
-    }
-
-    /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can be wrong
-    /// about what the medium carries; the others hold to a configured rate or a published rule.
-    fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
-        let domain = &mut self.domains[id];
-        let is_queue = matches!(self.config.controller, Controller::Queue { .. }) && domain.discipline.is_none();
-        if !is_queue || self.mode != Mode::Inserted {
-            return;
-        }
-        let waits = domain.len() > 0 && domain.shaped_until() <= now;
-        let Some(step) = domain.guard.tick(domain.rate.throughput(), waits) else { return };
-        let (before, held) = domain.guard.rates();
-        let name = domain.name;
-        self.tell(Event::Guard { domain: name, step, before, held });
-        if step == GuardStep::Bypassed {
-            self.drain_until = now.saturating_add(self.config.drain_limit);
-            self.set_mode(now, Mode::Draining);
-        }
     }
 
     /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at

@@ -274,7 +274,8 @@ impl Session {
             6 => Observation::StationNetwork { mac, ssid: label },
             7 => Observation::StationGroup { mac, group: label },
             0 => Observation::StationGone { mac },
-            3 | 4 => Observation::Told(self.told(mac)),
+            3 => Observation::Told(self.told(mac)),
+            4 => Observation::Bridged { carried: Bytes(self.rng.below(1 << 20)), elapsed: Span::from_millis(500) },
             1 => Observation::AccessPointLosses { access_point: mac, total: self.rng.below(100) },
             _ => Observation::StationRate { mac, rate: rate(RATES[self.rng.below(4) as usize]) },
         }

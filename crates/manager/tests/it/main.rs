@@ -12,6 +12,7 @@ mod disciplines;
 mod domains;
 mod flood;
 mod frames;
+mod guard;
 mod hosts;
 mod neighbours;
 mod receiver;

@@ -65,7 +65,10 @@ to = "80 s"
 "#
     );
     let scenario = Scenario::parse(&text, "fair.toml").expect("a sound scenario");
-    run(&scenario, |_| ()).expect("it can be simulated").phases.remove(0)
+    let mut result = run(&scenario, |_| ()).expect("it can be simulated");
+    let guard: Vec<_> = result.events.iter().filter(|event| event.what.starts_with("guard")).collect();
+    assert!(guard.is_empty(), "the guard against harm was alarmed: {guard:?}");
+    result.phases.remove(0)
 }
 
 /// Part of the medium's time that a transfer took.

@@ -202,6 +202,9 @@ pub fn replay(file: &Path) -> Result<ExitCode> {
 fn print_status(status: &Status) {
     let the = if status.carrier == "nobody" { "" } else { "the " };
     println!("{}, carried by {the}{}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
+    if let Some(guard) = status.guard.in_short() {
+        println!("{guard}");
+    }
     for why in &status.fail_open.why {
         println!("NO FAIL-OPEN: {why}");
     }

@@ -261,8 +261,9 @@ fn put_in_order(rows: &mut [StationRow], order: Order) {
 fn heading(status: &Status) -> String {
     let packets = &status.packets;
     let lost = if status.fail_open.available { "" } else { "NO FAIL-OPEN: " };
+    let guard = status.guard.in_short().map_or_else(String::new, |guard| format!("{guard}  "));
     format!(
-        "{lost}{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
+        "{lost}{guard}{} (carried by the {})  up {:.0} s  C {:.2} of C* {:.2} Mb/s  {} stations  {} packets held, {} dropped, {} marked",
         status.mode,
         status.carrier,
         status.uptime_s,
@@ -414,6 +415,15 @@ mod tests {
             flows: vec![flow],
             ..Status::default()
         }
+    }
+
+    #[test]
+    fn the_heading_says_whose_bypass_it_is() {
+        let mut status = status(0, 0);
+        status.mode = "bypassed".into();
+        assert!(!heading(&status).contains("GUARD"));
+        status.guard.state = "bypassed".into();
+        assert!(heading(&status).contains("BYPASSED BY THE GUARD"), "{}", heading(&status));
     }
 
     #[test]

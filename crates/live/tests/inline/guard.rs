@@ -1,0 +1,137 @@
+//! A box that does harm notices: it compares with what the bridge carried while the box saw nothing, and bypasses itself.
+
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use evenair_live::control::Status;
+
+use crate::lab::{BoxProcess, Lab, ip};
+
+/// Time between two packets of the stream, of [`LEN`] bytes at IP level: 14.4 Mb/s.
+const BETWEEN: Duration = Duration::from_micros(800);
+const LEN: usize = 1_440;
+
+/// A box that was given a wrong rate: the station is said to be at 1 Mb/s, and what it is sent is answered by nothing.
+fn start(lab: &Lab, inserted: bool) -> BoxProcess {
+    let mode = if inserted { "insert" } else { "bypass" };
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"{mode}\"\nio = {:?}\n\
+         [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11b\"\n\
+         [[station]]\nmac = \"02:00:00:00:00:0a\"\nrate = \"1 Mb/s\"\n",
+        crate::IO,
+        lab.file("box.sock")
+    );
+    let file = lab.file("box.toml");
+    std::fs::write(&file, text).expect("writable");
+    lab.start_box(&format!("file={}", file.display()))
+}
+
+/// Sends a stream to the station while the job runs; the job can see how many packets have come.
+fn under_stream<T>(lab: &Lab, job: impl FnOnce(&AtomicU64) -> T) -> T {
+    let (stop, came) = (AtomicBool::new(false), AtomicU64::new(0));
+    let receiver = lab.source.run(|| UdpSocket::bind("10.9.0.1:5300").expect("free")).expect("entered");
+    let sender = lab.sink.run(|| UdpSocket::bind("10.9.0.2:0").expect("free")).expect("entered");
+    receiver.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut bytes = [0; 2048];
+            while !stop.load(Ordering::Relaxed) {
+                came.fetch_add(receiver.recv(&mut bytes).is_ok().into(), Ordering::Relaxed);
+            }
+        });
+        scope.spawn(|| {
+            let (start, mut sent) = (Instant::now(), 0);
+            while !stop.load(Ordering::Relaxed) {
+                let due = (start.elapsed().as_nanos() / BETWEEN.as_nanos()) as u64;
+                for _ in sent..due.min(sent + 500) {
+                    let _ = sender.send_to(&[0; LEN - 28], "10.9.0.1:5300");
+                }
+                sent = due;
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&came)));
+        stop.store(true, Ordering::Relaxed);
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Mb/s that come within a second.
+fn rate(came: &AtomicU64) -> f64 {
+    let (before, start) = (came.load(Ordering::Relaxed), Instant::now());
+    thread::sleep(Duration::from_secs(1));
+    let packets = came.load(Ordering::Relaxed) - before;
+    packets as f64 * LEN as f64 * 8e-6 / start.elapsed().as_secs_f64()
+}
+
+/// The status once the guard has bypassed the box and the traffic is carried so, or at the end of patience.
+fn bypassed_by_the_guard(running: &BoxProcess, carrier: &str) -> (Status, Duration) {
+    let start = Instant::now();
+    loop {
+        let status = running.client().status().expect("answers");
+        let is_done = status.guard.state == "bypassed" && status.mode == "bypassed" && status.carrier == carrier;
+        if is_done || start.elapsed() > Duration::from_secs(25) {
+            return (status, start.elapsed());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_box_that_has_seen_nothing_before_compares_with_what_the_bridge_carried() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, false);
+    under_stream(&lab, |came| {
+        thread::sleep(Duration::from_secs(5));
+        let bridged = rate(came);
+        running.client().insert().expect("inserted");
+        let inserted = rate(came);
+        let (status, after) = bypassed_by_the_guard(&running, "bridge");
+        let now = rate(came);
+        println!("{bridged:.1} Mb/s bridged, {inserted:.1} inserted, {now:.1} {after:?} later: {:?}", status.guard);
+        assert!(inserted < 0.3 * bridged, "the setting does harm: {inserted:.1} of {bridged:.1} Mb/s");
+        assert_eq!((status.guard.state.as_str(), status.carrier.as_str()), ("bypassed", "bridge"), "{status:?}");
+        assert!(now > 0.9 * bridged, "{now:.1} Mb/s of {bridged:.1}");
+        assert!(status.guard.before_mbps.is_some_and(|before| before > 0.8 * bridged), "{:?}", status.guard);
+        assert!(status.guard.in_short().is_some_and(|text| text.starts_with("BYPASSED BY THE GUARD")));
+        // An operator's bypass is another thing.
+        let mut client = running.client();
+        client.insert().expect("inserted");
+        client.bypass().expect("bypassed");
+        let guard = client.status().expect("answers").guard;
+        assert_eq!((guard.state.as_str(), guard.in_short(), guard.bypasses), ("watching", None, 1));
+    });
+}
+
+#[test]
+fn where_the_bridge_cannot_carry_it_the_box_goes_on_and_holds_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, false);
+    under_stream(&lab, |came| {
+        thread::sleep(Duration::from_secs(5));
+        let bridged = rate(came);
+        running.client().insert().expect("inserted");
+        ip(&lab.middle, "link set wl0 nomaster");
+        let (status, after) = bypassed_by_the_guard(&running, "box");
+        let now = rate(came);
+        println!("{bridged:.1} Mb/s bridged, {now:.1} by the box {after:?} later: {:?}", status.guard);
+        assert!(!status.fail_open.available, "{:?}", status.fail_open);
+        assert_eq!((status.guard.state.as_str(), status.carrier.as_str()), ("bypassed", "box"), "{status:?}");
+        assert!(now > 0.9 * bridged, "{now:.1} Mb/s of {bridged:.1}");
+    });
+}
+
+#[test]
+fn a_box_inserted_at_its_start_does_not_bypass_itself() {
+    let Some(lab) = Lab::new() else { return };
+    let running = start(&lab, true);
+    under_stream(&lab, |came| {
+        thread::sleep(Duration::from_secs(12));
+        let inserted = rate(came);
+        let status = running.client().status().expect("answers");
+        println!("{inserted:.1} Mb/s: {:?}", status.guard);
+        assert_eq!((status.mode.as_str(), status.guard.bypasses), ("inserted", 0), "{:?}", status.guard);
+    });
+}

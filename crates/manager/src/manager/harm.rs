@@ -1,0 +1,113 @@
+//! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is bypassed, and
+//! what became of the guard's steps.
+
+use evenair_units::{BitRate, Bytes, Instant, Span};
+
+use super::Manager;
+use crate::domain::DomainId;
+use crate::guard::{GuardReport, GuardState, GuardStep};
+use crate::{Controller, Event, Label, Mode};
+
+/// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what follows.
+const MOST_BYTES: u64 = 1 << 50;
+const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
+
+/// What is kept beside the guards of the contention domains.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Harm {
+    /// What the bridge has carried in this interval, and how much of the interval that was.
+    bridged: (Bytes, Span),
+    /// A guard has bypassed the box: that of this domain, which had carried so much before. Until the next command.
+    bypassed: Option<(Label, BitRate)>,
+    /// The state as of the last interval, and since when.
+    state: GuardState,
+    since: Instant,
+    steps: u64,
+    bypasses: u64,
+}
+
+impl Harm {
+    pub(super) const fn new(now: Instant) -> Self {
+        let (bridged, bypassed, state) = ((Bytes::ZERO, Span::ZERO), None, GuardState::Watching);
+        Self { bridged, bypassed, state, since: now, steps: 0, bypasses: 0 }
+    }
+}
+
+impl<P: Send + 'static> Manager<P> {
+    /// The bridge has carried so much in so much time.
+    pub(super) fn note_bridged(&mut self, carried: Bytes, elapsed: Span) {
+        if self.mode == Mode::Bypassed {
+            let (bytes, span) = self.harm.bridged;
+            let span = Span::from_nanos(span.as_nanos().saturating_add(elapsed.as_nanos()));
+            self.harm.bridged = (Bytes(bytes.0.saturating_add(carried.0).min(MOST_BYTES)), span);
+        }
+    }
+
+    /// An interval without the box has ended. The bridge's counters say nothing of one of several media.
+    pub(super) fn measure_without_box(&mut self, id: DomainId) {
+        let (bytes, span) = core::mem::replace(&mut self.harm.bridged, (Bytes::ZERO, Span::ZERO));
+        let is_alone = self.domains.iter().count() == 1;
+        let domain = &mut self.domains[id];
+        let bridged = if is_alone { BitRate::from_bits_over(bytes.bits(), span).min(FASTEST) } else { BitRate::ZERO };
+        domain.guard.note_bypassed(domain.rate.throughput().max(bridged));
+    }
+
+    /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can be wrong
+    /// about what the medium carries; the others hold to a configured rate or a published rule.
+    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
+        let domain = &mut self.domains[id];
+        let is_queue = matches!(self.config.controller, Controller::Queue { .. }) && domain.discipline.is_none();
+        if !is_queue || self.mode != Mode::Inserted {
+            return;
+        }
+        let waits = domain.len() > 0 && domain.shaped_until() <= now;
+        let (reference, _) = domain.guard.rates();
+        let Some(step) = domain.guard.tick(domain.rate.throughput(), waits, domain.rate.capacity()) else { return };
+        let (before, held) = domain.guard.rates();
+        let name = domain.name;
+        self.tell(Event::Guard { domain: name, step, before, held });
+        self.harm.steps += 1;
+        if step == GuardStep::Bypassed {
+            self.harm.bypasses += 1;
+            self.harm.bypassed = Some((name, reference));
+            self.drain_until = now.saturating_add(self.config.drain_limit);
+            self.set_mode(now, Mode::Draining);
+        }
+    }
+
+    /// An operator has decided: whatever the mode is from now on, it is not the guard's.
+    pub(super) fn overrule_guard(&mut self, now: Instant) {
+        self.harm.bypassed = None;
+        self.note_guard(now);
+    }
+
+    /// Notes since when the guard is in its state.
+    pub(super) fn note_guard(&mut self, now: Instant) {
+        let (state, _) = self.guard_state();
+        if core::mem::replace(&mut self.harm.state, state) != state {
+            self.harm.since = now;
+        }
+    }
+
+    /// The state, and the domain that it is of.
+    fn guard_state(&self) -> (GuardState, Label) {
+        let loosened = self.domains.iter().find(|domain| domain.guard.is_loosened());
+        match (self.harm.bypassed, loosened) {
+            (Some((name, _)), _) => (GuardState::Bypassed, name),
+            (None, Some(domain)) => (GuardState::Loosened, domain.name),
+            (None, None) => (GuardState::Watching, self.domains[DomainId::DEFAULT].name),
+        }
+    }
+
+    pub(super) fn report_guard(&self) -> GuardReport {
+        let (state, name) = self.guard_state();
+        let domain = self.domains.iter().find(|domain| domain.name == name);
+        let (before, now) = domain.map_or((BitRate::ZERO, BitRate::ZERO), |domain| {
+            let guard = &domain.guard;
+            (guard.rates().0, guard.carried())
+        });
+        let before = self.harm.bypassed.map_or(before, |(_, before)| before);
+        let Harm { since, steps, bypasses, .. } = self.harm;
+        GuardReport { state, since, domain: name, before, now, steps, bypasses }
+    }
+}
