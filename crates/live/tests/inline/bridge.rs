@@ -271,9 +271,11 @@ fn a_raised_mtu_is_taken_up_while_the_box_runs() {
     let Some(lab) = Lab::new() else { return };
     let mut running = lab.start_box("waits=true inserted=true controller=none");
     crate::traffic::largest_cross(&lab, 1514);
-    set_mtu(&lab, 9000);
+    // Under an XDP program a virtual cable takes no frame that is longer than a page.
+    let mtu = if crate::IO == "af-packet" { 9000 } else { 3000 };
+    set_mtu(&lab, mtu);
     until_carried_by_the_box(&lab, &mut running);
-    crate::traffic::largest_cross(&lab, 9014);
+    crate::traffic::largest_cross(&lab, mtu as usize + 14);
     let packets = running.client().shutdown().expect("ends").packets;
     assert!(packets.conserved && packets.losses[LossReason::TooLong] == 0 && packets.taken > 3, "{packets:?}");
 }
@@ -283,7 +285,7 @@ fn a_box_that_cannot_take_up_a_raised_mtu_says_what_to_do() {
     let Some(lab) = Lab::new() else { return };
     let (file, history, socket) = (lab.file("box.toml"), lab.file("history"), lab.file("box.sock"));
     let text = format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\n[radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n\
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nio = \"af-packet\"\n[radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n\
          [history]\npath = {:?}\ninterval = \"1 s\"\nlimit = \"1 MB\"\n",
         socket.display(),
         history.display()
