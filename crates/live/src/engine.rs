@@ -101,7 +101,7 @@ pub struct Engine {
     met: Instant,
     started: Instant,
     /// The locks of both ports, which all shards share. The last field: the ports are free once all else is closed.
-    _locks: Option<Arc<[PortLock; 2]>>,
+    _locks: Option<Arc<[Option<PortLock>; 2]>>,
 }
 
 /// Looking at packets that the bridge carries.

@@ -21,16 +21,24 @@ use crate::iproute;
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Takes the locks of both ports.
+/// Number of the capability without which no process can take a port's packets (capabilities(7)).
+const CAP_NET_ADMIN: u32 = 12;
+
+/// Takes the locks of both ports. Any local process can take a lock's name; one that cannot be a box, since it lacks CAP_NET_ADMIN,
+/// does not keep this one from starting: then there is no lock.
 ///
 /// # Errors
 /// Another box has one of them, with its process; the lock cannot be made.
-pub(crate) fn lock(ports: [&Interface; 2]) -> Result<[PortLock; 2]> {
+pub(crate) fn lock(ports: [&Interface; 2]) -> Result<[Option<PortLock>; 2]> {
     let begin = Instant::now();
     let acquire = |port: &Interface| loop {
         match PortLock::acquire(port.index) {
-            Ok(lock) => return Ok(lock),
+            Ok(lock) => return Ok(Some(lock)),
             Err(LockError::Os(error)) => return Err(error.into()),
+            Err(LockError::Held(Some(pid))) if !may_be_a_box(pid) => {
+                warn!("process {pid}, which is no box, has the lock of {}: a second box may not be noticed", port.name);
+                return Ok(None);
+            }
             Err(LockError::Held(_)) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
             Err(LockError::Held(pid)) => bail!("[ports] {}: {}", port.name, another_box(&port.name, pid)),
         }
@@ -39,6 +47,17 @@ pub(crate) fn lock(ports: [&Interface; 2]) -> Result<[PortLock; 2]> {
     let [a, b] = ports;
     let (first, second) = if a.index < b.index { (a, b) } else { (b, a) };
     Ok([acquire(first)?, acquire(second)?])
+}
+
+/// Whether a process has what a box needs; a process whose status cannot be read may.
+fn may_be_a_box(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/status")).map_or(true, |status| has_capability(&status, CAP_NET_ADMIN))
+}
+
+/// Whether the effective set of a process's status (proc(5)) has a capability.
+fn has_capability(status: &str, number: u32) -> bool {
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_none_or(|set| set >> number & 1 == 1)
 }
 
 fn another_box(port: &str, pid: Option<u32>) -> String {
@@ -115,6 +134,16 @@ fn names(filters: &[Value]) -> Vec<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_process_without_the_capability_is_no_box() {
+        let status = |set: &str| format!("Name:\tx\nCapPrm:\t0000000000000000\nCapEff:\t{set}\nSeccomp:\t0\n");
+        assert!(has_capability(&status("000001ffffffffff"), CAP_NET_ADMIN));
+        assert!(has_capability(&status("0000000000001000"), CAP_NET_ADMIN));
+        assert!(!has_capability(&status("0000000000002fff"), CAP_NET_ADMIN));
+        // Where that cannot be known it may be one.
+        assert!(has_capability("Name:\tx\n", CAP_NET_ADMIN) && may_be_a_box(u32::MAX));
+    }
 
     #[test]
     fn filters_of_others_are_named_and_ours_are_not() {

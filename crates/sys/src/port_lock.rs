@@ -6,7 +6,8 @@
 //! can ask for the credentials of the one that holds the lock (SO_PEERCRED: those of the process that called listen(2)).
 //!
 //! An interface that is made anew has another number and another lock. The lock of an interface that was moved to another
-//! namespace stays behind in the old one. Any local process can take such a name: the lock keeps accidents away, not attacks.
+//! namespace stays behind in the old one. Any local process can take such a name, so whoever is refused should look at what
+//! the holder may do at all.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
