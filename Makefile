@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test flaky lint fmt bench field-day flent fail-open wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ flent: build ## flent's rrul through the loaded WLAN, without the box and with i
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
+
+offload: setup-test ## iperf3 through the box between virtual ports with their default offloads, beside its bounds; a table goes to docs/measured
+	@scripts/measured offload --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_default_offloads -- --ignored --nocapture
 
 wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a virtual machine (fetches 130 MB at first)
 	@scripts/wifi-vm

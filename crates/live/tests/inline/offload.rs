@@ -54,8 +54,8 @@ fn super_packets_are_cut_and_joined_and_none_is_lost() {
     let status = client.status().expect("answers");
     println!("up {up:.0}, down {down:.0}, observing {watched:.0} Mb/s: {:?}", status.packets);
     assert_whole(&status);
-    // A transfer that loses every long packet gets some 0.3 Mb/s.
-    assert!(up > 50.0 && down > 50.0, "{up} and {down} Mb/s");
+    // A transfer that loses every long packet gets some 0.3 Mb/s; `make offload` holds the box to more.
+    assert!(up > 300.0 && down > 300.0, "{up} and {down} Mb/s");
 }
 
 #[test]
@@ -69,29 +69,39 @@ fn super_packets_are_held_to_the_rate_by_their_segments() {
     println!("up {up:.0}, down {down:.0} Mb/s: {:?}", status.packets);
     assert_whole(&status);
     // What is limited is IP-level bits of data and ACKs; a window is sent before the limit is felt.
-    assert!((30.0..115.0).contains(&up) && (30.0..115.0).contains(&down), "{up} and {down} Mb/s");
+    assert!((80.0..110.0).contains(&up) && (80.0..110.0).contains(&down), "{up} and {down} Mb/s");
 }
 
+/// A newcomer's trial: iperf3 between virtual ports with the settings that they are made with.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: make offload"]
 fn figures_of_default_offloads() {
     let Some(lab) = Lab::new() else { return };
     restore_offloads(&lab);
-    for (parameters, watch) in [
-        ("", false),
-        ("", true),
-        ("inserted=true controller=none", false),
-        ("inserted=true controller=100", false),
-        ("inserted=true", false),
+    let mut missed = 0;
+    for (what, parameters, watch, bound) in [
+        ("bypassed", "", false, 3_000.0..f64::INFINITY),
+        ("observing", "", true, 3_000.0..f64::INFINITY),
+        ("inserted, no limit", "inserted=true controller=none", false, 1_000.0..f64::INFINITY),
+        // At IP level, with the ACKs, of which a receiver that merges segments sends few.
+        ("inserted, limited to 100 Mb/s", "inserted=true controller=100", false, 90.0..105.0),
     ] {
         let running = lab.start_box(parameters);
         if watch {
             running.client().watch().expect("observing");
         }
-        let (up, down) = (iperf(&lab.source, &lab.sink, "10.9.0.2"), iperf(&lab.sink, &lab.source, "10.9.0.1"));
-        let status = running.client().status().expect("answers");
-        println!("{} ({parameters}): up {up:.0}, down {down:.0} Mb/s; {:?}", status.mode, status.packets);
+        for (way, [client, server], address) in
+            [("up", [&lab.source, &lab.sink], "10.9.0.2"), ("down", [&lab.sink, &lab.source], "10.9.0.1")]
+        {
+            let mbps = iperf(client, server, address);
+            let good = bound.contains(&mbps);
+            missed += u32::from(!good);
+            let verdict = if good { "ok    " } else { "MISSED" };
+            println!("{verdict}  {}: {what}, {way}: {mbps:.0} Mb/s of TCP payload (bound: {bound:?})", crate::IO);
+        }
+        assert!(running.client().status().expect("answers").packets.conserved);
     }
+    assert_eq!(missed, 0, "figures beyond their bounds");
 }
 
 /// What iperf3 says to have received, in Mb/s.
