@@ -97,8 +97,9 @@ pub struct PortsSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Written<String>>,
     /// How packets come in and go out: "af-packet" (packet rings), "af-xdp" (AF_XDP sockets, in the interface's driver where it
-    /// can) or "af-xdp-generic" (such sockets, never in the driver). Where AF_XDP cannot be had the box runs with packet rings,
-    /// and the status says why. Default: "af-packet".
+    /// can), "af-xdp-generic" (such sockets, never in the driver) or "auto": AF_XDP where both drivers have it, the MTU is at most
+    /// 3,000, the box may, there is one shard and no super-packets can arrive; else packet rings. Where AF_XDP cannot be had the box
+    /// runs with packet rings; the status says what was chosen and why. Default: "auto".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<Written<String>>,
     /// Packets that each receive ring has room for. Default: 4096.
@@ -331,8 +332,8 @@ impl BoxFile {
         let start = ports.start(problems);
         let shards = self.shards.as_ref().map_or(Some(1), |shards| shards.check(manager.as_ref(), problems));
         let io = ports.io(problems);
-        if let (Some(written), Some(2..), true) = (&ports.io, shards, io.is_some_and(|io| io != Io::AfPacket)) {
-            let right = format!("\"{}\", or one shard", Io::AfPacket);
+        if let (Some(written), Some(2..), true) = (&ports.io, shards, io.is_some_and(Io::asks_for_xdp)) {
+            let right = format!("\"{}\", \"{}\", or one shard", Io::Auto, Io::AfPacket);
             problems.add(written.span(), format!("{written} does not tell the packets of several shards apart"), right);
         }
         let sizes = |size: &u32| (64..=1 << 20).contains(size);
@@ -583,7 +584,7 @@ class = "gold"
         let with = |io: &str, more: &str| {
             BoxConfig::parse(&GOOD.replace("[control]", &format!("io = \"{io}\"\n[control]\n{more}")), "box.toml")
         };
-        assert_eq!(BoxConfig::parse(GOOD, "box.toml").expect("good").io, Io::AfPacket);
+        assert_eq!(BoxConfig::parse(GOOD, "box.toml").expect("good").io, Io::Auto);
         for io in Io::ALL {
             assert_eq!(with(io.word(), "").expect("good").io, io);
         }
@@ -593,7 +594,9 @@ class = "gold"
         let two = |io: &str| {
             BoxConfig::parse(&GOOD.replace("[control]\n", &format!("io = \"{io}\"\n[control]\n{shards}")), "box.toml")
         };
-        assert_eq!(two("af-packet").expect("good").shards, 2);
+        for io in ["auto", "af-packet"] {
+            assert_eq!(two(io).expect("good").shards, 2, "{io}");
+        }
         let error = two("af-xdp").expect_err("refused").to_string();
         assert!(error.contains("does not tell the packets of several shards apart"), "{error}");
     }

@@ -21,13 +21,13 @@ use crate::config::BoxConfig;
 use crate::control::{
     HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, guard_text, refusal_word,
 };
-use crate::express::{self, Io};
 use crate::fail_open::{self, FailOpen};
 use crate::foreign;
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
+use crate::packet_io;
 use crate::pool::{FrameId, Pool};
 use crate::port::{self, Port};
 use crate::recording::Recording;
@@ -89,7 +89,7 @@ pub struct Engine {
     bridged: Option<Bridged>,
     /// Since when the kernel has had frames to send, when it was last asked.
     sending_since: Option<Instant>,
-    /// Why packets do not come in as the configuration says.
+    /// Why packets come in as they do: where this was left to the box, or is not as the configuration says.
     io_why: Option<String>,
     /// Why the manager refused what it was last told.
     refused: Option<String>,
@@ -171,7 +171,7 @@ impl Engine {
         now: Instant,
     ) -> Result<Self> {
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
-        let (pool, io_why) = lanes(config, &hold, &mut wlan, &mut wire, frame_len)?;
+        let (pool, io_why) = packet_io::open(config, &hold, [&mut wlan, &mut wire], frame_len)?;
         let held = [wlan.attach(&mut hold)?, wire.attach(&mut hold)?];
         [&mut wlan, &mut wire].into_iter().try_for_each(Port::open_lane)?;
         let manager = plan.config_of(shard, &config.manager);
@@ -664,37 +664,4 @@ fn port_status(port: &mut Port, hold: &Hold, id: PortId, io_why: Option<&String>
         sent_bytes: counters.sent_bytes,
         losses,
     })
-}
-
-/// The pool, and the ports' express lanes where they are to have some and can; else why not.
-fn lanes(
-    config: &BoxConfig,
-    hold: &Hold,
-    wlan: &mut Port,
-    wire: &mut Port,
-    frame_len: usize,
-) -> Result<(Pool, Option<String>)> {
-    let mut why = None;
-    if config.io != Io::AfPacket {
-        let sizes = (config.pool_frames, config.ring_frames, frame_len);
-        match express::open(config.io, hold, [wlan.interface(), wire.interface()], sizes) {
-            Ok((pool, lanes)) => {
-                for (port, lane) in [wlan, wire].into_iter().zip(lanes) {
-                    port.add(lane);
-                    info!(
-                        "{}: {}{}",
-                        port.name(),
-                        port.io().0,
-                        port.io().1.map_or(String::new(), |why| format!(" ({why})"))
-                    );
-                }
-                return Ok((pool, None));
-            }
-            Err(error) => {
-                warn!("[ports] io = \"{}\" cannot be had: {error:#}; it is \"{}\" instead", config.io, Io::AfPacket);
-                why = Some(format!("{error:#}"));
-            }
-        }
-    }
-    Ok((Pool::new(config.pool_frames, 0, frame_len)?, why))
 }

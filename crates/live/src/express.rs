@@ -19,8 +19,10 @@ use crate::pool::Pool;
 /// How packets come in and go out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// Through packet rings.
+    /// Through AF_XDP sockets where that is known to do as well, else through packet rings ([`crate::packet_io`]).
     #[default]
+    Auto,
+    /// Through packet rings.
     AfPacket,
     /// Through AF_XDP sockets, in the interface's driver where it can.
     AfXdp,
@@ -30,19 +32,26 @@ pub enum Io {
 
 impl Io {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::AfPacket, Self::AfXdp, Self::AfXdpGeneric];
+    pub const ALL: [Self; 4] = [Self::Auto, Self::AfPacket, Self::AfXdp, Self::AfXdpGeneric];
 
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::AfPacket => "af-packet",
             Self::AfXdp => "af-xdp",
             Self::AfXdpGeneric => "af-xdp-generic",
         }
     }
 
+    /// Whether AF_XDP sockets are asked for explicitly.
+    pub const fn asks_for_xdp(self) -> bool {
+        matches!(self, Self::AfXdp | Self::AfXdpGeneric)
+    }
+
     const fn modes(self) -> &'static [XdpMode] {
         match self {
+            Self::Auto => &[XdpMode::Native],
             Self::AfPacket => &[],
             Self::AfXdp => &[XdpMode::Native, XdpMode::Generic],
             Self::AfXdpGeneric => &[XdpMode::Generic],
@@ -174,6 +183,11 @@ impl Needs {
     /// All places for receiving.
     pub(crate) fn all_places(&self) -> u32 {
         self.queues.iter().zip(self.places).map(|(queues, places)| queues * places).sum()
+    }
+
+    /// Memory that has to be locked, in bytes, with a pool for so many frames.
+    pub(crate) fn locked_bytes(&self, pool_frames: u32) -> u64 {
+        u64::from(pool_frames + self.all_places()) * u64::from(self.place_len)
     }
 }
 

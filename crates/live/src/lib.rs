@@ -26,6 +26,7 @@ mod metrics;
 mod offload;
 mod offloads;
 mod pacing;
+mod packet_io;
 mod pool;
 mod port;
 mod punctual;

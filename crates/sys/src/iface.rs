@@ -75,7 +75,46 @@ pub fn find_index(index: u32) -> Result<Interface, OsError> {
     look_up(&get_link(index, None), || format!("look up the interface number {index} (RTM_GETLINK)"))
 }
 
+/// How many segments a packet may have that comes from the other end of a virtual cable (`gso_max_segs` there): 1 where none can be
+/// a super-packet. `None` where the interface has no other end, or one in a network namespace of which this process may know nothing.
+///
+/// # Errors
+/// As [`find`].
+pub fn segments_of_peer(name: &str) -> Result<Option<u32>, OsError> {
+    let own = find(name)?;
+    let call = || format!("look up the other end of {name} (RTM_GETLINK)");
+    let answer = ask(&get_link(own.index, None), call)?;
+    let Some(peer) = attribute_u32(&answer, libc::IFLA_LINK).filter(|peer| *peer != 0) else { return Ok(None) };
+    let mut request = get_link(peer, None);
+    if let Some(namespace) = attribute_u32(&answer, libc::IFLA_LINK_NETNSID) {
+        request.extend(8u16.to_ne_bytes());
+        request.extend(IFLA_TARGET_NETNSID.to_ne_bytes());
+        request.extend(namespace.to_ne_bytes());
+        let total = request.len() as u32;
+        request[..4].copy_from_slice(&total.to_ne_bytes());
+    }
+    let answer = ask(&request, call)?;
+    Ok(attribute_u32(&answer, IFLA_GSO_MAX_SEGS))
+}
+
+/// linux/if_link.h
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_TARGET_NETNSID: u16 = 46;
+
+/// An attribute of an answer; `None` where it has none such, or is an error.
+fn attribute_u32(answer: &[u8], kind: u16) -> Option<u32> {
+    if i32::from(u16_at(answer, 4)?) == libc::NLMSG_ERROR {
+        return None;
+    }
+    let (_, value) = attributes(answer.get(HEADER + IFINFO..)?).find(|(of, _)| *of == kind)?;
+    u32_at(value, 0)
+}
+
 fn look_up(request: &[u8], call: impl Fn() -> String) -> Result<Interface, OsError> {
+    parse_answer(&ask(request, &call)?).map_err(|errno| OsError::new(call(), errno))
+}
+
+fn ask(request: &[u8], call: impl Fn() -> String) -> Result<Vec<u8>, OsError> {
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
     if fd < 0 {
@@ -91,7 +130,8 @@ fn look_up(request: &[u8], call: impl Fn() -> String) -> Result<Interface, OsErr
     // SAFETY: the pointer and the length are those of a live, exclusively borrowed vector.
     let n = unsafe { libc::recv(fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
     let Ok(n) = usize::try_from(n) else { return Err(OsError::last(call())) };
-    parse_answer(&answer[..n]).map_err(|errno| OsError::new(call(), errno))
+    answer.truncate(n);
+    Ok(answer)
 }
 
 const HEADER: usize = 16; // struct nlmsghdr
@@ -354,6 +394,27 @@ mod tests {
     fn an_interface_without_a_card_has_one_queue_and_strips_nothing() {
         assert_eq!((receive_queues("lo"), strips_vlan("lo"), driver("lo")), (Ok(1), Ok(false), Ok(String::new())));
         assert_eq!(receive_queues("no-such-dev0").expect_err("there is none").errno(), libc::ENODEV);
+    }
+
+    #[test]
+    fn the_other_end_of_a_cable_says_how_many_segments_its_packets_have() {
+        use crate::netns::Netns;
+        let (Ok(near), Ok(far)) = (Netns::new(), Netns::new()) else { return eprintln!("skipped: needs root") };
+        let ip = |of: &Netns, arguments: &str| {
+            let run = || std::process::Command::new("ip").args(arguments.split_whitespace()).status();
+            assert!(of.run(run).expect("entered").expect("ip(8) is installed").success(), "ip {arguments}");
+        };
+        let path = format!("/proc/{}/fd/{}", std::process::id(), std::os::fd::AsFd::as_fd(&far).as_raw_fd());
+        ip(&near, "link add here0 type veth peer name here1");
+        ip(&near, "link set here1 gso_max_segs 7");
+        ip(&near, &format!("link add away0 type veth peer name away1 netns {path}"));
+        ip(&near, "link add alone type bridge");
+        let of = |name| near.run(|| segments_of_peer(name)).expect("entered");
+        assert_eq!((of("here0"), of("alone")), (Ok(Some(7)), Ok(None)));
+        assert!(of("away0").expect("found").is_some_and(|segments| segments > 1));
+        ip(&far, "link set away1 gso_max_segs 1");
+        assert_eq!(of("away0"), Ok(Some(1)));
+        assert_eq!(of("no-such-dev0").expect_err("there is none").errno(), libc::ENODEV);
     }
 
     #[test]

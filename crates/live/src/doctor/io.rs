@@ -1,16 +1,14 @@
 //! Whether packets can come in through AF_XDP, where that is asked for, and what they would lack.
 
-use std::fs;
-
 use evenair_sys::iface;
 
-use super::Finding;
+use super::{Finding, Verdict};
 use crate::config::BoxConfig;
 use crate::express::{Io, Needs, comes_incomplete};
+use crate::packet_io::{self, Lockable, lockable, read};
 use crate::{iproute, port};
 
 const SUBJECT: &str = "AF_XDP";
-const CAP_IPC_LOCK: u32 = 14;
 /// What `packaging/af-xdp.conf` lets the service lock, and how an operator has that in force.
 const PACKAGED_LIMIT_MB: u64 = 512;
 const ALLOW: &str = "install -D -m 644 /usr/share/evenair/af-xdp.conf /etc/systemd/system/evenair.service.d/af-xdp.conf && \
@@ -23,14 +21,22 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     // Interfaces that are not there were told of before.
     let (Ok(wlan), Ok(wire)) = (iface::find(&config.wlan), iface::find(&config.wire)) else { return Vec::new() };
     let ports = [&wlan, &wire];
+    if config.io == Io::Auto
+        && let Some(why) = packet_io::objection_to(config, ports)
+    {
+        return vec![Finding::fine(SUBJECT, format!("not chosen, packet rings are: {why}"))];
+    }
     let most_bytes = ports.map(port::most_bytes).into_iter().max().unwrap_or_default();
     let needs = match Needs::of(ports, most_bytes, config.ring_frames) {
         Ok(needs) => needs,
         Err(error) => return vec![instead(format!("{error:#}"))],
     };
-    let bytes = u64::from(config.pool_frames + needs.all_places()) * u64::from(needs.place_len);
-    let mut findings = vec![lockable(bytes, &read("/proc/self/limits"), &read("/proc/self/status"))];
+    let bytes = needs.locked_bytes(config.pool_frames);
+    let mut findings = vec![memory(bytes, &read("/proc/self/limits"), &read("/proc/self/status"))];
     findings.extend(service(bytes));
+    if config.io == Io::Auto {
+        return vec![summary(findings)];
+    }
     for (port, queues) in ports.iter().zip(needs.queues) {
         let name = &port.name;
         let sockets = if queues == 1 { "a receive queue".into() } else { format!("{queues} receive queues") };
@@ -47,8 +53,16 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     findings
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
+/// Where it is left to the box, in one finding: that it is chosen, or why it cannot be and what would allow it.
+fn summary(findings: Vec<Finding>) -> Finding {
+    match findings.into_iter().find(|finding| finding.verdict != Verdict::Fine) {
+        // Packet rings do as well: nothing has to be mended.
+        Some(Finding { found, mend, .. }) => {
+            let allowed = mend.map_or_else(String::new, |mend| format!("; what would allow it: {mend}"));
+            Finding::fine(SUBJECT, format!("not chosen, packet rings are: {found}{allowed}"))
+        }
+        None => Finding::fine(SUBJECT, "chosen, if both drivers have it, which is seen at the start"),
+    }
 }
 
 /// The box runs, in the other way.
@@ -70,26 +84,15 @@ fn tags(name: &str) -> Option<Finding> {
 }
 
 /// Whether a process of this user may lock so many bytes, which cards write to.
-fn lockable(bytes: u64, limits: &str, status: &str) -> Finding {
-    let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
-    let limit = limit.and_then(|line| line.split_whitespace().next());
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let set = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or_default();
+fn memory(bytes: u64, limits: &str, status: &str) -> Finding {
     let needed = bytes.div_ceil(1 << 20);
-    match limit {
-        _ if set >> CAP_IPC_LOCK & 1 == 1 => {
-            Finding::fine(SUBJECT, format!("it may lock the {needed} MiB that it needs"))
-        }
-        Some("unlimited") => Finding::fine(SUBJECT, format!("it may lock the {needed} MiB that it needs")),
-        Some(limit) if limit.parse().is_ok_and(|limit: u64| limit >= bytes) => {
-            Finding::fine(SUBJECT, format!("it may lock the {needed} MiB that it needs"))
-        }
-        Some(limit) => {
-            let found = format!("it needs {needed} MiB of locked memory, and this user may have {limit} bytes");
+    match lockable(bytes, limits, status) {
+        Lockable::Yes => Finding::fine(SUBJECT, format!("it may lock the {needed} MiB that it needs")),
+        Lockable::Limited(limit) => {
             let mend = format!("LimitMEMLOCK={needed}M in the service, or ulimit -l {}", needed * 1024);
-            Finding::warning(SUBJECT, found, mend)
+            Finding::warning(SUBJECT, packet_io::too_little(bytes, &limit), mend)
         }
-        None => Finding::unknown(SUBJECT, "/proc/self/limits does not say how much memory may be locked"),
+        Lockable::Unknown => Finding::unknown(SUBJECT, "/proc/self/limits does not say how much memory may be locked"),
     }
 }
 
@@ -130,7 +133,6 @@ fn judge_service(bytes: u64, shown: &str) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Verdict;
 
     #[test]
     fn what_the_packaged_service_may_not_is_told_of_with_what_allows_it() {
@@ -152,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn where_it_is_left_to_the_box_what_is_missing_is_no_warning() {
+        let fine = Finding::fine(SUBJECT, "it may");
+        let refused = Finding::warning(SUBJECT, "the service may not", "run: this");
+        let found = summary(vec![fine.clone(), refused]);
+        assert_eq!((found.verdict, found.mend), (Verdict::Fine, None));
+        assert!(found.found.contains("packet rings are: the service may not; what would allow it: run: this"));
+        assert!(summary(vec![fine]).found.starts_with("chosen"));
+    }
+
+    #[test]
     fn what_is_packaged_allows_what_the_mend_promises() {
         let text = include_str!("../../../../packaging/af-xdp.conf");
         assert!(text.contains("RestrictAddressFamilies=AF_XDP\n"));
@@ -163,13 +175,13 @@ mod tests {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max locked memory         8388608              8388608              bytes     \n";
         let ordinary = "CapEff:\t0000000000000000\n";
-        assert_eq!(lockable(8 << 20, limits, ordinary).verdict, Verdict::Fine);
-        let finding = lockable(50 << 20, limits, ordinary);
+        assert_eq!(memory(8 << 20, limits, ordinary).verdict, Verdict::Fine);
+        let finding = memory(50 << 20, limits, ordinary);
         assert_eq!(finding.verdict, Verdict::Warning);
         assert!(finding.mend.is_some_and(|mend| mend.starts_with("LimitMEMLOCK=50M")));
-        assert_eq!(lockable(50 << 20, limits, "CapEff:\t0000000000004000\n").verdict, Verdict::Fine);
+        assert_eq!(memory(50 << 20, limits, "CapEff:\t0000000000004000\n").verdict, Verdict::Fine);
         let without = limits.replacen("8388608  ", "unlimited", 1);
-        assert_eq!(lockable(50 << 20, &without, ordinary).verdict, Verdict::Fine);
-        assert_eq!(lockable(1, "", ordinary).verdict, Verdict::Unknown);
+        assert_eq!(memory(50 << 20, &without, ordinary).verdict, Verdict::Fine);
+        assert_eq!(memory(1, "", ordinary).verdict, Verdict::Unknown);
     }
 }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::config::{BoxConfig, RouterConfig};
-use crate::express::Io;
 use crate::iproute;
 
 const SUBJECT: &str = "gateway";
@@ -68,7 +67,7 @@ fn judge_gateway(config: &BoxConfig, router: &RouterConfig, link: &Value) -> Vec
             format!("run: ip addr add ADDRESS/LENGTH dev {gateway}"),
         ));
     }
-    if config.io != Io::AfPacket && link["gso_max_segs"].as_u64() != Some(1) {
+    if config.io.asks_for_xdp() && link["gso_max_segs"].as_u64() != Some(1) {
         findings.push(Finding::wrong(
             SUBJECT,
             format!("{gateway} hands over super-packets, which AF_XDP sockets cannot receive"),
@@ -150,6 +149,7 @@ fn judge_rules(router: &RouterConfig, rules: &Value) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
+    use crate::express::Io;
     use evenair_manager::Config;
     use evenair_wifi::{Phy, Standard};
     use serde_json::json;
@@ -178,11 +178,13 @@ mod tests {
             assert!(findings.len() == 1 && findings[0].found.contains(found), "{key}: {findings:?}");
             assert_eq!(findings[0].verdict, Verdict::Wrong);
         }
-        // Packet rings take super-packets.
-        config.io = Io::AfPacket;
+        // Packet rings take super-packets, and "auto" chooses them then.
         let mut offloading = good;
         offloading["gso_max_segs"] = json!(65535);
-        assert_eq!(judge(&config, &offloading)[0].verdict, Verdict::Fine);
+        for io in [Io::AfPacket, Io::Auto] {
+            config.io = io;
+            assert_eq!(judge(&config, &offloading)[0].verdict, Verdict::Fine);
+        }
     }
 
     #[test]

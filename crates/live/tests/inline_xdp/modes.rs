@@ -1,5 +1,6 @@
 //! In which mode AF_XDP is had, and what is done where it cannot be.
 
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
@@ -171,4 +172,54 @@ fn offloads_that_a_killed_box_left_off_are_on_again_after_the_next_start() {
     last.client().shutdown().expect("ends");
     assert!(last.child.wait().expect("a child").success());
     assert!(switch(true), "an orderly end restores it, too");
+}
+
+/// How a box chooses that it is left to: what both ports have, and why.
+fn chosen(lab: &Lab, by: Option<&[&str]>) -> (String, String) {
+    let mut command = lab.box_command("inserted=true io=auto", by);
+    let mut running = lab.of_child(process::tie(&mut command, Some(lab.middle.as_fd())).spawn().expect("spawned"));
+    running.until_it_answers();
+    let status = running.client().shutdown().expect("ends");
+    running.child.wait().expect("a child");
+    assert_eq!((&status.wlan.io, &status.wlan.io_why), (&status.wire.io, &status.wire.io_why));
+    (status.wlan.io, status.wlan.io_why.expect("it says why"))
+}
+
+#[test]
+fn what_is_left_to_the_box_is_af_xdp_only_where_nothing_speaks_against_it() {
+    let Some(lab) = Lab::new() else { return };
+    let (io, why) = chosen(&lab, None);
+    assert_eq!(io, "af-xdp, native, copied", "{why}");
+    assert!(why.starts_with("auto: both drivers"), "{why}");
+    let rings = |because: &str, by: Option<&[&str]>| {
+        let (io, why) = chosen(&lab, by);
+        assert!(io == "af-packet" && why.starts_with("auto: ") && why.contains(because), "{because}: {io}: {why}");
+    };
+    // Without the capability to lock what it likes, and with too low a limit.
+    let limited = ["setpriv", "--bounding-set=-ipc_lock", "--", "prlimit", "--memlock=65536"];
+    rings("MiB of locked memory", Some(&limited));
+    ip(&lab.sink, "link set k0 gso_max_segs 65535");
+    rings("wi0: its other end may send super-packets", None);
+    ip(&lab.sink, "link set k0 gso_max_segs 1");
+    for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
+        ip(ns, &format!("link set {port} mtu 3001"));
+    }
+    rings("MTU 3001", None);
+}
+
+#[test]
+fn a_driver_without_it_leaves_the_rings() {
+    let Some(lab) = Lab::new() else { return };
+    // The cable to the sink is had through a driver that runs no XDP programs.
+    ip(&lab.middle, "link set wi0 nomaster");
+    ip(&lab.middle, "link set wi0 down");
+    ip(&lab.middle, "link set wi0 name cable0");
+    ip(&lab.middle, "link set cable0 up");
+    ip(&lab.middle, "link add link cable0 name wi0 type macvlan mode passthru");
+    ip(&lab.middle, "link set wi0 master br0 up");
+    let (io, why) = chosen(&lab, None);
+    assert!(io == "af-packet" && why.contains("XDP"), "{io}: {why}");
+    // Asked for, it is had in the general path.
+    let status = lab.start_box("io=af-xdp").client().shutdown().expect("ends");
+    assert_eq!(ways(&status), ["af-xdp, native, copied", "af-xdp, generic, copied"]);
 }

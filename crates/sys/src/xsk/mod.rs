@@ -412,6 +412,14 @@ pub(crate) fn unbound() -> Result<OwnedFd, OsError> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Whether this process may have such sockets.
+///
+/// # Errors
+/// Why not.
+pub fn may_open() -> Result<(), OsError> {
+    unbound().map(drop)
+}
+
 /// The same with a number higher than that of other descriptors: those of a killed process are closed from the highest on.
 pub(crate) fn first_to_go() -> Result<OwnedFd, OsError> {
     /// More than a process of this kind has open, and below the usual limit of 1024.

@@ -12,7 +12,7 @@ pub struct PortStatus {
     /// "copied").
     #[serde(default)]
     pub io: String,
-    /// Why not otherwise, where that was tried.
+    /// Why so, where the configuration leaves it to the box ("auto: ..."); else why not otherwise, where that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_why: Option<String>,
     /// Packets taken from the bridge here.
