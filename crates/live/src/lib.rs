@@ -7,6 +7,7 @@
 mod awaited;
 mod bridged;
 pub mod calibrate;
+mod capability;
 mod clock;
 pub mod config;
 pub mod control;

@@ -14,6 +14,7 @@ use evenair_sys::iface::{self, Interface};
 use evenair_sys::xsk;
 use tracing::{info, warn};
 
+use crate::capability::{CAP_IPC_LOCK, is_effective};
 use crate::config::BoxConfig;
 use crate::express::{self, Io, Needs, comes_incomplete};
 use crate::pool::Pool;
@@ -22,7 +23,6 @@ use crate::port::{self, Port};
 /// Longest MTU with which AF_XDP is chosen, in bytes: such a frame, its tags and what XDP needs beside it fit receive buffers of 3,072
 /// bytes, which drivers such as i40e and ixgbe give an XDP program at most.
 pub(crate) const LONGEST_MTU: u32 = 3_000;
-const CAP_IPC_LOCK: u32 = 14;
 
 /// What is known of a port before anything is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,10 +118,8 @@ pub(crate) enum Lockable {
 pub(crate) fn lockable(bytes: u64, limits: &str, status: &str) -> Lockable {
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let limit = limit.and_then(|line| line.split_whitespace().next());
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let set = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or_default();
     match limit {
-        _ if set >> CAP_IPC_LOCK & 1 == 1 => Lockable::Yes,
+        _ if is_effective(status, CAP_IPC_LOCK) == Some(true) => Lockable::Yes,
         Some("unlimited") => Lockable::Yes,
         Some(limit) if limit.parse().is_ok_and(|limit: u64| limit >= bytes) => Lockable::Yes,
         Some(limit) => Lockable::Limited(limit.into()),
