@@ -1,5 +1,5 @@
 //! Simulated seconds per second of CPU time, on the scenarios whose speed is promised: saturated datagram uploads and
-//! TCP downloads at 11 Mb/s, with 10 and with 50 stations.
+//! TCP downloads at 11 Mb/s, with 10 and with 50 stations; and 50 downloads to 10 stations with the box inserted.
 //!
 //! `cargo run --release -p evenair-sim --example speed [part of a name]`
 
@@ -8,7 +8,7 @@ use std::error::Error;
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
 
-/// What all four have in common; the settings are those of the comparison with ns-3.
+/// What all have in common; the settings are those of the comparison with ns-3.
 fn scenario(stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
     let text = format!(
         r#"version = 1
@@ -51,6 +51,18 @@ server = "server"
 direction = "down"
 "#;
 
+/// Five downloads for each of 10 stations, through the box with its default policy.
+const MANAGED_DOWNLOADS: &str = r#"[[bulk]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
+per_station = 5
+[[event]]
+at = "0 s"
+do = "insert"
+"#;
+
 /// Time that this thread has run so far; Linux tells it in nanoseconds.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
@@ -64,6 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("datagrams, 50 stations", 50, 4_000, DATAGRAMS),
         ("TCP downloads, 10 stations", 10, 4_000, DOWNLOADS),
         ("TCP downloads, 50 stations", 50, 4_000, DOWNLOADS),
+        ("50 downloads, box inserted", 10, 4_000, MANAGED_DOWNLOADS),
     ];
     let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let wanted = std::env::args().nth(1).unwrap_or_default();
