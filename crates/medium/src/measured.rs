@@ -29,8 +29,17 @@ pub struct MeasuredAirtime {
     pub received: Span,
     /// Of `sent`, frames for all nodes: beacons and group frames.
     pub groups: Span,
-    /// Of `sent` and `received`, its part of time in which several exchanges were under way.
-    pub collided: Span,
+    /// Of `sent`, its part of time in which several exchanges were under way.
+    pub sent_collided: Span,
+    /// The same of `received`.
+    pub received_collided: Span,
+}
+
+impl MeasuredAirtime {
+    /// Its part of time in which several exchanges were under way, both ways.
+    pub fn collided(&self) -> Span {
+        self.sent_collided + self.received_collided
+    }
 }
 
 impl Add for MeasuredAirtime {
@@ -40,7 +49,8 @@ impl Add for MeasuredAirtime {
             sent: self.sent + other.sent,
             received: self.received + other.received,
             groups: self.groups + other.groups,
-            collided: self.collided + other.collided,
+            sent_collided: self.sent_collided + other.sent_collided,
+            received_collided: self.received_collided + other.received_collided,
         }
     }
 }
@@ -53,7 +63,8 @@ impl Sub for MeasuredAirtime {
             sent: self.sent - base.sent,
             received: self.received - base.received,
             groups: self.groups - base.groups,
-            collided: self.collided - base.collided,
+            sent_collided: self.sent_collided - base.sent_collided,
+            received_collided: self.received_collided - base.received_collided,
         }
     }
 }
@@ -246,7 +257,7 @@ impl<F> Medium<F> {
         self.totals.measured.collisions += collided;
         let sender = &mut self.functions[function as usize].counters.measured;
         sender.sent += span;
-        sender.collided += collided;
+        sender.sent_collided += collided;
         match to {
             To::Broadcast => {
                 sender.groups += span;
@@ -256,7 +267,7 @@ impl<F> Medium<F> {
                 let first = self.nodes[receiver.0 as usize].functions().start;
                 let receiver = &mut self.functions[first].counters.measured;
                 receiver.received += span;
-                receiver.collided += collided;
+                receiver.received_collided += collided;
             }
         }
     }

@@ -11,7 +11,7 @@ use evenair_scenario::results::summary::{
     echo_rows, flow_rows, in_words, numeric_columns, page_rows, phase_rows, published_rows,
 };
 use evenair_scenario::results::tables::{
-    airtime_rows, call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
+    airtime_tables, call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
 };
 use evenair_scenario::results::{BoxCounters, DropCount, RunResult};
 use evenair_scenario::{Published, Quantity};
@@ -174,7 +174,7 @@ pub fn run_page(run: &RunResult, pictures: &[Picture]) -> String {
     page.rows("Access categories at the access point", &category_rows(run));
     page.rows("PHY rates used, part of the attempts", &rate_rows(run, SENDERS_SHOWN));
     page.rows("Use of the medium", &medium_rows(run));
-    page.rows("Airtime: measured on the medium, and charged by the box (its estimate)", &airtime_rows(run));
+    airtime_tables(run).iter().for_each(|(heading, rows)| page.rows(heading, rows));
     page.rows("Packets in the box", &box_rows(run.box_counters.as_ref()));
     page.rows("Frames lost", &loss_rows(run));
     page.rows("Events", &event_rows(run));

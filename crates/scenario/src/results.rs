@@ -37,7 +37,7 @@ pub use air::{
     AccessResult, CategoryResult, LossSeries, MediumResult, MediumSeries, NodeResult, NodeSeries, PlaceResult,
     PlaceSeries, RateUse,
 };
-pub use airtime::{ChargedAirtime, CountedStation, MediumAirtime, StationAirtime};
+pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, MediumAirtime, StationAirtime};
 pub use backlog::Backlog;
 pub use calls::CallResult;
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
@@ -181,6 +181,12 @@ pub struct PhaseResult {
     /// Backlogged nodes at successful transmissions.
     #[serde(default)]
     pub backlog: Option<Backlog>,
+    /// Measured airtime of each station and direction, and all else that the phase's time went to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_airtime: Option<MediumAirtime>,
+    /// With a box, the airtime that it charged each station that it knew: its estimate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charged_airtime: Vec<ChargedAirtime>,
 }
 
 /// One application's flow in one phase.

@@ -543,8 +543,8 @@ impl Air {
         self.stations.len() + point.0 as usize
     }
 
-    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too.
-    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) {
+    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too: whether one does.
+    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) -> bool {
         let Self { medium, points, stations, links, losses, lossy, tally, .. } = self;
         for place in lossy.drain(..) {
             let losses = &mut losses[place as usize];
@@ -566,7 +566,8 @@ impl Air {
         self.cells.iter_mut().for_each(|cells| cells.end_interval(medium));
         // Nodes that send frames of their own have airtime without packets, too.
         let may_send = medium.has_repeated() || self.plan.beacons.is_some();
-        if tally.end_interval(now, medium.totals(now), may_send, counters) {
+        let ends = tally.end_interval(now, medium.totals(now), may_send, counters);
+        if ends {
             if self.chooses_rates {
                 let nodes =
                     links.iter().map(|link| link.node).chain((0..*points as u32).map(|point| Some(NodeId(point))));
@@ -577,6 +578,7 @@ impl Air {
             let categories = self.categories.as_mut().map(|categories| categories.take(now)).unwrap_or_default();
             tally.end_stretch(flows(), medium.take_backlog_chain().unwrap_or_default(), categories);
         }
+        ends
     }
 
     /// Packets in the access points' queues, and packets times nanoseconds since the last call.

@@ -158,10 +158,13 @@ impl Airs {
         self.all_mut().map(|air| air.take_queue(now)).fold((0, 0), sum)
     }
 
-    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too.
-    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) {
-        self.first.end_interval(now, flows);
-        self.others.iter_mut().for_each(|air| air.end_interval(now, Vec::new));
+    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too: whether one does.
+    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) -> bool {
+        let ends = self.first.end_interval(now, flows);
+        for air in &mut self.others {
+            air.end_interval(now, Vec::new);
+        }
+        ends
     }
 
     /// Packets in all buffers of the air.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use evenair_medium::{Counters as Counter, MeasuredAirtime, Totals};
 use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, CallResult, ChargedAirtime, CountedStation, DropCount, HopResult, LossCount,
+    AirtimeShare, BoxCounters, CallResult, Charge, CountedAirtime, CountedStation, DropCount, HopResult, LossCount,
     MediumAirtime, MediumUse, PhaseResult, RunResult, stats::share,
 };
 use evenair_scenario::{Place, Scenario};
-use evenair_units::Span;
+use evenair_units::{Instant, Span};
 
 use crate::middlebox::station_of;
 use crate::wire::Leads;
@@ -17,16 +17,17 @@ use crate::world::World;
 /// The whole report at the end of a run.
 pub(crate) fn report(mut world: World<'_>) -> RunResult {
     let scenario = world.scenario;
-    world.airs.all_mut().for_each(|air| air.medium.settle_airtime(world.now));
+    let airtime = counted_airtime(&mut world);
     let phases = &scenario.measure.phases;
     let box_hops = box_hops(&world);
-    let (box_counters, medium, losses) = (box_counters(&world), medium_use(&world), losses(&world));
+    let (box_counters, medium, losses) = (box_counters(&world), medium_use(&world, &airtime), losses(&world));
     let echoes = scenario.apps.iter().zip(&world.apps).filter_map(|(app, state)| state.echoes(&app.name));
     let calls = scenario.apps.iter().zip(&world.apps);
     let calls = calls.filter_map(|(app, state)| Some(CallResult::of(scenario, app, state.call()?))).flatten().collect();
     let echoes = echoes.collect();
     let mut series = world.meter.finish(scenario);
-    let stretches = world.airs.finish(&mut series);
+    let mut stretches = world.airs.finish(&mut series);
+    stretches.iter_mut().zip(world.airtime).for_each(|(stretch, counted)| stretch.airtime = Some(counted));
     let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &stretches, phase));
     let phases: Vec<_> = phases.collect();
     let (pages, page_times) = world.pages.finish(scenario, &phases);
@@ -83,9 +84,9 @@ pub(crate) fn port(scenario: &Scenario, leads: Leads) -> String {
     }
 }
 
-fn medium_use(world: &World<'_>) -> MediumUse {
+fn medium_use(world: &World<'_>, counted: &CountedAirtime) -> MediumUse {
     let (scenario, airs) = (world.scenario, &world.airs);
-    let totals: Vec<_> = airs.all().map(|air| air.totals(world.now)).collect();
+    let totals = &counted.media;
     let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
     // Of several media, the mean.
     let mean =
@@ -109,44 +110,38 @@ fn medium_use(world: &World<'_>) -> MediumUse {
         ap_repeated_failures: access_points.repeated_failures,
         ap_slowed: access_points.slowed,
         airtime: airtime(world, part),
-        measured_airtime: Some(MediumAirtime::new(&totals, &counted_stations(world), scenario.duration)),
-        charged_airtime: charged_airtime(world),
+        measured_airtime: Some(MediumAirtime::of_run(scenario, counted)),
+        charged_airtime: counted.charged(scenario),
     }
 }
 
-/// Each station once, in the order of hosts, whatever media it was on.
-fn counted_stations(world: &World<'_>) -> Vec<CountedStation> {
+/// Airtime so far: of each station once, in the order of hosts, whatever media it was on. The airtime of exchanges under way is
+/// split up to now, which changes nothing else.
+pub(crate) fn counted_airtime(world: &mut World<'_>) -> CountedAirtime {
+    let now = world.now;
+    world.airs.all_mut().for_each(|air| air.medium.settle_airtime(now));
     let mut of_host: BTreeMap<usize, MeasuredAirtime> = BTreeMap::new();
     for (host, measured) in world.airs.all().flat_map(|air| air.measured_airtime()) {
         let sum = of_host.entry(host).or_default();
         *sum = *sum + measured;
     }
-    let scenario = world.scenario;
-    let station = |(host, measured): (usize, MeasuredAirtime)| CountedStation {
-        name: scenario.hosts[host].name.clone(),
-        measured,
-        is_used: scenario.apps.iter().any(|app| app.station == host),
-    };
-    of_host.into_iter().map(station).collect()
+    let mut charged = charged(world);
+    let station = |(host, measured)| CountedStation { host, measured, charged: charged.remove(&host) };
+    CountedAirtime {
+        length: now.saturating_since(Instant::ZERO),
+        media: world.airs.all().map(|air| air.totals(now)).collect(),
+        stations: of_host.into_iter().map(station).collect(),
+    }
 }
 
-/// What the box estimates of each station that it knows.
-fn charged_airtime(world: &World<'_>) -> Vec<ChargedAirtime> {
-    let Some(middlebox) = &world.middlebox else { return Vec::new() };
-    let scenario = world.scenario;
-    let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
-    let stations = middlebox.report(world.now).stations;
-    let charged = stations.iter().filter_map(|station| {
-        let host = station_of(station.mac)?;
-        let charged = ChargedAirtime {
-            station: scenario.hosts.get(host)?.name.clone(),
-            down_share: part(station.airtime - station.airtime_up),
-            up_share: part(station.airtime_up),
-        };
-        Some((host, charged))
-    });
-    let charged: BTreeMap<usize, ChargedAirtime> = charged.collect();
-    charged.into_values().collect()
+/// What the box estimates of each station that it knows, by host.
+fn charged(world: &World<'_>) -> BTreeMap<usize, Charge> {
+    let stations = world.middlebox.as_ref().map_or_else(Vec::new, |middlebox| middlebox.report(world.now).stations);
+    let charge = |station: &evenair_manager::StationReport| {
+        let charge = Charge { down: station.airtime - station.airtime_up, up: station.airtime_up };
+        Some((station_of(station.mac)?, charge))
+    };
+    stations.iter().filter_map(charge).collect()
 }
 
 /// Medium time by sender: access points first.

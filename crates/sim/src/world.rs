@@ -16,7 +16,7 @@
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
-use evenair_scenario::results::{EventRecord, PageLog, Progress, TransferLog};
+use evenair_scenario::results::{CountedAirtime, EventRecord, PageLog, Progress, TransferLog};
 use evenair_scenario::{Action, AppKind, Direction, Fate, Scenario, Unsent};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
@@ -32,6 +32,7 @@ use crate::middlebox::{Middlebox, station_of};
 use crate::notes::Notes;
 use crate::packet::{Body, Carries, Packet, PacketId, Pool};
 use crate::paths::Paths;
+use crate::report::counted_airtime;
 use crate::tcp::Config;
 use crate::trace::Tracer;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
@@ -60,6 +61,8 @@ pub(crate) struct World<'a> {
     pub(crate) events: Notes,
     pub(crate) pages: PageLog,
     pub(crate) transfers: TransferLog,
+    /// As of the end of each stretch.
+    pub(crate) airtime: Vec<CountedAirtime>,
 }
 
 impl<'a> World<'a> {
@@ -96,6 +99,7 @@ impl<'a> World<'a> {
             events: Notes::new(listed),
             pages: PageLog::new(scenario).listing(listed),
             transfers: TransferLog::new(scenario).listing(listed),
+            airtime: Vec::new(),
             airs,
             wire,
             paths: Paths::new(scenario, &streams),
@@ -217,7 +221,10 @@ impl<'a> World<'a> {
         let sample = |app: usize| Some((app, apps[app].sample(connections)?));
         self.meter.end_interval(&glance, self.bulk.iter().filter_map(|&app| sample(app as usize)));
         self.meter.end_interval_of_places(&self.wire, self.middlebox.as_ref().map(|m| m.report(self.now).counters));
-        self.airs.end_interval(self.now, || self.meter.take_stretch());
+        if self.airs.end_interval(self.now, || self.meter.take_stretch()) {
+            let counted = counted_airtime(self);
+            self.airtime.push(counted);
+        }
         self.meter.progress(&glance)
     }
 

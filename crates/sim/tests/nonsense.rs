@@ -7,7 +7,7 @@ mod mutate;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use evenair_scenario::results::RunResult;
+use evenair_scenario::results::{MediumAirtime, RunResult};
 use evenair_scenario::{Phase, Scenario};
 use evenair_units::Span;
 use mutate::Mutator;
@@ -34,12 +34,17 @@ fn hurried(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Measured airtime of stations and all lines beside it are the whole time.
+/// Measured airtime of stations and all lines beside it are the whole time, of the run and of each phase.
 fn airtime_adds_up(run: &RunResult) {
-    let Some(airtime) = run.medium.as_ref().and_then(|medium| medium.measured_airtime.as_ref()) else {
-        panic!("nothing was measured");
-    };
+    let whole = run.medium.as_ref().and_then(|medium| medium.measured_airtime.as_ref());
     let media = run.phases.iter().map(|phase| phase.domains.len()).max().unwrap_or(1).max(1);
+    // A run that is shorter than an interval has nothing in its phases.
+    let has_intervals = !run.series.ap_queue_packets.is_empty();
+    let phases = run.phases.iter().filter(|_| has_intervals).map(|phase| phase.measured_airtime.as_ref());
+    [whole].into_iter().chain(phases).for_each(|airtime| lines_add_up(airtime.expect("it was measured"), media));
+}
+
+fn lines_add_up(airtime: &MediumAirtime, media: usize) {
     let stations: f64 = airtime.stations.iter().map(|station| station.down_share + station.up_share).sum();
     let lines = [airtime.groups_share, airtime.neighbours_share, airtime.back_off_share, airtime.idle_share];
     assert!(lines.iter().all(|&line| line >= 0.0) && airtime.departed_share >= 0.0, "{airtime:?}");

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenair_medium::Totals;
+use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_scenario::results::histogram::Times;
 use evenair_scenario::results::{EventRecord, PageRecord, TransferLog};
 use evenair_scenario::voice::Heard;
@@ -32,6 +32,8 @@ pub struct Interval {
     pub queue_mean_packets: f64,
     /// What each medium had been used for at its end, since the start.
     pub media: Vec<Totals>,
+    /// Measured airtime of each station by its end, since the start.
+    pub measured: Vec<MeasuredAirtime>,
     /// Each access point with its stations, since the start.
     pub cells: Vec<Cell>,
     /// What was counted of each sender on the air: access points, then stations.
@@ -109,6 +111,7 @@ impl Collected {
             other_bytes: snapshot.other_bytes - other_before,
             queue_mean_packets: snapshot.queue_mean_packets,
             media: snapshot.media.clone(),
+            measured: snapshot.measured_airtime.clone(),
             cells: snapshot.cells.clone(),
             senders: std::mem::take(&mut snapshot.by_sender),
             middlebox: None,

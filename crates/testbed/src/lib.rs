@@ -17,6 +17,7 @@
 
 pub mod agent;
 pub mod air;
+mod airtime;
 mod calls;
 pub mod collect;
 mod domains;

@@ -5,6 +5,7 @@ use evenair_scenario::Scenario;
 use evenair_scenario::results::stretch::{FlowStretch, NodeStretch, Stretch};
 use evenair_scenario::results::{LossSeries, NodeSeries};
 
+use crate::airtime;
 use crate::collect::Collected;
 use crate::senders::Counted;
 use crate::topology;
@@ -61,7 +62,7 @@ fn each<T>(collected: &Collected, sender: usize, of: impl Fn(&Counted) -> T) -> 
 }
 
 /// What has no series; each interval is a stretch.
-pub fn stretches(collected: &Collected) -> Vec<Stretch> {
+pub fn stretches(scenario: &Scenario, collected: &Collected) -> Vec<Stretch> {
     let node = |counted: &Counted| NodeStretch {
         sojourn: counted.sojourn.clone(),
         frames_by_attempts: counted.by_attempts.clone(),
@@ -71,6 +72,7 @@ pub fn stretches(collected: &Collected) -> Vec<Stretch> {
         intervals: number..number + 1,
         nodes: interval.senders.iter().map(node).collect(),
         flows: flows(collected, number),
+        airtime: Some(airtime::counted(scenario, interval, number)),
         ..Stretch::default()
     };
     collected.intervals.iter().enumerate().map(stretch).collect()

@@ -4,18 +4,18 @@ use evenair_medium::Totals;
 use evenair_scenario::results::histogram::Times;
 use evenair_scenario::results::stats::share;
 use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, CallResult, ChargedAirtime, CountedStation, DropCount, EchoResult, FlowProgress,
-    FlowSeries, Lateness, LossCount, MediumAirtime, MediumUse, PhaseResult, Progress, RunResult, Series,
+    AirtimeShare, BoxCounters, CallResult, CountedAirtime, DropCount, EchoResult, FlowProgress, FlowSeries, Lateness,
+    LossCount, MediumAirtime, MediumUse, PhaseResult, Progress, RunResult, Series,
 };
 use evenair_scenario::{App, Scenario};
 use evenair_units::Span;
 
 use crate::air;
+use crate::airtime;
 use crate::collect::{Collected, Interval};
 use crate::domains;
 use crate::lateness::Record;
 use crate::middlebox::Status;
-use crate::plan;
 use crate::radio::Snapshot;
 use crate::reported_senders as senders;
 use crate::topology;
@@ -37,7 +37,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     invalid_because.extend(faults.run);
     let series = series(scenario, collected);
     let phases = scenario.measure.phases.iter();
-    let stretches = senders::stretches(collected);
+    let stretches = senders::stretches(scenario, collected);
     let phases: Vec<_> = phases.map(|phase| PhaseResult::average(scenario, &series, &stretches, phase)).collect();
     RunResult {
         scenario: scenario.name.clone(),
@@ -54,7 +54,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         box_counters: collected.last_status.as_ref().map(box_counters),
         box_hops: collected.last_status.as_ref().map_or_else(Vec::new, |status| status.hops.clone()),
         events: collected.events.clone(),
-        medium: last.map(|last| medium_use(scenario, last, collected.last_status.as_ref(), length)),
+        medium: last.map(|last| medium_use(scenario, last, &airtime::of_run(scenario, collected, length), length)),
         losses: last.map_or_else(Vec::new, |last| losses(scenario, last)),
         pages: collected.pages.clone(),
         page_times: Vec::new(),
@@ -164,7 +164,7 @@ fn box_counters(status: &Status) -> BoxCounters {
     }
 }
 
-fn medium_use(scenario: &Scenario, last: &Snapshot, status: Option<&Status>, length: Span) -> MediumUse {
+fn medium_use(scenario: &Scenario, last: &Snapshot, counted: &CountedAirtime, length: Span) -> MediumUse {
     let part = |span: Span| share(span.as_secs_f64(), length.as_secs_f64());
     let stations = topology::stations(scenario).into_iter().zip(&last.station_airtime);
     let stations = stations.map(|(host, airtime)| (scenario.hosts[host].name.clone(), airtime));
@@ -192,33 +192,9 @@ fn medium_use(scenario: &Scenario, last: &Snapshot, status: Option<&Status>, len
             .chain(stations)
             .map(|(sender, airtime)| AirtimeShare { sender, share: part(airtime.0) })
             .collect(),
-        measured_airtime: Some(MediumAirtime::new(&last.media, &counted_stations(scenario, last), length)),
-        charged_airtime: status.map_or_else(Vec::new, |status| charged_airtime(scenario, status, length)),
+        measured_airtime: Some(MediumAirtime::of_run(scenario, counted)),
+        charged_airtime: counted.charged(scenario),
     }
-}
-
-fn counted_stations(scenario: &Scenario, last: &Snapshot) -> Vec<CountedStation> {
-    let stations = topology::stations(scenario).into_iter().zip(&last.measured_airtime);
-    let counted = stations.map(|(host, &measured)| CountedStation {
-        name: scenario.hosts[host].name.clone(),
-        measured,
-        is_used: scenario.apps.iter().any(|app| app.station == host),
-    });
-    counted.collect()
-}
-
-/// What the box estimates of each station that it knows.
-fn charged_airtime(scenario: &Scenario, status: &Status, length: Span) -> Vec<ChargedAirtime> {
-    let charged = topology::stations(scenario).into_iter().filter_map(|host| {
-        let mac = plan::host(scenario, host).mac.to_string();
-        let seen = status.stations.iter().find(|station| station.mac == mac)?;
-        Some(ChargedAirtime {
-            station: scenario.hosts[host].name.clone(),
-            down_share: share(seen.charged_airtime_down_s, length.as_secs_f64()),
-            up_share: share(seen.charged_airtime_up_s, length.as_secs_f64()),
-        })
-    });
-    charged.collect()
 }
 
 fn losses(scenario: &Scenario, last: &Snapshot) -> Vec<LossCount> {

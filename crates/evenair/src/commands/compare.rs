@@ -21,7 +21,7 @@ const SHOWN: &[(&str, &str, usize)] = &[
     ("down_ip_mbps", "down Mb/s", 3),
     ("jain_flows", "Jain flows", 3),
     ("fairness.stations.jain", "Jain stations", 3),
-    ("run.medium.measured_airtime.jain", "Jain measured airtime", 3),
+    ("measured_airtime.jain", "Jain measured airtime", 3),
     ("ap.airtime_share", "airtime of AP", 3),
     ("medium.busy_share", "medium busy", 3),
     ("ap.sojourn_p50_ms", "AP delay ms", 1),

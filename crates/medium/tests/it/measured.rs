@@ -47,7 +47,7 @@ fn one_saturated_sender_takes_what_the_closed_form_says() {
             let cost = config.phy.access_cost(SIZE, rate(Standard::Dot11b, 11), rts_threshold.is_some()).0;
             let taken = (cost - config.phy.mean_backoff()) * FRAMES;
             let [ap, station] = [ap, station].map(|node| medium.counters(node).measured);
-            assert_eq!((station.received, station.sent, station.collided), (taken, Span::ZERO, Span::ZERO));
+            assert_eq!((station.received, station.sent, station.collided()), (taken, Span::ZERO, Span::ZERO));
             assert_eq!((ap.sent, ap.received), (taken, Span::ZERO));
             let totals = medium.totals(end);
             let back_off = totals.contending - totals.measured.contending_spaces;
@@ -68,7 +68,7 @@ fn senders_share_the_time_of_their_collision_and_the_longer_frame_the_rest() {
         assert_eq!(medium.totals(end).collisions, 1);
         let [short, long] = [11, 1].map(|mbps| config.phy.data(SIZE, rate(Standard::Dot11b, mbps)));
         let [near, far] = [near, far].map(|node| medium.counters(node).measured);
-        assert_eq!(near.collided, near.sent);
+        assert_eq!(near.collided(), near.sent);
         assert!(near.sent >= short / 2 && near.sent <= (short + config.phy.difs()) / 2 + Span::from_nanos(1));
         assert_eq!(far.sent + near.sent, medium.totals(end).measured.sent);
         assert_eq!(far.sent - near.sent, long - short);
@@ -87,10 +87,10 @@ fn hidden_senders_share_the_time_in_which_they_overlap() {
     medium.handle_frame(late, b, mpdu(ap, 1, 1));
     let end = run_out(&mut medium);
     let [a, b] = [a, b].map(|node| medium.counters(node).measured);
-    assert!(a.collided > Span::ZERO && a.collided < a.sent, "{a:?}");
-    assert_eq!((a.collided, b.collided), (b.collided, a.collided));
+    assert!(a.collided() > Span::ZERO && a.collided() < a.sent, "{a:?}");
+    assert_eq!((a.collided(), b.collided()), (b.collided(), a.collided()));
     let measured = medium.totals(end).measured;
-    assert_eq!((a.sent + b.sent, a.collided + b.collided), (measured.sent, measured.collisions));
+    assert_eq!((a.sent + b.sent, a.collided() + b.collided()), (measured.sent, measured.collisions));
 }
 
 /// One frame: when, since the last one; from whom and to whom; of which category; how long.

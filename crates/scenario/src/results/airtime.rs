@@ -1,17 +1,21 @@
-//! Measured airtime of a run, by station and direction, and what the box charged its stations for.
+//! Measured airtime by station and direction, and what the box charged its stations for: of a run and of each phase.
 //!
 //! *Measured* airtime is what the medium saw (see `evenair_medium::MeasuredAirtime`); *charged* airtime is the estimate by
 //! which the box's manager shares the medium. Down is that of frames from the access point to the station, up that of
 //! frames from the station, whichever way the data of a transfer go.
+//!
+//! An engine counts from the start of the run and hands over the counters where a stretch ends (see
+//! [`super::stretch`]); a phase is the difference of two such accounts, so that nothing is done for a frame.
 
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_units::Span;
 use serde::{Deserialize, Serialize};
 
 use super::stats::{jain, share};
+use crate::Scenario;
 
-/// Who had the medium, as parts of the run's time. Of all stations and lines the sum is 1 where there is one medium; of
-/// several media the lines are means, and a station's airtime is a part of the time of its own medium.
+/// Who had the medium, as parts of the time: of the run or of a phase. Of all stations and lines the sum is 1 where there is
+/// one medium; of several media the lines are means, and a station's airtime is a part of the time of its own medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumAirtime {
     /// Each station's.
@@ -22,17 +26,18 @@ pub struct MediumAirtime {
     pub neighbours_share: f64,
     /// Frames to and from stations after they had left, which are no station's any more.
     pub departed_share: f64,
-    /// Silence while somebody had a frame to send, without inter-frame spaces, which are part of airtime.
+    /// Silence while some node had a frame to send, without inter-frame spaces, which are part of airtime.
     pub back_off_share: f64,
     /// Silence with nothing to send, without inter-frame spaces.
     pub idle_share: f64,
     /// Of all airtime, time in which several exchanges were under way, which their senders share.
     pub collisions_share: f64,
-    /// Jain's index of the measured airtime, down and up together, of the stations that have an application.
+    /// Jain's index of the measured airtime, down and up together, of the stations that have an application; in a phase,
+    /// one that is active in it.
     pub jain: Option<f64>,
 }
 
-/// Measured airtime of a station, as parts of the run's time.
+/// Measured airtime of a station, as parts of the time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationAirtime {
     /// The station's name.
@@ -43,9 +48,12 @@ pub struct StationAirtime {
     pub up_share: f64,
     /// Of both, its part of time in which several exchanges were under way.
     pub collisions_share: f64,
+    /// Of that, the part of frames from it.
+    #[serde(default)]
+    pub collisions_up_share: f64,
 }
 
-/// What the box estimates that a station took, as parts of the run's time: an estimate, from the rates that it knows.
+/// What the box estimates that a station took, as parts of the time: an estimate, from the rates that it knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChargedAirtime {
     /// The station's name.
@@ -56,20 +64,81 @@ pub struct ChargedAirtime {
     pub up_share: f64,
 }
 
-/// A station as the medium counted it.
-#[derive(Clone, Debug)]
+/// Airtime as an engine counted it since the start of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CountedAirtime {
+    /// Time since the start of the run.
+    pub length: Span,
+    /// What each medium was used for.
+    pub media: Vec<Totals>,
+    /// Each station, in an order that stays the same throughout a run.
+    pub stations: Vec<CountedStation>,
+}
+
+/// A station's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CountedStation {
-    /// Its name.
-    pub name: String,
-    /// What was counted.
+    /// Its number among the scenario's hosts.
+    pub host: usize,
+    /// What the medium saw.
     pub measured: MeasuredAirtime,
-    /// It has an application.
-    pub is_used: bool,
+    /// What the box charged; absent where there is no box, or it does not know the station.
+    pub charged: Option<Charge>,
+}
+
+/// What the box has charged a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charge {
+    /// For packets to it.
+    pub down: Span,
+    /// For packets from it.
+    pub up: Span,
+}
+
+impl CountedAirtime {
+    /// What was counted since an earlier account of the same run; all of it where there is none.
+    #[must_use]
+    pub fn since(&self, earlier: Option<&Self>) -> Self {
+        let Some(earlier) = earlier else { return self.clone() };
+        let stations = self.stations.iter().zip(&earlier.stations);
+        Self {
+            length: self.length.saturating_sub(earlier.length),
+            media: self.media.iter().zip(&earlier.media).map(|(&now, &before)| now - before).collect(),
+            stations: stations.map(|(now, before)| now.since(before)).collect(),
+        }
+    }
+
+    /// Charged airtime of the stations that the box knows; of none where it charged nothing at all, as while it is bypassed.
+    pub fn charged(&self, scenario: &Scenario) -> Vec<ChargedAirtime> {
+        let part = |span: Span| share(span.as_secs_f64(), self.length.as_secs_f64());
+        let known = || self.stations.iter().filter_map(|station| Some((station.host, station.charged?)));
+        let charges = known().any(|(_, charge)| charge != Charge::default());
+        let charged = known().filter(|_| charges).map(|(host, charge)| ChargedAirtime {
+            station: scenario.hosts[host].name.clone(),
+            down_share: part(charge.down),
+            up_share: part(charge.up),
+        });
+        charged.collect()
+    }
+}
+
+impl CountedStation {
+    fn since(&self, earlier: &Self) -> Self {
+        // A box that has forgotten the station, or has met it since, counts from zero.
+        let since = |now: Charge| match earlier.charged {
+            Some(before) if before.down <= now.down && before.up <= now.up => {
+                Charge { down: now.down - before.down, up: now.up - before.up }
+            }
+            _ => now,
+        };
+        Self { measured: self.measured - earlier.measured, charged: self.charged.map(since), ..*self }
+    }
 }
 
 impl MediumAirtime {
-    /// Of all media and all stations of a run that lasted so long.
-    pub fn new(media: &[Totals], stations: &[CountedStation], length: Span) -> Self {
+    /// Of all media and all stations; `is_used` says of a host whether it counts for Jain's index.
+    pub fn new(scenario: &Scenario, counted: &CountedAirtime, is_used: impl Fn(usize) -> bool) -> Self {
+        let CountedAirtime { length, media, stations } = counted;
         let part = |span: Span| share(span.as_secs_f64(), length.as_secs_f64());
         let mean = |of: &dyn Fn(&Totals) -> f64| share(media.iter().map(of).sum(), media.len() as f64);
         let groups_share = mean(&|totals| part(totals.measured.groups));
@@ -77,12 +146,13 @@ impl MediumAirtime {
         let of_stations: Span = stations.iter().map(|station| station.measured.sent + station.measured.received).sum();
         let lines = mean(&|totals| part(totals.measured.sent)) - groups_share - neighbours_share;
         let airtime = |station: &CountedStation| StationAirtime {
-            station: station.name.clone(),
+            station: scenario.hosts[station.host].name.clone(),
             down_share: part(station.measured.received),
             up_share: part(station.measured.sent),
-            collisions_share: part(station.measured.collided),
+            collisions_share: part(station.measured.collided()),
+            collisions_up_share: part(station.measured.sent_collided),
         };
-        let used = stations.iter().filter(|station| station.is_used);
+        let used = stations.iter().filter(|station| is_used(station.host));
         let used: Vec<_> = used.map(|station| part(station.measured.sent + station.measured.received)).collect();
         Self {
             stations: stations.iter().map(airtime).collect(),
@@ -95,6 +165,11 @@ impl MediumAirtime {
             jain: jain(&used),
         }
     }
+
+    /// Of the whole run: all stations count that have an application.
+    pub fn of_run(scenario: &Scenario, counted: &CountedAirtime) -> Self {
+        Self::new(scenario, counted, |host| scenario.apps.iter().any(|app| app.station == host))
+    }
 }
 
 /// A difference of sums, where what is less than rounding is nothing.
@@ -106,6 +181,7 @@ fn without_rounding(share: f64) -> f64 {
 mod tests {
     use evenair_medium::MeasuredTotals;
 
+    use super::super::sample;
     use super::*;
 
     fn ms(ms: u64) -> Span {
@@ -123,13 +199,14 @@ mod tests {
             idle_spaces: ms(10),
         };
         let totals = Totals { busy: ms(550), contending: ms(290), idle: ms(160), measured, ..Totals::default() };
-        let station = |name: &str, sent, received, is_used| CountedStation {
-            name: name.into(),
+        let station = |host, sent, received| CountedStation {
+            host,
             measured: MeasuredAirtime { sent: ms(sent), received: ms(received), ..MeasuredAirtime::default() },
-            is_used,
+            charged: None,
         };
-        let stations = [station("a", 100, 200, true), station("b", 40, 60, true), station("c", 0, 20, false)];
-        let airtime = MediumAirtime::new(&[totals], &stations, ms(1_000));
+        let stations = vec![station(0, 100, 200), station(1, 40, 60), station(2, 0, 20)];
+        let counted = CountedAirtime { length: ms(1_000), media: vec![totals], stations };
+        let airtime = MediumAirtime::new(&sample::two_flows().0, &counted, |host| host != 2);
         let each: f64 = airtime.stations.iter().map(|station| station.down_share + station.up_share).sum();
         let lines = [
             airtime.groups_share,
@@ -141,5 +218,15 @@ mod tests {
         assert_eq!(lines.map(|share| (share * 1e6).round() / 1e6), [0.05, 0.1, 0.03, 0.25, 0.15]);
         assert!((each + lines.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!((airtime.jain.unwrap() - 0.8).abs() < 1e-9, "the unused station is left out: {:?}", airtime.jain);
+    }
+
+    #[test]
+    fn a_box_that_has_forgotten_a_station_counts_from_zero() {
+        let charge = |down, up| Some(Charge { down: ms(down), up: ms(up) });
+        let at = |charged| CountedStation { charged, ..CountedStation::default() };
+        assert_eq!(at(charge(50, 9)).since(&at(charge(20, 4))).charged, charge(30, 5));
+        assert_eq!(at(charge(5, 9)).since(&at(charge(20, 4))).charged, charge(5, 9));
+        assert_eq!(at(charge(5, 9)).since(&at(None)).charged, charge(5, 9));
+        assert_eq!(at(None).since(&at(charge(20, 4))).charged, None);
     }
 }

@@ -9,7 +9,7 @@ use evenair_units::Span;
 
 use super::stats::{jain, mean};
 use super::stretch::Stretch;
-use super::{Backlog, Evenness, PhaseResult, Series, domains, warm_up};
+use super::{Backlog, CountedAirtime, Evenness, MediumAirtime, PhaseResult, Series, domains, warm_up};
 use crate::{App, AppKind, Direction, Phase, Scenario, WarmUp};
 
 impl PhaseResult {
@@ -41,6 +41,8 @@ impl PhaseResult {
         let loaded: Vec<_> = stations.iter().filter(|s| loaded(&s.station)).map(|s| s.ip_mbps).collect();
         let queue = part(&series.ap_queue_packets, &intervals);
         let nodes = air::nodes(series, &counted, &intervals);
+        let airtime = airtime(stretches, &intervals);
+        let is_used = |host| scenario.apps.iter().any(|app| app.station == host && is_active(scenario, app, phase));
         let started = |app: usize| part(&series.flows[app].goodput_mbps, &(0..intervals.end)).iter().any(|&x| x > 0.0);
         Self {
             name: phase.name.clone(),
@@ -68,6 +70,8 @@ impl PhaseResult {
             domains: domains::domains((scenario, phase), series, &flows, &intervals),
             places: air::places(series, &intervals),
             backlog: Backlog::of(&counted.chain),
+            measured_airtime: airtime.as_ref().map(|counted| MediumAirtime::new(scenario, counted, is_used)),
+            charged_airtime: airtime.map_or_else(Vec::new, |counted| counted.charged(scenario)),
             stations,
             flows,
         }
@@ -90,6 +94,15 @@ fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Opti
     let totals: Vec<f64> = phase.clone().take_while(|&interval| interval < whole).map(total).collect();
     // What has no series can be cut at some places only.
     Some(warm_up::transient(&totals).unwrap_or(0).next_multiple_of(warm_up::step(phase.len())))
+}
+
+/// Airtime of some intervals, as far as the run went: the difference of what was counted by their end and by their start.
+fn airtime(stretches: &[Stretch], intervals: &Range<usize>) -> Option<CountedAirtime> {
+    let counted_by = |end: usize| stretches.iter().find(|stretch| stretch.intervals.end == end)?.airtime.as_ref();
+    let ends = stretches.iter().map(|stretch| stretch.intervals.end);
+    let end = ends.filter(|&end| intervals.start < end && end <= intervals.end).max()?;
+    let before = if intervals.start > 0 { Some(counted_by(intervals.start)?) } else { None };
+    Some(counted_by(end)?.since(before))
 }
 
 /// The values of some intervals, as far as there are any.
@@ -183,5 +196,26 @@ mod tests {
         let phase = PhaseResult::average(&scenario, &run.series, &stretches, &scenario.measure.phases[0]);
         assert_eq!((phase.transient_s, phase.from_s, phase.total_ip_mbps), (Some(10.0), 10.0, 6.0));
         assert_eq!(phase.backlog.unwrap().successes, 8);
+    }
+
+    #[test]
+    fn airtime_is_the_difference_of_a_phases_ends_as_far_as_the_run_went() {
+        let (scenario, run) = sample::two_flows();
+        let stretch = |end: usize, sent: u64| {
+            let mut station = super::super::CountedStation::default();
+            station.measured.sent = Span::from_millis(sent);
+            let (length, stations) = (Span::from_secs(end as u64), vec![station]);
+            let airtime = Some(CountedAirtime { length, stations, ..CountedAirtime::default() });
+            Stretch { intervals: end - 1..end, airtime, ..Stretch::default() }
+        };
+        let up_of = |stretches: &[Stretch], phase: usize| {
+            let phase = PhaseResult::average(&scenario, &run.series, stretches, &scenario.measure.phases[phase]);
+            phase.measured_airtime.map(|airtime| airtime.stations[0].up_share)
+        };
+        let stretches = [stretch(5, 500), stretch(8, 2000), stretch(10, 4250)];
+        assert_eq!([up_of(&stretches, 0), up_of(&stretches, 1)], [Some(0.1), Some(0.75)]);
+        assert_eq!([up_of(&stretches[..2], 0), up_of(&stretches[..2], 1)], [Some(0.1), Some(0.5)]);
+        // Of a phase that was not reached, or whose start is not known, nothing is said.
+        assert_eq!([up_of(&stretches[..1], 1), up_of(&stretches[1..], 1)], [None, None]);
     }
 }

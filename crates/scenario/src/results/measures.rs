@@ -5,6 +5,7 @@
 //! patterns below `*` stands for one name. The unit is the last name's end; what has none is a plain number, a share or
 //! a rate from 0 to 1, or a count. docs/measures.md says the same in full sentences and is held against this list.
 
+mod airtime;
 mod domains;
 mod list;
 mod traffic;
@@ -28,7 +29,7 @@ const fn measure(pattern: &'static str, unit: &'static str, meaning: &'static st
 
 /// Every kind of measure that [`scalars`] may list.
 pub fn measures() -> impl Iterator<Item = &'static Measure> {
-    [list::LIST, traffic::LIST, domains::LIST].into_iter().flatten()
+    [list::LIST, traffic::LIST, domains::LIST, airtime::LIST].into_iter().flatten()
 }
 
 /// The kind of measure that a full name belongs to.

@@ -3,7 +3,10 @@
 //! What the names mean is in [`super::measures`]. A measure that a run has no value of is not in its list.
 
 use super::stats::{mean, share};
-use super::{AccessResult, CallResult, Distribution, FlowResult, MediumAirtime, NodeResult, PhaseResult, RunResult};
+use super::{
+    AccessResult, CallResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult, PhaseResult,
+    RunResult,
+};
 
 /// Every measure of a run by its full name, phases first, in an order that depends on the scenario alone.
 pub fn scalars(run: &RunResult) -> Vec<(String, f64)> {
@@ -67,6 +70,10 @@ fn phase_scalars(phase: &PhaseResult, list: &mut List) {
         });
     }
     air_scalars(phase, list);
+    if let Some(measured) = &phase.measured_airtime {
+        list.inside("measured_airtime", |list| airtime_scalars(measured, list));
+    }
+    charged_scalars(&phase.charged_airtime, list);
     groups(phase, list);
     for flow in &phase.flows {
         list.inside(&format!("flow.{}", flow.app), |list| flow_scalars(flow, list));
@@ -326,6 +333,15 @@ fn airtime_scalars(measured: &MediumAirtime, list: &mut List) {
     }
 }
 
+fn charged_scalars(charged: &[ChargedAirtime], list: &mut List) {
+    for charged in charged {
+        list.inside(&format!("charged_airtime.station.{}", charged.station), |list| {
+            list.add("down_share", charged.down_share);
+            list.add("up_share", charged.up_share);
+        });
+    }
+}
+
 fn run_scalars(run: &RunResult, list: &mut List) {
     if let Some(medium) = &run.medium {
         list.inside("medium", |list| {
@@ -350,12 +366,7 @@ fn run_scalars(run: &RunResult, list: &mut List) {
             if let Some(measured) = &medium.measured_airtime {
                 list.inside("measured_airtime", |list| airtime_scalars(measured, list));
             }
-            for charged in &medium.charged_airtime {
-                list.inside(&format!("charged_airtime.station.{}", charged.station), |list| {
-                    list.add("down_share", charged.down_share);
-                    list.add("up_share", charged.up_share);
-                });
-            }
+            charged_scalars(&medium.charged_airtime, list);
         });
     }
     for loss in &run.losses {

@@ -12,9 +12,9 @@ use evenair_medium::BacklogChain;
 
 use evenair_units::Span;
 
-use super::PhaseResult;
 use super::histogram::{Histogram, Times};
 use super::warm_up;
+use super::{CountedAirtime, PhaseResult};
 use crate::{Scenario, WarmUp};
 
 /// What was counted in a stretch.
@@ -28,6 +28,9 @@ pub struct Stretch {
     pub flows: Vec<FlowStretch>,
     /// Backlogged nodes at successful transmissions.
     pub chain: BacklogChain,
+    /// Airtime from the start of the run to the end of the stretch; absent where it was not counted. A sum of stretches has
+    /// none.
+    pub airtime: Option<CountedAirtime>,
 }
 
 /// One sender on the medium.

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::measures::{full_name, scalar};
-use super::tables::{airtime_rows, call_rows, category_rows, rate_rows, transfer_rows};
-use super::{NodeResult, PhaseResult, RunResult};
+use super::tables::{airtime_tables, call_rows, category_rows, rate_rows, transfer_rows};
+use super::{MediumAirtime, NodeResult, PhaseResult, RunResult};
 use crate::{Direction, Published, Quantity};
 
 /// More flows than this are not listed one by one: the table would hide what matters.
@@ -40,9 +40,9 @@ pub fn summary(run: &RunResult) -> String {
         ("Echoes", echo_rows(run)),
         ("Access categories at the access point", category_rows(run)),
         ("PHY rates used, part of the attempts", rate_rows(run, 1)),
-        ("Airtime: measured on the medium, and charged by the box (its estimate)", airtime_rows(run)),
     ];
-    for (heading, rows) in tables {
+    let tables = tables.map(|(heading, rows)| (heading.to_owned(), rows));
+    for (heading, rows) in tables.into_iter().chain(airtime_tables(run)) {
         if rows.len() > 1 {
             let _ = write!(out, "\n{heading}\n{}", table(&rows));
         }
@@ -112,6 +112,7 @@ pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
     };
     let mbps = |x: f64| Some(format!("{x:.3}"));
     let percent = |x: f64| Some(format!("{:.1} %", 100.0 * x));
+    let airtime = |phase: &PhaseResult, of: fn(&MediumAirtime) -> f64| phase.measured_airtime.as_ref().map(of);
     let access_point = |phase: &PhaseResult, of: &dyn Fn(&NodeResult) -> Option<String>| {
         phase.nodes.iter().find(|node| node.node == "ap").and_then(of)
     };
@@ -131,6 +132,17 @@ pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
         row("lost at the AP", &|phase| access_point(phase, &|node| node.loss_rate.and_then(percent))),
         row("attempts that collided", &|phase| phase.medium.as_ref()?.access.collision_rate.and_then(percent)),
         row("medium busy", &|phase| percent(phase.medium.as_ref()?.busy_share)),
+        row("fairness of measured airtime (Jain)", &|phase| {
+            phase.measured_airtime.as_ref()?.jain.map(|index| format!("{index:.3}"))
+        }),
+        row("airtime to stations", &|phase| {
+            percent(airtime(phase, |it| it.stations.iter().map(|s| s.down_share).sum())?)
+        }),
+        row("airtime from stations", &|phase| {
+            percent(airtime(phase, |it| it.stations.iter().map(|s| s.up_share).sum())?)
+        }),
+        row("airtime in collisions", &|phase| percent(airtime(phase, |it| it.collisions_share)?)),
+        row("back-off", &|phase| percent(airtime(phase, |it| it.back_off_share)?)),
         row("stations with a frame, mean", &|phase| Some(format!("{:.2}", phase.medium.as_ref()?.active_stations))),
     ];
     rows.extend(super::domains::rows(run));

@@ -4,8 +4,8 @@
 use super::stats::share;
 use super::summary::FLOWS_SHOWN;
 use super::{
-    CategoryResult, ChargedAirtime, Distribution, FlowResult, NodeResult, PhaseResult, RateUse, RunResult,
-    StationAirtime, TransferSizes,
+    CategoryResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult, PhaseResult, RateUse,
+    RunResult, StationAirtime, TransferSizes,
 };
 
 /// How well calls were heard, by phase.
@@ -54,18 +54,25 @@ pub fn transfer_rows(run: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// Measured airtime: the stations that took most, what else the time went to, and beside it what the box charged.
-pub fn airtime_rows(run: &RunResult) -> Vec<Vec<String>> {
-    let heading_cells = ["part of the run", "measured: down", "up", "both", "of it collisions", "charged: down", "up"];
-    let mut rows = heading(heading_cells);
-    let Some((medium, measured)) = run.medium.as_ref().and_then(|m| Some((m, m.measured_airtime.as_ref()?))) else {
-        return rows;
+/// The heading and the table of each phase's airtime.
+pub fn airtime_tables(run: &RunResult) -> Vec<(String, Vec<Vec<String>>)> {
+    let heading = |phase: &PhaseResult| {
+        format!("Airtime, {}: measured on the medium, and charged by the box (its estimate)", phase.name)
     };
+    run.phases.iter().map(|phase| (heading(phase), airtime_rows(phase))).collect()
+}
+
+/// Measured airtime in a phase: the stations that took most, what else the time went to, and beside it what the box charged.
+fn airtime_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
+    let heading_cells =
+        ["part of the phase", "measured: down", "up", "both", "of it collisions", "charged: down", "up"];
+    let mut rows = heading(heading_cells);
+    let Some(measured) = &phase.measured_airtime else { return rows };
     let both = |station: &StationAirtime| station.down_share + station.up_share;
     let mut stations: Vec<_> = measured.stations.iter().collect();
     stations.sort_by(|a, b| both(b).total_cmp(&both(a)));
     for station in stations.iter().take(FLOWS_SHOWN) {
-        let charged = medium.charged_airtime.iter().find(|charged| charged.station == station.station);
+        let charged = phase.charged_airtime.iter().find(|charged| charged.station == station.station);
         let charge = |of: fn(&ChargedAirtime) -> f64| charged.map_or_else(|| NONE.to_owned(), |it| percent(of(it)));
         rows.push(vec![
             station.station.clone(),
@@ -78,18 +85,23 @@ pub fn airtime_rows(run: &RunResult) -> Vec<Vec<String>> {
         ]);
     }
     and_more(&mut rows, stations.len());
-    let lines = [
-        ("beacons and group frames", measured.groups_share),
-        ("networks of others", measured.neighbours_share),
-        ("stations that had left", measured.departed_share),
-        ("back-off", measured.back_off_share),
-        ("idle", measured.idle_share),
-    ];
+    let lines = airtime_lines(measured);
     for (line, share) in lines.into_iter().filter(|&(_, share)| share != 0.0) {
         let none = || NONE.to_owned();
         rows.push(vec![line.to_owned(), none(), none(), percent(share), none(), none(), none()]);
     }
     rows
+}
+
+/// What a phase's time went to beside the airtime of stations, in the order of all tables and pictures.
+pub fn airtime_lines(measured: &MediumAirtime) -> [(&'static str, f64); 5] {
+    [
+        ("beacons and group frames", measured.groups_share),
+        ("networks of others", measured.neighbours_share),
+        ("stations that had left", measured.departed_share),
+        ("back-off", measured.back_off_share),
+        ("idle", measured.idle_share),
+    ]
 }
 
 /// The access point's queues by access category, by phase; those through which nothing went are left out.
@@ -262,5 +274,20 @@ mod tests {
         assert_eq!(rows[1], ["bypassed", "all", "30.0 %", "70.0 %"]);
         assert_eq!(rows[2], ["bypassed", "ap", "0.0 %", "100.0 %"]);
         assert_eq!(rows.len(), 3);
+    }
+
+    #[test]
+    fn airtime_has_a_table_for_each_phase() {
+        let (_, mut run) = sample::two_flows();
+        assert!(airtime_tables(&run).iter().all(|(_, rows)| rows.len() == 1));
+        let station =
+            StationAirtime { station: "a".into(), down_share: 0.5, up_share: 0.1, ..StationAirtime::default() };
+        let measured = MediumAirtime { stations: vec![station], idle_share: 0.4, ..MediumAirtime::default() };
+        run.phases[1].measured_airtime = Some(measured);
+        run.phases[1].charged_airtime = vec![ChargedAirtime { station: "a".into(), down_share: 0.45, up_share: 0.2 }];
+        let [(_, bypassed), (heading, inserted)] = &airtime_tables(&run)[..] else { panic!("two phases") };
+        assert!(heading.starts_with("Airtime, inserted: ") && bypassed.len() == 1, "{heading}");
+        assert_eq!(inserted[1], ["a", "50.0 %", "10.0 %", "60.0 %", "0.0 %", "45.0 %", "20.0 %"]);
+        assert_eq!((inserted[2][0].as_str(), inserted[2][3].as_str(), inserted.len()), ("idle", "40.0 %", 3));
     }
 }

@@ -67,6 +67,35 @@ from = "10 s"
 to = "20 s"
 "#;
 
+/// Two uploads of one station beside a download of another.
+const UNEVEN: &str = r#"[[bulk]]
+name = "up"
+stations = ["sta1"]
+server = "server"
+direction = "up"
+[[bulk]]
+name = "down"
+stations = ["sta2"]
+server = "server"
+direction = "down"
+[[bulk]]
+name = "up-too"
+stations = ["sta1"]
+server = "server"
+direction = "up"
+[[event]]
+at = "10 s"
+do = "insert"
+[[phase]]
+name = "first"
+from = "2 s"
+to = "10 s"
+[[phase]]
+name = "second"
+from = "12 s"
+to = "40 s"
+"#;
+
 fn phase<'a>(run: &'a RunResult, name: &str) -> &'a PhaseResult {
     run.phases.iter().find(|phase| phase.name == name).unwrap()
 }
@@ -295,4 +324,30 @@ fn measured_airtime_is_that_of_both_directions_and_what_the_box_charges_comes_ne
         assert!(charged.down_share > 0.05 && charged.up_share > 0.05, "{charged:?} of {station:?}");
     }
     assert_eq!(scalar(&result, "run.medium.measured_airtime.jain"), measured.jain);
+}
+
+/// Two uploads of one station beside a download of another: without a box the uploads have most of the medium, with it each
+/// station has half.
+#[test]
+fn measured_airtime_of_each_phase_adds_up_and_tells_before_from_after() {
+    let result = run(&cell(2, "40 s", UNEVEN));
+    let [before, after] = ["first", "second"].map(|name| phase(&result, name));
+    for phase in [before, after] {
+        let measured = phase.measured_airtime.as_ref().expect("it is measured");
+        let sum: f64 = measured.stations.iter().map(|station| station.down_share + station.up_share).sum();
+        let lines = measured.groups_share + measured.neighbours_share + measured.back_off_share + measured.idle_share;
+        assert!((sum + lines + measured.departed_share - 1.0).abs() < 1e-9, "{measured:?}");
+        assert_eq!(scalar(&result, &format!("phase.{}.measured_airtime.jain", phase.name)), measured.jain);
+    }
+    let jain = |phase: &PhaseResult| phase.measured_airtime.as_ref().and_then(|measured| measured.jain).unwrap();
+    assert!(jain(before) < 0.97 && jain(after) > 0.999, "{} {}", jain(before), jain(after));
+    assert!(before.charged_airtime.is_empty(), "there was nothing to charge: {:?}", before.charged_airtime);
+    // The box charges back-off, too: of these stations, which are equal, half of it each.
+    let measured = after.measured_airtime.as_ref().unwrap();
+    for (station, charged) in measured.stations.iter().zip(&after.charged_airtime) {
+        let expected = station.down_share + station.up_share + measured.back_off_share / 2.0;
+        let of_it = (charged.down_share + charged.up_share) / expected;
+        assert!(charged.station == station.station && (0.85..1.15).contains(&of_it), "{charged:?} of {station:?}");
+    }
+    assert_eq!(after.charged_airtime.len(), 2);
 }

@@ -5,6 +5,7 @@ mod dialogue;
 mod doctor;
 mod history;
 mod init;
+mod stations;
 mod telemetry;
 mod top;
 
@@ -268,6 +269,7 @@ fn print_status(status: &Status) {
         let error = source.error.as_ref().map_or_else(String::new, |error| format!("; now: {error}"));
         println!("telemetry: {} ({}): {} stations, {age}{error}", source.name, source.from, source.stations);
     }
+    stations::lines(status).iter().for_each(|line| println!("{line}"));
     let mut flows: Vec<_> = status.flows.iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.released_bytes + flow.from_wlan_bytes));
     for flow in flows.iter().take(MOST_FLOWS) {
