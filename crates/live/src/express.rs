@@ -19,7 +19,7 @@ use crate::pool::Pool;
 /// How packets come in and go out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// Through AF_XDP sockets where that is known to do as well, else through packet rings ([`crate::packet_io`]).
+    /// Through AF_XDP sockets where that is known to do as well, else through packet rings.
     #[default]
     Auto,
     /// Through packet rings.
