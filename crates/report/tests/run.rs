@@ -168,7 +168,7 @@ fn the_page_stands_alone_on_light_and_dark_screens() {
     for outside in ["src=\"http", "href=", "url(", "@import", "<script", "http:", "https:"] {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert_eq!(page.matches("src=\"data:image/svg+xml;base74,").count(), 6);
+    assert_eq!(page.matches("src=\"data:image/svg+xml;base64,").count(), 7);
 }
 
 #[test]
