@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use kuva::backend::svg::SvgBackend;
-use kuva::plot::annotations::{ReferenceLine, ShadedRegion};
+use kuva::plot::annotations::{ReferenceLine, ShadedRegion, TextAnnotation};
+use kuva::plot::legend::LegendPosition;
 use kuva::plot::{BarPlot, ForestPlot, LegendEntry, LegendShape, LinePlot, ScatterPlot};
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot;
@@ -18,6 +19,11 @@ use kuva::{RasterBackend, Theme};
 const PNG_SCALE: f32 = 2.0;
 const WIDTH: f64 = 920.0;
 const HEIGHT: f64 = 420.0;
+/// Pixels from one stack to the next.
+const STACK: f64 = 64.0;
+/// Pixels of a label's character, and from the middle of a stack down to a label's anchor.
+const CHARACTER: f64 = 7.0;
+const LABEL_DOWN: f64 = 10.0;
 
 /// A finished picture.
 pub struct Picture {
@@ -241,6 +247,24 @@ pub(crate) struct Bars {
     pub values: Vec<f64>,
 }
 
+/// A horizontal stack of parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stack {
+    pub label: String,
+    /// Each part's length and colour, from left to right.
+    pub parts: Vec<(f64, Ink)>,
+    /// What stands in it, where there is room.
+    pub names: Vec<Name>,
+}
+
+/// A name across a piece of a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub text: String,
+    pub from: f64,
+    pub to: f64,
+}
+
 /// An estimate with its interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Interval {
@@ -266,6 +290,8 @@ pub(crate) enum Data {
     Categories(Vec<String>, Vec<Line>),
     /// Horizontal bars: names and colours of the series, and the bars.
     Bars(Vec<(String, Ink)>, Vec<Bars>),
+    /// Horizontal stacks: names and colours in the legend, and the stacks.
+    Stacks(Vec<(String, Ink)>, Vec<Stack>),
     /// Horizontal intervals around estimates, with a line at zero.
     Intervals(Vec<Interval>),
 }
@@ -336,7 +362,7 @@ impl Chart {
         if let Data::Categories(names, _) = &self.data {
             layout = layout.with_x_categories(names.iter().map(|name| plain(&shortened(name))).collect());
         }
-        if let Data::Bars(series, _) = &self.data {
+        if let Data::Bars(series, _) | Data::Stacks(series, _) = &self.data {
             let entry = |(name, ink): &(String, Ink)| LegendEntry {
                 label: plain(name),
                 color: ink.on(shade),
@@ -344,6 +370,10 @@ impl Chart {
                 dasharray: None,
             };
             layout = layout.with_legend_entries(series.iter().map(entry).collect());
+        }
+        if let Data::Stacks(_, stacks) = &self.data {
+            layout = layout.with_legend_position(LegendPosition::OutsideBottomColumns);
+            layout = self.names(stacks).into_iter().fold(layout, Layout::with_annotation);
         }
         layout = ends(layout, &self.x, &self.y);
         for &(from, to) in &self.bands {
@@ -359,6 +389,21 @@ impl Chart {
         render_multiple(plots, layout)
     }
 
+    /// Names in stacks, those that fit.
+    fn names(&self, stacks: &[Stack]) -> Vec<TextAnnotation> {
+        let whole = self.x.to.unwrap_or(100.0);
+        let fits = |name: &&Name| {
+            name.text.chars().count() as f64 * CHARACTER < (name.to - name.from) / whole * (WIDTH - 190.0) - CHARACTER
+        };
+        let rows = stacks.iter().rev().zip(1_u32..);
+        let named = rows.flat_map(|(stack, row)| stack.names.iter().filter(fits).map(move |name| (row, name)));
+        let text = |(row, name): (u32, &Name)| {
+            let (x, y) = ((name.from + name.to) / 2.0, f64::from(row) - LABEL_DOWN / STACK);
+            TextAnnotation::new(plain(&name.text), x, y).with_font_size(11)
+        };
+        named.map(text).collect()
+    }
+
     fn plots(&self, shade: Shade) -> Vec<Plot> {
         match &self.data {
             Data::Lines(lines) | Data::Categories(_, lines) => {
@@ -370,6 +415,14 @@ impl Chart {
                 for bar in bars.iter().rev() {
                     let values = bar.values.iter().zip(series).map(|(value, (_, ink))| (*value, ink.on(shade)));
                     plot = plot.with_group(plain(&shortened(&bar.label)), values.rev().collect::<Vec<_>>());
+                }
+                vec![plot.into()]
+            }
+            Data::Stacks(_, stacks) => {
+                let mut plot = BarPlot::new().with_horizontal(true).with_stacked().with_width(0.72);
+                for stack in stacks.iter().rev() {
+                    let parts = stack.parts.iter().map(|(length, ink)| (*length, ink.on(shade)));
+                    plot = plot.with_group(plain(&shortened(&stack.label)), parts.collect::<Vec<_>>());
                 }
                 vec![plot.into()]
             }
@@ -388,6 +441,7 @@ impl Chart {
     fn height(&self) -> f64 {
         match &self.data {
             Data::Bars(series, bars) => 170.0 + (10.0 + 13.0 * series.len() as f64) * bars.len() as f64,
+            Data::Stacks(_, stacks) => 130.0 + STACK * stacks.len() as f64,
             Data::Intervals(intervals) => 170.0 + 24.0 * intervals.len() as f64,
             Data::Lines(_) | Data::Categories(..) => HEIGHT,
         }

@@ -3,9 +3,10 @@
 //! A crate of its own so that the box, which draws nothing, does not carry what drawing needs. Pictures are SVG and PNG,
 //! tables CSV, JSON and Parquet, pages HTML that need nothing else. The same results give the same bytes.
 //!
-//! One file a concern: `chart` what is drawn and how it looks; `run` and `many` the pictures of one run and of many;
+//! One file a concern: `chart` what is drawn and how it looks; `run`, `airtime` and `many` the pictures of one run and of many;
 //! `page` pages; `table` and `parquet` tables; `series` the tables of a run.
 
+mod airtime;
 mod chart;
 mod many;
 mod page;

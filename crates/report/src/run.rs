@@ -4,6 +4,7 @@ use evenair_scenario::Direction;
 use evenair_scenario::results::stats::percentile;
 use evenair_scenario::results::{FlowSeries, Lateness, RunResult};
 
+use crate::airtime::airtime;
 use crate::chart::{Axis, Bars, Chart, Dash, Data, Ink, Line, Mark, Picture};
 
 /// With more flows than this their lines are named by direction only.
@@ -18,6 +19,7 @@ pub fn run_pictures(run: &RunResult) -> Vec<Picture> {
         ("directions", directions(run)),
         ("classes", classes(run)),
         ("shares", shares(run)),
+        ("airtime", airtime(run)),
         ("ap-queue", ap_queue(run)),
         ("pages", pages(run)),
         ("lateness", lateness(run)),

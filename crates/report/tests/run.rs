@@ -2,7 +2,7 @@
 
 use evenair_report::{Picture, measures_table, run_page, run_pictures, series_table};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{EchoResult, Lateness, RunResult, scalars};
+use evenair_scenario::results::{EchoResult, Lateness, RunResult, StationAirtime, scalars};
 
 const SCENARIO: &str = r#"version = 1
 name = "two"
@@ -64,7 +64,7 @@ fn names(pictures: &[Picture]) -> Vec<&str> {
 #[test]
 fn every_picture_is_a_document_in_every_form() {
     let pictures = run_pictures(&full());
-    assert_eq!(names(&pictures), ["throughput", "directions", "shares", "ap-queue", "pages", "lateness"]);
+    assert_eq!(names(&pictures), ["throughput", "directions", "shares", "airtime", "ap-queue", "pages", "lateness"]);
     for picture in pictures {
         for svg in [picture.svg(), picture.dark_svg()] {
             assert!(svg.trim_start().starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{}", picture.name);
@@ -88,6 +88,18 @@ fn what_is_drawn_is_named() {
     has("throughput", &["up", "down", "box in", "throughput, Mb/s", "time, s"]);
     has("directions", &["uploads", "downloads", "total", "service rate C", "capacity C*"]);
     has("shares", &["bypassed (0 to 4 s)", "inserted (4 to 8 s)", "equal", "share, %"]);
+    has(
+        "airtime",
+        &[
+            "bypassed, Jain 0.",
+            "inserted, Jain ",
+            "medium time, %",
+            "to stations",
+            "from stations",
+            ">sta1<",
+            "back-off",
+        ],
+    );
     has("pages", &["bypassed: ", "median", "pages that took no longer, %"]);
 }
 
@@ -151,12 +163,12 @@ fn the_page_stands_alone_on_light_and_dark_screens() {
     let pictures = run_pictures(&run);
     let page = run_page(&run, &pictures);
     assert!(page.contains("The run is valid."));
-    assert_eq!(page.matches("<img ").count(), 6);
-    assert_eq!(page.matches("prefers-color-scheme: dark").count(), 7);
+    assert_eq!(page.matches("<img ").count(), 7);
+    assert_eq!(page.matches("prefers-color-scheme: dark").count(), 8);
     for outside in ["src=\"http", "href=", "url(", "@import", "<script", "http:", "https:"] {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert_eq!(page.matches("src=\"data:image/svg+xml;base64,").count(), 6);
+    assert_eq!(page.matches("src=\"data:image/svg+xml;base64,").count(), 7);
 }
 
 #[test]
@@ -185,4 +197,26 @@ fn the_tables_of_a_run_have_its_numbers() {
         .unwrap();
     assert_eq!(measures.columns[1].values.number(row), Some(run.phases[1].total_ip_mbps));
     assert_eq!(measures.columns[2].values.text(row), "Mb/s");
+}
+
+#[test]
+fn of_many_stations_those_with_most_airtime_are_drawn_and_the_others_together() {
+    let mut run = full();
+    for phase in &mut run.phases {
+        let measured = phase.measured_airtime.as_mut().unwrap();
+        let station = |number: u32| StationAirtime {
+            station: format!("s{number}"),
+            down_share: if number == 7 { 0.3 } else { 0.01 },
+            ..StationAirtime::default()
+        };
+        measured.stations = (0..60).map(station).collect();
+    }
+    let pictures = run_pictures(&run);
+    let svg = pictures.iter().find(|picture| picture.name == "airtime").unwrap().svg();
+    for part in [">s7<", ">20 others<", "40 stations", "then the 20 others together"] {
+        assert!(svg.contains(part), "no {part}");
+    }
+    assert!(!svg.contains(">s8<"), "there is no room for its name");
+    run.phases.iter_mut().for_each(|phase| phase.measured_airtime = None);
+    assert!(run_pictures(&run).iter().all(|picture| picture.name != "airtime"));
 }

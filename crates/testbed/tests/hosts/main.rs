@@ -1,6 +1,7 @@
 //! Runs with real hosts: each test makes network namespaces and needs the right to. They are one program, so that they
 //! take turns (see [`common::turn`]).
 
+mod airtime;
 mod apps;
 mod cleanup;
 mod common;
