@@ -2,9 +2,10 @@
 //! and version. A version whose sources were changed names no state of them, so its runs are made again.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::{RunResult, write_whole};
 use serde_json::Value;
@@ -29,7 +30,12 @@ pub fn result(directory: &Path, scenario: &Scenario) -> Result<Option<RunResult>
         || about["version"] != output::VERSION
         || output::VERSION.ends_with(".dirty")
     {
-        bail!("{} is of another version, seed or scenario; name another directory", directory.display());
+        // The new run takes its place.
+        fs::remove_file(directory.join(CPU_SHARE)).or_else(|error| match error.kind() {
+            ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+        return Ok(None);
     }
     println!("  kept: {}", directory.display());
     Ok(Some(RunResult::read(&directory.join("result.json"))?))
@@ -62,7 +68,7 @@ mod tests {
             assert_eq!(result(directory, &scenario).expect("the same run"), Some(ran));
         }
         let other = Scenario { seed: 9, ..scenario.clone() };
-        assert!(result(directory, &other).is_err());
+        assert!(result(directory, &other).expect("nothing is wrong").is_none(), "another seed");
         fs::remove_file(directory.join(WHOLE)).expect("it was written");
         assert!(result(directory, &scenario).expect("nothing is wrong").is_none(), "it was cut short");
     }
