@@ -73,7 +73,7 @@ fn objection(shards: usize, ports: &[PortFacts; 2]) -> Option<String> {
     ports.iter().find_map(why)
 }
 
-/// Why AF_XDP would not be chosen for these interfaces, whoever asks; `None`: nothing speaks against it.
+/// Why AF_XDP would not be chosen for these interfaces by any process; `None`: there is no objection.
 pub(crate) fn objection_to(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String> {
     objection(config.shards, &ports.map(PortFacts::of)).or_else(|| {
         let most_bytes = ports.map(port::most_bytes).into_iter().max().unwrap_or_default();

@@ -229,7 +229,7 @@ fn io(word: &str) -> Io {
     Io::ALL.into_iter().find(|io| io.word() == word).expect("there is such a way")
 }
 
-/// Makes a measurement once. What is wrong is told with how long the machine held up a thread beside it that only sleeps: this
+/// Makes a measurement once. A failure names how long the machine held up a thread beside it that only sleeps: this
 /// says whether to suspect the machine. Whether to measure again is decided in one place, `scripts/test`.
 pub fn judged(measure: impl FnOnce() -> Result<(), String>) {
     let (outcome, held_up) = watched(measure);
