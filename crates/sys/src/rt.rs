@@ -103,6 +103,19 @@ pub fn run_first() -> Result<(), OsError> {
     set_fifo(1)
 }
 
+/// Runs the calling thread only where no other one wants the core (SCHED_IDLE): for what may be late, beside what is measured.
+///
+/// # Errors
+/// The kernel's, if it refuses; it asks for no privilege.
+pub fn run_last() -> Result<(), OsError> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads the structure; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(OsError::last("sched_setscheduler")),
+    }
+}
+
 fn set_fifo(priority: i32) -> Result<(), OsError> {
     // SAFETY: prctl with these arguments takes no pointer. It matters only where SCHED_FIFO (slack 0) is refused.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

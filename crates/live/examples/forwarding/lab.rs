@@ -39,6 +39,11 @@ pub enum Middle {
     Box,
     /// The same with packets through AF_XDP sockets.
     BoxXdp,
+    /// The bridge with the box and all that it does by default: packet I/O that it chooses itself, the default tree of queues, active queue
+    /// management, charges by airtime. TCP data go to the stations, and ACKs come from them.
+    Managed,
+    /// The same with AF_XDP sockets, which it chooses itself between cards whose drivers run its program.
+    ManagedXdp,
     /// With packet rings, and the stations in two VLANs, each a contention domain: one packet loop.
     OneShard,
     /// A packet loop for each domain.
@@ -57,9 +62,16 @@ impl Middle {
             Self::Htb => "bridge + HTB",
             Self::Box => "box",
             Self::BoxXdp => "box, AF_XDP",
+            Self::Managed => "box, all management",
+            Self::ManagedXdp => "the same, AF_XDP",
             Self::OneShard => "box, 1 shard",
             Self::TwoShards => "box, 2 shards",
         }
+    }
+
+    /// Whether all is done that the box does by default.
+    pub const fn is_managed(self) -> bool {
+        matches!(self, Self::Managed | Self::ManagedXdp)
     }
 
     /// Whether frames have a tag.
@@ -91,7 +103,7 @@ impl Drop for Lab {
 }
 
 impl Lab {
-    /// Lays the path for so many stations. `core`: where the box runs, in real time; `None`: as it is deployed.
+    /// Lays the path for so many stations. `core`: where the box runs, in real time, beside the source; `None`: as it is deployed, and the last core is the source's.
     pub fn new(kind: Middle, stations: usize, core: Option<usize>) -> Result<Self> {
         let dir = tempfile::tempdir().context("a directory for the box's files")?;
         let (source, middle, sink) = (Netns::new()?, Netns::new()?, Netns::new()?);
@@ -100,7 +112,7 @@ impl Lab {
         match kind {
             Middle::Cable | Middle::Bridge => {}
             Middle::Htb => lab.add_classes()?,
-            Middle::Box | Middle::BoxXdp | Middle::OneShard | Middle::TwoShards => lab.start_box(core)?,
+            _ => lab.start_box(core)?,
         }
         if kind != Middle::Cable {
             answer_of(&lab)?;
@@ -131,7 +143,7 @@ impl Lab {
 
     /// HTB with a leaf for each station under one class that has the rate.
     fn add_classes(&mut self) -> Result<()> {
-        let each = (BACKLOG / self.stations).clamp(2, 1000);
+        let each = self.queue_limit();
         ip(&self.middle, &format!("link set wl0 txqueuelen {each}"))?;
         let mut batch = String::from("qdisc add dev wl0 root handle 1: htb\n");
         writeln!(batch, "class add dev wl0 parent 1: classid 1:1 htb rate {UNSHAPED}bit quantum 60000")?;
@@ -172,7 +184,7 @@ impl Lab {
                     "class change dev wl0 parent 1: classid 1:1 htb rate {rate}bit burst {burst}b cburst {burst}b quantum 60000\n"
                 ))
             }
-            Middle::Box | Middle::BoxXdp | Middle::OneShard | Middle::TwoShards => {
+            _ => {
                 self.write_config(rate)?;
                 Ok(self.client()?.reconfigure(None)?)
             }
@@ -188,7 +200,13 @@ impl Lab {
                 command.args(["-c", &core.to_string(), "chrt", "-f", "1"]).arg(this);
                 command
             }
-            None => Command::new(this),
+            None if self.kind == Middle::TwoShards => Command::new(this),
+            // The source has the last core for itself.
+            None => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", "0"]).arg(this);
+                command
+            }
         };
         command.arg("--box").arg(self.dir.path().join("box.toml")).stdout(Stdio::null());
         self.running = Some(process::tie(&mut command, Some(self.middle.as_fd())).spawn().context("start the box")?);
@@ -197,7 +215,7 @@ impl Lab {
             ensure!(start.elapsed() < Duration::from_secs(20), "the box does not answer");
             thread::sleep(Duration::from_millis(10));
         }
-        if self.kind == Middle::BoxXdp {
+        if matches!(self.kind, Middle::BoxXdp | Middle::ManagedXdp) {
             let port = self.client()?.status()?.wlan;
             ensure!(port.io.starts_with(Io::AfXdp.word()), "no AF_XDP here: {:?}", port.io_why);
         }
@@ -206,25 +224,43 @@ impl Lab {
 
     fn write_config(&self, rate: u64) -> Result<()> {
         let (path, socket) = (self.dir.path().join("box.toml"), self.socket());
-        let io = if self.kind == Middle::BoxXdp { Io::AfXdp } else { Io::AfPacket }.word();
+        let io = match self.kind {
+            Middle::BoxXdp | Middle::ManagedXdp => Io::AfXdp,
+            Middle::Managed => Io::default(),
+            _ => Io::AfPacket,
+        };
+        let io = io.word();
+        let policy = match self.kind {
+            kind if kind.is_managed() => "",
+            _ => "charge = \"bits\"\naqm = \"none\"\nlevels = [\"station\"]\nstation_fairness = \"bits\"\n",
+        };
         let pool = (2 * self.stations + 16_384).next_multiple_of(8);
         let config = format!(
             "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = true\nio = {io:?}\n\
              pool_packets = {pool}\n\
              [control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
-             [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate} b/s\"\ncharge = \"bits\"\naqm = \"none\"\n\
-             levels = [\"station\"]\nstation_fairness = \"bits\"\nqueue_limit = \"{} packets\"\n",
-            (BACKLOG / self.stations).clamp(2, 1000)
+             [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate} b/s\"\n{policy}queue_limit = \"{} packets\"\n",
+            self.queue_limit()
         );
         let domains = match self.kind {
             Middle::OneShard | Middle::TwoShards => {
                 VLANS.map(|vlan| format!("[[manager.access_point]]\nname = \"ap-{vlan}\"\nvlan = [{vlan}]\n"))
             }
-            Middle::Cable | Middle::Bridge | Middle::Htb | Middle::Box | Middle::BoxXdp => Default::default(),
+            _ => Default::default(),
         };
         let shards = if self.kind == Middle::TwoShards { "[shards]\ncount = 2\n" } else { "" };
         let config = format!("{config}{}{shards}", domains.concat());
         std::fs::write(&path, config).with_context(|| format!("write {}", path.display()))
+    }
+
+    /// Packets that a station's queue or class holds at most.
+    fn queue_limit(&self) -> usize {
+        (BACKLOG / self.stations).clamp(2, 1000)
+    }
+
+    /// Packets that all queues hold together when they are full.
+    pub fn backlog(&self) -> usize {
+        self.queue_limit() * self.stations
     }
 
     fn socket(&self) -> PathBuf {

@@ -1,4 +1,5 @@
-//! Traffic: from one source to many stations in turn, as UDP, and what of it arrives.
+//! Traffic: from one source to many stations in turn, as UDP, and what of it arrives. Where the box does all that it does by
+//! default the packets are data of TCP, a connection for each station, and for every second one an ACK comes from its station.
 //!
 //! The source counts the turns of its idle loop. On a core that it shares with the path under test, in the same
 //! real-time class, what it does not idle is what source, path and sink take, interrupts included, which the kernel's
@@ -19,7 +20,11 @@ pub const SOURCE_PORT: &str = "src0";
 pub const SINK_PORT: &str = "snk0";
 const SOURCE_MAC: [u8; 6] = [0x02, 0xee, 0, 0, 0, 1];
 /// Ethernet, IPv4 and UDP headers.
-pub const HEADERS: usize = 42;
+const UDP_HEADERS: usize = 42;
+/// Ethernet, IPv4 and TCP headers.
+const TCP_HEADERS: usize = 54;
+/// Bytes of the shortest frame of TCP data: headers and a stamp.
+const SHORTEST_DATA: usize = TCP_HEADERS + 12;
 /// No multiple of any number of stations here: one after the other in memory is not one after the other in the traffic.
 const STRIDE: usize = 7919;
 
@@ -31,6 +36,8 @@ pub struct Offered {
     /// CPU time of its thread, of which it spent this much idling.
     pub cpu_ns: u64,
     pub idle_ns: u64,
+    /// Time in which the kernel let no real-time thread run on the core, the source as little as the path beside it.
+    pub stopped_ns: u64,
 }
 
 fn station_mac(n: usize) -> [u8; 6] {
@@ -46,6 +53,69 @@ fn packet(from: [u8; 6], to: [u8; 6], len: usize) -> Vec<u8> {
     frame.extend([0, 0]);
     frame.resize(len, 0x5a);
     frame
+}
+
+/// The same as a TCP segment, of a connection whose sequence numbers begin at 0.
+fn segment(len: usize) -> Vec<u8> {
+    let mut frame = packet(SOURCE_MAC, SOURCE_MAC, len);
+    frame[23] = 6;
+    // Data offset, ACK, window.
+    frame[42..54].copy_from_slice(&[0, 0, 0, 0, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+    frame
+}
+
+/// The connections of the stations, where there are some.
+struct Connections {
+    /// Toward the source.
+    sender: Sender,
+    /// By station: the sequence number that comes next.
+    next: Vec<u32>,
+    acks: Vec<Vec<u8>>,
+}
+
+impl Connections {
+    fn new(lab: &Lab) -> Result<Self> {
+        let sender = open(&lab.sink, SINK_PORT)?;
+        Ok(Self { sender, next: vec![0; lab.stations], acks: vec![segment(60); SEND_BATCH / 2] })
+    }
+
+    /// Numbers a segment for a station.
+    fn number(&mut self, frame: &mut [u8], n: usize) {
+        frame[38..42].copy_from_slice(&self.next[n].to_be_bytes());
+        self.next[n] = self.next[n].wrapping_add((frame.len() - TCP_HEADERS) as u32);
+    }
+
+    /// Each second of these stations acknowledges all that it was sent. Returns how many did.
+    fn acknowledge(&mut self, stations: &[usize]) -> Result<u64> {
+        let Self { sender, next, acks } = self;
+        let answering = stations.iter().skip(1).step_by(2);
+        let mut count = 0;
+        for (frame, &n) in acks.iter_mut().zip(answering) {
+            address(frame, n);
+            turn_round(frame, n, 26);
+            // The ports, the other way round, too.
+            frame[34..38].copy_from_slice(&[0x13, 0x89, 0x13, 0x88]);
+            frame[16..18].copy_from_slice(&40u16.to_be_bytes());
+            frame[42..46].copy_from_slice(&next[n].to_be_bytes());
+            count += 1;
+        }
+        send_batch(sender, &acks[..count])?;
+        for frame in &mut acks[..count] {
+            // As it was, for the next station.
+            frame[26..30].copy_from_slice(&[192, 0, 2, 1]);
+            frame[30] = 10;
+            frame[24..26].copy_from_slice(&[0, 0]);
+        }
+        Ok(count as u64)
+    }
+}
+
+/// Makes a frame for station `n` one from it; its addresses of IP begin at `ip`.
+fn turn_round(frame: &mut [u8], n: usize, ip: usize) {
+    frame[..6].copy_from_slice(&SOURCE_MAC);
+    frame[6..12].copy_from_slice(&station_mac(n));
+    let (from, to) = frame[ip..ip + 8].split_at_mut(4);
+    from.swap_with_slice(to);
 }
 
 /// Makes a frame one for station `n`, in that one's VLAN where there is a tag.
@@ -86,15 +156,9 @@ pub fn answer_of(lab: &Lab) -> Result<()> {
     let ip = if lab.kind.is_tagged() { 30 } else { 26 };
     for n in 0..lab.stations {
         address(&mut frame, n);
-        // The other way round.
-        let mac = station_mac(n);
-        frame[..6].copy_from_slice(&SOURCE_MAC);
-        frame[6..12].copy_from_slice(&mac);
-        let (from, to): ([u8; 4], [u8; 4]) = (frame[ip..ip + 4].try_into()?, frame[ip + 4..ip + 8].try_into()?);
-        frame[ip..ip + 4].copy_from_slice(&to);
-        frame[ip + 4..ip + 8].copy_from_slice(&from);
+        turn_round(&mut frame, n, ip);
         send_all(&sender, &frame)?;
-        frame[ip..ip + 4].copy_from_slice(&from);
+        frame[ip..ip + 4].copy_from_slice(&[192, 0, 2, 1]);
         if n % 64 == 63 {
             std::thread::sleep(Duration::from_micros(500));
         }
@@ -110,73 +174,142 @@ fn send_all(sender: &Sender, frame: &[u8]) -> Result<()> {
     Ok(())
 }
 
+fn send_batch(sender: &Sender, frames: &[Vec<u8>]) -> Result<()> {
+    let mut from = 0;
+    while from < frames.len() {
+        match sender.send(frames[from..].iter().map(Vec::as_slice)) {
+            Ok(n) => from += n,
+            Err(error) => ensure!(error.errno() == 11, "{error}"),
+        }
+    }
+    Ok(())
+}
+
 /// How the source runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In real time on the last core, together with the path under test; gives the core away after each batch.
     OneCore,
-    /// Like any program.
-    Anywhere,
+    /// With some packets at once, before all else on the last core and never asleep; the first of each lot carries the time ([`stamp_of`]).
+    Batches,
+    /// The same, with each packet when it is due.
+    Singly,
     /// In bursts, before all else on the last core, and asleep between them: as a network card hands packets over. What is to
     /// forward them may run on all cores.
     Bursts,
 }
 
-/// Offers packets of `len` bytes (Ethernet header included) for so long, `rate` per second or as many as go. `Anywhere`,
-/// packets go one by one, and the first that is due carries the time ([`stamp_of`]).
+/// Offers packets of `len` bytes (Ethernet header included) for so long, `rate` per second or as many as go.
 pub fn offer(lab: &Lab, len: usize, rate: Option<f64>, span: Duration, place: Place) -> Result<Offered> {
     let sender = open(&lab.source, SOURCE_PORT)?;
-    let (stations, tagged) = (lab.stations, lab.kind.is_tagged());
+    let mut source = Source::new(lab, len)?;
     std::thread::scope(|scope| {
         scope
             .spawn(move || {
-                if place != Place::Anywhere {
-                    let real_time = rt::make_real_time(if place == Place::Bursts { 9 } else { 1 });
-                    real_time.core.context("pin the source")?;
-                    real_time.fifo.context("run the source in real time")?;
-                }
-                drive(&sender, (stations, len, tagged), rate, span, place)
+                let real_time = rt::make_real_time(if place == Place::OneCore { 1 } else { 9 });
+                real_time.core.context("pin the source")?;
+                real_time.fifo.context("run the source in real time")?;
+                drive(&sender, &mut source, rate, span, place)
             })
             .join()
             .expect("no panic")
     })
 }
 
-fn drive(
-    sender: &Sender,
-    (stations, len, with_tag): (usize, usize, bool),
-    rate: Option<f64>,
-    span: Duration,
-    place: Place,
-) -> Result<Offered> {
-    let plain = packet(SOURCE_MAC, SOURCE_MAC, len);
-    let mut frames = vec![if with_tag { tagged(&plain) } else { plain }; SEND_BATCH];
+/// The frames that are offered, each station in its turn.
+struct Source {
+    frames: Vec<Vec<u8>>,
+    stations: usize,
+    at: usize,
+    /// Whose turn it was, by frame.
+    turns: Vec<usize>,
+    /// Where a stamp goes, where there is room for one.
+    stamp: Option<usize>,
+    connections: Option<Connections>,
+}
+
+impl Source {
+    fn new(lab: &Lab, len: usize) -> Result<Self> {
+        let is_tcp = lab.kind.is_managed();
+        let frame = match lab.kind {
+            kind if kind.is_managed() => segment(len.max(SHORTEST_DATA)),
+            kind if kind.is_tagged() => tagged(&packet(SOURCE_MAC, SOURCE_MAC, len)),
+            _ => packet(SOURCE_MAC, SOURCE_MAC, len),
+        };
+        Ok(Self {
+            frames: vec![frame; SEND_BATCH],
+            stations: lab.stations,
+            at: 0,
+            turns: vec![0; SEND_BATCH],
+            stamp: (!lab.kind.is_tagged()).then_some(if is_tcp { TCP_HEADERS } else { UDP_HEADERS }),
+            connections: is_tcp.then(|| Connections::new(lab)).transpose()?,
+        })
+    }
+
+    /// Sends so many, and what answers them. Returns how many packets that is.
+    fn send(&mut self, sender: &Sender, batch: usize, stamped: bool) -> Result<u64> {
+        for (frame, turn) in self.frames.iter_mut().zip(&mut self.turns).take(batch) {
+            self.at = (self.at + STRIDE) % self.stations;
+            *turn = self.at;
+            address(frame, self.at);
+            if let Some(connections) = &mut self.connections {
+                connections.number(frame, self.at);
+            }
+        }
+        if let (true, Some(at)) = (stamped, self.stamp) {
+            stamp(&mut self.frames[0][at..]);
+        }
+        send_batch(sender, &self.frames[..batch])?;
+        let answers = self.connections.as_mut().map_or(Ok(0), |of| of.acknowledge(&self.turns[..batch]))?;
+        Ok(batch as u64 + answers)
+    }
+}
+
+/// A source that had no turn for so long was stopped: the kernel takes real-time threads off a core for 50 ms of each second in which
+/// they never sleep (sched_rt_runtime_us). Nothing else here takes so long.
+const STOPPED_NS: u64 = 30_000_000;
+/// On a core of its own it was held up when it had no turn for so long: since Linux 6.12 ordinary threads that real-time ones keep
+/// from a core get it now and then all the same, for as long as they want it or some milliseconds.
+const LATE_NS: u64 = 200_000;
+
+fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration, place: Place) -> Result<Offered> {
     let idle_turn = |turns: &mut u64| {
         *turns += 1;
         match place {
             Place::OneCore => std::thread::yield_now(),
-            Place::Anywhere | Place::Bursts => std::hint::spin_loop(),
+            Place::Batches | Place::Singly | Place::Bursts => std::hint::spin_loop(),
         }
         monotonic_ns()
     };
-    let (mut turns, mut at) = (0, 0);
+    let mut turns = 0;
     let cost = idle_cost(|| {
         idle_turn(&mut 0);
     });
     let (start, cpu) = (monotonic_ns(), thread_cpu_ns());
     let end = start + span.as_nanos() as u64;
     let (mut now, mut sent) = (start, 0u64);
+    // When the first packet was due: later where the source was stopped, since no network makes up for such a time at once.
+    let mut origin = start;
+    let (mut last, mut stopped_ns) = (start, 0);
+    let late = if place == Place::OneCore { STOPPED_NS } else { LATE_NS };
     while now < end {
-        let due = rate.map_or(u64::MAX, |rate| ((now - start) as f64 * rate / 1e9) as u64);
+        if now - last > STOPPED_NS {
+            stopped_ns += now - last;
+        }
+        if now - last > late {
+            origin += now - last;
+        }
+        last = now;
+        let due = rate.map_or(u64::MAX, |rate| ((now - origin) as f64 * rate / 1e9) as u64);
         // As a network card would: some packets at once where there are many.
         let at_once = match place {
-            Place::OneCore => SEND_BATCH as u64 / 2,
-            Place::Anywhere => 1,
+            Place::OneCore | Place::Batches => SEND_BATCH as u64 / 2,
+            Place::Singly => 1,
             Place::Bursts => SEND_BATCH as u64,
         };
         if due < sent + at_once {
             if let (Place::Bursts, Some(rate)) = (place, rate) {
-                let next = start + ((sent + at_once) as f64 / rate * 1e9) as u64;
+                let next = origin + ((sent + at_once) as f64 / rate * 1e9) as u64;
                 std::thread::sleep(Duration::from_nanos(next.saturating_sub(now)));
                 now = monotonic_ns();
             } else {
@@ -184,22 +317,10 @@ fn drive(
             }
             continue;
         }
-        for frame in &mut frames {
-            at = (at + STRIDE) % stations;
-            address(frame, at);
-        }
-        let batch = (due - sent).min(SEND_BATCH as u64) as usize;
-        if place == Place::Anywhere && !with_tag {
-            stamp(&mut frames[0]);
-        }
-        let mut from = 0;
-        while from < batch {
-            match sender.send(frames[from..batch].iter().map(Vec::as_slice)) {
-                Ok(n) => from += n,
-                Err(error) => ensure!(error.errno() == 11, "{error}"),
-            }
-        }
-        sent += batch as u64;
+        // Of three packets one is an ACK, where there are some.
+        let data = if source.connections.is_some() { (due - sent) / 3 * 2 } else { due - sent };
+        let batch = data.clamp(1, SEND_BATCH as u64) as usize;
+        sent += source.send(sender, batch, matches!(place, Place::Batches | Place::Singly))?;
         // Whoever is to forward them has its turn; that is no idle turn.
         if place == Place::OneCore {
             std::thread::yield_now();
@@ -207,7 +328,7 @@ fn drive(
         now = monotonic_ns();
     }
     let (wall_ns, cpu_ns) = (now - start, thread_cpu_ns() - cpu);
-    Ok(Offered { packets: sent, wall_ns, cpu_ns, idle_ns: (turns as f64 * cost) as u64 })
+    Ok(Offered { packets: sent, wall_ns, cpu_ns, idle_ns: (turns as f64 * cost) as u64, stopped_ns })
 }
 
 /// What a stamp begins with.
@@ -217,14 +338,15 @@ fn real_ns() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-fn stamp(frame: &mut [u8]) {
-    frame[HEADERS..HEADERS + 4].copy_from_slice(&STAMP);
-    frame[HEADERS + 4..HEADERS + 12].copy_from_slice(&real_ns().to_be_bytes());
+fn stamp(payload: &mut [u8]) {
+    payload[..4].copy_from_slice(&STAMP);
+    payload[4..12].copy_from_slice(&real_ns().to_be_bytes());
 }
 
 /// When a frame was sent, if it says so: nanoseconds of `CLOCK_REALTIME`.
 pub fn stamp_of(frame: &[u8]) -> Option<u64> {
-    let stamp = frame.get(HEADERS..HEADERS + 12)?.strip_prefix(&STAMP)?;
+    let headers = if *frame.get(23)? == 6 { TCP_HEADERS } else { UDP_HEADERS };
+    let stamp = frame.get(headers..headers + 12)?.strip_prefix(&STAMP)?;
     Some(u64::from_be_bytes(stamp.try_into().ok()?))
 }
 
@@ -239,10 +361,15 @@ fn idle_cost(mut turn: impl FnMut()) -> f64 {
     (0..20).map(|_| trial()).fold(f64::INFINITY, f64::min)
 }
 
-/// Packets that the sink's interface has received.
+/// Packets that the sink's interface has received, and the source's where something comes back.
 pub fn delivered(lab: &Lab) -> Result<u64> {
-    let table = lab.sink.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))??;
-    let line = table.lines().find_map(|line| line.trim().strip_prefix(SINK_PORT)).context("the sink's interface")?;
+    let back = if lab.kind.is_managed() { received(&lab.source, SOURCE_PORT)? } else { 0 };
+    Ok(received(&lab.sink, SINK_PORT)? + back)
+}
+
+fn received(ns: &Netns, port: &str) -> Result<u64> {
+    let table = ns.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))??;
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(port)).context("the interface")?;
     let field = line.trim_start_matches(':').split_whitespace().nth(1).context("packets received")?;
     Ok(field.parse()?)
 }

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use evenair_live::control::Status;
+use evenair_manager::DropReason;
 use evenair_sys::iface;
 use evenair_sys::ring::Ring;
+use evenair_sys::rt;
 use serde::Serialize;
 
 use crate::lab::{Lab, Middle};
@@ -28,6 +31,10 @@ pub struct Reading {
     pub lost: f64,
     /// Packets offered for each that was delivered.
     offered: f64,
+    packets: u64,
+    stopped_ns: u64,
+    /// Under a backlog: the part of the rate to be served that was delivered.
+    pub served: f64,
 }
 
 impl Reading {
@@ -47,12 +54,39 @@ pub fn flat_out(lab: &Lab, len: usize, span: Duration) -> Result<Reading> {
 pub fn backlogged(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Reading> {
     let ip_len = len - 14;
     lab.shape((pps * (ip_len * 8) as f64) as u64, ip_len)?;
-    offer(lab, len, None, WARM_UP, Place::OneCore)?;
+    fill(lab, len)?;
     offer(lab, len, Some(pps * OVERLOAD), WARM_UP, Place::OneCore)?;
-    let reading = read(lab, || offer(lab, len, Some(pps * OVERLOAD), span, Place::OneCore));
+    let start = Instant::now();
+    let mut reading = read(lab, || offer(lab, len, Some(pps * OVERLOAD), span, Place::OneCore));
+    if let Ok(reading) = &mut reading {
+        // The queues are served while the source gets ready, too.
+        let took = start.elapsed().saturating_sub(Duration::from_nanos(reading.stopped_ns));
+        reading.served = reading.packets as f64 / took.as_secs_f64() / pps;
+    }
     lab.shape(crate::lab::UNSHAPED, ip_len)?;
     thread::sleep(Duration::from_millis(50));
     reading
+}
+
+/// Fills all queues: offers as much as goes until the box has turned away half as many packets as fill them, each station's in turn;
+/// where there is no box, a few times as many as fill them.
+fn fill(lab: &Lab, len: usize) -> Result<()> {
+    /// Times a warm-up.
+    const LONGEST: usize = 60;
+    let turned_away = |status: Status| status.packets.drops[DropReason::QueueFull];
+    let before = lab.status().map(turned_away);
+    let mut offered = 0;
+    for _ in 0..LONGEST {
+        offered += offer(lab, len, None, WARM_UP, Place::OneCore)?.packets;
+        let full = match (before, lab.status().map(turned_away)) {
+            (Some(before), Some(now)) => now - before > lab.backlog() as u64 / 2,
+            _ => offered > 4 * lab.backlog() as u64,
+        };
+        if full {
+            return Ok(());
+        }
+    }
+    bail!("{}: {offered} packets do not fill queues of {}: no backlog to be measured", lab.kind.name(), lab.backlog())
 }
 
 fn read(lab: &Lab, offer: impl FnOnce() -> Result<Offered>) -> Result<Reading> {
@@ -66,6 +100,9 @@ fn read(lab: &Lab, offer: impl FnOnce() -> Result<Offered>) -> Result<Reading> {
         ns: each(busy as f64),
         lost: 1.0 - packets as f64 / offered.packets.max(1) as f64,
         offered: each(offered.packets as f64),
+        packets,
+        stopped_ns: offered.stopped_ns,
+        served: f64::NAN,
     })
 }
 
@@ -78,12 +115,30 @@ pub fn bursts(lab: &Lab, len: usize, span: Duration) -> Result<Reading> {
     read(lab, || offer(lab, len, Some(BURSTS_PPS), span, Place::Bursts))
 }
 
-/// Packets delivered per second, in thousands, with all cores, and the part lost.
-pub fn all_cores(lab: &Lab, len: usize, span: Duration) -> Result<(f64, f64)> {
-    let before = delivered(lab)?;
-    let offered = offer(lab, len, None, span, Place::Anywhere)?;
-    let packets = (delivered(lab)? - before) as f64;
-    Ok((packets / offered.wall_ns as f64 * 1e6, 1.0 - packets / offered.packets as f64))
+/// A part of the packets that may be lost at the highest rate.
+pub const MOST_LOST: f64 = 0.005;
+
+/// The highest rate that loses no more than [`MOST_LOST`], in packets per second of both directions, on all cores: found by halving
+/// what is open, from what the source itself offers. And whether it is the source that offers no more.
+pub fn highest_rate(lab: &Lab, len: usize, span: Duration) -> Result<(f64, bool)> {
+    const STEPS: usize = 7;
+    let carries = |rate: Option<f64>| -> Result<(f64, bool)> {
+        let before = delivered(lab)?;
+        let offered = offer(lab, len, rate, span, Place::Batches)?;
+        thread::sleep(Duration::from_millis(50));
+        let lost = 1.0 - (delivered(lab)? - before) as f64 / offered.packets.max(1) as f64;
+        Ok((offered.packets as f64 / offered.wall_ns as f64 * 1e9, lost <= MOST_LOST))
+    };
+    let (mut above, all) = carries(None)?;
+    if all {
+        return Ok((above, true));
+    }
+    let mut carried = 0.0;
+    for _ in 0..STEPS {
+        let (rate, good) = carries(Some((carried + above) / 2.0))?;
+        *(if good { &mut carried } else { &mut above }) = rate;
+    }
+    Ok((carried, false))
 }
 
 /// Times from source to sink, in microseconds: half of them, 99 of 100, 999 of 1000 are not above these.
@@ -94,15 +149,19 @@ pub struct Latency {
     pub p999: f64,
 }
 
+/// A box that hardly slept is an ordinary thread for a second; then it runs before all others again.
+const SETTLE: Duration = Duration::from_millis(1_300);
+
 /// Latency of packets among `pps` others.
 pub fn latency(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Latency> {
+    offer(lab, len, Some(pps), SETTLE, Place::Singly)?;
     let done = AtomicBool::new(false);
     let mut times = thread::scope(|scope| -> Result<Vec<u64>> {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let done = &done;
         let receiver = scope.spawn(move || lab.sink.run(|| receive(done, &ready)));
         is_ready.recv().context("the sink")?;
-        let offered = offer(lab, len, Some(pps), span, Place::Anywhere);
+        let offered = offer(lab, len, Some(pps), span, Place::Singly);
         thread::sleep(Duration::from_millis(50));
         done.store(true, Ordering::Relaxed);
         offered?;
@@ -114,6 +173,8 @@ pub fn latency(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Latenc
 }
 
 fn receive(done: &AtomicBool, ready: &std::sync::mpsc::Sender<()>) -> Result<Vec<u64>> {
+    // The kernel has noted when each frame came: whoever reads that later must not keep the box from its core.
+    rt::run_last()?;
     let mut ring = Ring::open(&iface::find(SINK_PORT)?, 8192)?;
     ring.start()?;
     ready.send(())?;
