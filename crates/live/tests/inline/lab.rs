@@ -35,14 +35,8 @@ pub struct Lab {
     pub middle: Netns,
     pub sink: Netns,
     dir: tempfile::TempDir,
+    // One lab at a time, since they are about timing; but for those that mostly wait, which have it among themselves.
     _turn: Turn,
-}
-
-/// One lab at a time, since they are about timing; but for those that mostly wait, which have it among themselves.
-#[expect(dead_code, reason = "held")]
-enum Turn {
-    Alone(RwLockWriteGuard<'static, ()>),
-    Shared(RwLockReadGuard<'static, ()>),
 }
 
 /// The box's process, killed when dropped.
@@ -50,6 +44,8 @@ pub struct BoxProcess {
     pub child: Child,
     socket: PathBuf,
 }
+
+type Turn = (Option<RwLockWriteGuard<'static, ()>>, Option<RwLockReadGuard<'static, ()>>);
 
 static TURN: RwLock<()> = RwLock::new(());
 
@@ -61,12 +57,12 @@ impl Lab {
 
     /// The same with so many queues at each end of each cable.
     pub fn with_queues(queues: u32) -> Option<Self> {
-        Self::made(queues, Turn::Alone(TURN.write().unwrap_or_else(PoisonError::into_inner)))
+        Self::made(queues, (Some(TURN.write().unwrap_or_else(PoisonError::into_inner)), None))
     }
 
     /// A lab beside others of this kind: for a test that mostly waits, and in which a tenth of a second decides nothing.
     pub fn beside_others() -> Option<Self> {
-        Self::made(1, Turn::Shared(TURN.read().unwrap_or_else(PoisonError::into_inner)))
+        Self::made(1, (None, Some(TURN.read().unwrap_or_else(PoisonError::into_inner))))
     }
 
     fn made(queues: u32, turn: Turn) -> Option<Self> {
