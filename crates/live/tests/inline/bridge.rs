@@ -151,7 +151,7 @@ fn plug_in(lab: &Lab) {
 
 #[test]
 fn a_port_that_goes_away_and_comes_back_is_taken_up_again() {
-    let Some(lab) = Lab::beside_others() else { return };
+    let Some(lab) = Lab::new() else { return };
     unplug(&lab);
     let mut running = lab.begin_box("waits=true controller=none", &[]);
     thread::sleep(Duration::from_millis(300));
@@ -227,7 +227,7 @@ fn a_second_box_on_the_same_ports_is_refused_with_the_first_ones_process() {
 
 #[test]
 fn of_two_boxes_started_at_the_same_moment_one_runs() {
-    let Some(lab) = Lab::beside_others() else { return };
+    let Some(lab) = Lab::new() else { return };
     for _ in 0..5 {
         let begin = || {
             let mut command = lab.box_command("inserted=true controller=none", None);
