@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test ci check flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ ifndef GROUP
 	@$(MAKE) fail-open reproduce
 endif
 
-accept-short: build ## The same in short, for a few of them, as continuous integration does
+accept-short: build ## The same in short, for a few of them
 	@scripts/as-root $(EVENAIR) accept --short
 	@$(EVENAIR) reproduce --short
 
@@ -48,6 +48,12 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation
 	@scripts/test
+
+ci: setup-test ## The same and, in one go, the short acceptance with the program of the tests, as continuous integration does
+	@scripts/test --accept-short
+
+check: setup-test ## In a minute or so: format, lints and the quick tests of one crate (CRATES="sim medium" for others than manager)
+	@scripts/check $(CRATES)
 
 flaky: setup-test ## The tests in wall-clock time ten times, none repeated: which fail, and how often (ROUNDS=3 for fewer)
 	@scripts/flaky $(or $(ROUNDS),10)
