@@ -115,3 +115,52 @@ impl SpeedSteps {
         (self.timed, self.least, self.is_open) = (None, None, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(ms)
+    }
+
+    /// A packet that has to wait for 3 ms is answered after so long, and a window ends: what is believed then.
+    fn window(steps: &mut SpeedSteps, number: u64, after_ms: u64, slowness: u64) -> u64 {
+        let released = at(number * 1_000);
+        steps.note_release(released, number, Span::from_millis(3));
+        let answered = released + Span::from_millis(after_ms);
+        let slowness = steps.note_answer(answered, number, slowness);
+        let slowness = steps.step(answered, slowness);
+        steps.begin();
+        slowness
+    }
+
+    #[test]
+    fn prompt_answers_raise_the_speed_and_a_late_one_takes_one_step_back() {
+        let mut steps = SpeedSteps::new();
+        assert_eq!(window(&mut steps, 1, 2, 1_000), 800);
+        assert_eq!(window(&mut steps, 2, 4, 800), 640);
+        assert_eq!(window(&mut steps, 3, 10, 640), 800, "7 ms more than it had to wait for");
+        assert_eq!(window(&mut steps, 4, 2, 800), 800, "not before two seconds are over");
+        assert_eq!(window(&mut steps, 6, 2, 800), 640);
+        assert_eq!(window(&mut steps, 7, 10, 640), 800);
+        assert_eq!(window(&mut steps, 10, 2, 800), 800, "nor, the second time, before four are");
+        assert_eq!(window(&mut steps, 12, 2, 800), 640);
+    }
+
+    #[test]
+    fn answers_that_were_always_late_are_not_late() {
+        let mut steps = SpeedSteps::new();
+        assert_eq!(window(&mut steps, 1, 40, 1_000), 800, "a station that acknowledges late");
+        assert_eq!(window(&mut steps, 2, 42, 800), 640);
+        assert_eq!(window(&mut steps, 3, 60, 640), 800);
+    }
+
+    #[test]
+    fn a_late_answer_takes_back_nothing_that_answers_have_shown_since() {
+        let mut steps = SpeedSteps::new();
+        assert_eq!(window(&mut steps, 1, 2, 1_000), 800);
+        steps.close();
+        assert_eq!(window(&mut steps, 2, 10, 300), 300);
+    }
+}

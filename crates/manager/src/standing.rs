@@ -145,7 +145,7 @@ pub(crate) enum RatesSaid {
     All,
     /// Not of some.
     NotAll,
-    /// Of some one that is above the standard's highest, at most by so many hundredths of it.
+    /// Some are reported above the standard's highest rate; the highest of these, in hundredths of it.
     Faster {
         /// 550 where 300 Mb/s are reported and 54 are the highest.
         percent: u64,
