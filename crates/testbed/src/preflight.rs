@@ -346,7 +346,7 @@ mod tests {
             "server.delay" => scenario("", "delay = \"10 ms\"", ""),
             "server.jitter" => scenario("", "jitter = \"1 ms\"", ""),
             "tcp.stack" => scenario("", "", "[tcp]\nstack = \"textbook\""),
-            "tcp.fast_recovery" => scenario("", "", "[tcp]\nfast_recovery = \"reno\""),
+            "tcp.fast_recovery" => scenario("", "", "[tcp]\nsack = false\nfast_recovery = \"reno\""),
             "radio.ap_queue" => scenario("ap_queue = { discipline = \"fifo\" }", "", ""),
             "radio.station_queue" => scenario("station_queue = { discipline = \"fifo\" }", "", ""),
             "manager.know_losses" => scenario("", "", "[manager]\nknow_losses = true"),
