@@ -59,6 +59,7 @@ mod receiver;
 pub mod record;
 mod server;
 mod sparse;
+mod speed_steps;
 mod standing;
 mod station;
 mod tcp;

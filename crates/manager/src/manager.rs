@@ -118,8 +118,10 @@ impl<P: Send + 'static> Manager<P> {
         match self.classify(now, meta) {
             Some((flow, tcp)) => {
                 if meta.ingress == Port::Wlan {
-                    let domain = self.flows.get(flow).domain;
-                    self.domains[domain].standing.hear(now);
+                    let flow = self.flows.get(flow);
+                    let rate = self.stations.get(flow.station).rate;
+                    let airtime = self.medium.packet_airtime(meta.ip_len(), rate);
+                    self.domains[flow.domain].standing.hear(now, airtime);
                 }
                 let ip_len = meta.ip_len();
                 match (meta.ingress, tcp) {

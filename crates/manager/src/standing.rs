@@ -34,6 +34,12 @@
 //! is tried out: each interval twice the speed, until nothing waits any more. The first packet that asks for an answer judges it:
 //! if that is not prompt, the speed is the usual one again, and nothing is tried for a while.
 //!
+//! Where answers are rare beside what nobody answers, it is time that lets packets go, and the medium is offered hardly more than
+//! it is believed to carry: that it carries this says nothing of what it could. So a window in which answers told little that
+//! time had not never makes the medium look slower than what was offered, and as long as answers stay prompt the speed rises by
+//! steps, until one is late ([`crate::speed_steps`]). A station that is said to be faster than the standard is a reason to try
+//! higher speeds too, up to what is said where somebody else is heard, and beyond it in silence.
+//!
 //! What is not here: whose turn it is, which packets answer which (see `answers`), access points that serve each station
 //! from a queue of its own; there the bound holds for the queues of those that answer.
 //!
@@ -44,6 +50,7 @@ use evenair_units::{Instant, Span};
 
 use crate::domain::DomainId;
 use crate::lag::Lag;
+use crate::speed_steps::SpeedSteps;
 
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
@@ -67,6 +74,10 @@ const TRY_AGAIN: Span = Span::from_secs(60);
 const FASTEST_TRIED: u64 = UNIT / 512;
 /// Slowness is counted in parts of this.
 const UNIT: u64 = 1 << 10;
+/// Answers tell little where no more than one part in so many of what left the access point was news by them.
+const NEWS_PART: u64 = 8;
+/// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
+const QUIET_PART: u64 = 8;
 /// The slowness is measured over at least so long.
 const WINDOW: Span = Span::from_millis(100);
 /// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in which
@@ -119,8 +130,26 @@ pub(crate) struct Standing {
     lately: (Span, Span),
     lag: Lag,
     trial: Trial,
+    steps: SpeedSteps,
+    /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
+    heard_airtime: Span,
+    looked_at: Span,
     /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
     flooded_permille: u64,
+}
+
+/// What is said of the rates of the stations in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RatesSaid {
+    /// Of each of them.
+    All,
+    /// Not of some.
+    NotAll,
+    /// Some are reported above the standard's highest rate; the highest of these, in hundredths of it.
+    Faster {
+        /// 550 where 300 Mb/s are reported and 54 are the highest.
+        percent: u64,
+    },
 }
 
 /// A speed that nobody has said, tried out because something waits for the box.
@@ -141,6 +170,10 @@ struct Window {
     began: Instant,
     /// What had been answered.
     from: Span,
+    /// Of what has been answered since, the part that time had not moved the frontier past before.
+    news: Span,
+    /// What was released in it of protocols whose answers are not known.
+    unanswerable: Span,
     /// The box had nothing to release at some time, or waited for a signal.
     void: bool,
 }
@@ -173,10 +206,13 @@ impl Standing {
             due_since: None,
             due_last: now,
             slowness: UNIT,
-            window: Window { began: now, from: Span::ZERO, void: true },
+            window: Window { began: now, from: Span::ZERO, news: Span::ZERO, unanswerable: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
             lag: Lag::new(now),
             trial: Trial { from: None, asked: None, starved: true, not_before: Instant::ZERO },
+            steps: SpeedSteps::new(),
+            heard_airtime: Span::ZERO,
+            looked_at: Span::ZERO,
             flooded_permille: 0,
         }
     }
@@ -194,10 +230,17 @@ impl Standing {
             if self.trial.from.is_some() {
                 self.trial.asked.get_or_insert((self.newest.number, now));
             }
+            let expected = self.outstanding().mul_div(self.slowness, UNIT);
+            self.steps.note_release(now, self.newest.number, expected);
             // What was never answered long ago says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
         }
         self.newest
+    }
+
+    /// The newest release, which takes this medium time, is of a protocol whose answers are not known.
+    pub(crate) fn note_unanswerable(&mut self, airtime: Span) {
+        self.window.unanswerable += airtime;
     }
 
     /// The box begins to hold packets: nothing that is in flight was released by it.
@@ -220,6 +263,8 @@ impl Standing {
             return;
         }
         self.lag.note_answer(now, mark.number, mark.released);
+        self.window.news += mark.released.saturating_sub(self.frontier.released + self.by_time);
+        self.slowness = self.steps.note_answer(now, mark.number, self.slowness).min(*SLOWNESS.end());
         // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
         // the access point long ago, one of them would have been answered.
         (self.answered, self.frontier) = (mark, mark);
@@ -231,10 +276,11 @@ impl Standing {
         self.measure(now);
     }
 
-    /// Something came from the WLAN.
-    pub(crate) fn hear(&mut self, now: Instant) {
+    /// Something came from the WLAN that is believed to have taken this medium time.
+    pub(crate) fn hear(&mut self, now: Instant, airtime: Span) {
         self.reckon(now);
         self.heard = now;
+        self.heard_airtime += airtime;
     }
 
     /// The box keeps few packets in flight for a moment, to see how long a path takes without queues.
@@ -272,25 +318,41 @@ impl Standing {
     }
 
     /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed is
-    /// forgotten bit by bit, toward this one. Where that is only `assumed`, a faster one is tried out as long as something waits.
-    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), assumed: bool) {
+    /// forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher one is tried
+    /// out as long as something waits.
+    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
+        let is_quiet = self.look_who_is_heard();
         if now.saturating_since(self.due_last) < UNANSWERED {
             return;
         }
+        self.steps.forget();
         let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
         // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
         let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
-        if assumed && in_use && is_silent && !starved && now >= self.trial.not_before {
+        let fastest = match said {
+            RatesSaid::All => None,
+            RatesSaid::NotAll | RatesSaid::Faster { .. } if is_silent => Some(FASTEST_TRIED),
+            RatesSaid::Faster { percent } if is_quiet => Some((usual * 100 / percent.max(100)).max(FASTEST_TRIED)),
+            RatesSaid::NotAll | RatesSaid::Faster { .. } => None,
+        };
+        let fastest = fastest.filter(|_| in_use && !starved && now >= self.trial.not_before);
+        if let Some(fastest) = fastest {
             self.trial.from.get_or_insert(usual);
-            self.slowness = (self.slowness / 2).max(FASTEST_TRIED);
-        } else if !(assumed && in_use && self.trial.from.is_some()) {
+            self.slowness = (self.slowness / 2).max(fastest).min(self.slowness);
+        } else if !(said != RatesSaid::All && in_use && self.trial.from.is_some()) {
             self.trial.from = None;
             let mean = (self.slowness * 3 + usual) / 4;
             self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
         }
+    }
+
+    /// Whether what was heard since the last look took little of the medium beside what was released.
+    fn look_who_is_heard(&mut self) -> bool {
+        let released = self.newest.released - core::mem::replace(&mut self.looked_at, self.newest.released);
+        core::mem::take(&mut self.heard_airtime) * QUIET_PART <= released
     }
 
     /// Ends a trial that an answer has been due to for too long.
@@ -413,21 +475,48 @@ impl Standing {
 
     /// An answer has come: ends a window that is long enough.
     fn measure(&mut self, now: Instant) {
-        let Window { began, from, void } = self.window;
+        let Window { began, from, news, unanswerable, void } = self.window;
         let took = now.saturating_since(began);
         if !void && took < WINDOW {
             return;
         }
         let progress = self.answered.released.saturating_sub(from);
         if !void && progress > Span::ZERO {
-            let sample = took.mul_div(UNIT, progress.as_nanos()).as_nanos();
-            let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
             self.note_pace(took, progress);
-            let windows = if sample > self.slowness { WINDOWS.0 } else { WINDOWS.1 };
-            let mean = (self.slowness * (windows - 1) + sample) / windows;
-            self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
+            // Where most of it could have been answered, answers that are late or lost are the reason.
+            let by_time = news * NEWS_PART < progress && unanswerable * 2 >= progress;
+            self.learn(now, took.mul_div(UNIT, progress.as_nanos()).as_nanos(), by_time);
         }
-        self.window = Window { began: now, from: self.answered.released, void: false };
+        self.steps.begin();
+        self.window = Window {
+            began: now,
+            from: self.answered.released,
+            news: Span::ZERO,
+            unanswerable: Span::ZERO,
+            void: false,
+        };
+    }
+
+    /// A window has shown this slowness; `by_time`: it was time that let packets go in it, rather than answers.
+    fn learn(&mut self, now: Instant, sample: u64, by_time: bool) {
+        let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
+        // No more than this was offered.
+        let slower = if by_time { sample * BY_TIME_PERCENT / 100 } else { sample };
+        let mean = |sample: u64, windows: u64| (self.slowness * (windows - 1) + sample) / windows;
+        let next = if slower > self.slowness {
+            mean(slower, WINDOWS.0)
+        } else if sample < self.slowness {
+            mean(sample, WINDOWS.1)
+        } else {
+            self.slowness
+        };
+        let next = if by_time && self.flooded_permille == 0 {
+            self.steps.step(now, next)
+        } else {
+            self.steps.close();
+            next
+        };
+        self.slowness = next.clamp(*SLOWNESS.start(), *SLOWNESS.end());
     }
 
     fn note_pace(&mut self, took: Span, progress: Span) {
@@ -509,12 +598,12 @@ mod tests {
     }
 
     /// Releases for these seconds all that may be, of which nothing is answered; how many.
-    fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, assumed: bool) -> usize {
+    fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, said: RatesSaid) -> usize {
         let mut released = 0;
         for us in (seconds.start * 1_000_000..seconds.end * 1_000_000).step_by(100) {
             released += fill(standing, at(us), false).len();
             if us % 500_000 == 0 {
-                standing.forget_speed(at(us), (1, 1), assumed);
+                standing.forget_speed(at(us), (1, 1), said);
             }
         }
         released
@@ -523,20 +612,20 @@ mod tests {
     #[test]
     fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
         let mut standing = Standing::new(DomainId::DEFAULT, at(0));
-        assert!(unanswered(&mut standing, 0..5, false) < 2_300, "it is said: 450 in a second");
+        assert!(unanswered(&mut standing, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
         let mut standing = Standing::new(DomainId::DEFAULT, at(0));
-        unanswered(&mut standing, 0..5, true);
-        assert!(unanswered(&mut standing, 5..6, true) > 10_000, "nothing says that it is slow");
+        unanswered(&mut standing, 0..5, RatesSaid::NotAll);
+        assert!(unanswered(&mut standing, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
         // Now there is room for all that comes, and it stays so while something comes, and not for longer.
         let found = standing.speed();
         for second in 6..9 {
             standing.release(at(second * 1_000_000), EACH, false);
             standing.starve();
-            standing.forget_speed(at(second * 1_000_000), (1, 1), true);
+            standing.forget_speed(at(second * 1_000_000), (1, 1), RatesSaid::NotAll);
         }
         assert_eq!(standing.speed(), found);
         for second in 9..40 {
-            standing.forget_speed(at(second * 1_000_000), (1, 1), true);
+            standing.forget_speed(at(second * 1_000_000), (1, 1), RatesSaid::NotAll);
         }
         assert!(standing.speed().1 > UNIT * 9 / 10, "{:?}", standing.speed());
     }
@@ -544,17 +633,17 @@ mod tests {
     #[test]
     fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
         let mut standing = Standing::new(DomainId::DEFAULT, at(0));
-        unanswered(&mut standing, 0..5, true);
+        unanswered(&mut standing, 0..5, RatesSaid::NotAll);
         let tried = standing.speed();
         let mark = standing.release(at(5_000_000), EACH, true);
-        standing.hear(at(5_010_000));
+        standing.hear(at(5_010_000), Span::ZERO);
         standing.answer(at(5_010_000), mark);
         standing.reckon(at(5_200_000));
         assert_eq!(standing.speed(), tried, "prompt");
         standing.release(at(5_200_000), EACH, true);
         standing.reckon(at(5_260_000));
         assert_eq!(standing.speed(), (UNIT, UNIT), "late");
-        assert!(unanswered(&mut standing, 6..9, true) < 1_400, "and it is not tried again at once");
+        assert!(unanswered(&mut standing, 6..9, RatesSaid::NotAll) < 1_400, "and it is not tried again at once");
     }
 
     #[test]
@@ -564,7 +653,7 @@ mod tests {
             let mut released = 0;
             for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
                 if heard {
-                    standing.hear(at(us));
+                    standing.hear(at(us), Span::ZERO);
                 }
                 released += fill(&mut standing, at(us), true).len();
             }
@@ -599,7 +688,7 @@ mod tests {
             for us in (from..from + 3_000_000).step_by(each_us as usize) {
                 waiting.extend(fill(standing, at(us), true));
                 if let Some(mark) = waiting.pop_front() {
-                    standing.hear(at(us));
+                    standing.hear(at(us), Span::ZERO);
                     standing.answer(at(us), mark);
                 }
             }

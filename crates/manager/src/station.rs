@@ -23,6 +23,7 @@ use crate::cost::Medium;
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
+use crate::standing::RatesSaid;
 use crate::told::{Hearsay, ToldCounts};
 use crate::{ClassId, Config, Label, Place, StationConfig, StationReport};
 use unheard::Victim;
@@ -447,14 +448,21 @@ impl Stations {
         floods
     }
 
-    /// In which of so many domains there are stations in use whose rate nobody has said.
-    pub(crate) fn unsure(&self, domains: usize) -> Vec<bool> {
-        let mut unsure: Vec<bool> = (0..domains).map(|_| false).collect();
-        let is_unsure = |station: &&Station| station.is_in_use() && !station.has_known_rate();
-        for station in self.slots.iter().flatten().filter(is_unsure) {
-            unsure[station.domain.index()] = true;
+    /// What is said in each of so many domains of the rates of the stations in use there, beside the standard's highest.
+    pub(crate) fn rates_said(&self, domains: usize, fastest: PhyRate) -> Vec<RatesSaid> {
+        let mut said: Vec<RatesSaid> = (0..domains).map(|_| RatesSaid::All).collect();
+        for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {
+            let of_all = &mut said[station.domain.index()];
+            match (station.times_faster(fastest), *of_all) {
+                (Some(percent), RatesSaid::Faster { percent: before }) => {
+                    *of_all = RatesSaid::Faster { percent: percent.max(before) };
+                }
+                (Some(percent), _) => *of_all = RatesSaid::Faster { percent },
+                (None, RatesSaid::All) if !station.has_known_rate() => *of_all = RatesSaid::NotAll,
+                (None, _) => {}
+            }
         }
-        unsure
+        said
     }
 
     /// How many stations are in each of so many domains.

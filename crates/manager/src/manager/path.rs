@@ -252,13 +252,13 @@ impl<P: Send + 'static> Manager<P> {
             self.see_vlan(now, id, meta.vlan);
         }
         let id = self.domain_of(known, meta);
+        let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
         let domain = &mut self.domains[id];
         if meta.ingress == Port::Wlan {
-            domain.standing.hear(now);
+            domain.standing.hear(now, self.medium.packet_airtime(ip_len, rate));
         }
         let mut airtime = Span::ZERO;
         if !mac.is_multicast() {
-            let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
             let load = Load::alone(Packets::one(ip_len));
             airtime = self.medium.airtime(&load, rate);
             if managed {
@@ -469,6 +469,7 @@ impl<P: Send + 'static> Manager<P> {
             flow.watched.charged += airtime;
             let domain = &mut self.domains[flow.domain];
             let mark = domain.standing.release(now, airtime, false);
+            domain.standing.note_unanswerable(airtime);
             if let Some(observed) = &mut domain.observed {
                 observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, load, &self.medium));
             }

@@ -33,6 +33,13 @@ impl Station {
         word.filter(|&word| word != self.rate).map_or(airtime, |word| medium.airtime(load, word))
     }
 
+    /// By how many hundredths of the standard's highest rate it is faster, where that is said of it and believed.
+    pub(super) fn times_faster(&self, fastest: PhyRate) -> Option<u64> {
+        self.told?;
+        let above = self.hearsay.as_ref()?.above_standard()?;
+        Some(u64::from(above) * 100_000 / fastest.bit_rate().as_bps().max(1))
+    }
+
     /// The rate that it would be charged at if nobody told.
     fn rate_alone(&self, otherwise: PhyRate) -> PhyRate {
         self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise)
@@ -181,7 +188,9 @@ impl Stations {
         let otherwise = self.otherwise();
         let of = |cost: &Cost| {
             let station = self.slots.get(cost.station.0 as usize)?.as_ref().filter(|there| there.domain == domain)?;
-            let word = station.hearsay.as_ref()?.word()?;
+            // Of one that is faster than the standard it is known only that it costs no more than at its highest rate.
+            let hearsay = station.hearsay.as_ref().filter(|hearsay| hearsay.above_standard().is_none())?;
+            let word = hearsay.word()?;
             let airtime = |rate| medium.packet_airtime(FULL_SIZE, rate);
             let alone = airtime(station.rate_alone(otherwise));
             Some((cost.station, Seen { cost: cost.cost, error: cost.error, told: airtime(word), alone }))
@@ -199,6 +208,9 @@ impl Stations {
         for (index, station) in (0..).zip(&mut self.slots) {
             let Some(station) = station.as_mut().filter(|station| station.domain == domain) else { continue };
             let Some(hearsay) = &mut station.hearsay else { continue };
+            if hearsay.above_standard().is_some() {
+                continue;
+            }
             if hearsay.doubt.weigh(verdicts.get(&StationId(index)).copied().or(of_others)) {
                 contradicted += 1;
                 tell(station.mac, station.told);

@@ -14,7 +14,7 @@
 //! or, where only others are told of, of the rate of their mean, so that who is not told of is charged like the rest.
 //!
 //! What is not here: how sources are asked (the drivers), and what rates mean beyond those of the standard in force:
-//! faster ones count as its fastest.
+//! a packet at a faster one costs as at its fastest, until the medium is seen to be faster (`standing`).
 
 mod contradiction;
 mod verdict;
@@ -233,6 +233,12 @@ impl Hearsay {
     /// Whether what crosses can be held against what is told: the formulas in force are those of its rate.
     pub(crate) fn can_be_judged(&self, now: Instant) -> bool {
         self.class(now).is_some() && self.sources.first().is_some_and(|source| !source.beyond)
+    }
+
+    /// A rate in kb/s that is above the standard's highest: the station is at least as fast as the standard can say.
+    pub(crate) fn above_standard(&self) -> Option<u32> {
+        let source = self.sources.first().filter(|source| source.beyond)?;
+        source.transmit_kbps.max(source.receive_kbps)
     }
 
     /// Another standard is in force.
