@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test ci check flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test check flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,11 +46,8 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 	@scripts/ns3
 	@scripts/measured validate-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
 
-test: setup-test ## Every check: format, lints, tests, core proof, documentation
-	@scripts/test
-
-ci: setup-test ## The same and, in one go, the short acceptance with the program of the tests, as continuous integration does
-	@scripts/test --accept-short
+test: setup-test ## Every check: format, lints, tests, core proof, documentation (ARGS=--accept-short: and accept-short, as in continuous integration)
+	@scripts/test $(ARGS)
 
 check: setup-test ## In a minute or so: format, lints and the quick tests of one crate (CRATES="sim medium" for others than manager)
 	@scripts/check $(CRATES)
