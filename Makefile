@@ -59,7 +59,7 @@ lint: setup-test ## Compiler and linter warnings, as errors; and that the linter
 	@scripts/lint
 
 deny: ## Licences, known vulnerabilities and sources of the dependencies, by cargo-deny (fetches the advisory database)
-	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --locked check; else \
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; else \
 		echo "cargo-deny is not installed; run: cargo install --locked cargo-deny" >&2; exit 1; fi
 
 fmt: setup-test ## Format the code
