@@ -1,16 +1,17 @@
-//! Whose an address is.
+//! Maps addresses to their owners.
 //!
-//! Stations tell by what they send, by ARP and by neighbour discovery; a DHCP server on the wired side tells by what it grants.
-//! An address that a station uses stays its own as long as the station is there: another one that claims it is told of, and is
-//! not believed. So a station that answers for the gateway, or for its neighbour, does not get their names in what the
-//! operator sees. One that has been silent for [`SILENT`] gives its addresses to whoever uses them next, since leases end and
-//! devices change hands; a server's grant is believed at once.
+//! Stations reveal their addresses by the packets that they send, by ARP and by neighbour discovery; a DHCP server on
+//! the wired side reveals the addresses that it grants. A station keeps an address as long as it is present: if
+//! another station claims it, the manager reports the claim and does not accept it. So a station that answers for the
+//! gateway or for a neighbour does not take over their names in the operator's view. If a station has been silent for
+//! [`SILENT`], its addresses go to the next host that uses them, because leases end and devices change hands. A
+//! server's grant is accepted at once.
 //!
-//! Bounded: a station has some addresses at most, and what it has no longer room for is nobody's again; of the wired side
-//! [`MOST_WIRED`] are known.
+//! Bounded: a station has a limited number of addresses, and the oldest beyond that lose their owner; of the wired
+//! side, [`MOST_WIRED`] addresses are known.
 //!
-//! What is not here: what packets say (see `evenair_packet::Claim`), the stations' own lists (see `station`). Nothing is kept
-//! from passing: the box tells, and whoever operates the network decides.
+//! What is not here: the claims in packets (see `evenair_packet::Claim`) and each station's list of addresses (see
+//! `station`). No packet is blocked: the box reports, and the operator decides.
 
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;

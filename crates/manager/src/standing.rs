@@ -1,50 +1,58 @@
-//! What stands in the access point, and so when the next packet may be released.
+//! The default controller: it estimates the backlog of the access points, in medium time, and from that decides when
+//! the next packet may be released.
 //!
-//! The access point is a queue that the box fills and cannot see. But it hears of it: a packet that is answered has left
-//! the queue, and so have all that were released before it, whoever they were for. The newest answered release is the
-//! *frontier*. What was released behind it bounds from above what still stands in the access point, in medium time; no
-//! rate need be guessed for that. The next packet may go when this is below a target. So the medium always has something
-//! to do, the queue stays short whatever the medium does (retries, other networks, rates, stations that come and go), and
-//! what stations send by themselves needs no account of its own: it slows the answers down.
+//! The box fills the access point's queue but cannot see it. It observes completions instead: an answer from a
+//! station (for TCP an ACK, see `answers`) proves that the packet has left the queue, and so have all packets
+//! released before it, to any station. The newest release known to have left is the *last completed release* (field
+//! `frontier`). The airtime of all releases after it is an upper bound of the backlog and needs no reported rate. The
+//! next packet may be released when this bound is below the target. The medium then always has something to send, and
+//! the queue stays short whatever the medium does: retries, other networks, changing rates, stations that come and
+//! go. Traffic that stations send on their own needs no account here, since it delays the completions.
 //!
-//! What does not fool it, and why:
-//! - a station that is slow to answer, asleep or gone, an application that reads slowly, a lost packet: the frontier is
-//!   moved by whoever answers first;
-//! - delayed ACKs: the packet that the ACK answers is fresh. Those that were delivered and are not answered yet count as
-//!   standing, a few at most; where a receiver waits for more than the target holds, time moves the frontier (below);
-//! - traffic that nobody answers (datagrams, groups): it is released into the same queue, and the next answer moves the
-//!   frontier past it;
-//! - stations whose rates are unknown: airtimes are believed only in proportion. How long the medium really takes is
-//!   measured by the frontier's progress while the box always had something to send (the *slowness*).
+//! The estimate is robust against:
+//! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: the first
+//!   answer of any station advances the last completed release;
+//! - delayed ACKs: an ACK is sent for a recent packet. Packets that were delivered but are not acknowledged yet count
+//!   as backlog, a few at most; if a receiver delays its ACK for longer than the target lasts, time advances the
+//!   estimate (below);
+//! - traffic without acknowledgments (datagrams, groups): it passes through the same queue, and the next answer
+//!   covers it;
+//! - stations of unknown rate: estimated airtimes matter only in proportion to each other. The real speed of the
+//!   medium is measured from the progress of completions while the box always had something to send (the inverse
+//!   service rate, field `slowness`).
 //!
-//! Where somebody takes more than a share of the medium and cannot be held back, the medium does not wait for the box: whoever has
-//! a packet ready contends with that sender, and so one packet at a time is enough. More would only stand there for longer, as the
-//! one at the head has to wait for its turn among the other's. So nothing is released ahead then, and the target is smaller by that
-//! sender's part of the medium.
+//! Beside an unresponsive sender that takes more than its share, the medium does not wait for the box: each node with
+//! a packet contends with that sender, and so one packet in flight is enough. More packets would only wait behind the
+//! one at the head. Nothing is released in advance then, and the target is reduced by that sender's part of the
+//! medium.
 //!
-//! What a path takes without queues, its *lag* ([`crate::lag`]), is no backlog: so much more may be in flight.
+//! The *lag* of a path ([`crate::lag`]) is no backlog, and is allowed in flight in addition.
 //!
-//! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. An answer that comes
-//! later than that, and is the newest so far, moves it back: time was wrong. Where none has been due for long, what was
-//! learned of the medium's speed is forgotten. Where answers are
-//! due and nothing at all is heard from the WLAN, the signal is lost: the frontier moves at a small part of that, so that
-//! a dead channel is not filled, and one that comes back is found.
+//! Without answers, time advances the last completed release, a little more slowly than the measured speed of the
+//! medium. If an answer arrives later than that and is the newest so far, it moves the estimate back. If no answer
+//! has been due for long, the measured speed is forgotten. If answers are due and nothing at all is received from the
+//! WLAN, the estimate advances at a small fraction of the speed, so that a dead channel is not filled and a returning
+//! one is detected.
 //!
-//! Where nobody has ever said how fast the medium is, neither by answers nor by rates, and datagrams that nobody answers wait here, it
-//! is tried out: each interval twice the speed, until nothing waits any more. The first packet that asks for an answer judges it:
-//! if that is not prompt, the speed is the usual one again, and nothing is tried for a while.
+//! If neither answers nor reported rates give a speed, and unacknowledged datagrams wait in the box, the controller
+//! runs a trial: it doubles the speed each interval until nothing waits. The first packet after that to which an
+//! answer is due ends the trial if its answer is late: the speed returns to the usual one, and no trial is made for a
+//! while.
 //!
-//! Where answers are rare beside what nobody answers, it is time that lets packets go, and the medium is offered hardly more than
-//! it is believed to carry: that it carries this says nothing of what it could. So a window in which answers told little that
-//! time had not never makes the medium look slower than what was offered, and as long as answers stay prompt the speed rises by
-//! steps, until one is late ([`crate::speed_steps`]). A station that is said to be faster than the standard is a reason to try
-//! higher speeds too, up to what is said where somebody else is heard, and beyond it in silence.
+//! If answers are rare beside unacknowledged traffic, most packets are released by time, and the medium is offered
+//! hardly more than its assumed speed. That it carries this load says nothing about its limit. Therefore a window in
+//! which answers added little never lowers the speed below what was offered, and while answers stay prompt, the speed
+//! rises by steps until one is late ([`crate::speed_steps`]). A station reported above the standard's highest rate is
+//! also a reason to try higher speeds: up to the reported one if other traffic is received from the WLAN, and beyond
+//! it if not.
 //!
-//! What is not here: whose turn it is, which packets answer which (see `answers`), access points that serve each station
-//! from a queue of its own; there the bound holds for the queues of those that answer.
+//! What is not here: which packet is released next, which packet acknowledges which release (see `answers`), access
+//! points that serve each station from a queue of its own; there the bound holds for the queues of the stations that
+//! answer.
 //!
-//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux, `lib/dynamic_queue_limits.c`);
-//! the answers are the completions here. The measure of the slowness is that of BBR's delivery rate (Cardwell et al., 2016).
+//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux,
+//! `lib/dynamic_queue_limits.c`); the answers are the completions here. The inverse service rate is measured like
+//! BBR's delivery rate (Cardwell et al., 2016).
 
 use evenair_units::{Instant, Span};
 

@@ -1,21 +1,21 @@
-//! Access points: how the box knows that a station is at one of them, and which medium each is on.
+//! Access points: how the box learns at which one a station is, and which contention domain each belongs to.
 //!
-//! Where nobody says anything there is one medium, and who is at which access point does not matter. Where access points
-//! are told of, each is on a medium of its own unless the operator names the same *domain* for several: those hear each
-//! other on one channel. That is the safe way round. Two access points that share a channel and are taken for two media
-//! slow each other's answers down, so that both queues stay short; what is lost is equality across the two, where a slow
-//! station at one takes from those at the other, as it does without a box. Two media that are taken for one wait for each
-//! other, and what each would carry meanwhile is lost. So a channel of the same number makes no common domain: it says
-//! nothing about who hears whom.
+//! Without any information there is one domain, and the access point of a station does not matter. With configured
+//! access points, each has a domain of its own unless the operator gives several of them the same *domain* name,
+//! because they hear each other on one channel. That default is the safe one. If two access points share a channel
+//! but are treated as two domains, they delay each other's completions, and both queues stay short; only fairness
+//! across the two is lost, as it is without a box. If two channels are treated as one domain, they wait for each
+//! other, and capacity is lost. Therefore equal channel numbers of configured access points do not make a common
+//! domain: they do not say which radios hear each other.
 //!
-//! Where the operator names none of them, media are learned from the channels that sources tell ([`learned`]): that is the one
-//! thing to go by then, and radios on one channel are taken for one medium. What is configured goes before.
+//! If no access points are configured, domains are learned from reported channels ([`learned`]). The channel is then
+//! the only evidence, and radios on one channel are treated as one domain. Configuration takes precedence.
 //!
-//! A station's frames go before what is told: where they come in a VLAN that is an access point's, that is where it is
-//! now. A poll may be a minute old.
+//! The VLAN of a station's frames takes precedence over reports: frames in the VLAN of an access point show where the
+//! station is now, while a poll may be a minute old.
 //!
-//! What is not here: what becomes of a station that moves (see `manager::roaming`); a PHY profile for each domain, so that
-//! where standards differ, rates of some are taken for the nearest of the others'.
+//! What is not here: what happens when a station moves (see `manager::roaming`); a PHY profile for each domain: if
+//! standards differ, some rates are mapped to the nearest one of the configured standard.
 
 mod codec;
 mod learned;

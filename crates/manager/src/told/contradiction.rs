@@ -1,18 +1,18 @@
-//! When what crosses contradicts a rate that was told.
+//! Detects reported rates that the observed traffic contradicts.
 //!
-//! The airtime that a rate gives to a packet is a lower bound of the time that the medium takes for it: collisions,
-//! retries and other networks only add to it. So nobody can use more airtime, by the rates that are told, than time has
-//! passed. Where it seems so, a rate is told that is too low:
-//! - of one station, if it alone seems to use more than all of the time;
-//! - of somebody, if all that are told of together do. Who of them is not known, and so all are set aside.
+//! The airtime of a packet at its reported rate is a lower bound of the time that the medium takes: collisions,
+//! retries and other networks only add to it. So the airtimes computed from reported rates cannot add up to more than
+//! the elapsed time. If they do, a reported rate is too low:
+//! - the rate of one station, if that station alone exceeds the elapsed time;
+//! - the rate of an unknown one, if all reported stations together exceed it; then none of their rates is used.
 //!
-//! What is set aside is tried again after a while, each time after a longer one.
+//! A rejected rate is tried again after a while, and after a longer one each time.
 //!
-//! Rates that are wrong beside each other, one too high or one too low among several busy stations, are found by what each
-//! station really costs (`observed`, `verdict`). Such a rate is set aside as long as it is contradicted, and that goes on
-//! being measured: nothing has to be tried again.
+//! Rates that are wrong relative to each other, one too high or too low among several busy stations, are detected by
+//! the measured cost of each station (`observed`, `verdict`). Such a rate is not used as long as it is contradicted;
+//! the measurement goes on, so nothing has to be tried again.
 //!
-//! What is not seen: rates of stations that use nearly nothing, where a wrong one does nearly no harm.
+//! Not detected: wrong rates of stations that use almost no airtime, where they do almost no harm.
 
 use evenair_units::{Instant, Span};
 

@@ -1,20 +1,25 @@
-//! What sources outside tell of stations: rates and signals, as access points report them.
+//! Telemetry reports about stations: rates and signals as access points and controllers report them.
 //!
-//! No source is trusted alone, and none is needed. What is told goes through four sieves before a packet is charged by it:
-//! - **sense**: a rate of zero, a negative or an absurd one, a signal that no radio has, a measurement of the future or one
-//!   that is no longer valid is not taken. What is told of a group address or of too many stations isn't either.
-//! - **traffic**: a rate counts by what crossed since the one before. Of a station that was silent, access points tell the
-//!   rate of its last management or null frame, which says nothing of its data.
-//! - **time**: the rate in force is the mean over the last samples, which moves only when the mean has clearly left it. So
-//!   a sender's rate adaptation, which tries rates packet by packet, does not make it flap (the *class* of a station).
-//! - **evidence**: a rate that what crosses contradicts is set aside, and told of (`contradiction`, `verdict`).
+//! No source is trusted alone, and the manager works without any. A report passes four checks before a packet is
+//! charged by it:
+//! - **plausibility**: the manager rejects a rate of zero, a negative or an absurd one, a signal outside the range of
+//!   radios, a measurement from the future, an expired one, a report about a group address and reports about too many
+//!   stations;
+//! - **traffic**: a rate is weighted by the traffic since the previous report. For a silent station, access points
+//!   report the rate of its last management or null frame, which says nothing about its data;
+//! - **time**: the rate in force is the mean over the last samples, and it moves only when the mean has clearly left
+//!   it. So a sender's rate adaptation, which tries rates packet by packet, does not make the rate class of a station
+//!   flap;
+//! - **evidence**: a rate that contradicts the observed traffic is not used, and the manager reports that
+//!   (`contradiction`, `verdict`).
 //!
-//! The mean is that of the medium: total bits over total time, so the harmonic mean by volume, each direction at its own
-//! rate. What is valid no longer is forgotten, and the station is then what it was before: of the rate that was configured,
-//! or, where only others are told of, of the rate of their mean, so that who is not told of is charged like the rest.
+//! The mean is that of the medium: total bits over total time, which is the harmonic mean by volume, with each
+//! direction at its own rate. An expired report is forgotten. The station then has its configured rate again, or, if
+//! only other stations are reported, the mean rate of these, so that a station without reports is charged like the
+//! rest.
 //!
-//! What is not here: how sources are asked (the drivers), and what rates mean beyond those of the standard in force:
-//! a packet at a faster one costs as at its fastest, until the medium is seen to be faster (`standing`).
+//! What is not here: how sources are queried (the drivers), and rates beyond those of the standard in force: a packet
+//! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
 
 mod contradiction;
 mod verdict;

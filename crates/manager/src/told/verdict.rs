@@ -1,15 +1,16 @@
-//! Whether what is told explains what is observed.
+//! Consistency check: whether the reported rates explain the measured costs.
 //!
-//! What each station's releases really cost is known from what is observed (`observed`), up to a factor that is the same for
-//! all: how busy the channel is. There are two explanations of it: the rates that are told, and what the box would go by
-//! if nobody told (all alike, or as configured). Each leaves an error for each station: by what factor it is off, beside the
-//! station in the middle. A rate that is told is contradicted where its error is clearly one, and larger than that of going
-//! without. So what is told is believed as long as it is better than nothing, however much is retried; where it is worse, the
-//! box does as if nobody had told.
+//! The estimator (`observed`) gives the real cost of each station's releases, up to a factor that is the same for all
+//! stations and follows from how busy the channel is. Two hypotheses compete to explain the costs: the reported
+//! rates, and the rates that the box would use without reports (all alike, or as configured). Each hypothesis leaves
+//! an error for each station: the factor between estimated and expected cost, relative to the median station. The
+//! check rejects a reported rate if its error is significant and larger than the error without reports. So a report
+//! is used as long as it is better than none, however many retries there are; if it is worse, the box ignores it.
 //!
-//! Costs are known more or less exactly. Beyond doubt is what holds at either bound; between, nothing changes.
+//! Estimated costs have an uncertainty. The check changes its result only if the comparison has the same outcome at
+//! both bounds; in between, nothing changes.
 //!
-//! Of two stations neither is in the middle: where they contradict each other, neither is believed.
+//! Of two stations neither is the median: if they contradict each other, neither report is used.
 
 use alloc::vec::Vec;
 

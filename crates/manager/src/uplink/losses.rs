@@ -1,15 +1,15 @@
-//! How much the access points lose on the way to the stations: told, or seen from here.
+//! How much the access points lose toward the stations: reported, or inferred.
 //!
-//! *Told*: the totals that somebody reads off the access points (SNMP: `ifOutDiscards` of RFC 2863, for instance). The
-//! difference to the one before counts; a total that has gone back begins anew, as after a restart.
+//! *Reported*: total counters read from the access points (SNMP: `ifOutDiscards` of RFC 2863, for instance). The
+//! difference from the previous total counts; a total that has decreased starts again, as after a restart.
 //!
-//! *Inferred*: of a download, DATA that had been released toward the WLAN and that its sender sends again before a station
-//! has acknowledged them. What never came by here before was lost elsewhere, and what is acknowledged was sent again for
-//! nothing. A loss that has not been repaired counts in each interval, for a while: a starved sender tries ever more
-//! rarely, and that it is silent does not mean that it has got what it wants.
+//! *Inferred*: DATA of a download that were released toward the WLAN and that the sender retransmits before a station
+//! has acknowledged them. DATA that never passed here were lost elsewhere, and acknowledged DATA were retransmitted
+//! needlessly. A loss that is not repaired counts in each interval, for a while: a starved sender retries ever more
+//! rarely, and its silence does not mean that it is satisfied.
 //!
-//! What is not seen: lost ACKs of uploads, which say the same as the next one. Losses by retries on the air count as those of
-//! a full buffer do.
+//! Not detected: lost ACKs of uploads, which carry the same information as the next one. Losses by retries on the air
+//! count like those of a full buffer.
 
 use alloc::collections::BTreeMap;
 
