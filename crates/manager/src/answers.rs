@@ -1,14 +1,16 @@
-//! Which packets from a station answer which releases toward it.
+//! ACK tracking: which packets from a station acknowledge which releases toward it.
 //!
-//! - DATA of a download are answered by the ACK that covers them, or tells of their arrival behind a hole (RFC 2018).
-//! - An ACK of an upload is answered by the first packet that echoes its timestamp (RFC 7323, 3): it was sent after the
-//!   ACK had arrived, whatever made the station send it.
-//! - An ACK of an upload without timestamps is answered by nothing. More DATA may be its doing, or that of any ACK before
-//!   it that is still in the access point, or a window that grows; taken for answers, they let the access point's queue
-//!   run full in one of six runs. What crosses tells only how fast the medium is (see `crossing`).
+//! - DATA of a download are acknowledged by the ACK that covers them, or that selectively acknowledges them behind a
+//!   hole (RFC 2018).
+//! - An ACK of an upload is acknowledged by the first packet that echoes its timestamp (RFC 7323, 3): the station
+//!   sent that packet after the ACK had arrived, for whatever reason.
+//! - An ACK of an upload without timestamps has no acknowledgment. More DATA may be caused by it, by any ACK before
+//!   it that is still in the access point, or by a growing window; when they were taken for acknowledgments, the
+//!   access point's queue filled in one of six runs. Packets from such a connection only show how fast the medium is
+//!   (see `crossing`).
 //!
-//! What is not here: anything but TCP; retransmissions, whose answers may be those of the original (Karn and Partridge,
-//! 1987).
+//! What is not here: other protocols than TCP; retransmissions, whose acknowledgment may belong to the original (Karn
+//! and Partridge, 1987).
 
 use alloc::collections::VecDeque;
 

@@ -1,14 +1,15 @@
-//! What flows without TCP's acknowledgments cost: QUIC, IPsec, calls, anything else over IP.
+//! What flows without TCP acknowledgments cost: QUIC, IPsec, calls, any other protocol over IP.
 //!
-//! Toward the WLAN a packet costs what it takes itself. What comes from the WLAN is known only once it has crossed, and is
-//! charged then: to the flow's next packet toward the WLAN, as an ACK is charged for what it releases. So an upload over
-//! QUIC, whose acknowledgments the box holds, is held to its share like one over TCP: when its turns are paid for, and
-//! not before, its sender hears that it may go on.
+//! Toward the WLAN a packet costs its own airtime. The cost of packets from the WLAN is known only once they have
+//! crossed, and is charged then: to the flow's next packet toward the WLAN, as an ACK is charged for the DATA that it
+//! releases. So an upload over QUIC, whose acknowledgments the box holds, is limited to its share like one over TCP:
+//! its sender gets an acknowledgment only after its turns are paid for.
 //!
-//! What no packet toward the WLAN answers cannot be held back by anybody on the wire. It is a debt of its station, whose
-//! other traffic pays (see `station`), and of none else.
+//! An unresponsive sender, whose packets no packet toward the WLAN acknowledges, cannot be slowed down from the wire.
+//! Its airtime is a debt of its station and is paid by that station's other traffic only (see `station`).
 //!
-//! What is not here: sequence numbers, which are encrypted; so it is not known either which packet answers which release.
+//! What is not here: sequence numbers, which are encrypted; so it is also unknown which packet acknowledges which
+//! release.
 
 use evenair_units::{Bytes, Instant, Span};
 

@@ -1,23 +1,28 @@
-//! A guard against harm: where much less is carried than before while packets wait here, the box may be what the medium waits
-//! for, by a property of the path that it does not understand. Then it tries, and measures, what carries more.
+//! Harm guard: if the WLAN carries much less than before while packets wait in the box, the medium may be waiting for
+//! the box, because of a property of the path that the box does not understand. The guard then measures which setting
+//! carries more.
 //!
-//! What was carried before is best measured while the box is bypassed: by what it observes, or by the byte counters of the
-//! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). A time in which the box sees nothing says nothing.
+//! The reference is best measured while the box is bypassed: from observed packets, or from the byte counters of the
+//! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). An interval in which the box sees nothing is not
+//! evidence.
 //!
-//! First it doubles the target for a few seconds. Where the medium is the limit, twice as much in flight carries no more (Little's
-//! law), and the usual target comes back: a neighbour uses the channel, or the only user is far away. What is carried now is then
-//! the new measure. Where more is carried, it doubles again, as long as that helps. If much less than before is carried with the
-//! largest target too, less than half where a larger target is no gain, or next to nothing with any, it holds nothing for a few
-//! seconds; where that carries more, it gives up, and the operator hears of it. Where next to nothing is carried, it holds nothing at once. Where nothing at all is, the access point
-//! may be restarting: a first success of holding nothing is then taken for a coincidence.
+//! First the guard doubles the target for a few seconds. If the medium is the limit, twice as much in flight carries
+//! no more (Little's law), and the usual target returns: a neighbour uses the channel, or the only user is far away.
+//! The present throughput is then the new reference. If more is carried, the guard doubles the target again, as long
+//! as that helps. It opens the box, that is, holds nothing, for a few seconds if much less than before is carried
+//! with the largest target too, less than half while a larger target is no gain, or next to nothing with any; with
+//! next to nothing carried, it does so at once. If holding nothing carries more, the guard bypasses the box and the
+//! operator gets an event. If nothing at all is carried, the access point may be restarting: a first success of
+//! holding nothing then counts as a coincidence.
 //!
-//! A box that was inserted at its start, or has several media, which the bridge's counters cannot tell apart, has no such
-//! measure. Where it carries much less than the formula says, a larger target is a probe: it stays where it carries more, and
-//! nothing else follows from it.
+//! A box that was inserted at its start, or that has several domains, which the bridge's counters cannot separate,
+//! has no such reference. If it carries much less than the formula says, the guard probes a larger target: it stays
+//! if it carries more, and nothing else follows from it.
 //!
-//! A try costs others delay. So after a false alarm the next one is put off, each time for twice as long.
+//! A probe costs delay. So after a false alarm the next probe is postponed, for twice as long each time.
 //!
-//! Not here: what is carried per station. A mixture of stations that becomes slower looks like harm, and is found out by trying.
+//! Not here: throughput of single stations. A mixture of stations that becomes slower looks like harm, and only a
+//! probe shows the difference.
 
 use evenair_units::{BitRate, Instant};
 

@@ -1,18 +1,22 @@
-//! The lag of a path: what a packet to a station and its answer take where nothing waits. A driver, a mesh hop, a tower or a
-//! tunnel between the box and the access point adds milliseconds that are no backlog, and so much more has to be in flight.
+//! The lag of a path: how long a packet to a station and its answer take without any queue. A driver, a mesh hop, a
+//! tower or a tunnel between box and access point adds milliseconds that are no backlog, and so much more has to be
+//! in flight.
 //!
-//! Now and then the box keeps very few packets in flight for a moment, and times those (as BBR's ProbeRTT does: Cardwell et al.,
-//! 2016). The second least of a probe is the *floor*: whatever else delays an answer, contention or a station that sleeps or
-//! acknowledges late, makes it longer; what makes it shorter, an answer to an earlier copy of a packet, is rare. An access point whose queue was full when the box was inserted makes all of them longer for
-//! a while; so the less of two probes counts.
+//! From time to time the box keeps very few packets in flight for a moment and times them (as BBR's ProbeRTT does:
+//! Cardwell et al., 2016). The second smallest value of a probe is the *floor*: other causes of delay, such as
+//! contention or a station that sleeps or acknowledges late, only make it larger; what makes it smaller, an answer to
+//! an earlier copy of a packet, is rare. If the access point's queue was full when the box was inserted, all values
+//! are too large for a while; therefore the smaller of two probes counts.
 //!
-//! Between probes packets are timed as well, while others wait in the box. What they take beyond the floor is backlog, by whatever
-//! queue. Where that is clearly less than the target, the medium may be waiting for the box, and the allowance for the lag grows by
-//! a step, up to the floor. The step stays if more was carried with it; with few and long packets in flight it is not, since their
-//! own time is most of the floor. Where the backlog is clearly more than the target, the allowance shrinks. So the lag needs no
-//! rate to be known (compare Brakmo and Peterson, "TCP Vegas", 1995).
+//! Between probes the box also times packets while others wait in it. The time beyond the floor is backlog, in
+//! whichever queue. If that is clearly less than the target, the medium may be waiting for the box, and the allowance
+//! for the lag grows by a step, up to the floor. The step stays if it raised the throughput; with few and long
+//! packets in flight it does not stay, because their own airtime is most of the floor. If the backlog is clearly more
+//! than the target, the allowance shrinks. So the estimate needs no rate (compare Brakmo and Peterson, "TCP Vegas",
+//! 1995).
 //!
-//! Not here: lags of single stations. The least of all stations of a contention domain counts, which errs toward less in flight.
+//! Not here: lags of single stations. The smallest of all stations of a contention domain counts, which errs toward
+//! less in flight.
 
 use evenair_units::{Instant, Span};
 

@@ -1,11 +1,11 @@
-//! Stations that come to another access point, and so to another medium.
+//! Stations that move to another access point, and so to another contention domain.
 //!
-//! What the box holds for a station goes along at once, each flow as a whole and in its order, since it leaves by the new
-//! access point from now on; what comes later lines up behind it. What was released before stays in the account of the old
-//! medium until an answer or time takes it out: it was sent there. Where a discipline holds the packets, which gives
-//! none of them back, a flow follows when the last of those has gone.
+//! The packets that the box holds for a station move with it at once, each flow as a whole and in order, since the
+//! new access point sends them from now on; later packets line up behind them. Packets released before stay in the
+//! backlog estimate of the old domain until a completion or time removes them, since they were sent there. A
+//! discipline does not give back packets that it holds, so with one a flow moves when its last held packet has left.
 //!
-//! What is not here: how it is known where a station is (see `access_points`).
+//! What is not here: how the manager learns where a station is (see `access_points`).
 
 use alloc::vec::Vec;
 

@@ -1,14 +1,14 @@
-//! The closed loop: window or delay follow what stands in the access point.
+//! The closed loop of receiver control: window or delay follow the access point's backlog.
 //!
-//! In each connection a segment of DATA at a time is timed from its release toward the WLAN to the ACK that covers it. The
-//! medium's own time for it is taken off; the rest it has waited. A segment that was sent twice is not timed (Karn and
-//! Partridge, 1987). The mean of an interval is held against the target.
+//! In each connection one DATA segment at a time is timed from its release toward the WLAN to the ACK that covers it.
+//! The wait in the access point is that time less the segment's own airtime. A retransmitted segment is not timed
+//! (Karn and Partridge, 1987). The mean of an interval is compared with the target.
 //!
-//! - Window: what stands grows in proportion to the window, less what is under way elsewhere. So the window moves a part of
-//!   the way to where the proportion says that the target is (as FAST TCP does, Wei et al., 2006), and grows only where it
-//!   is what limits senders.
-//! - Delay: what is held in the box does not stand in the access point, if windows limit senders. So the delay moves by a
-//!   part of what is above the target.
+//! - Window: the backlog grows in proportion to the window, less what is in flight elsewhere. So the window moves a
+//!   part of the way to the value that this proportion gives for the target (as in FAST TCP, Wei et al., 2006), and
+//!   grows only if it is what limits the senders.
+//! - Delay: if windows limit the senders, packets held in the box are not in the access point. So the delay changes
+//!   by a part of the excess over the target.
 //!
 //! What is not here: several access points on one medium, whose queues are taken together.
 

@@ -3,8 +3,8 @@
 //! An admitted call has strict priority: its packets pass at once, with the code point that makes the access point
 //! send them as voice, and the rest of the traffic loses the airtime that they take. So their number is limited, for
 //! each contention domain by itself: up to the operator's limits, and as long as all calls together leave the
-//! configured part of the medium to the rest. A call beyond that is refused visibly: it waits in its turn like other
-//! traffic and is reported as refused, and the calls in progress do not notice.
+//! configured part of the medium to the rest. A call beyond that is refused visibly: it waits in
+//! its turn like other traffic, its packets get code point 0, and the calls in progress do not notice.
 //!
 //! A call that roams to another domain is checked again there. If it exceeds the limit, it keeps its priority, and
 //! the manager reports that: an admitted call is not cut off, and further calls are refused until there is room. A
