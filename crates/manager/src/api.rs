@@ -1,4 +1,4 @@
-//! What goes into a manager and what comes out of it, beside packets and configuration.
+//! The inputs and outputs of a manager, except for packets and configuration.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What the operator wants of a manager: plain data, checked as a whole.
+//! The operator's settings of a manager: plain data, checked as a whole.
 
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -1,7 +1,7 @@
-//! What packets cost the medium.
+//! The airtime model: what packets cost the medium.
 //!
-//! One place where loads (packets of some size, some of them only a fraction of one) become medium time. Collisions,
-//! retries and other networks are not known here; the controller finds them out.
+//! This is the one place where loads (packets of some size, some of them only a fraction of one) become medium time.
+//! Collisions, retries and other networks are not modelled here; the controller measures their effect.
 
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, TcpShape, tcp_capacity};

@@ -1,8 +1,8 @@
-//! Flows, of TCP and of all else: their table, and which way their data travel.
+//! Flows, of TCP and of other protocols: their table, and the direction of their data.
 //!
-//! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and it
-//! needs no secret. An index beside it (`index`) has most of its answers at less cost. Connections are remembered in the order of use; the longest unused goes first. One that has packets
-//! held stays.
+//! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and
+//! it needs no secret. An index in front of it (`index`) answers most lookups at less cost. Connections are kept in
+//! the order of use; the least recently used is evicted first. A connection with held packets is not evicted.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -1,11 +1,11 @@
-//! A quick way to numbers that a search tree knows: one line of the processor's cache is read, where a tree of tens of
-//! thousands is a walk through memory.
+//! A cache of the numbers that a search tree maps keys to: a lookup reads one cache line, where a tree of tens of
+//! thousands of entries needs many memory accesses.
 //!
-//! It is a cache and never the authority: eight entries for each bucket, and what does not fit is not in it. So the cost
-//! is bounded by that of the tree whatever keys an attacker makes up, and no secret is needed to choose buckets by. It
-//! holds nothing that decides anything: with or without it a manager does the same.
+//! It is never the authority: each bucket has eight entries, and a key that does not fit is not in it. So the cost is
+//! bounded by that of the tree whatever keys an attacker makes up, and the choice of buckets needs no secret. It does
+//! not affect decisions: with or without it a manager does the same.
 //!
-//! What is not here: the keys. Whoever asks compares them, since two may have the same hash.
+//! What is not here: the keys. The caller compares them, since two may have the same hash.
 
 use alloc::vec::Vec;
 use core::hint::black_box;

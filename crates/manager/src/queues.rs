@@ -1,11 +1,11 @@
 //! The tree of queues that a policy describes.
 //!
-//! Above all are the operator's classes, where there is a tree of them (`classes`), then where the traffic comes from, then
-//! the policy's levels.
+//! At the top are the operator's policy classes, if there is a tree of them (`classes`), then the origin of the
+//! traffic (via the Internet link or not), then the policy's levels.
 //!
-//! A node of the tree appears when the first connection needs it and goes with the last one. Its weight follows from
-//! its level; a station's is, where medium time is to be fair, its own weight times C_i, because the server's work is
-//! counted in bits (equation 2 of Hegde et al., 2013).
+//! A node of the tree is created for the first connection that needs it and removed with the last one. Its weight
+//! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
+//! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
 
 mod layout;
 mod state;

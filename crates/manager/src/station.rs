@@ -1,8 +1,8 @@
-//! Stations: who they are, at which rate they are reached, and what they may claim.
+//! Stations: their identity, their PHY rate, and their claims on the medium.
 //!
-//! A station is a MAC address on the WLAN side. It is known from the configuration, from telemetry reports, or learned from
-//! the frames that it sends; what somebody has observed of it goes before what is configured. A frame from the wire makes
-//! no station: any host can address any MAC (see `unheard`).
+//! A station is a MAC address on the WLAN side. The manager knows it from the configuration, from telemetry reports,
+//! or from the frames that it sends; a reported or observed rate takes precedence over the configured one. A frame
+//! from the wire creates no station, since any host can address any MAC (see `unheard`).
 
 mod addresses;
 mod told;

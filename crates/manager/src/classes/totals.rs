@@ -1,4 +1,4 @@
-//! What each class has had, in all.
+//! Total traffic of each policy class.
 
 use alloc::vec::Vec;
 

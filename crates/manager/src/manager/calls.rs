@@ -1,4 +1,4 @@
-//! The way of a call's packets: found, admitted, and past what waits.
+//! The way of a call's packets: detected, admitted, and released with strict priority.
 
 use alloc::vec::Vec;
 

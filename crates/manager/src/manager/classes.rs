@@ -1,4 +1,4 @@
-//! Where flows are in the operator's policy, and what each class has had.
+//! Assigns flows to the operator's policy classes, and counts the traffic of each class.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What packets tell of stations' addresses and names.
+//! Learns stations' addresses and names from packets.
 
 use evenair_packet::{Content, Lease, PacketMeta, Port};
 use evenair_units::Instant;

@@ -1,4 +1,4 @@
-//! What sources tell of stations, on its way to the queues.
+//! Passes telemetry reports about stations on to the queues.
 
 use alloc::boxed::Box;
 

@@ -1,4 +1,4 @@
-//! What a manager does from time to time, and when its configuration changes.
+//! Periodic work of a manager, and changes of its configuration.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What the limit on uploads sees of packets, and when it is judged. Each medium has one of its own.
+//! Feeds packets to the upload limiter, and evaluates its limit. Each contention domain has a limiter of its own.
 
 use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
 use evenair_units::{BitRate, Bytes, Instant};

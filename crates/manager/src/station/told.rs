@@ -1,4 +1,4 @@
-//! What is told of stations, and what follows from it for all of them.
+//! Telemetry reports about stations, and the values that follow from them for all stations.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

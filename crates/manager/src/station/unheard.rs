@@ -1,12 +1,12 @@
-//! Stations that were never heard from the WLAN, and what goes when there are too many.
+//! Stations never heard from the WLAN, and eviction when there are too many stations.
 //!
-//! Any host on the wire can send packets to any MAC address. An address that nothing was ever heard from, and that neither
-//! the configuration nor a telemetry report names, is an *unheard station*: all unheard stations of a contention domain
-//! share one station's place, and so one queue and one share, however many addresses somebody makes up. One that is heard
-//! becomes a station of its own.
+//! Any host on the wire can send packets to any MAC address. An address from which no frame has ever come, and that
+//! neither the configuration nor a telemetry report names, is an *unheard station*: all unheard stations of a
+//! contention domain share one station's place, and so one queue and one share, however many addresses a sender makes
+//! up. A station that is heard becomes a station of its own.
 //!
-//! Where the table is full, a new station takes the place of another: of one that was never heard first, then of the one
-//! that was in use longest ago. Those of the configuration stay.
+//! If the table is full, a new station replaces another: first one that was never heard, then the least recently
+//! used. Configured stations stay.
 
 use alloc::vec::Vec;
 

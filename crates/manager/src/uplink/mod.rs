@@ -1,39 +1,42 @@
-//! The limit on uploads: packets from the WLAN that come faster than the limit are dropped on their way to the wire.
+//! The upload limiter: it drops packets from the WLAN that exceed a limit on their way to the wire.
 //!
-//! Principle: what stands in the access point are DATA of downloads and ACKs of uploads, and when its buffer is full it loses
-//! both; a lost ACK costs its upload nothing, lost DATA cost their download half of its window. Dropping some DATA of the
-//! uploads here makes their senders slow down to the limit, and the rest of the medium is left to the downloads. No packet
-//! is queued and, but for the losses, no header is read, so that it works for what is encrypted as well.
+//! Principle: an access point's backlog consists of DATA of downloads and ACKs of uploads, and when its buffer is
+//! full it loses both. A lost ACK costs its upload nothing, while lost DATA cost their download half of its window.
+//! Dropping some DATA of uploads in the box makes their senders slow down to the limit, and leaves the rest of the
+//! medium to the downloads. The limiter queues no packet and, except for loss detection, reads no header, so that it
+//! also works for encrypted traffic.
 //!
-//! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks
-//! and their Solution using a Rate Control Approach", University of Roma Tor Vergata. [`LimitRule::Static`] and
-//! [`LimitRule::Published`] are theirs to the letter; rates count IP packets, ACKs included, before the bucket and before
-//! the access point. Not published, and so ours: the theoretical maximum is C*, and the limit starts at the uploads' part
-//! of it.
+//! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
+//! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata. [`LimitRule::Static`]
+//! and [`LimitRule::Published`] follow it to the letter; rates count IP packets, ACKs included, before the bucket and
+//! before the access point. Not published, and so ours: the theoretical maximum is C*, and the limit starts at the
+//! uploads' part of it.
 //!
-//! What [`LimitRule::Adaptive`] mends:
-//! - Losses are a reason to hold uploads down only while there are downloads that have less than their part of what crosses
-//!   the WLAN: ACKs of uploads are lost as well, and without downloads nobody is the better for less of them.
-//! - Downloads that are few lose rarely; that an interval passes without a loss does not mean that they have enough. While
-//!   they have less than their part, and the medium is used as before, the limit rises only when nothing was lost for long.
-//! - A loss that was told and is not repaired yet counts in each interval, as one that was inferred does.
-//! - It goes down by half of the way to the uploads' part, and up by a quarter of what is idle, as told by what crossed the WLAN
-//!   lately, where that is more than a step, which is right for one speed only. Above C*, which is a formula, it goes with
-//!   what comes.
-//! - What TCP makes of a limit depends on how many connections there are on either side: few windows that are halved leave some
-//!   of it, many fill it. So while both directions want more than they get, the uploads' part is corrected by the sum of
-//!   what the split was off, slowly and by a fifth at most, and the limit rises by no more than the downloads have beyond
-//!   theirs.
-//! - The parts are those of what crosses the WLAN: what comes from it, and DATA that stations have acknowledged. What is sent
-//!   toward the stations again and again is no reason for a higher limit. DATA of TCP that are dropped here have taken
-//!   their time on the medium all the same, and the limit is lower by them.
-//! - Datagrams, which need not slow down, have a bucket of their own. Each of the two has its part of the limit and what the
-//!   other leaves, so that a flood of datagrams does not take TCP's tokens. What is dropped of them, which no limit brings
-//!   back, is left out of what is divided: uploads and downloads of others bear it alike.
-//! - Packets of TCP without data are never dropped: they are the ACKs of downloads, and the beginnings of connections.
+//! Improvements of [`LimitRule::Adaptive`]:
+//! - Losses are a reason to limit uploads only while there are downloads that have less than their part of the WLAN
+//!   traffic: ACKs of uploads are lost as well, and without downloads fewer of these losses help no one.
+//! - A few downloads lose rarely, and an interval without a loss does not show that they have enough. While they have
+//!   less than their part, and the medium is used as before, the limit rises only after a long time without losses.
+//! - A reported loss that is not repaired yet counts in each interval, like an inferred one.
+//! - The limit falls by half of the distance to the uploads' part, and rises by a quarter of the idle capacity,
+//!   measured by the recent traffic of the WLAN, if that is more than a step, since a step is right for one speed
+//!   only. Above C*, which is a formula, it follows the arriving traffic.
+//! - How much of a limit TCP uses depends on the number of connections on either side: a few windows that are halved
+//!   leave some of it unused, many fill it. So while both directions want more than they get, the accumulated error
+//!   of the split corrects the uploads' part, slowly and by a fifth at most, and the limit rises by no more than the
+//!   downloads' excess over their part.
+//! - The parts are those of the traffic that crosses the WLAN: packets from it, and DATA that stations have
+//!   acknowledged. Repeated retransmissions toward the stations are no reason for a higher limit. TCP DATA dropped by
+//!   the limiter have used airtime all the same, and lower the limit.
+//! - Datagrams, which need not slow down, have a bucket of their own. Each of the two buckets has its part of the
+//!   limit and what the other leaves, so that a flood of datagrams does not take TCP's tokens. Dropped datagrams,
+//!   which no limit prevents from using airtime, are left out of the divided total: uploads and downloads of other
+//!   flows share that loss equally.
+//! - TCP packets without data are never dropped: they are the ACKs of downloads, and the beginnings of connections.
 //!
-//! What it does not do: it owes no station and no connection a share; among the uploads TCP decides who gets how much, as among
-//! the downloads. What keeps the network together (ARP, DHCP), groups, and flows beyond the number that is tracked pass.
+//! What it does not do: it guarantees no share to a station or a connection; TCP decides among the uploads, as it
+//! does among the downloads. Control of the network (ARP, DHCP), group-addressed packets, and flows beyond the number
+//! that is tracked pass.
 
 mod codec;
 mod config;

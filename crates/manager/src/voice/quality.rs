@@ -1,12 +1,12 @@
-//! How well a call is heard, as far as the box can tell: what was lost before it, what it dropped, how uneven the packets
-//! leave it, how long they waited here and how long they probably wait in the access point.
+//! Call quality, as far as the box can measure it: losses before the box, drops in the box, jitter of the packets
+//! that leave it, their wait in the box and their probable wait in the access point.
 //!
-//! Where packets are of RTP, what is missing among their numbers was lost on the way to the box: toward a station on the
-//! wire, from a station in the WLAN. Jitter is that of RFC 3550, section 6.4.1, in integers as in its appendix A.8, with
-//! the clock of the box: toward a station as the packets leave, so that what they waited here is in it.
+//! Gaps in RTP sequence numbers are losses on the way to the box: toward a station on the wire, from a station in the
+//! WLAN. Jitter is that of RFC 3550, section 6.4.1, in integers as in its appendix A.8, with the clock of the box:
+//! toward a station when packets leave, so that their wait in the box is included.
 //!
-//! What is not here: what happens behind the box toward the station but for the wait in the access point, and the other
-//! end's network. The rating (E-model) is made of these numbers by who reports them.
+//! What is not here: effects behind the box toward the station except for the wait in the access point, and the
+//! network of the other end. The reporting code computes the rating (E-model) from these numbers.
 //!
 //! Source: RFC 3550, sections 6.4.1, A.1, A.3, A.8.
 

@@ -1,12 +1,13 @@
-//! Who speaks: streams of voice, told by what their packets say.
+//! Detection of voice streams by the content and timing of their packets.
 //!
-//! A telephone sends a small packet every 10 to 60 ms, as long as somebody speaks. Its packets carry the header of RTP
-//! (RFC 3550), encrypted or not (SRTP, RFC 3711), so that calls are found on any port: one speaker, numbers that go on, a
-//! clock of samples that keeps up with the time. Other packets are taken for voice where they say so themselves (DSCP 46,
-//! EF, or 44, VA: RFC 3246, RFC 5865) and come at such a pace. A steady pace alone is that of games and sensors, too, and
-//! makes no call.
+//! A telephone sends a small packet every 10 to 60 ms while its user speaks. Its packets carry the header of RTP (RFC
+//! 3550), encrypted or not (SRTP, RFC 3711), so that calls are found on any port: one source identifier, consecutive
+//! sequence numbers, a sample clock that keeps up with the time. Other packets count as voice if they are marked as
+//! such (DSCP 46, EF, or 44, VA: RFC 3246, RFC 5865) and come at such a pace. A steady pace alone is not enough,
+//! since games and sensors have it, too.
 //!
-//! What is not here: speech inside of a tunnel, unless the tunnel's packets are marked; video, whose packets are large.
+//! What is not here: speech inside of a tunnel, unless the tunnel's packets are marked; video, whose packets are
+//! large.
 
 use evenair_packet::RtpMeta;
 use evenair_units::{Bytes, Instant, Span};
