@@ -16,7 +16,7 @@ use crate::{
     UplinkLimit, VoiceConfig, VoiceError,
 };
 
-/// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
+/// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// PHY profile of the access points, in all domains the same.
@@ -31,17 +31,17 @@ pub struct Config {
     pub controller: Controller,
     /// Stations known beforehand. Others are learned as they appear.
     pub stations: Vec<StationConfig>,
-    /// PHY rate assumed of a station that nobody has told the rate of.
+    /// PHY rate assumed of a station without a configured or reported rate.
     pub default_rate: PhyRate,
     /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
     /// held ACKs stand for.
     pub queue_limit: Limit,
-    /// When a queue is a standing one, whose sender is told to slow down; each connection then has a queue of its own
-    /// below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
+    /// When a queue is a standing one, whose sender gets a congestion signal; each connection then has a queue of its
+    /// own below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
     /// ([`DropReason::TooOld`](crate::DropReason)). `None`: only the limit bounds what a queue holds.
     pub aqm: Option<CodelConfig>,
-    /// Connections that use little of the medium go before their turn, and are charged for it: their stations get no more
-    /// over time. Where connections have queues of their own.
+    /// Sparse-flow priority: connections that use little of the medium are served first and are charged for it, so that
+    /// their stations get no more over time. Needs a queue for each connection.
     pub sparse_first: bool,
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
@@ -49,17 +49,17 @@ pub struct Config {
     /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for longest; where
     /// that holds packets, those of the new one pass at once, and are counted.
     pub flow_limit: u32,
-    /// A queue discipline that decides whose turn it is for the WLAN, in place of the policy's tree; `None`: the tree.
+    /// A queue discipline that decides the order toward the WLAN, in place of the policy's tree; `None`: the tree.
     pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
     pub wan: Option<Box<WanConfig>>,
-    /// Calls: found, admitted up to a limit, and first. `None`: they are traffic like all else.
+    /// Calls: detected, admitted up to a limit, with strict priority. `None`: they are traffic like any other.
     pub voice: Option<Box<VoiceConfig>>,
-    /// Control of TCP by what receivers tell senders.
+    /// Receiver control: windows and ACKs of TCP, changed in transit.
     pub receiver: Option<ReceiverConfig>,
-    /// The limit on what comes from the WLAN, where there is to be one.
+    /// The upload limiter, if there is one.
     pub uplink_limit: Option<UplinkLimit>,
-    /// Access points, where there are several media; empty: all is one.
+    /// Access points, if there are several contention domains; empty: there is one.
     pub access_points: Vec<AccessPoint>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
@@ -95,11 +95,11 @@ pub struct QueueConfig {
     pub discipline: evenair_sched::Config,
     /// All packets toward a station are one flow; else those of a connection are.
     pub by_station: bool,
-    /// Of a discipline with a tree of classes: whose packets are whose. The first rule that is met says.
+    /// Of a discipline with a tree of classes: which packets are in which leaf. The first matching rule decides.
     pub leaves: Vec<LeafRule>,
     /// The leaf of all others.
     pub default_leaf: u32,
-    /// Of a discipline that knows channels by a table over the noise: what signals that are told are held against.
+    /// Of a channel-aware discipline with a table over the noise: the level that reported signals are compared with.
     pub noise: Dbm,
     /// Where flows are hashed.
     pub seed: u64,
@@ -193,10 +193,10 @@ pub enum Controller {
         /// C starts at this many thousandths of C*.
         start_permille: u32,
     },
-    /// As much is released as keeps this much medium time standing in the access point, told by the answers of the
-    /// stations: no rate is guessed.
+    /// Keeps the access points' backlog at this much medium time, estimated from the stations' acknowledgments, without
+    /// assumed rates.
     Queue {
-        /// The medium time; a packet more of it may be there, so that the medium never waits for the box.
+        /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
         target: Span,
     },
     /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point: the load
@@ -204,13 +204,13 @@ pub enum Controller {
     Pi {
         /// Time between two judgements.
         interval: Span,
-        /// The mean time that packets wait, told by the answers of the stations.
+        /// The mean time that packets wait, measured from the stations' acknowledgments.
         target: Span,
     },
     /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
     Fixed(BitRate),
-    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue stands in the access
-    /// point. For mechanisms that need no queue, and to compare with.
+    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue forms in the access
+    /// point. For mechanisms that need no queue, and for comparison.
     None,
 }
 
@@ -421,7 +421,7 @@ impl Config {
 }
 
 impl WanConfig {
-    /// What the LAN keeps of the WLAN where nobody says otherwise.
+    /// The part of the WLAN that the LAN keeps by default.
     pub const LAN_PERMILLE: u32 = 100;
     /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender that a
     /// standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as the queue

@@ -22,18 +22,18 @@ use evenair_units::{Instant, Span};
 /// A station that was not heard for so long may have gone: as long as one without connections is remembered, since those that
 /// sleep say little.
 pub(crate) const SILENT: Span = Span::from_secs(300);
-/// A wired host is believed to be there for so long after it has claimed an address: what neighbours remember it by is
-/// renewed sooner.
+/// A wired host counts as present for this long after it has claimed an address: its neighbours' caches are renewed
+/// sooner.
 const WIRED: Span = Span::from_secs(600);
 /// Addresses of wired hosts that are known.
 const MOST_WIRED: usize = 4096;
-/// Claims of one address by others are told of at most so often.
+/// The shortest time between two reports of claims to one address.
 const TOLD_APART: Span = Span::from_secs(60);
 
 /// An address: the same may be in use in several VLANs.
 pub(crate) type Address = (Option<Vlan>, IpAddr);
 
-/// Whose addresses are.
+/// The owners of addresses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Neighbours {
     holders: BTreeMap<Address, Holder>,
@@ -48,7 +48,7 @@ struct Holder {
     told: Option<Instant>,
 }
 
-/// Who claims an address.
+/// The claimant of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claimant {
     pub(crate) mac: MacAddr,
@@ -65,14 +65,14 @@ pub(crate) enum Verdict {
     Own,
     /// The same, and was that one's before.
     Moved(MacAddr),
-    /// It is that one's, who is there; it is to be told of.
+    /// The address belongs to that present owner; the claim is to be reported.
     Contested(MacAddr),
-    /// The same, and was told of lately.
+    /// The same, and it was reported lately.
     Known,
 }
 
 impl Neighbours {
-    /// Somebody claims an address. `is_there` says whether a station was heard lately.
+    /// Handles a claim to an address. `is_there` says whether a station was heard lately.
     pub(crate) fn claim(
         &mut self,
         now: Instant,

@@ -11,15 +11,9 @@
 //!
 //! The estimate is robust against:
 //! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: the first
-//!   answer of any station advances the last completed release;
 //! - delayed ACKs: an ACK is sent for a recent packet. Packets that were delivered but are not acknowledged yet count
-//!   as backlog, a few at most; if a receiver delays its ACK for longer than the target lasts, time advances the
-//!   estimate (below);
 //! - traffic without acknowledgments (datagrams, groups): it passes through the same queue, and the next answer
-//!   covers it;
 //! - stations of unknown rate: estimated airtimes matter only in proportion to each other. The real speed of the
-//!   medium is measured from the progress of completions while the box always had something to send (the inverse
-//!   service rate, field `slowness`).
 //!
 //! Beside an unresponsive sender that takes more than its share, the medium does not wait for the box: each node with
 //! a packet contends with that sender, and so one packet in flight is enough. More packets would only wait behind the
@@ -72,17 +66,17 @@ const BY_TIME_PERCENT: u64 = 90;
 /// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
 const LOST: (Span, u64) = (Span::from_millis(50), 25);
 const DEAD: (Span, u64) = (Span::from_secs(1), 5);
-/// No answer due for so long, and what was learned is no longer believed.
+/// After this long without an answer due, the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
-/// An answer that takes longer than this says that a speed which was tried out is too high.
+/// An answer that takes longer than this shows that the speed of a trial is too high.
 const PROMPT: Span = Span::from_millis(50);
-/// For so long no other is tried out then.
+/// The time to the next trial then.
 const TRY_AGAIN: Span = Span::from_secs(60);
 /// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
 const FASTEST_TRIED: u64 = UNIT / 512;
 /// Slowness is counted in parts of this.
 const UNIT: u64 = 1 << 10;
-/// Answers tell little where no more than one part in so many of what left the access point was news by them.
+/// Answers add little if at most one part in so many of the completions was not already assumed by time.
 const NEWS_PART: u64 = 8;
 /// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
 const QUIET_PART: u64 = 8;
@@ -93,7 +87,7 @@ const WINDOW: Span = Span::from_millis(100);
 const WINDOWS: (u64, u64) = (8, 2);
 /// The mean pace is that of about so long.
 const PACE_OVER: Span = Span::from_secs(2);
-/// No medium is so much faster than believed (1 Mb/s where it is 54), or slower.
+/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 
 /// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
@@ -108,7 +102,7 @@ const COUNT_BITS: u32 = 48;
 pub(crate) struct Mark {
     /// How many were released up to it, behind the number of the domain.
     number: u64,
-    /// The airtime believed of all of them.
+    /// Their estimated airtime in total.
     released: Span,
 }
 
@@ -120,7 +114,7 @@ pub(crate) struct Standing {
     /// The newest release to which an answer is due.
     asked: u64,
     frontier: Mark,
-    /// The newest release that was really answered, whatever time has made of the frontier since.
+    /// The newest release with an answer, wherever time has moved the frontier since.
     answered: Mark,
     /// When that was.
     answered_at: Instant,
@@ -131,7 +125,7 @@ pub(crate) struct Standing {
     heard: Instant,
     due_since: Option<Instant>,
     due_last: Instant,
-    /// Real time for each believed one, in `UNIT`.
+    /// Real time for each unit of estimated airtime, in `UNIT`.
     slowness: u64,
     window: Window,
     /// What windows took lately, and the airtime believed of what was answered in them.
@@ -142,16 +136,16 @@ pub(crate) struct Standing {
     /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
     heard_airtime: Span,
     looked_at: Span,
-    /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
+    /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
     flooded_permille: u64,
 }
 
-/// What is said of the rates of the stations in use.
+/// Whether the rates of the stations in use are known, reported or configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RatesSaid {
-    /// Of each of them.
+    /// All of them.
     All,
-    /// Not of some.
+    /// Those of some are unknown.
     NotAll,
     /// Some are reported above the standard's highest rate; the highest of these, in hundredths of it.
     Faster {
@@ -160,7 +154,7 @@ pub(crate) enum RatesSaid {
     },
 }
 
-/// A speed that nobody has said, tried out because something waits for the box.
+/// A trial of a speed without reports or answers, while packets wait in the box.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     /// The slowness before it; `None`: none is tried out.
@@ -225,7 +219,7 @@ impl Standing {
         }
     }
 
-    /// A packet that is believed to cause this medium time was released; `asks`: an answer is due to it.
+    /// A packet of this estimated airtime was released; `asks`: an answer is due to it.
     pub(crate) fn release(&mut self, now: Instant, airtime: Span, asks: bool) -> Mark {
         self.reckon(now);
         if self.is_empty() {
@@ -284,7 +278,7 @@ impl Standing {
         self.measure(now);
     }
 
-    /// Something came from the WLAN that is believed to have taken this medium time.
+    /// A packet of this estimated airtime came from the WLAN.
     pub(crate) fn hear(&mut self, now: Instant, airtime: Span) {
         self.reckon(now);
         self.heard = now;
@@ -396,7 +390,7 @@ impl Standing {
         }
     }
 
-    /// What stands in the access point, in the time that the medium takes for it.
+    /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
         self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag.get())
     }
@@ -414,7 +408,7 @@ impl Standing {
         self.newest.number == self.frontier.number
     }
 
-    /// Reckons with the time until now.
+    /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
         self.lag.expire(now);
         if self.asked > self.frontier.number {
