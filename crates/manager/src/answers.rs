@@ -85,7 +85,7 @@ impl Answers {
         newest
     }
 
-    /// What was released so far will not be answered to any purpose.
+    /// Forgets the answers due to all releases so far.
     pub(crate) fn forget(&mut self) {
         self.acks.clear();
         self.echoes.clear();
@@ -108,7 +108,7 @@ impl Answers {
         tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_some_and(|acked| after(tcp.ack, acked))
     }
 
-    /// It can be told from what the station sends that it has arrived.
+    /// A packet from the station can show that it has arrived.
     fn tells(&self, tcp: &TcpMeta, held: bool) -> bool {
         let is_new = |value| self.stamped.is_none_or(|stamped| after(value, stamped));
         held && tcp.timestamps.is_some_and(|stamps| is_new(stamps.value))
@@ -122,7 +122,7 @@ fn push(queue: &mut VecDeque<(u32, Mark)>, key: u32, mark: Mark) {
     queue.push_back((key, mark));
 }
 
-/// Takes out what is answered, oldest first; the newest of it.
+/// Takes out all acknowledged entries, oldest first; the newest of them.
 fn pop(queue: &mut VecDeque<(u32, Mark)>, answered: impl Fn(u32) -> bool) -> Option<Mark> {
     let count = queue.iter().take_while(|(key, _)| answered(*key)).count();
     queue.drain(..count).next_back().map(|(_, mark)| mark)

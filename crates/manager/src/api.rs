@@ -103,11 +103,11 @@ pub enum Output<P> {
         /// Why.
         reason: DropReason,
     },
-    /// Something to tell.
+    /// An event to report.
     Event(Event),
 }
 
-/// Something to tell.
+/// An event to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The manager is now in this mode.
@@ -160,7 +160,7 @@ pub enum Event {
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
     },
     /// A call was found and refused: it exceeds a limit, and gets no priority.
@@ -169,7 +169,7 @@ pub enum Event {
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
         /// Why.
         why: Refusal,
@@ -180,7 +180,7 @@ pub enum Event {
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
         /// The medium.
         domain: Label,
@@ -194,7 +194,7 @@ pub enum Event {
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
         /// It went first.
         admitted: bool,
@@ -230,7 +230,7 @@ pub enum Reason {
     Release,
     /// The drain limit ends.
     DrainLimit,
-    /// The service rate or the limit on uploads is to be judged, and old connections forgotten.
+    /// The service rate or the upload limit is to be evaluated, and old connections are to be forgotten.
     Tick,
 }
 
@@ -343,13 +343,13 @@ pub struct CallReport {
     pub station: MacAddr,
     /// Its other end.
     pub peer: IpAddr,
-    /// Its codec, as far as its rate tells.
+    /// Its codec, as far as its rate identifies it.
     pub codec: Codec,
     /// Why it does not go first; `None`: it does.
     pub refused: Option<Refusal>,
     /// When it was found.
     pub since: Instant,
-    /// How it is heard at the station, as far as the box can tell.
+    /// Call quality at the station, as far as the box can measure it.
     pub to_station: SpeechReport,
     /// How the station is heard.
     pub from_station: SpeechReport,
@@ -404,11 +404,11 @@ pub struct StationReport {
     pub mac: MacAddr,
     /// The access point that it is at, as far as one of the configuration is known.
     pub access_point: Option<Label>,
-    /// What was told last of where it is, known to the configuration or not.
+    /// Its last reported place, configured or not.
     pub told_at: Option<Place>,
     /// The PHY rate assumed of it.
     pub rate: PhyRate,
-    /// Somebody has reported it, or the operator has set it. Otherwise it is the default, and its real rate is unknown.
+    /// Its rate is reported or configured by the operator. Otherwise it is the default, and the real rate is unknown.
     pub rate_reported: bool,
     /// C_i at that rate.
     pub capacity: BitRate,
@@ -431,9 +431,9 @@ pub struct StationReport {
     pub to_station: Bytes,
     /// IP-level bytes that came from it.
     pub from_station: Bytes,
-    /// It takes more than its share of the medium, by sending what nobody on the wire can hold back.
+    /// It takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
-    /// What sources tell of it, where something is valid.
+    /// The telemetry reports about it, if one is valid.
     pub told: Option<ToldReport>,
 }
 

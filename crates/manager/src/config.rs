@@ -184,7 +184,7 @@ pub enum Charge {
 pub enum Controller {
     /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
     Published {
-        /// Time between two judgements; published 1 s.
+        /// Time between two evaluations; published 1 s.
         interval: Span,
         /// Step; published 0.1 Mb/s.
         delta: BitRate,
@@ -202,7 +202,7 @@ pub enum Controller {
     /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point: the load
     /// that is offered to the medium is held just below the critical one.
     Pi {
-        /// Time between two judgements.
+        /// Time between two evaluations.
         interval: Span,
         /// The mean time that packets wait, measured from the stations' acknowledgments.
         target: Span,

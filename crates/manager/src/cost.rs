@@ -77,7 +77,7 @@ impl Medium {
         *self.phy.standard().rates().last().expect("every standard has rates")
     }
 
-    /// Medium time of a broadcast: at the lowest basic rate, and nobody acknowledges it.
+    /// Airtime of a broadcast: at the lowest basic rate, without acknowledgment.
     pub(crate) fn broadcast_airtime(&self, ip_len: Bytes) -> Span {
         self.phy.difs() + self.phy.mean_backoff() + self.phy.data(ip_len, self.phy.lowest_basic())
     }

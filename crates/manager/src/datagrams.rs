@@ -36,7 +36,7 @@ pub(crate) struct Uplink {
     bytes: Bytes,
     /// When the first of them came.
     since: Instant,
-    /// Nothing has answered for long: it is not expected any more.
+    /// There was no acknowledgment for long: none is expected any more.
     unanswered: bool,
     ratio_16: u32,
     told_at: Option<Instant>,
@@ -89,7 +89,7 @@ impl Uplink {
         self.ratio_16 >> RATIO_SHIFT
     }
 
-    /// Whether its sender may be told again to slow down. True counts as told.
+    /// Whether its sender may get another congestion signal. True counts as signalled.
     pub(crate) fn tell_to_slow_down(&mut self, now: Instant) -> bool {
         let heard = self.told_at.is_none_or(|at| now.saturating_since(at) >= TOLD_EVERY);
         if heard {

@@ -18,7 +18,7 @@ pub(crate) struct Delays {
     most: Span,
 }
 
-/// What is told of waiting times.
+/// A report of waiting times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DelayReport {
     /// Packets that waited, or did not have to.

@@ -41,7 +41,7 @@ struct Waiting<P> {
     tags: Tags,
 }
 
-/// What a discipline tells packets apart by.
+/// By what a discipline distinguishes packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tags {
     /// Its connection, by a number that no other ever has.
@@ -133,7 +133,7 @@ impl<P: Send + 'static> Disciplined<P> {
         self.last_airtime
     }
 
-    /// Takes the packet whose turn it is.
+    /// Takes the next packet in the discipline's order.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
         let next = self.queue.poll_packet(now);
         if next.is_none() {

@@ -38,7 +38,7 @@ use crate::{Config, Label};
 pub(crate) struct DomainId(u16);
 
 impl DomainId {
-    /// That of whoever is not known to be anywhere else.
+    /// The domain of stations that are not known to be in another.
     pub(crate) const DEFAULT: Self = Self(0);
 
     /// The one at this place. There are fewer than 2^16.
@@ -67,9 +67,9 @@ pub(crate) struct Domain<P> {
     pub(crate) rate: ServiceRate,
     /// Releases that were looked ahead to and are still to come.
     pub(crate) seen_ahead: u32,
-    /// What stations use together by the rates that are told of them.
+    /// The airtime that stations use together, by their reported rates.
     pub(crate) shares: Shares,
-    /// What releases really cost, while what is told of stations makes a difference.
+    /// The airtime estimator, while reports distinguish the stations.
     pub(crate) observed: Option<Box<Observed>>,
     /// The limit on uploads, where there is one.
     pub(crate) uplink: Option<Box<Limiter>>,

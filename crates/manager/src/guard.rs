@@ -77,7 +77,7 @@ pub enum GuardStep {
     Restored,
     /// More is carried when nothing is held: the box has bypassed itself.
     Bypassed,
-    /// The target is twice as large now, to see whether that carries more: nobody knows what is carried without the box.
+    /// The target is twice as large now, to see whether that carries more: the throughput without the box is unknown.
     Probing,
 }
 

@@ -47,7 +47,7 @@ impl Index {
         (hits != 0 && number != NOBODY && is_it(number)).then_some(number)
     }
 
-    /// Asks memory for what is noted for this hash.
+    /// Prefetches the bucket of this hash.
     pub(crate) fn ask(&self, hash: u64) {
         black_box(self.buckets.get(self.place(hash)).map(|bucket| bucket.marks[0]));
     }
@@ -75,7 +75,7 @@ impl Index {
         }
     }
 
-    /// By the upper half of a hash; the lower one tells the entries of a bucket apart.
+    /// By the upper half of a hash; the lower one distinguishes the entries of a bucket.
     fn place(&self, hash: u64) -> usize {
         (hash >> 32) as usize & self.buckets.len().wrapping_sub(1)
     }

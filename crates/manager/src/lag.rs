@@ -52,7 +52,7 @@ pub(crate) struct Lag {
     took: [Span; TIMED],
     timed: usize,
     since: Instant,
-    /// What had been carried by then, in believed airtime.
+    /// What had been carried by then, in estimated airtime.
     carried: Span,
     step: Option<Step>,
     /// No step before that.
@@ -153,7 +153,7 @@ impl Lag {
         (self.probe, self.awaited, self.timed, self.step) = (None, None, 0, None);
     }
 
-    /// A release was answered; `carried` is the believed airtime of all up to it.
+    /// A release was acknowledged; `carried` is the estimated airtime of all up to it.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64, carried: Span) {
         let Some(awaited) = self.awaited.filter(|awaited| awaited.number <= number) else { return };
         self.awaited = None;

@@ -26,7 +26,7 @@ use evenair_units::{Instant, Span};
 
 /// The longest lease. A station on one shard waits for another shard's by no more than this.
 pub const LEASE: Span = Span::from_millis(1);
-/// For so long a shard whose turn it is is waited for.
+/// How long the others wait for the shard whose turn it is.
 const PATIENCE: Span = Span::from_micros(200);
 /// A shard that is so late to ask again does not count: its thread hangs.
 const FORGOTTEN: Span = Span::from_millis(5);
@@ -74,7 +74,7 @@ pub struct LinkShare {
     /// Lateness up to this is made up.
     slack: Span,
     lease: Option<Held>,
-    /// Since when it waits for one whose turn it is.
+    /// Since when it waits for the shard whose turn it is.
     waits_since: Option<Instant>,
     /// It has used so much beyond a lease whose end could not be moved any more.
     owed: Span,
@@ -191,7 +191,7 @@ impl LinkShare {
         }
     }
 
-    /// Whether nobody's turn is before this one's.
+    /// Whether no turn of another shard comes before this one's.
     fn is_next(&self, now: Instant) -> bool {
         let own = self.shared.shards[self.shard].tag.load(Ordering::Relaxed);
         let forgotten = now.saturating_sub(FORGOTTEN).as_nanos();

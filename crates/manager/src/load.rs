@@ -71,7 +71,7 @@ pub(crate) struct Shaper {
     emptying: u64,
     /// The mean of the interval before.
     before: Option<Span>,
-    /// When something was answered last, or began to be due.
+    /// The time of the last acknowledgment, or since when one is due.
     heard: Instant,
     next: Instant,
     /// C when the signal was lost.
@@ -126,7 +126,7 @@ impl Shaper {
         self.emptying += u64::from(!waiting);
     }
 
-    /// The release of this number is answered, and with it all before it are done with.
+    /// The release of this number is acknowledged, and so are all before it.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64, target: Span) {
         let done = self.sent.iter().take_while(|sent| sent.number <= number).count();
         let Some(last) = self.sent.drain(..done).next_back().filter(|last| last.number == number) else { return };

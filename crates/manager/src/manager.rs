@@ -242,7 +242,7 @@ impl<P: Send + 'static> Manager<P> {
         Some(deadline)
     }
 
-    /// When all is to be judged again.
+    /// When the next interval of all domains ends.
     fn next_tick(&self) -> Instant {
         self.domains[DomainId::DEFAULT].rate.next_tick()
     }
@@ -270,7 +270,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The medium time of the packet whose turn it is, alone.
+    /// The airtime of the next packet, alone.
     fn next_airtime(&self, domain: &Domain<P>) -> Span {
         if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();

@@ -56,7 +56,7 @@ enum Why {
     Turn,
 }
 
-/// What tells the children of a node apart.
+/// By what the children of a node are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Share {
     /// Over the Internet link, or not.
@@ -192,7 +192,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// A queue that was empty holds something: it goes before its turn if it has used little.
+    /// A queue that was empty holds a packet: it gets sparse-flow priority if it has used little.
     fn consider_urgent(&mut self, leaf: NodeId, now: Instant) {
         let in_use = self.recent.len();
         let node = self.node(leaf);
@@ -305,14 +305,14 @@ impl<P> Queues<P> {
         self.hsfq.soon(see);
     }
 
-    /// Asks memory for what is known of a queue.
+    /// Prefetches the state of a queue.
     pub(crate) fn bring(&self, leaf: NodeId) {
         let node = self.nodes[leaf.index()].as_ref();
         let ours = node.map(|node| (node.bytes, node.credit, node.codel, node.share, node.mixture, node.class));
         black_box((ours, self.hsfq.weight(leaf), self.hsfq.queue(leaf).len()));
     }
 
-    /// Asks memory for the end of a queue.
+    /// Prefetches the tail of a queue.
     pub(crate) fn bring_tail(&self, leaf: NodeId) {
         black_box(self.hsfq.queue(leaf).back().map(|held| held.flow));
     }
@@ -367,7 +367,7 @@ impl<P> Queues<P> {
         Some(head)
     }
 
-    /// Takes the packet that goes next; `service` tells what it is served as.
+    /// Takes the next packet; `service` gives its charge.
     pub(crate) fn pop(&mut self, now: Instant, service: impl FnOnce(&Held<P>) -> Service) -> Option<Held<P>> {
         let mut served = None;
         let by_time = self.by_time;

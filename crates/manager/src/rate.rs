@@ -27,7 +27,7 @@ use crate::{Charge, Controller};
 const DEFAULT_INTERVAL: Span = Span::from_secs(1);
 /// C stays above this part of C*: of what the formula says, no channel loses more and still carries TCP.
 const FLOOR_PART: u64 = 20;
-/// An interval is judged if pauses make up at most this part of it.
+/// An interval is evaluated if pauses make up at most this part of it.
 const IDLE_PART: u64 = 10;
 /// Of C*, where the load that is offered is shaped and nothing tells what it does.
 const BLIND_PERMILLE: u64 = 900;
@@ -40,7 +40,7 @@ pub(crate) struct ServiceRate {
     controller: Controller,
     rate: BitRate,
     capacity: BitRate,
-    /// Server time of what was seen to cross the WLAN since the last judgement.
+    /// Server time of the traffic seen to cross the WLAN since the last evaluation.
     crossed: Span,
     crossed_bits: u64,
     throughput: BitRate,
@@ -152,7 +152,7 @@ impl ServiceRate {
         self.rate = rate.max(self.floor()).min(self.capacity.mul_div(MOST_CAPACITIES, 1));
     }
 
-    /// An interval has ended: judges it and begins the next.
+    /// Evaluates the interval that ends and begins the next.
     pub(crate) fn tick(&mut self, now: Instant, account: Account) {
         let crossed = self.crossed;
         self.measure(now, account.elapsed);

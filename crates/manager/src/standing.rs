@@ -118,7 +118,7 @@ pub(crate) struct Standing {
     answered: Mark,
     /// When that was.
     answered_at: Instant,
-    /// How far time has moved it since, in believed airtime, and until when that is reckoned.
+    /// How far time has moved it since, in estimated airtime, and until when that is computed.
     by_time: Span,
     reckoned: Instant,
     /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
@@ -128,7 +128,7 @@ pub(crate) struct Standing {
     /// Real time for each unit of estimated airtime, in `UNIT`.
     slowness: u64,
     window: Window,
-    /// What windows took lately, and the airtime believed of what was answered in them.
+    /// Duration of recent windows, and the estimated airtime of the releases acknowledged in them.
     lately: (Span, Span),
     lag: Lag,
     trial: Trial,
@@ -170,9 +170,9 @@ struct Trial {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     began: Instant,
-    /// What had been answered.
+    /// The acknowledged airtime at its start.
     from: Span,
-    /// Of what has been answered since, the part that time had not moved the frontier past before.
+    /// Of the airtime acknowledged since, the part that time had not moved the frontier past before.
     news: Span,
     /// What was released in it of protocols whose answers are not known.
     unanswerable: Span,
@@ -258,7 +258,7 @@ impl Standing {
         }
     }
 
-    /// A release was answered.
+    /// A release was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
         self.reckon(now);
         if mark.number <= self.answered.number {
@@ -376,7 +376,7 @@ impl Standing {
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
-    /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
+    /// The medium's speed, relative to the estimated airtime: `(numerator, denominator)`.
     pub(crate) const fn speed(&self) -> (u64, u64) {
         (UNIT, self.slowness)
     }
@@ -428,7 +428,7 @@ impl Standing {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// How far time moves the frontier in a stretch, in believed airtime.
+    /// How far time moves the frontier in an interval, in estimated airtime.
     fn progress(&self, from: Instant, to: Instant) -> Span {
         let stages = self.stages();
         let mut moved = Span::ZERO;

@@ -129,7 +129,7 @@ pub(crate) struct Stations {
     by_mac: BTreeMap<u64, StationId>,
     index: Index,
     slots: Vec<Option<Station>>,
-    /// Slots that nobody is in, the first one first.
+    /// Free slots, the first one first.
     vacant: BinaryHeap<Reverse<u32>>,
     /// By domain: what unheard stations share.
     shared: Vec<StationId>,
@@ -494,7 +494,7 @@ impl Stations {
         names.into_iter().collect()
     }
 
-    /// Those of which somebody has told where they are.
+    /// Stations with a reported place.
     pub(crate) fn told_places(&self) -> Vec<(StationId, Place)> {
         let told = |(index, station): (u32, &Option<Station>)| {
             let station = station.as_ref().filter(|station| !station.is_seen)?;

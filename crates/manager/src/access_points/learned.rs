@@ -25,7 +25,7 @@ use crate::Label;
 const CHANNELS_MHZ: RangeInclusive<u16> = 700..=7_200;
 /// More media are not learned.
 const MOST: usize = 64;
-/// A channel is forgotten when nothing was told of it for so long: longer than the slowest source is asked.
+/// A channel without reports for this long is forgotten: longer than the longest interval between queries.
 const FORGOTTEN: Span = Span::from_secs(900);
 
 /// What makes a medium one of its own.
@@ -38,14 +38,14 @@ enum Kind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
     media: Vec<(Kind, Label)>,
-    /// Channels, and when something was told of each.
+    /// Channels, and when each was reported last.
     channels: Vec<(u16, Instant)>,
     /// There are several.
     several: bool,
 }
 
 impl Learned {
-    /// Somebody is on this channel. True: where stations are is to be found anew.
+    /// Handles a report of a station on this channel. True: the places of stations have to be determined anew.
     pub(crate) fn hear(&mut self, now: Instant, mhz: u16) -> bool {
         if !CHANNELS_MHZ.contains(&mhz) {
             return false;
@@ -58,7 +58,7 @@ impl Learned {
         self.review(now)
     }
 
-    /// Forgets channels that nothing is told of. True: where stations are is to be found anew.
+    /// Forgets channels without reports. True: the places of stations have to be determined anew.
     pub(crate) fn review(&mut self, now: Instant) -> bool {
         self.channels.retain(|(_, heard)| now.saturating_since(*heard) < FORGOTTEN);
         let several = self.channels.len() > 1;

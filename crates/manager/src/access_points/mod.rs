@@ -31,10 +31,10 @@ use crate::Label;
 pub(crate) use codec::{put_access_point, put_place, read_access_point, read_place};
 pub(crate) use table::Table;
 
-/// An access point that the operator tells of.
+/// An access point of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessPoint {
-    /// What reports call it, and by which it may be told where a station is.
+    /// Its name in reports, also accepted where a station's place is reported.
     pub name: Label,
     /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of whoever
     /// is not known to be at an access point.
@@ -43,7 +43,7 @@ pub struct AccessPoint {
     pub vlans: Vec<Vlan>,
     /// Its radios' addresses (BSSIDs).
     pub radios: Vec<MacPrefix>,
-    /// Other names by which it may be told where a station is.
+    /// Other names accepted where a station's place is reported.
     pub told_as: Vec<Label>,
 }
 
@@ -56,14 +56,14 @@ pub struct MacPrefix {
     pub bits: u8,
 }
 
-/// The access point that somebody tells.
+/// A reported access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// By a name of it.
     Named(Label),
     /// By the address of its radio (BSSID).
     Radio(MacAddr),
-    /// By the address of its radio, of which it is also told on which channel it is.
+    /// By the address of its radio, with the reported channel.
     Tuned {
         /// The BSSID, or another address that names the access point.
         radio: MacAddr,
@@ -77,7 +77,7 @@ pub enum Place {
 pub enum AccessPointError {
     /// More than [`AccessPoint::MOST`], or more than [`AccessPoint::MOST_MARKS`] VLANs, radios and names in all.
     TooMany,
-    /// Two have, or are told by, this name.
+    /// Two access points have this name.
     Name(Label),
     /// Frames in this VLAN would be of two.
     Vlan(Vlan),
@@ -86,14 +86,14 @@ pub enum AccessPointError {
 }
 
 impl AccessPoint {
-    /// The domain of whoever is not known to be anywhere else.
+    /// The domain of stations that are not known to be in another.
     pub const DEFAULT_DOMAIN: &str = "default";
     /// Access points at most, and so domains.
     pub const MOST: usize = 1024;
     /// VLANs, radios and names of all together at most.
     pub const MOST_MARKS: usize = 1 << 14;
 
-    /// One of this name, on a medium of its own, that is told of by name.
+    /// One of this name, in a domain of its own, without other names.
     pub const fn new(name: Label) -> Self {
         Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), told_as: Vec::new() }
     }

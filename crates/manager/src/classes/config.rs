@@ -72,9 +72,9 @@ pub struct Rule {
     pub ports: Vec<(u16, u16)>,
     /// Which way data travel.
     pub direction: Option<Direction>,
-    /// Networks that the station was told to be in.
+    /// Networks in which the station was reported.
     pub ssids: Vec<Label>,
-    /// Groups that the station was told to be in.
+    /// Groups in which the station was reported.
     pub groups: Vec<Label>,
 }
 

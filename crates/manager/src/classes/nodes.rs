@@ -37,7 +37,7 @@ pub(crate) struct ClassNodes {
     /// Those with a minimum, those that are paused.
     guaranteed: Vec<ClassId>,
     paused: Vec<ClassId>,
-    /// Medium time believed of all that was served.
+    /// Charged airtime of all served packets.
     served: Span,
     now: Instant,
 }

@@ -63,7 +63,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Forgets stations that have gone, and addresses that nobody uses any more.
+    /// Forgets stations that have gone, and unused addresses.
     pub(super) fn expire_neighbours(&mut self, now: Instant) {
         let neighbours = &mut self.neighbours;
         self.stations.expire(now, |address, mac| neighbours.give_up(address, mac));

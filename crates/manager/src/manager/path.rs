@@ -419,7 +419,7 @@ impl<P: Send + 'static> Manager<P> {
         Some((held, load))
     }
 
-    /// Tells the senders of standing queues, down to the head that is to be served next; true: it is to be marked.
+    /// Sends congestion signals for standing queues, up to the next head to be served; true: it is to be marked.
     ///
     /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK (of other protocols than TCP, whatever
     /// goes against the larger volume), and to lose that says nothing,

@@ -27,7 +27,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet of TCP has come from the WLAN: what it tells of the access point.
+    /// Evaluates a TCP packet from the WLAN for the access point's backlog.
     pub(super) fn time_answer(&mut self, now: Instant, arrived: &Arrived<P>, tcp: &TcpMeta) {
         if !tcp.flags.contains(TcpFlags::ACK) {
             return;

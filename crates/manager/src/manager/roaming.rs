@@ -20,7 +20,7 @@ use crate::station::StationId;
 use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Somebody tells where a station is.
+    /// Handles a report of a station's place.
     pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
         let Some((id, new)) = self.stations.told_of(mac, &self.medium, now) else {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
@@ -44,7 +44,7 @@ impl<P: Send + 'static> Manager<P> {
         self.serve(now);
     }
 
-    /// A frame has come from a station: where its VLAN tells an access point, that is where the station is.
+    /// Handles a frame from a station: if its VLAN identifies an access point, the station is there.
     pub(super) fn see_vlan(&mut self, now: Instant, id: StationId, vlan: Option<Vlan>) {
         let vlan = vlan.filter(|_| self.access_points.reads_vlans());
         let Some(found) = vlan.and_then(|vlan| self.access_points.of_vlan(vlan)) else { return };
@@ -61,7 +61,7 @@ impl<P: Send + 'static> Manager<P> {
         self.move_to(now, id, found.map_or(DomainId::DEFAULT, |(_, domain)| domain));
     }
 
-    /// Other media are known: those that are new are made, and stations are put where they are told to be.
+    /// Handles a change of the domains: creates new ones, and moves stations to their reported places.
     fn place_anew(&mut self, now: Instant) {
         self.make_learned(now);
         for (id, place) in self.stations.told_places() {
@@ -80,7 +80,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// From time to time: channels that nobody tells of any more are forgotten.
+    /// Periodically forgets channels without reports.
     pub(super) fn review_places(&mut self, now: Instant) {
         if self.access_points.learned.review(now) {
             self.place_anew(now);

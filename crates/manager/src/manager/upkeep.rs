@@ -71,7 +71,7 @@ impl<P: Send + 'static> Manager<P> {
         if unsure { (usual, shortest) } else { (1, 1) }
     }
 
-    /// Tells who takes more than its share and cannot be held back, and reckons with it.
+    /// Reports unresponsive senders over their share, and takes them into account.
     fn judge_stations(&mut self, elapsed: Span) {
         if self.mode == Mode::Bypassed {
             return;

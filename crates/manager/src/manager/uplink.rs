@@ -64,7 +64,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// All are judged when the default medium's is: they have one interval.
+    /// All are evaluated with that of the default domain: they have one interval.
     pub(super) fn limit_deadline(&self) -> Option<Instant> {
         let limiter = self.domains[DomainId::DEFAULT].uplink.as_ref();
         limiter.filter(|_| self.mode == Mode::Inserted).map(|limiter| limiter.next())

@@ -41,11 +41,11 @@ const STRETCH: Span = Span::from_millis(500);
 const LEAST: Span = Span::from_millis(100);
 /// Without any answer for so long, and it is no packet that took so long: nothing was heard.
 const OUTAGE: Span = Span::from_millis(100);
-/// Stations that are told apart.
+/// Stations with a row of their own.
 pub(crate) const MOST: usize = 24;
 /// Stretches until the older ones count for `1/e` of their weight: half a minute.
 const MEMORY: u128 = 64;
-/// Releases that are waited for at most; the controller lets far fewer be under way.
+/// The most releases whose completion is awaited; the controller keeps far fewer in flight.
 const MOST_UNDER_WAY: usize = 4096;
 /// A cost is known where its error, twice the standard deviation, is below one part of so many of it.
 const KNOWN_PART: u128 = 2;
@@ -55,12 +55,12 @@ const LEAN: u64 = 3;
 /// Releases of one medium, and what they cost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observed {
-    /// Released and not answered: the number of the release, whose it is, its airtime by what is told.
+    /// Unacknowledged releases: the number, the station's row, the airtime by the reported rate.
     under_way: VecDeque<(u64, StationId, Span)>,
     /// Answers count from here on.
     since: Option<Instant>,
     stretch: Stretch,
-    /// Who is told apart: the row of each. Row 0 is of all others.
+    /// The station of each row. Row 0 is of all others.
     rows: BTreeMap<StationId, usize>,
     owners: Vec<Option<StationId>>,
     sums: Sums,
@@ -86,7 +86,7 @@ struct Sums {
 
 const COUNT: u128 = 1 << 10;
 
-/// What a station costs for each unit of the airtime that is told.
+/// The real cost of a station for each unit of reported airtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) station: StationId,
@@ -108,7 +108,7 @@ fn stretch_of(now: Instant) -> u64 {
 }
 
 impl Observed {
-    /// A release that takes so long by what is told.
+    /// Notes a release of this airtime by the reported rate.
     pub(crate) fn release(&mut self, number: u64, station: StationId, airtime: Span) {
         if self.under_way.len() == MOST_UNDER_WAY {
             self.lose();
@@ -191,7 +191,7 @@ impl Observed {
         Some(idlest)
     }
 
-    /// What is known by now of those that are told apart.
+    /// The present estimates for the stations with a row of their own.
     pub(crate) fn costs(&self) -> Vec<Cost> {
         let Some((solution, noise)) = self.sums.solve() else { return Vec::new() };
         let of = |(at, owner): (usize, &Option<StationId>)| {

@@ -6,7 +6,7 @@ use core::fmt;
 use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_units::{Bytes, Limit, Span};
 
-/// Control of TCP by what receivers tell senders. At least one of the two laws is there.
+/// Settings of receiver control. At least one of the two laws is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverConfig {
     /// How large a window a receiver may advertise. `None`: as large as it likes.

@@ -34,7 +34,7 @@ use window::{Most, Windows};
 pub use config::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 pub(crate) use config::{put_receiver, read_receiver};
 
-/// Segments of this size where a window in segments is told in bytes.
+/// Segment size to convert a window from segments to bytes.
 const USUAL_SEGMENT: u64 = 1_460;
 
 /// What the control keeps of a flow.

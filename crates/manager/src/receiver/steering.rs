@@ -20,7 +20,7 @@ use crate::tcp::after;
 /// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only the
 /// part behind it; the mean that was just seen is added twice.
 const INTERVAL: Span = Span::from_millis(250);
-/// Samples of which a mean is believed.
+/// Samples needed for a mean.
 const SAMPLES: u64 = 8;
 /// A segment that is not covered for so long is not waited for.
 const FORGOTTEN: Span = Span::from_secs(10);
@@ -80,7 +80,7 @@ pub(crate) struct Steering {
     queueing: Option<Span>,
     window: u64,
     delay: Span,
-    /// Some window was lowered since the last judgement.
+    /// Some window was lowered since the last evaluation.
     binds: bool,
 }
 
@@ -106,7 +106,7 @@ impl Steering {
         }
     }
 
-    /// Mean time that packets waited in the access point in the last interval that was judged.
+    /// Mean time that packets waited in the access point in the last evaluated interval.
     pub(crate) const fn queueing(&self) -> Option<Span> {
         self.queueing
     }

@@ -38,7 +38,7 @@ pub(crate) struct Windows {
     wire: End,
 }
 
-/// One end: what it has told in its SYN, and offered since.
+/// One end: the contents of its SYN, and its offers since.
 #[derive(Clone, Debug, Default)]
 struct End {
     syn: Option<Syn>,
@@ -127,7 +127,7 @@ impl Windows {
         met.then_some(scale.min(MAX_SCALE))
     }
 
-    /// Bytes of data in a full segment toward this end, as far as the SYNs tell.
+    /// Bytes of data in a full segment toward this end, as far as the SYNs show.
     fn segment(&self, ingress: Port) -> Option<u64> {
         let (own, other) = match ingress {
             Port::Wlan => (&self.wlan, &self.wire),

@@ -29,7 +29,7 @@ const LONGEST_ASIDE: Span = Span::from_secs(480);
 /// In so many intervals in a row nothing is observed of a station, and what was does not count any more.
 const INTERVALS_UNSEEN: u8 = 60;
 
-/// How far what is told of a station is in doubt.
+/// How far the reports about a station are contradicted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubt {
     /// Intervals in a row with evidence against it.
@@ -43,7 +43,7 @@ pub(crate) struct Doubt {
     unseen: u8,
 }
 
-/// The airtime, by the rates told, that all stations used together.
+/// The airtime that all stations used together, by the reported rates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shares {
     against: u8,
@@ -86,7 +86,7 @@ impl Doubt {
 }
 
 impl Shares {
-    /// In an interval of this length all stations that are told of used so much airtime by these rates together.
+    /// Evaluates an interval of this length in which all reported stations together used so much airtime.
     pub(crate) fn judge(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }

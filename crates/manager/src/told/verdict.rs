@@ -25,14 +25,14 @@ const HARDLY_PERCENT: u128 = 115;
 const UNIT: u128 = 1 << 20;
 const PERCENT_SQUARED: u128 = 10_000;
 
-/// A station of which something is told, and what is observed of it.
+/// A station with a report, and its measured cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// What it costs beside what is told of it, in any unit that is the same for all.
+    /// Its cost relative to the reported rate, in any unit that is the same for all.
     pub(crate) cost: u64,
     /// It is hardly off by more than this.
     pub(crate) error: u64,
-    /// The medium time of a packet by what is told, and as it would be charged without.
+    /// The airtime of a packet by the report, and as it would be charged without.
     pub(crate) told: Span,
     pub(crate) alone: Span,
 }

@@ -42,7 +42,7 @@ pub enum LimitRule {
 /// How a limit moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// Time between two judgements; published 300 ms.
+    /// Time between two evaluations; published 300 ms.
     pub interval: Span,
     /// Change of the limit at each; published 200 kb/s.
     pub step: BitRate,

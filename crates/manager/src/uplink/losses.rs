@@ -18,14 +18,14 @@ use evenair_units::{Instant, Span};
 
 use crate::flow::FlowId;
 
-/// More access points than this are not told apart: the observation is refused.
+/// The most access points with counters; an observation of another is refused.
 const MAX_ACCESS_POINTS: usize = 1024;
 /// More connections than this are not watched for repair at a time; they are lost from again soon enough.
 const MAX_UNREPAIRED: usize = 1024;
 /// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s apart
 /// (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
 pub(super) const UNREPAIRED: Span = Span::from_secs(5);
-/// After so many intervals without word from whoever tells, what is seen from here counts again.
+/// After so many intervals without a report, inferred losses count again.
 const SILENT: u32 = 10;
 
 /// What was lost in an interval.
@@ -33,23 +33,23 @@ const SILENT: u32 = 10;
 pub(crate) enum Lost {
     /// So many packets.
     Packets(u64),
-    /// Somebody tells, but has not told anything new since the last judgement.
+    /// Reports exist, but none has come since the last evaluation.
     Unknown,
 }
 
-/// Losses since the last judgement.
+/// Losses since the last evaluation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
     totals: BTreeMap<MacAddr, u64>,
     told: Option<u64>,
-    /// Intervals since somebody told; `None`: nobody ever has.
+    /// Intervals since the last report; `None`: there was none.
     silence: Option<u32>,
     seen: u64,
     unrepaired: BTreeMap<FlowId, Instant>,
 }
 
 impl Losses {
-    /// Somebody tells the total of an access point. `false`: there are too many of them.
+    /// Takes the reported total of an access point. `false`: there are too many of them.
     pub(crate) fn tell(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.totals.len() >= MAX_ACCESS_POINTS && !self.totals.contains_key(&access_point) {
             return false;

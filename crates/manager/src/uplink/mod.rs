@@ -62,7 +62,7 @@ pub struct UplinkReport {
     pub up_datagrams: BitRate,
     /// What comes from the wire toward the WLAN.
     pub down: BitRate,
-    /// Packets that the access points were found to have lost, by what was told or seen, since the limit began.
+    /// Packets lost by the access points, reported or inferred, since the limit began.
     pub lost: u64,
 }
 
@@ -106,7 +106,7 @@ const DATAGRAMS: usize = 1;
 pub(crate) struct Limiter {
     config: UplinkLimit,
     limit: BitRate,
-    /// Nothing was lost at the last judgement.
+    /// Nothing was lost at the last evaluation.
     at_ease: bool,
     /// The second one is in use where datagrams have their own.
     buckets: [TokenBucket; 2],
@@ -181,7 +181,7 @@ impl Limiter {
         self.next = now.saturating_add(self.config.interval());
     }
 
-    /// When it is to be judged next.
+    /// The time of the next evaluation.
     pub(crate) const fn next(&self) -> Instant {
         self.next
     }

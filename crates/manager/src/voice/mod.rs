@@ -125,7 +125,7 @@ pub(crate) struct Calls {
     one_way: OneWay,
 }
 
-/// Who speaks with whom.
+/// The two ends of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speaker {
     pub(crate) serial: u64,
@@ -337,7 +337,7 @@ impl Calls {
         None
     }
 
-    /// All are forgotten: nobody is to be told apart any more.
+    /// Forgets all calls.
     pub(crate) fn clear(&mut self) {
         self.by_number.clear();
         self.one_way = OneWay::default();

@@ -22,7 +22,7 @@ const CLOCK_JUMP: Span = Span::from_secs(10);
 /// The jitter is kept in parts of this (RFC 3550, A.8).
 const PARTS: u64 = 16;
 
-/// One direction of a call, as far as the box can tell.
+/// One direction of a call, as far as the box can measure it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SpeechReport {
     /// Packets that came to the box since the call was found.

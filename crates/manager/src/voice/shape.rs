@@ -38,7 +38,7 @@ const G729: u8 = 18;
 /// From here on a payload type means what the two ends have agreed upon.
 const FIRST_DYNAMIC: u8 = 96;
 
-/// Codec of a stream, as far as its rate tells.
+/// Codec of a stream, as far as its rate identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Codec {
     /// 64 kb/s in packets of one size: G.711, or G.722, which looks the same.
@@ -96,7 +96,7 @@ pub(crate) struct Sample {
 }
 
 impl Shape {
-    /// Takes note of a packet. The stream, when there is one to be told of.
+    /// Takes note of a packet. The stream, once one is detected.
     pub(crate) fn note(&mut self, now: Instant, sample: &Sample) -> Option<Stream> {
         let len = sample.len;
         if len > LARGEST {
