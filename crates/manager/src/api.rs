@@ -184,8 +184,8 @@ pub enum Event {
         codec: Codec,
         /// The medium.
         domain: Label,
-        /// Why it would have been refused had it begun there. It is not cut off for that; others are refused until there
-        /// is room.
+        /// Why it would have been refused had it begun there. It is not cut off for that; others are refused until
+        /// there is room.
         over: Option<Refusal>,
     },
     /// A call has been silent for long, or turned out to be something else.
@@ -362,7 +362,8 @@ pub struct ReceiverReport {
     pub clamped_flows: u32,
     /// TCP flows used lately and not closed, as of the last tick and with those that came since.
     pub flows: u32,
-    /// The largest window that may be advertised now, in bytes; of a law that counts segments, for segments of 1460 bytes.
+    /// The largest window that may be advertised now, in bytes; of a law that counts segments, for segments of 1460
+    /// bytes.
     pub window: Option<Bytes>,
     /// For how long ACKs that come now are held.
     pub delay: Option<Span>,
@@ -416,8 +417,8 @@ pub struct StationReport {
     pub weight: u32,
     /// It was learned from traffic, not configured.
     pub learned: bool,
-    /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to it and
-    /// from it took, by the rate assumed of it.
+    /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to
+    /// it and from it took, by the rate assumed of it.
     pub airtime: Span,
     /// Of it, what is charged for packets from it.
     pub airtime_up: Span,
@@ -437,8 +438,8 @@ pub struct StationReport {
     pub told: Option<ToldReport>,
 }
 
-/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations that a
-/// router on the wired side joins is there twice, once for each of them.
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations
+/// that a router on the wired side joins is there twice, once for each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// Its addresses and ports.
@@ -449,8 +450,8 @@ pub struct FlowReport {
     pub station: MacAddr,
     /// Which way its data travel.
     pub direction: Direction,
-    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; of another protocol than TCP, packets of
-    /// an upload for each packet that answers.
+    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; of another protocol than TCP,
+    /// packets of an upload for each packet that answers.
     pub d_milli: u32,
     /// IP-level bytes released toward the WLAN.
     pub released: Bytes,

@@ -46,8 +46,8 @@ pub struct Config {
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
-    /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for longest; where
-    /// that holds packets, those of the new one pass at once, and are counted.
+    /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for
+    /// longest; where that holds packets, those of the new one pass at once, and are counted.
     pub flow_limit: u32,
     /// A queue discipline that decides the order toward the WLAN, in place of the policy's tree; `None`: the tree.
     pub queue: Option<Box<QueueConfig>>,
@@ -71,17 +71,18 @@ pub struct Config {
 /// The Internet link, and the servers before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WanConfig {
-    /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is here.
+    /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is
+    /// here.
     pub down: BitRate,
     /// Service rate from the stations.
     pub up: BitRate,
     /// Networks that are not beyond the link. Link-local addresses never are.
     pub lan: Vec<Subnet>,
-    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes first,
-    /// could use all.
+    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes
+    /// first, could use all.
     pub lan_permille: u32,
-    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to keep
-    /// the link busy while a sender recovers is a good part of one; others do not wait for it.
+    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to
+    /// keep the link busy while a sender recovers is a good part of one; others do not wait for it.
     pub aqm: CodelConfig,
     /// Other managers share the link: each direction is served only while this one holds a lease of it
     /// ([`Manager::handle_lease`](crate::Manager::handle_lease)).
@@ -158,8 +159,8 @@ pub enum Level {
         /// Weights count in medium time (weight times `C_i`) and not in bits.
         time_fair: bool,
     },
-    /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address stands for many
-    /// hosts. A host that has addresses of both versions counts for two.
+    /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address
+    /// stands for many hosts. A host that has addresses of both versions counts for two.
     Host,
     /// Connections, all with weight one.
     Flow,
@@ -199,8 +200,8 @@ pub enum Controller {
         /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
         target: Span,
     },
-    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point: the load
-    /// that is offered to the medium is held just below the critical one.
+    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point:
+    /// the load that is offered to the medium is held just below the critical one.
     Pi {
         /// Time between two evaluations.
         interval: Span,
@@ -276,8 +277,8 @@ pub enum ConfigError {
     Receiver(ReceiverError),
     /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
     UplinkPart(u32),
-    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold above
-    /// its depth.
+    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
+    /// above its depth.
     Bucket,
 }
 
@@ -304,8 +305,8 @@ impl Controller {
         tolerance_permille: 30,
         start_permille: 900,
     };
-    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is a few
-    /// packets of it.
+    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is
+    /// a few packets of it.
     pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
 }
 
@@ -316,8 +317,8 @@ impl Config {
     pub const MAX_SPAN: Span = Span::from_secs(86_400);
     /// The most flows: two million, which are up to 4 GB.
     pub const MAX_FLOWS: u32 = 1 << 21;
-    /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a station's
-    /// turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
+    /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a
+    /// station's turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) };
 
     /// A configuration for this PHY with every other value at its default, and no station known.
@@ -423,10 +424,10 @@ impl Config {
 impl WanConfig {
     /// The part of the WLAN that the LAN keeps by default.
     pub const LAN_PERMILLE: u32 = 100;
-    /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender that a
-    /// standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as the queue
-    /// grows by until the sender has heard: where it was less, such a sender was told twice, its queue ran empty, and those
-    /// with shorter round trips had what it left.
+    /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender
+    /// that a standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as
+    /// the queue grows by until the sender has heard: where it was less, such a sender was told twice, its queue ran
+    /// empty, and those with shorter round trips had what it left.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(150), interval: Span::from_secs(1) };
 
     fn check(&self) -> Result<(), ConfigError> {

@@ -14,8 +14,8 @@ pub(crate) struct Packets {
     pub(crate) ip_len: Bytes,
 }
 
-/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before without
-/// having been charged.
+/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before
+/// without having been charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Load(pub(crate) [Packets; 4]);
 

@@ -15,11 +15,11 @@ use evenair_units::{Bytes, Instant, Span};
 
 use crate::cost::Packets;
 
-/// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers behind
-/// receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
+/// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers
+/// behind receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
 const MOST: u64 = 64;
-/// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer that
-/// is held here is waited for.
+/// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer
+/// that is held here is waited for.
 const ANSWERED_WITHIN: Span = Span::from_millis(500);
 /// A weight of 1/16 for a new sample of the ratio.
 const RATIO_SHIFT: u32 = 4;

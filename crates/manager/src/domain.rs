@@ -235,8 +235,8 @@ impl<P: Send + 'static> Domains<P> {
         (&self.touched, self.due.first().map(|&(at, _)| at))
     }
 
-    /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others come to
-    /// it when something happens there.
+    /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others
+    /// come to it when something happens there.
     pub(crate) fn note_group(&mut self, reckoned_in: DomainId, airtime: Span) {
         self.groups += airtime;
         self.list[reckoned_in.index()].groups += airtime;

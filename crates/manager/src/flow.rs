@@ -120,7 +120,8 @@ pub(crate) struct Flows {
     by_unheard: BTreeSet<(MacAddr, FlowId)>,
     index: Index,
     slots: Vec<Option<Flow>>,
-    /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted then.
+    /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted
+    /// then.
     order: Vec<InOrder>,
     vacant: Vec<FlowId>,
     /// Flows ever added.
@@ -271,8 +272,8 @@ impl Flow {
         }
     }
 
-    /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each packet
-    /// toward the WLAN.
+    /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each
+    /// packet toward the WLAN.
     pub(crate) fn ratio_milli(&self) -> u32 {
         match (self.is_tcp(), self.direction) {
             (true, Direction::Up) => self.tcp.upload_ratio_milli(),
@@ -354,7 +355,8 @@ impl Flows {
         self.slots.get(id.0 as usize)?.as_ref()
     }
 
-    /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place between them.
+    /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place
+    /// between them.
     pub(crate) fn bring_neighbours(&self, id: FlowId) {
         let place = self.order.get(id.0 as usize);
         let neighbours = place.map(|place| [place.older, place.newer]).into_iter().flatten().flatten();

@@ -30,20 +30,22 @@ use crate::Label;
 
 /// What is carried is averaged over so many intervals, of a second each.
 const INTERVALS: usize = 3;
-/// Packets have waited for so many intervals before a try: the lag of the path is measured in the first ones, and transfers that
-/// the insertion has slowed down are as fast as before.
+/// Packets have waited for so many intervals before a try: the lag of the path is measured in the first ones, and
+/// transfers that the insertion has slowed down are as fast as before.
 const SETTLED: usize = 8;
-/// Less than this part of what was carried before, in hundredths, is suspicious; and less than the second is next to nothing.
+/// Less than this part of what was carried before, in hundredths, is suspicious; and less than the second is next to
+/// nothing.
 const SUSPICIOUS_PERCENT: u64 = 70;
 const NOTHING_PERCENT: u64 = 10;
-/// With less than this part of what was carried without the box, in hundredths, it is tried what holding nothing carries, even
-/// where a larger target is no gain.
+/// With less than this part of what was carried without the box, in hundredths, it is tried what holding nothing
+/// carries, even where a larger target is no gain.
 const HARM_PERCENT: u64 = 50;
-/// So many intervals of next to nothing are enough, and so many without holding; the last of these has to carry this part of
-/// what was carried before, in hundredths.
+/// So many intervals of next to nothing are enough, and so many without holding; the last of these has to carry this
+/// part of what was carried before, in hundredths.
 const SEVERE_INTERVALS: usize = 2;
 const BACK_PERCENT: u64 = 50;
-/// So much of what was carried, in hundredths, has to be carried with a larger target, and with none, for that to be a remedy.
+/// So much of what was carried, in hundredths, has to be carried with a larger target, and with none, for that to be
+/// a remedy.
 const GAIN_PERCENT: u64 = 115;
 const REMEDY_PERCENT: u64 = 130;
 /// The largest target, in usual ones.
@@ -101,8 +103,8 @@ pub struct GuardReport {
     pub since: Instant,
     /// The contention domain.
     pub domain: Label,
-    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed the box:
-    /// before the harm.
+    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed
+    /// the box: before the harm.
     pub before: BitRate,
     /// IP-level bits per second that are carried now: the mean of three seconds.
     pub now: BitRate,
@@ -118,8 +120,8 @@ pub(crate) struct Guard {
     /// How large the target is, in usual ones, and for how many intervals more if it is larger.
     times: u64,
     loose_for: u32,
-    /// What the last intervals carried, how many there were since the state changed, and in how many of them, without a gap up
-    /// to the last one, packets waited.
+    /// What the last intervals carried, how many there were since the state changed, and in how many of them, without
+    /// a gap up to the last one, packets waited.
     recent: [u64; INTERVALS],
     intervals: usize,
     waited: usize,
@@ -190,8 +192,8 @@ impl Guard {
         self.state != State::Watching || self.times > 1
     }
 
-    /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back; `expected`: what
-    /// the medium carries by the formula.
+    /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back;
+    /// `expected`: what the medium carries by the formula.
     pub(crate) fn tick(&mut self, carried: BitRate, waits: bool, expected: BitRate) -> Option<GuardStep> {
         self.wait = self.wait.saturating_sub(1);
         self.wait_to_open = self.wait_to_open.saturating_sub(1);
@@ -211,8 +213,8 @@ impl Guard {
         }
     }
 
-    /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it sees nothing,
-    /// that says nothing.
+    /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it
+    /// sees nothing, that says nothing.
     pub(crate) fn note_bypassed(&mut self, carried: BitRate) {
         if self.is_loosened() {
             let Self { reference, without, patience, .. } = *self;
@@ -264,7 +266,8 @@ impl Guard {
         }
     }
 
-    /// Next to nothing of what was carried without the box is carried while packets wait, but something: the medium works.
+    /// Next to nothing of what was carried without the box is carried while packets wait, but something: the medium
+    /// works.
     fn is_severe(&self) -> bool {
         let last = &self.recent[INTERVALS - SEVERE_INTERVALS..];
         let is_little = |&carried: &u64| carried > 0 && is_below(carried, NOTHING_PERCENT, self.without);

@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Asked after any history, it has the right number or none: with keys that spread, that share a bucket, that have
-        /// one hash.
+        /// Asked after any history, it has the right number or none: with keys that spread, that share a bucket, that
+        /// have one hash.
         #[test]
         fn it_never_has_a_wrong_number(
             steps in prop::collection::vec((0u64..64, any::<bool>()), 1..400),

@@ -20,8 +20,8 @@
 
 use evenair_units::{Instant, Span};
 
-/// Between two probes, and before the first one. The first ones follow each other more quickly, each interval being twice the
-/// one before.
+/// Between two probes, and before the first one. The first ones follow each other more quickly, each interval being
+/// twice the one before.
 const INTERVAL: Span = Span::from_secs(10);
 const SOON: Span = Span::from_millis(500);
 /// A probe ends with so many samples, or after so long. With fewer than the second number it has no result.
@@ -35,8 +35,8 @@ const MOST_IN_FLIGHT: u64 = 2;
 /// So many packets are timed, over so long at least, before the allowance changes.
 const TIMED: usize = 8;
 const JUDGED_OVER: Span = Span::from_millis(200);
-/// A step stays if so much is carried with it, in hundredths of what was before it. Where it did not, the next one is taken after
-/// so long.
+/// A step stays if so much is carried with it, in hundredths of what was before it. Where it did not, the next one is
+/// taken after so long.
 const GAIN_PERCENT: u64 = 110;
 const NEXT_STEP: Span = Span::from_secs(10);
 /// Of these the one with so many below it counts: late answers have other reasons.
@@ -231,8 +231,9 @@ mod tests {
         Span::from_millis(ms)
     }
 
-    /// A path with a lag and a medium that takes a millisecond for each packet; the box keeps `target + lag.get()` in flight, and
-    /// one packet while probing. Returns how much it has carried, in packets, and for how many rounds it was probing.
+    /// A path with a lag and a medium that takes a millisecond for each packet; the box keeps `target + lag.get()` in
+    /// flight, and one packet while probing. Returns how much it has carried, in packets, and for how many rounds it
+    /// was probing.
     fn carry(lag: &mut Lag, from: u64, rounds: u64, path: u64, backlog_before: impl Fn(u64) -> u64) -> (u64, u64) {
         let (mut carried, mut packets, mut probed) = (0, 0, 0);
         let mut now = Instant::ZERO + ms(from);

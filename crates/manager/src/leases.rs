@@ -129,7 +129,8 @@ impl LinkShare {
         (0..shards).map(end).collect()
     }
 
-    /// To be called whenever the manager has been given something, or has had its time; and by the instant that it says.
+    /// To be called whenever the manager has been given something, or has had its time; and by the instant that it
+    /// says.
     pub fn turn(&mut self, now: Instant, need: LinkNeed) -> Turn {
         if let Some(held) = self.lease {
             let used = need.used.max(now.saturating_sub(self.slack));
@@ -211,7 +212,8 @@ impl LinkShare {
         lease
     }
 
-    /// A lease has ended, used until then: what is left of it goes back, what was used beyond it comes off the link's time.
+    /// A lease has ended, used until then: what is left of it goes back, what was used beyond it comes off the link's
+    /// time.
     fn settle(&mut self, held: Held, used: Instant) {
         let used = used.max(held.lease.from);
         let length = charge(used.saturating_since(held.lease.from), held.weight);

@@ -108,7 +108,8 @@ impl Shaper {
         }
     }
 
-    /// A packet is released, behind so many that are under way; `own`: its medium time and its answer's, where one is due.
+    /// A packet is released, behind so many that are under way; `own`: its medium time and its answer's, where one is
+    /// due.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, under_way: u64, own: Option<Span>) {
         let Some(own) = own else { return };
         if self.sent.is_empty() {

@@ -328,8 +328,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Stations, flows and packets held. The time that [`Command::Reconfigure`] takes grows with their number, which is in the millions
-    /// at most.
+    /// Stations, flows and packets held. The time that [`Command::Reconfigure`] takes grows with their number, which
+    /// is in the millions at most.
     pub fn entries(&self) -> usize {
         self.stations.len() + self.flows.ids().count() + self.held()
     }
@@ -395,7 +395,8 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
     stations.get_mut(flow.station).flows -= 1;
 }
 
-/// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default rate.
+/// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default
+/// rate.
 fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations, id: DomainId) -> BitRate {
     let there = stations.iter().filter(|station| station.domain == id);
     let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();

@@ -19,8 +19,8 @@ use core::net::IpAddr;
 use evenair_packet::{MacAddr, Vlan};
 use evenair_units::{Instant, Span};
 
-/// A station that was not heard for so long may have gone: as long as one without connections is remembered, since those that
-/// sleep say little.
+/// A station that was not heard for so long may have gone: as long as one without connections is remembered, since
+/// those that sleep say little.
 pub(crate) const SILENT: Span = Span::from_secs(300);
 /// A wired host counts as present for this long after it has claimed an address: its neighbours' caches are renewed
 /// sooner.

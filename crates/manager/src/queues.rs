@@ -275,12 +275,13 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Whether this packet can be held, beside so many `elsewhere`. Takes at most one packet out to that end; ask again then.
+    /// Whether this packet can be held, beside so many `elsewhere`. Takes at most one packet out to that end; ask
+    /// again then.
     ///
     /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
-    /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
-    /// nothing is lost, and the sender hears the news sooner. The same holds where all queues together are full, whoever
-    /// filled them: to look for the longest queue would cost an attacker's packet more than it is worth.
+    /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then nothing is lost, and the
+    /// sender hears the news sooner. The same holds where all queues together are full, whoever filled them: to look
+    /// for the longest queue would cost an attacker's packet more than it is worth.
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>, elsewhere: usize) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
@@ -424,8 +425,8 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations are no
-    /// level of the policy.
+    /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations
+    /// are no level of the policy.
     pub(crate) fn charge_station(&mut self, leaf: NodeId, bits: u64, time: Span) {
         let is_station = |id: &NodeId| matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
         let up = core::iter::successors(Some(leaf), |&id| self.hsfq.parent(id));

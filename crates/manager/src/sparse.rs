@@ -14,11 +14,11 @@
 
 use evenair_units::{Instant, Span};
 
-/// The medium time that a connection which was idle may use before it counts as bulk: ten packets of full size at 11 Mb/s,
-/// the usual initial window (RFC 6928).
+/// The medium time that a connection which was idle may use before it counts as bulk: ten packets of full size at 11
+/// Mb/s, the usual initial window (RFC 6928).
 const BURST: Span = Span::from_millis(20);
-/// Credit comes back at half of an equal share of the queues in use, and at most at this part of all time: who uses less
-/// is sparse, and bulk transfers are not, even where their queues run empty now and then.
+/// Credit comes back at half of an equal share of the queues in use, and at most at this part of all time: who uses
+/// less is sparse, and bulk transfers are not, even where their queues run empty now and then.
 const MOST_PART: u64 = 8;
 
 /// By how much of its own medium time a station may be ahead of its turns, and by how much a direction or class.
@@ -43,8 +43,8 @@ impl Credit {
         self.at = self.at.max(now);
     }
 
-    /// It was served for so long. It owes a burst at most: a bulk transfer that ends is soon forgotten, and one whose queue
-    /// is empty for a moment is not.
+    /// It was served for so long. It owes a burst at most: a bulk transfer that ends is soon forgotten, and one whose
+    /// queue is empty for a moment is not.
     pub(crate) fn spend(&mut self, airtime: Span) {
         self.used = (self.used + airtime).min(BURST * 2);
     }

@@ -82,8 +82,9 @@ const NEWS_PART: u64 = 8;
 const QUIET_PART: u64 = 8;
 /// The slowness is measured over at least so long.
 const WINDOW: Span = Span::from_millis(100);
-/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in which
-/// it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look fast.
+/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in
+/// which it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look
+/// fast.
 const WINDOWS: (u64, u64) = (8, 2);
 /// The mean pace is that of about so long.
 const PACE_OVER: Span = Span::from_secs(2);
@@ -297,9 +298,9 @@ impl Standing {
         self.trial.starved = true;
     }
 
-    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
-    /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
-    /// Beside a flood it may not before that is so without it.
+    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less
+    /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
+    /// comes late. Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
         let believed = |time: Span| time.mul_div(UNIT, self.slowness);
         let (target, lag) = (believed(target), believed(self.lag.get()));
@@ -307,7 +308,8 @@ impl Standing {
             0 if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
             0 => (LEAST_UNDER_WAY, target + lag + own),
             flooded => {
-                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its turn.
+                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its
+                // turn.
                 let lag = if lag > target { lag } else { Span::ZERO };
                 (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag)
             }
@@ -319,9 +321,9 @@ impl Standing {
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
     }
 
-    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed is
-    /// forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher one is tried
-    /// out as long as something waits.
+    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
+    /// is forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher
+    /// one is tried out as long as something waits.
     pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
@@ -366,8 +368,8 @@ impl Standing {
         }
     }
 
-    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and all others at most
-    /// so much; both in believed airtime.
+    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and
+    /// all others at most so much; both in believed airtime.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
         if flood > Span::ZERO {

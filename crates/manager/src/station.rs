@@ -39,8 +39,8 @@ const STATION_IDLE: Span = Span::from_secs(300);
 /// An address that a station has not used for so long is its own no longer.
 const ADDRESS_IDLE: Span = Span::from_secs(900);
 
-/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic keeps a
-/// tenth of its turns, and it goes on hearing from us.
+/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
+/// keeps a tenth of its turns, and it goes on hearing from us.
 const DEBT_PER_RELEASE: u64 = 9;
 /// Debt beyond this is forgiven: who had too much may have its share again soon after.
 const DEBT_LIMIT: Span = Span::from_millis(250);
@@ -398,8 +398,8 @@ impl Stations {
         station.group = group;
     }
 
-    /// Forgets learned stations that nothing refers to and that were not seen for long, and addresses that were not used for
-    /// long; `give_up` hears of these.
+    /// Forgets learned stations that nothing refers to and that were not seen for long, and addresses that were not
+    /// used for long; `give_up` hears of these.
     pub(crate) fn expire(&mut self, now: Instant, mut give_up: impl FnMut(Address, MacAddr)) {
         for (index, slot) in (0u32..).zip(&mut self.slots) {
             let Some(station) = slot.as_mut().filter(|station| !station.is_shared) else { continue };
@@ -422,8 +422,8 @@ impl Stations {
         }
     }
 
-    /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has begun,
-    /// or ceased, to take more than an equal share of it without control.
+    /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has
+    /// begun, or ceased, to take more than an equal share of it without control.
     ///
     /// Returns what those who are over it took of each domain without control.
     pub(crate) fn judge(&mut self, intervals: &[Span], mut tell: impl FnMut(MacAddr, bool)) -> Vec<Span> {
@@ -448,7 +448,8 @@ impl Stations {
         floods
     }
 
-    /// What is said in each of so many domains of the rates of the stations in use there, beside the standard's highest.
+    /// What is said in each of so many domains of the rates of the stations in use there, beside the standard's
+    /// highest.
     pub(crate) fn rates_said(&self, domains: usize, fastest: PhyRate) -> Vec<RatesSaid> {
         let mut said: Vec<RatesSaid> = (0..domains).map(|_| RatesSaid::All).collect();
         for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {

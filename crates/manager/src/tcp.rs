@@ -162,8 +162,8 @@ impl Tcp {
         self.wlan.sent.is_none_or(|sent| !after(sent, tcp.seq))
     }
 
-    /// Whether a loss or a mark now would tell the WLAN's end something new: once for each window, which is how often its
-    /// congestion control reacts (RFC 5681, 4.3). True counts as told.
+    /// Whether a loss or a mark now would tell the WLAN's end something new: once for each window, which is how often
+    /// its congestion control reacts (RFC 5681, 4.3). True counts as told.
     pub(crate) fn tell_to_slow_down(&mut self) -> bool {
         let heard = self.told_at.is_none();
         if heard {

@@ -36,8 +36,8 @@ pub(crate) use table::Table;
 pub struct AccessPoint {
     /// Its name in reports, also accepted where a station's place is reported.
     pub name: Label,
-    /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of whoever
-    /// is not known to be at an access point.
+    /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of
+    /// whoever is not known to be at an access point.
     pub domain: Label,
     /// Frames of its stations come in one of these VLANs. One without an inner tag stands for all that are inside it.
     pub vlans: Vec<Vlan>,

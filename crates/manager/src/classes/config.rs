@@ -102,7 +102,8 @@ pub enum ClassError {
     MinimumAboveCeiling(ClassId),
     /// The minimum parts of siblings are more than there is, or more than their parent's ceiling.
     Minima(Option<ClassId>),
-    /// Of all rules together, more than [`ClassTree::MOST_RULES`], or more than [`ClassTree::MOST_ITEMS`] in their lists.
+    /// Of all rules together, more than [`ClassTree::MOST_RULES`], or more than [`ClassTree::MOST_ITEMS`] in their
+    /// lists.
     Rules,
     /// A rule's code point has more than six bits, or a range of ports ends before it begins.
     Rule,

@@ -25,8 +25,8 @@ use crate::queues::Service;
 /// For how long a class makes up for what it could not use: longer than a round of turns among a few tens of packets at
 /// low rates, shorter than what anybody would call a burst.
 const BURST: Span = Span::from_millis(50);
-/// By how much medium time a class that is served before its turn may be ahead of it. Less than keeps sparse queues in it
-/// from going before theirs.
+/// By how much medium time a class that is served before its turn may be ahead of it. Less than keeps sparse queues
+/// in it from going before theirs.
 pub(crate) const LEAD: Span = Span::from_millis(30);
 
 /// The classes of a tree of queues.

@@ -25,8 +25,8 @@ use crate::domain::DomainId;
 use crate::queues::Held;
 use crate::{Controller, DropReason};
 
-/// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any conversation
-/// bears (ITU-T G.114: 400 ms).
+/// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any
+/// conversation bears (ITU-T G.114: 400 ms).
 const MAX_AGE: Span = Span::from_secs(1);
 
 /// Whether a packet is not to leave.

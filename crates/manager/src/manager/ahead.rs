@@ -15,14 +15,15 @@ use crate::domain::{DomainId, Domains};
 use crate::flow::{FlowId, Flows};
 use crate::station::Stations;
 
-/// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are wanted.
+/// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are
+/// wanted.
 const BATCH: usize = 32;
 /// Where fewer packets are held, there is nothing to be gained.
 const FEW: usize = 8;
 
 impl<P: Send + 'static> Manager<P> {
-    /// These packets will be handed in soon. Changes nothing, and need not be called; where packets come in batches it saves
-    /// time.
+    /// These packets will be handed in soon. Changes nothing, and need not be called; where packets come in batches
+    /// it saves time.
     pub fn foresee<'m>(&self, packets: impl IntoIterator<Item = &'m PacketMeta>) {
         let mut packets = packets.into_iter();
         loop {

@@ -26,8 +26,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A client asks for an address, or a server grants it one. Servers are on the wired side; what a station grants another
-    /// one is not believed.
+    /// A client asks for an address, or a server grants it one. Servers are on the wired side; what a station grants
+    /// another one is not believed.
     fn note_lease(&mut self, now: Instant, meta: &PacketMeta, lease: &Lease) {
         let id = match (lease.granted, meta.ingress) {
             (None, Port::Wlan) if lease.mac == meta.src => self.heard_station(now, lease.mac),

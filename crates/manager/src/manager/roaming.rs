@@ -105,8 +105,8 @@ impl<P: Send + 'static> Manager<P> {
         self.ask_calls_again(id);
     }
 
-    /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another place
-    /// in the policy.
+    /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another
+    /// place in the policy.
     pub(super) fn move_held(&mut self, now: Instant, id: FlowId, to: DomainId) {
         let flow = self.flows.get_mut(id);
         let from = core::mem::replace(&mut flow.domain, to);
@@ -132,8 +132,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them have
-    /// changed, and is to be held again.
+    /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them
+    /// have changed, and is to be held again.
     pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant) -> Vec<Held<P>> {
         let table = self.access_points.renewed(&config.access_points);
         let moved = self.stations.find_again(&table);

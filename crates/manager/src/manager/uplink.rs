@@ -46,8 +46,8 @@ impl<P: Send + 'static> Manager<P> {
         self.limiter(flow).filter(|_| inserted).is_none_or(|limiter| limiter.admits(now, ip_len, kind(tcp)))
     }
 
-    /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them, by which
-    /// the limit goes.
+    /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them,
+    /// by which the limit goes.
     pub(super) fn reckon_limit(&mut self, now: Instant, id: DomainId) {
         if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
             return;
@@ -82,8 +82,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Somebody tells what an access point has lost in all: that of one that is not known is taken for the default medium's.
-    /// Whether the observation was taken. Where nothing is limited, nobody needs it.
+    /// Somebody tells what an access point has lost in all: that of one that is not known is taken for the default
+    /// medium's. Whether the observation was taken. Where nothing is limited, nobody needs it.
     pub(super) fn tell_losses(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.config.uplink_limit.is_none() {
             return true;

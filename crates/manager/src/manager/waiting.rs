@@ -42,8 +42,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's station
-    /// changes.
+    /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's
+    /// station changes.
     fn tags(&mut self, id: FlowId) -> Option<Tags> {
         let flow = self.flows.get_mut(id);
         let config = self.domains[flow.domain].discipline.as_ref()?.config();

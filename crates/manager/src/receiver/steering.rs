@@ -17,8 +17,8 @@ use evenair_units::{Instant, Span};
 use crate::ReceiverConfig;
 use crate::tcp::after;
 
-/// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only the
-/// part behind it; the mean that was just seen is added twice.
+/// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only
+/// the part behind it; the mean that was just seen is added twice.
 const INTERVAL: Span = Span::from_millis(250);
 /// Samples needed for a mean.
 const SAMPLES: u64 = 8;

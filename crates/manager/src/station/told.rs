@@ -121,8 +121,8 @@ impl Stations {
         changed
     }
 
-    /// An interval has ended in which what crossed can be held against what is told (`None`: it cannot): `tell` hears of
-    /// each station whose rate is set aside. `shares` are those of each medium.
+    /// An interval has ended in which what crossed can be held against what is told (`None`: it cannot): `tell` hears
+    /// of each station whose rate is set aside. `shares` are those of each medium.
     pub(crate) fn judge_told(
         &mut self,
         now: Instant,
@@ -176,8 +176,8 @@ impl Stations {
         differ.into_iter().map(|(stations, words)| stations && words).collect()
     }
 
-    /// An interval has ended: what stations of a medium were seen to cost is held against what is told of them. `tell` hears
-    /// of each whose rate is set aside.
+    /// An interval has ended: what stations of a medium were seen to cost is held against what is told of them.
+    /// `tell` hears of each whose rate is set aside.
     pub(crate) fn weigh_told(
         &mut self,
         domain: DomainId,

@@ -24,8 +24,8 @@ const VICTIMS_AT_ONCE: usize = 1024;
 /// What unheard stations share has no address.
 const NO_ADDRESS: MacAddr = MacAddr([0; 6]);
 
-/// A station that may be evicted, as it was when it was chosen: not heard goes before heard, and then the one that was in use
-/// longest ago.
+/// A station that may be evicted, as it was when it was chosen: not heard goes before heard, and then the one that
+/// was in use longest ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Victim {
     is_heard: bool,
@@ -54,8 +54,8 @@ impl Stations {
         self.shared[domain.index()]
     }
 
-    /// Other domains are known: what is shared in one that is not there any more is in the default one. True: something is
-    /// in another one now.
+    /// Other domains are known: what is shared in one that is not there any more is in the default one. True:
+    /// something is in another one now.
     pub(super) fn find_shared_again(&mut self, table: &Table) -> bool {
         let (domains, mut moved) = (table.domains().count(), false);
         for (at, id) in self.shared.clone().into_iter().enumerate() {

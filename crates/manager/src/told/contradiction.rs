@@ -18,8 +18,8 @@ use evenair_units::{Instant, Span};
 
 use super::verdict::Verdict;
 
-/// Airtime by the rates told for each unit of time, in hundredths, that is still believed: rates in force lag behind the
-/// true ones for some samples, and what is released waits for a moment.
+/// Airtime by the rates told for each unit of time, in hundredths, that is still believed: rates in force lag behind
+/// the true ones for some samples, and what is released waits for a moment.
 const BELIEVED_PERCENT: u64 = 125;
 /// In so many intervals in a row, and it is no accident.
 const INTERVALS: u8 = 3;
@@ -54,8 +54,8 @@ impl Doubt {
         self.contradicted || now < self.aside_until
     }
 
-    /// An interval has ended in which its cost was this beside what is told (`None`: not known). True: with this one there
-    /// is enough against it.
+    /// An interval has ended in which its cost was this beside what is told (`None`: not known). True: with this one
+    /// there is enough against it.
     pub(crate) fn weigh(&mut self, verdict: Option<Verdict>) -> bool {
         self.unseen = if verdict.is_none() { self.unseen.saturating_add(1) } else { 0 };
         if self.unseen >= INTERVALS_UNSEEN {
@@ -71,8 +71,8 @@ impl Doubt {
         turned && self.contradicted
     }
 
-    /// In an interval of this length the station used so much airtime by the rate told. True: with this one there is enough
-    /// against it.
+    /// In an interval of this length the station used so much airtime by the rate told. True: with this one there is
+    /// enough against it.
     pub(crate) fn judge(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }

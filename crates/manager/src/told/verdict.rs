@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 
 use evenair_units::Span;
 
-/// An error beyond this factor, in hundredths, is one. Two stations that are wrong beside each other by its square share 39
-/// to 61, for which Jain's index is 0.95.
+/// An error beyond this factor, in hundredths, is one. Two stations that are wrong beside each other by its square
+/// share 39 to 61, for which Jain's index is 0.95.
 const CLEARLY_PERCENT: u128 = 125;
 /// One below this is none.
 const HARDLY_PERCENT: u128 = 115;

@@ -22,8 +22,8 @@ use crate::flow::FlowId;
 const MAX_ACCESS_POINTS: usize = 1024;
 /// More connections than this are not watched for repair at a time; they are lost from again soon enough.
 const MAX_UNREPAIRED: usize = 1024;
-/// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s apart
-/// (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
+/// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s
+/// apart (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
 pub(super) const UNREPAIRED: Span = Span::from_secs(5);
 /// After so many intervals without a report, inferred losses count again.
 const SILENT: u32 = 10;
@@ -78,8 +78,8 @@ impl Losses {
         }
     }
 
-    /// Connections with a loss that nobody has repaired, as of the last judgement: a starved sender loses rarely, since it
-    /// tries rarely, and those who tell count only what is lost.
+    /// Connections with a loss that nobody has repaired, as of the last judgement: a starved sender loses rarely,
+    /// since it tries rarely, and those who tell count only what is lost.
     pub(crate) fn unrepaired(&self) -> u64 {
         self.unrepaired.len() as u64
     }

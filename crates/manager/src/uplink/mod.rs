@@ -82,18 +82,18 @@ const WANTING: Span = losses::UNREPAIRED;
 /// For so long nothing is to be lost before downloads that have less than their part are believed to want no more: with
 /// windows of tens of packets, each loses about once in that time.
 const CALM: Span = Span::from_secs(3);
-/// The medium is used as before where this part, in percent, of the most crosses that crossed lately. Less than a window
-/// halved among few, more than a direction that has ended.
+/// The medium is used as before where this part, in percent, of the most crosses that crossed lately. Less than a
+/// window halved among few, more than a direction that has ended.
 const USED_PERCENT: u64 = 80;
 /// The most that crossed is forgotten over this time, as the stations' rates and numbers change.
 const FORGOTTEN: Span = Span::from_secs(32);
-/// The limit is lower by what is dropped of TCP, up to the uploads' part over this many: more is dropped only for moments,
-/// before senders have heard of it.
+/// The limit is lower by what is dropped of TCP, up to the uploads' part over this many: more is dropped only for
+/// moments, before senders have heard of it.
 const DROPPED_PARTS: u64 = 8;
 /// Of what is idle, the limit takes one part of this many in an interval: most of it in two seconds.
 const IDLE_PARTS: u64 = 4;
-/// The uploads' part is corrected in these units, by one part of so many of how far the split is off, and by a fifth at most:
-/// what TCP makes of a limit depends on how many connections there are on either side.
+/// The uploads' part is corrected in these units, by one part of so many of how far the split is off, and by a fifth
+/// at most: what TCP makes of a limit depends on how many connections there are on either side.
 const TRIM_UNIT: i128 = 1_000_000;
 const TRIM_PARTS: i128 = 16;
 const MOST_TRIM: i128 = TRIM_UNIT / 5;
@@ -278,8 +278,8 @@ impl Limiter {
             return self.rise(now, step, used, capacity);
         }
         if let Some(more) = (down + part).as_bps().checked_sub(used.as_bps()) {
-            // The downloads have their part. By no more than they have beyond it, or each judgement at which they are just
-            // above it would push them below.
+            // The downloads have their part. By no more than they have beyond it, or each judgement at which they are
+            // just above it would push them below.
             return self.rise(now, step.min(BitRate::from_bps(more)), used, capacity);
         }
         if lost > 0 {
@@ -298,8 +298,9 @@ impl Limiter {
         }
     }
 
-    /// Moves the uploads' part by a little of how far the split is off, so that in the mean it is not; while both directions want
-    /// more than they get, and else back to none. `crosses`: what downloads use with the uploads' part, and what all use.
+    /// Moves the uploads' part by a little of how far the split is off, so that in the mean it is not; while both
+    /// directions want more than they get, and else back to none. `crosses`: what downloads use with the uploads'
+    /// part, and what all use.
     fn trim(&mut self, now: Instant, crosses: [BitRate; 2], held: bool) {
         let [with_part, used] = crosses.map(|rate| i128::from(rate.as_bps()));
         let wants = held && within(self.last_download, WANTING, now) && within(self.last_loss, CALM, now);
@@ -388,8 +389,8 @@ mod tests {
 
     const FULL: Bytes = Bytes(1500);
 
-    /// Parts, in thousandths, of TCP's data and of datagrams that pass, coming at these packets per second for 30 s, under
-    /// a limit of 2.4 Mb/s, which is 200 packets a second.
+    /// Parts, in thousandths, of TCP's data and of datagrams that pass, coming at these packets per second for 30 s,
+    /// under a limit of 2.4 Mb/s, which is 200 packets a second.
     fn passed(rule: LimitRule, per_second: [u64; 2]) -> [u64; 2] {
         let limit = BitRate::from_kbps(2_400);
         let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };
@@ -411,8 +412,9 @@ mod tests {
         [passed[TCP] * 1_000 / all[TCP], passed[DATAGRAMS] * 1_000 / all[DATAGRAMS]]
     }
 
-    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads make of a limit, in turns of
-    /// 300 ms, so many hundredths, and downloads take the rest and lose in each interval. The last minute of two.
+    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads make of a limit, in
+    /// turns of 300 ms, so many hundredths, and downloads take the rest and lose in each interval. The last minute of
+    /// two.
     fn share(of_limit: [u64; 4]) -> (u64, i64) {
         let rule = LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 500 };
         let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };

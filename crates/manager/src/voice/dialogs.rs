@@ -64,7 +64,8 @@ impl Dialogs {
         }
         let ip = meta.ip.as_ref()?;
         let Transport::Udp { src_port, dst_port } = ip.transport else { return None };
-        // By its receiver, whose description says what it wants to hear; or by its sender, who receives where it sends from.
+        // By its receiver, whose description says what it wants to hear; or by its sender, who receives where it
+        // sends from.
         let ends = [(ip.dst, dst_port), (ip.src, src_port)];
         let key = ends
             .map(|(address, port)| (station, address, port))

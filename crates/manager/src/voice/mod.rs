@@ -52,8 +52,8 @@ pub use quality::SpeechReport;
 pub use shape::Codec;
 pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 
-/// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that was put
-/// down is noticed soon.
+/// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that
+/// was put down is noticed soon.
 const SILENCE: Span = Span::from_secs(10);
 /// For so long after its telephones have ended a call, what is still on its way makes no new one.
 const HUNG_UP: Span = Span::from_secs(2);
@@ -224,8 +224,8 @@ impl Calls {
         (call.streams[at] == Some(serial)).then_some(&mut call.speech[at])
     }
 
-    /// A stream begins: the call that it belongs to, and whether it is a new one. `None`: nobody speaks the other way yet, or
-    /// there are too many calls to tell them apart.
+    /// A stream begins: the call that it belongs to, and whether it is a new one. `None`: nobody speaks the other way
+    /// yet, or there are too many calls to tell them apart.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -272,7 +272,8 @@ impl Calls {
         Some((self.numbers, true))
     }
 
-    /// A station has come to another medium: its calls that go first there, as they were before, and what speaks against each.
+    /// A station has come to another medium: its calls that go first there, as they were before, and what speaks
+    /// against each.
     pub(crate) fn ask_again(
         &mut self,
         config: &VoiceConfig,

@@ -11,7 +11,8 @@ use evenair_units::Instant;
 use super::{SILENCE, Speaker, index};
 use crate::station::StationId;
 
-/// Streams at once. Where there are more, the one that was found longest ago goes: a stream that goes on is found again.
+/// Streams at once. Where there are more, the one that was found longest ago goes: a stream that goes on is found
+/// again.
 const MOST: usize = 1024;
 
 /// By station, other end and direction: the flow, and when it was found to be voice.

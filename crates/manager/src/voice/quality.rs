@@ -13,8 +13,8 @@
 use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
-/// Numbers may go forward by so many that were lost, or back by so many that came late; anything else is a new beginning
-/// (RFC 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
+/// Numbers may go forward by so many that were lost, or back by so many that came late; anything else is a new
+/// beginning (RFC 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
 const MOST_LOST: u16 = 3000;
 const MOST_LATE: u16 = 100;
 /// A packet that seems to have been under way for so much longer than the one before it has another clock.
@@ -37,8 +37,8 @@ pub struct SpeechReport {
     pub waited_mean: Span,
     /// The longest.
     pub waited_most: Span,
-    /// What stood in the access point when packets were released toward it, in the time that the medium takes for it: the
-    /// mean. An access point that sends voice first is quicker. `None` from the station: nobody can tell.
+    /// What stood in the access point when packets were released toward it, in the time that the medium takes for it:
+    /// the mean. An access point that sends voice first is quicker. `None` from the station: nobody can tell.
     pub hop_mean: Option<Span>,
     /// Time between two packets.
     pub gap: Span,
@@ -163,7 +163,8 @@ impl Numbers {
 }
 
 impl Jitter {
-    /// RFC 3550, A.8: a sixteenth of each difference between what passed for the packets and what passed for their samples.
+    /// RFC 3550, A.8: a sixteenth of each difference between what passed for the packets and what passed for their
+    /// samples.
     fn note(&mut self, now: Instant, timestamp: u32, clock_hz: Option<u32>) {
         let Some(clock_hz) = clock_hz else { return };
         let Some((then, before)) = self.last.replace((now, timestamp)) else { return };

@@ -18,8 +18,8 @@ pub(crate) const LARGEST: Bytes = Bytes(560);
 const GAPS: core::ops::RangeInclusive<Span> = Span::from_millis(8)..=Span::from_millis(65);
 /// A longer gap is a pause in speaking (silence suppression), and says nothing.
 const PAUSE: Span = Span::from_millis(200);
-/// So many gaps are looked at where packets say themselves that they are voice, and where they have the header of RTP: by
-/// chance the numbers of two go on once in ten thousand times.
+/// So many gaps are looked at where packets say themselves that they are voice, and where they have the header of
+/// RTP: by chance the numbers of two go on once in ten thousand times.
 const GAPS_MARKED: u32 = 3;
 const GAPS_RTP: u32 = 6;
 /// A larger packet shows that a stream is none of voice; after so long without it may be one again.
@@ -233,8 +233,8 @@ mod tests {
     const MARKED: Speaker = Speaker { clock_hz: 0, marked: true, ..PLAIN };
     const MUTE: Speaker = Speaker { clock_hz: 0, ..PLAIN };
 
-    /// After how many packets it is told that a stream with these gaps and lengths is voice. One of a clock that stands is
-    /// no RTP.
+    /// After how many packets it is told that a stream with these gaps and lengths is voice. One of a clock that
+    /// stands is no RTP.
     fn found(gaps_us: &[u64], lens: &[u64], speaker: Speaker) -> Option<(usize, Stream)> {
         let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
         (0..500).find_map(|n| {
