@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test check flaky lint deny fmt bench field-day flent fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ ifndef GROUP
 	@$(MAKE) fail-open reproduce
 endif
 
-accept-short: build ## The same in short, for a few of them, as continuous integration does
+accept-short: build ## The same in short, for a few of them
 	@scripts/as-root $(EVENAIR) accept --short
 	@$(EVENAIR) reproduce --short
 
@@ -46,14 +46,21 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 	@scripts/ns3
 	@scripts/measured validate-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
 
-test: setup-test ## Every check: format, lints, tests, core proof, documentation
-	@scripts/test
+test: setup-test ## Every check: format, lints, tests, core proof, documentation (ARGS=--accept-short: and accept-short, as in continuous integration)
+	@scripts/test $(ARGS)
+
+check: setup-test ## In a minute or so: format, lints and the quick tests of one crate (CRATES="sim medium" for others than manager)
+	@scripts/check $(CRATES)
 
 flaky: setup-test ## The tests in wall-clock time ten times, none repeated: which fail, and how often (ROUNDS=3 for fewer)
 	@scripts/flaky $(or $(ROUNDS),10)
 
 lint: setup-test ## Compiler and linter warnings, as errors; and that the linter's bans bite
 	@scripts/lint
+
+deny: ## Licences, known vulnerabilities and sources of the dependencies, by cargo-deny (fetches the advisory database)
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; else \
+		echo "cargo-deny is not installed; run: cargo install --locked cargo-deny" >&2; exit 1; fi
 
 fmt: setup-test ## Format the code
 	$(CARGO) fmt --all

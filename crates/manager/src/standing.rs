@@ -1,49 +1,58 @@
-//! What stands in the access point, and so when the next packet may be released.
+//! The default controller: it estimates the backlog of the access points, in medium time, and from that decides when
+//! the next packet may be released.
 //!
-//! The access point is a queue that the box fills and cannot see. But it hears of it: a packet that is answered has left
-//! the queue, and so have all that were released before it, whoever they were for. The newest answered release is the
-//! *frontier*. What was released behind it bounds from above what still stands in the access point, in medium time; no
-//! rate need be guessed for that. The next packet may go when this is below a target. So the medium always has something
-//! to do, the queue stays short whatever the medium does (retries, other networks, rates, stations that come and go), and
-//! what stations send by themselves needs no account of its own: it slows the answers down.
+//! The box fills the access point's queue but cannot see it. It observes completions instead: an answer from a
+//! station (for TCP an ACK, see `answers`) proves that the packet has left the queue, and so have all packets
+//! released before it, to any station. The newest release known to have left is the *last completed release* (field
+//! `frontier`). The airtime of all releases after it is an upper bound of the backlog and needs no reported rate. The
+//! next packet may be released when this bound is below the target. The medium then always has something to send, and
+//! the queue stays short whatever the medium does: retries, other networks, changing rates, stations that come and
+//! go. Traffic that stations send on their own needs no account here, since it delays the completions.
 //!
-//! What does not fool it, and why:
-//! - a station that is slow to answer, asleep or gone, an application that reads slowly, a lost packet: the frontier is
-//!   moved by whoever answers first;
-//! - delayed ACKs: the packet that the ACK answers is fresh. Those that were delivered and are not answered yet count as
-//!   standing, a few at most; where a receiver waits for more than the target holds, time moves the frontier (below);
-//! - traffic that nobody answers (datagrams, groups): it is released into the same queue, and the next answer moves the
-//!   frontier past it;
-//! - stations whose rates are unknown: airtimes are believed only in proportion. How long the medium really takes is
-//!   measured by the frontier's progress while the box always had something to send (the *slowness*).
+//! The estimate is robust against:
+//! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: the first
+//! - delayed ACKs: an ACK is sent for a recent packet. Packets that were delivered but are not acknowledged yet count
+//! - traffic without acknowledgments (datagrams, groups): it passes through the same queue, and the next answer
+//! - stations of unknown rate: estimated airtimes matter only in proportion to each other. The real speed of the
 //!
-//! Where somebody takes more than a share of the medium and cannot be held back, the medium does not wait for the box: whoever has
-//! a packet ready contends with that sender, and so one packet at a time is enough. More would only stand there for longer, as the
-//! one at the head has to wait for its turn among the other's. So nothing is released ahead then, and the target is smaller by that
-//! sender's part of the medium.
+//! Beside an unresponsive sender that takes more than its share, the medium does not wait for the box: each node with
+//! a packet contends with that sender, and so one packet in flight is enough. More packets would only wait behind the
+//! one at the head. Nothing is released in advance then, and the target is reduced by that sender's part of the
+//! medium.
 //!
-//! What a path takes without queues, its *lag* ([`crate::lag`]), is no backlog: so much more may be in flight.
+//! The *lag* of a path ([`crate::lag`]) is no backlog, and is allowed in flight in addition.
 //!
-//! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. An answer that comes
-//! later than that, and is the newest so far, moves it back: time was wrong. Where none has been due for long, what was
-//! learned of the medium's speed is forgotten. Where answers are
-//! due and nothing at all is heard from the WLAN, the signal is lost: the frontier moves at a small part of that, so that
-//! a dead channel is not filled, and one that comes back is found.
+//! Without answers, time advances the last completed release, a little more slowly than the measured speed of the
+//! medium. If an answer arrives later than that and is the newest so far, it moves the estimate back. If no answer
+//! has been due for long, the measured speed is forgotten. If answers are due and nothing at all is received from the
+//! WLAN, the estimate advances at a small fraction of the speed, so that a dead channel is not filled and a returning
+//! one is detected.
 //!
-//! Where nobody has ever said how fast the medium is, neither by answers nor by rates, and datagrams that nobody answers wait here, it
-//! is tried out: each interval twice the speed, until nothing waits any more. The first packet that asks for an answer judges it:
-//! if that is not prompt, the speed is the usual one again, and nothing is tried for a while.
+//! If neither answers nor reported rates give a speed, and unacknowledged datagrams wait in the box, the controller
+//! runs a trial: it doubles the speed each interval until nothing waits. The first packet after that to which an
+//! answer is due ends the trial if its answer is late: the speed returns to the usual one, and no trial is made for a
+//! while.
 //!
-//! What is not here: whose turn it is, which packets answer which (see `answers`), access points that serve each station
-//! from a queue of its own; there the bound holds for the queues of those that answer.
+//! If answers are rare beside unacknowledged traffic, most packets are released by time, and the medium is offered
+//! hardly more than its assumed speed. That it carries this load says nothing about its limit. Therefore a window in
+//! which answers added little never lowers the speed below what was offered, and while answers stay prompt, the speed
+//! rises by steps until one is late ([`crate::speed_steps`]). A station reported above the standard's highest rate is
+//! also a reason to try higher speeds: up to the reported one if other traffic is received from the WLAN, and beyond
+//! it if not.
 //!
-//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux, `lib/dynamic_queue_limits.c`);
-//! the answers are the completions here. The measure of the slowness is that of BBR's delivery rate (Cardwell et al., 2016).
+//! What is not here: which packet is released next, which packet acknowledges which release (see `answers`), access
+//! points that serve each station from a queue of its own; there the bound holds for the queues of the stations that
+//! answer.
+//!
+//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux,
+//! `lib/dynamic_queue_limits.c`); the answers are the completions here. The inverse service rate is measured like
+//! BBR's delivery rate (Cardwell et al., 2016).
 
 use evenair_units::{Instant, Span};
 
 use crate::domain::DomainId;
 use crate::lag::Lag;
+use crate::speed_steps::SpeedSteps;
 
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
@@ -57,24 +66,29 @@ const BY_TIME_PERCENT: u64 = 90;
 /// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
 const LOST: (Span, u64) = (Span::from_millis(50), 25);
 const DEAD: (Span, u64) = (Span::from_secs(1), 5);
-/// No answer due for so long, and what was learned is no longer believed.
+/// After this long without an answer due, the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
-/// An answer that takes longer than this says that a speed which was tried out is too high.
+/// An answer that takes longer than this shows that the speed of a trial is too high.
 const PROMPT: Span = Span::from_millis(50);
-/// For so long no other is tried out then.
+/// The time to the next trial then.
 const TRY_AGAIN: Span = Span::from_secs(60);
 /// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
 const FASTEST_TRIED: u64 = UNIT / 512;
 /// Slowness is counted in parts of this.
 const UNIT: u64 = 1 << 10;
+/// Answers add little if at most one part in so many of the completions was not already assumed by time.
+const NEWS_PART: u64 = 8;
+/// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
+const QUIET_PART: u64 = 8;
 /// The slowness is measured over at least so long.
 const WINDOW: Span = Span::from_millis(100);
-/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in which
-/// it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look fast.
+/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in
+/// which it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look
+/// fast.
 const WINDOWS: (u64, u64) = (8, 2);
 /// The mean pace is that of about so long.
 const PACE_OVER: Span = Span::from_secs(2);
-/// No medium is so much faster than believed (1 Mb/s where it is 54), or slower.
+/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 
 /// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
@@ -89,7 +103,7 @@ const COUNT_BITS: u32 = 48;
 pub(crate) struct Mark {
     /// How many were released up to it, behind the number of the domain.
     number: u64,
-    /// The airtime believed of all of them.
+    /// Their estimated airtime in total.
     released: Span,
 }
 
@@ -101,29 +115,47 @@ pub(crate) struct Standing {
     /// The newest release to which an answer is due.
     asked: u64,
     frontier: Mark,
-    /// The newest release that was really answered, whatever time has made of the frontier since.
+    /// The newest release with an answer, wherever time has moved the frontier since.
     answered: Mark,
     /// When that was.
     answered_at: Instant,
-    /// How far time has moved it since, in believed airtime, and until when that is reckoned.
+    /// How far time has moved it since, in estimated airtime, and until when that is computed.
     by_time: Span,
     reckoned: Instant,
     /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
     heard: Instant,
     due_since: Option<Instant>,
     due_last: Instant,
-    /// Real time for each believed one, in `UNIT`.
+    /// Real time for each unit of estimated airtime, in `UNIT`.
     slowness: u64,
     window: Window,
-    /// What windows took lately, and the airtime believed of what was answered in them.
+    /// Duration of recent windows, and the estimated airtime of the releases acknowledged in them.
     lately: (Span, Span),
     lag: Lag,
     trial: Trial,
-    /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
+    steps: SpeedSteps,
+    /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
+    heard_airtime: Span,
+    looked_at: Span,
+    /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
     flooded_permille: u64,
 }
 
-/// A speed that nobody has said, tried out because something waits for the box.
+/// Whether the rates of the stations in use are known, reported or configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RatesSaid {
+    /// All of them.
+    All,
+    /// Those of some are unknown.
+    NotAll,
+    /// Some are reported above the standard's highest rate; the highest of these, in hundredths of it.
+    Faster {
+        /// 550 where 300 Mb/s are reported and 54 are the highest.
+        percent: u64,
+    },
+}
+
+/// A trial of a speed without reports or answers, while packets wait in the box.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     /// The slowness before it; `None`: none is tried out.
@@ -139,8 +171,12 @@ struct Trial {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     began: Instant,
-    /// What had been answered.
+    /// The acknowledged airtime at its start.
     from: Span,
+    /// Of the airtime acknowledged since, the part that time had not moved the frontier past before.
+    news: Span,
+    /// What was released in it of protocols whose answers are not known.
+    unanswerable: Span,
     /// The box had nothing to release at some time, or waited for a signal.
     void: bool,
 }
@@ -173,15 +209,18 @@ impl Standing {
             due_since: None,
             due_last: now,
             slowness: UNIT,
-            window: Window { began: now, from: Span::ZERO, void: true },
+            window: Window { began: now, from: Span::ZERO, news: Span::ZERO, unanswerable: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
             lag: Lag::new(now),
             trial: Trial { from: None, asked: None, starved: true, not_before: Instant::ZERO },
+            steps: SpeedSteps::new(),
+            heard_airtime: Span::ZERO,
+            looked_at: Span::ZERO,
             flooded_permille: 0,
         }
     }
 
-    /// A packet that is believed to cause this medium time was released; `asks`: an answer is due to it.
+    /// A packet of this estimated airtime was released; `asks`: an answer is due to it.
     pub(crate) fn release(&mut self, now: Instant, airtime: Span, asks: bool) -> Mark {
         self.reckon(now);
         if self.is_empty() {
@@ -194,10 +233,17 @@ impl Standing {
             if self.trial.from.is_some() {
                 self.trial.asked.get_or_insert((self.newest.number, now));
             }
+            let expected = self.outstanding().mul_div(self.slowness, UNIT);
+            self.steps.note_release(now, self.newest.number, expected);
             // What was never answered long ago says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
         }
         self.newest
+    }
+
+    /// The newest release, which takes this medium time, is of a protocol whose answers are not known.
+    pub(crate) fn note_unanswerable(&mut self, airtime: Span) {
+        self.window.unanswerable += airtime;
     }
 
     /// The box begins to hold packets: nothing that is in flight was released by it.
@@ -213,13 +259,15 @@ impl Standing {
         }
     }
 
-    /// A release was answered.
+    /// A release was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
         self.reckon(now);
         if mark.number <= self.answered.number {
             return;
         }
         self.lag.note_answer(now, mark.number, mark.released);
+        self.window.news += mark.released.saturating_sub(self.frontier.released + self.by_time);
+        self.slowness = self.steps.note_answer(now, mark.number, self.slowness).min(*SLOWNESS.end());
         // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
         // the access point long ago, one of them would have been answered.
         (self.answered, self.frontier) = (mark, mark);
@@ -231,10 +279,11 @@ impl Standing {
         self.measure(now);
     }
 
-    /// Something came from the WLAN.
-    pub(crate) fn hear(&mut self, now: Instant) {
+    /// A packet of this estimated airtime came from the WLAN.
+    pub(crate) fn hear(&mut self, now: Instant, airtime: Span) {
         self.reckon(now);
         self.heard = now;
+        self.heard_airtime += airtime;
     }
 
     /// The box keeps few packets in flight for a moment, to see how long a path takes without queues.
@@ -249,9 +298,9 @@ impl Standing {
         self.trial.starved = true;
     }
 
-    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
-    /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
-    /// Beside a flood it may not before that is so without it.
+    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less
+    /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
+    /// comes late. Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
         let believed = |time: Span| time.mul_div(UNIT, self.slowness);
         let (target, lag) = (believed(target), believed(self.lag.get()));
@@ -259,7 +308,8 @@ impl Standing {
             0 if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
             0 => (LEAST_UNDER_WAY, target + lag + own),
             flooded => {
-                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its turn.
+                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its
+                // turn.
                 let lag = if lag > target { lag } else { Span::ZERO };
                 (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag)
             }
@@ -271,26 +321,42 @@ impl Standing {
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
     }
 
-    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed is
-    /// forgotten bit by bit, toward this one. Where that is only `assumed`, a faster one is tried out as long as something waits.
-    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), assumed: bool) {
+    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
+    /// is forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher
+    /// one is tried out as long as something waits.
+    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
+        let is_quiet = self.look_who_is_heard();
         if now.saturating_since(self.due_last) < UNANSWERED {
             return;
         }
+        self.steps.forget();
         let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
         // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
         let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
-        if assumed && in_use && is_silent && !starved && now >= self.trial.not_before {
+        let fastest = match said {
+            RatesSaid::All => None,
+            RatesSaid::NotAll | RatesSaid::Faster { .. } if is_silent => Some(FASTEST_TRIED),
+            RatesSaid::Faster { percent } if is_quiet => Some((usual * 100 / percent.max(100)).max(FASTEST_TRIED)),
+            RatesSaid::NotAll | RatesSaid::Faster { .. } => None,
+        };
+        let fastest = fastest.filter(|_| in_use && !starved && now >= self.trial.not_before);
+        if let Some(fastest) = fastest {
             self.trial.from.get_or_insert(usual);
-            self.slowness = (self.slowness / 2).max(FASTEST_TRIED);
-        } else if !(assumed && in_use && self.trial.from.is_some()) {
+            self.slowness = (self.slowness / 2).max(fastest).min(self.slowness);
+        } else if !(said != RatesSaid::All && in_use && self.trial.from.is_some()) {
             self.trial.from = None;
             let mean = (self.slowness * 3 + usual) / 4;
             self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
         }
+    }
+
+    /// Whether what was heard since the last look took little of the medium beside what was released.
+    fn look_who_is_heard(&mut self) -> bool {
+        let released = self.newest.released - core::mem::replace(&mut self.looked_at, self.newest.released);
+        core::mem::take(&mut self.heard_airtime) * QUIET_PART <= released
     }
 
     /// Ends a trial that an answer has been due to for too long.
@@ -302,8 +368,8 @@ impl Standing {
         }
     }
 
-    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and all others at most
-    /// so much; both in believed airtime.
+    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and
+    /// all others at most so much; both in believed airtime.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
         if flood > Span::ZERO {
@@ -312,7 +378,7 @@ impl Standing {
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
-    /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
+    /// The medium's speed, relative to the estimated airtime: `(numerator, denominator)`.
     pub(crate) const fn speed(&self) -> (u64, u64) {
         (UNIT, self.slowness)
     }
@@ -326,7 +392,7 @@ impl Standing {
         }
     }
 
-    /// What stands in the access point, in the time that the medium takes for it.
+    /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
         self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag.get())
     }
@@ -344,7 +410,7 @@ impl Standing {
         self.newest.number == self.frontier.number
     }
 
-    /// Reckons with the time until now.
+    /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
         self.lag.expire(now);
         if self.asked > self.frontier.number {
@@ -364,7 +430,7 @@ impl Standing {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// How far time moves the frontier in a stretch, in believed airtime.
+    /// How far time moves the frontier in an interval, in estimated airtime.
     fn progress(&self, from: Instant, to: Instant) -> Span {
         let stages = self.stages();
         let mut moved = Span::ZERO;
@@ -413,21 +479,48 @@ impl Standing {
 
     /// An answer has come: ends a window that is long enough.
     fn measure(&mut self, now: Instant) {
-        let Window { began, from, void } = self.window;
+        let Window { began, from, news, unanswerable, void } = self.window;
         let took = now.saturating_since(began);
         if !void && took < WINDOW {
             return;
         }
         let progress = self.answered.released.saturating_sub(from);
         if !void && progress > Span::ZERO {
-            let sample = took.mul_div(UNIT, progress.as_nanos()).as_nanos();
-            let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
             self.note_pace(took, progress);
-            let windows = if sample > self.slowness { WINDOWS.0 } else { WINDOWS.1 };
-            let mean = (self.slowness * (windows - 1) + sample) / windows;
-            self.slowness = mean.clamp(*SLOWNESS.start(), *SLOWNESS.end());
+            // Where most of it could have been answered, answers that are late or lost are the reason.
+            let by_time = news * NEWS_PART < progress && unanswerable * 2 >= progress;
+            self.learn(now, took.mul_div(UNIT, progress.as_nanos()).as_nanos(), by_time);
         }
-        self.window = Window { began: now, from: self.answered.released, void: false };
+        self.steps.begin();
+        self.window = Window {
+            began: now,
+            from: self.answered.released,
+            news: Span::ZERO,
+            unanswerable: Span::ZERO,
+            void: false,
+        };
+    }
+
+    /// A window has shown this slowness; `by_time`: it was time that let packets go in it, rather than answers.
+    fn learn(&mut self, now: Instant, sample: u64, by_time: bool) {
+        let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
+        // No more than this was offered.
+        let slower = if by_time { sample * BY_TIME_PERCENT / 100 } else { sample };
+        let mean = |sample: u64, windows: u64| (self.slowness * (windows - 1) + sample) / windows;
+        let next = if slower > self.slowness {
+            mean(slower, WINDOWS.0)
+        } else if sample < self.slowness {
+            mean(sample, WINDOWS.1)
+        } else {
+            self.slowness
+        };
+        let next = if by_time && self.flooded_permille == 0 {
+            self.steps.step(now, next)
+        } else {
+            self.steps.close();
+            next
+        };
+        self.slowness = next.clamp(*SLOWNESS.start(), *SLOWNESS.end());
     }
 
     fn note_pace(&mut self, took: Span, progress: Span) {
@@ -509,12 +602,12 @@ mod tests {
     }
 
     /// Releases for these seconds all that may be, of which nothing is answered; how many.
-    fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, assumed: bool) -> usize {
+    fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, said: RatesSaid) -> usize {
         let mut released = 0;
         for us in (seconds.start * 1_000_000..seconds.end * 1_000_000).step_by(100) {
             released += fill(standing, at(us), false).len();
             if us % 500_000 == 0 {
-                standing.forget_speed(at(us), (1, 1), assumed);
+                standing.forget_speed(at(us), (1, 1), said);
             }
         }
         released
@@ -523,20 +616,20 @@ mod tests {
     #[test]
     fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
         let mut standing = Standing::new(DomainId::DEFAULT, at(0));
-        assert!(unanswered(&mut standing, 0..5, false) < 2_300, "it is said: 450 in a second");
+        assert!(unanswered(&mut standing, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
         let mut standing = Standing::new(DomainId::DEFAULT, at(0));
-        unanswered(&mut standing, 0..5, true);
-        assert!(unanswered(&mut standing, 5..6, true) > 10_000, "nothing says that it is slow");
+        unanswered(&mut standing, 0..5, RatesSaid::NotAll);
+        assert!(unanswered(&mut standing, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
         // Now there is room for all that comes, and it stays so while something comes, and not for longer.
         let found = standing.speed();
         for second in 6..9 {
             standing.release(at(second * 1_000_000), EACH, false);
             standing.starve();
-            standing.forget_speed(at(second * 1_000_000), (1, 1), true);
+            standing.forget_speed(at(second * 1_000_000), (1, 1), RatesSaid::NotAll);
         }
         assert_eq!(standing.speed(), found);
         for second in 9..40 {
-            standing.forget_speed(at(second * 1_000_000), (1, 1), true);
+            standing.forget_speed(at(second * 1_000_000), (1, 1), RatesSaid::NotAll);
         }
         assert!(standing.speed().1 > UNIT * 9 / 10, "{:?}", standing.speed());
     }
@@ -544,17 +637,17 @@ mod tests {
     #[test]
     fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
         let mut standing = Standing::new(DomainId::DEFAULT, at(0));
-        unanswered(&mut standing, 0..5, true);
+        unanswered(&mut standing, 0..5, RatesSaid::NotAll);
         let tried = standing.speed();
         let mark = standing.release(at(5_000_000), EACH, true);
-        standing.hear(at(5_010_000));
+        standing.hear(at(5_010_000), Span::ZERO);
         standing.answer(at(5_010_000), mark);
         standing.reckon(at(5_200_000));
         assert_eq!(standing.speed(), tried, "prompt");
         standing.release(at(5_200_000), EACH, true);
         standing.reckon(at(5_260_000));
         assert_eq!(standing.speed(), (UNIT, UNIT), "late");
-        assert!(unanswered(&mut standing, 6..9, true) < 1_400, "and it is not tried again at once");
+        assert!(unanswered(&mut standing, 6..9, RatesSaid::NotAll) < 1_400, "and it is not tried again at once");
     }
 
     #[test]
@@ -564,7 +657,7 @@ mod tests {
             let mut released = 0;
             for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
                 if heard {
-                    standing.hear(at(us));
+                    standing.hear(at(us), Span::ZERO);
                 }
                 released += fill(&mut standing, at(us), true).len();
             }
@@ -599,7 +692,7 @@ mod tests {
             for us in (from..from + 3_000_000).step_by(each_us as usize) {
                 waiting.extend(fill(standing, at(us), true));
                 if let Some(mark) = waiting.pop_front() {
-                    standing.hear(at(us));
+                    standing.hear(at(us), Span::ZERO);
                     standing.answer(at(us), mark);
                 }
             }

@@ -168,9 +168,9 @@ pub(crate) struct RadioRaw {
     pub beacon_interval: Option<Written<Span>>,
     /// Each so manieth beacon tells of packets to groups, which access points keep for it while stations sleep. Default: 2.
     pub dtim_period: Option<Written<u32>>,
-    /// The access point's queue in front of its MAC, where its buffer is more than drop-tail.
+    /// The access point's queue in front of its MAC, where its buffer is more than drop-tail (simulator only).
     pub ap_queue: Option<QueueRaw>,
-    /// The same at each station.
+    /// The same at each station (simulator only).
     pub station_queue: Option<QueueRaw>,
     /// EDCA parameters of the access categories, at all nodes.
     #[serde(default)]

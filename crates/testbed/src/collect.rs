@@ -271,3 +271,45 @@ fn difference(now: &AppCount, before: &AppCount) -> AppCount {
         goodput_bytes: now.goodput_bytes - before.goodput_bytes,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(state: &str, bypasses: u64) -> Guard {
+        Guard { state: state.into(), domain: "hall".into(), bypasses }
+    }
+
+    #[test]
+    fn the_guards_steps_are_events() {
+        let text = "version = 1\nname = \"g\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
+                    [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
+                    [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n";
+        let mut collected = Collected::new(&Scenario::parse(text, "g.toml").expect("it is sound"), 0);
+        // The box answers twice the same: one event. A bypass counts by its number, whatever the state is by then.
+        let answers = [
+            ("watching", 0),
+            ("loosened", 0),
+            ("loosened", 0),
+            ("watching", 0),
+            ("bypassed", 1),
+            ("bypassed", 1),
+            ("watching", 1),
+            ("watching", 2),
+        ];
+        for (second, (state, bypasses)) in (1..).zip(answers) {
+            let guard = guard(state, bypasses);
+            collected.note_guard(Span::from_secs(second), &guard);
+            collected.last_status = Some(Status { guard, ..Status::default() });
+        }
+        let told: Vec<_> =
+            collected.events.iter().map(|event| (event.at_s, event.what.as_str(), event.detail.as_str())).collect();
+        let expected = [
+            (2.0, "guard: holds less", "hall"),
+            (4.0, "guard: as usual", "hall"),
+            (5.0, "guard: bypass", "hall"),
+            (8.0, "guard: bypass", "hall"),
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, ManagerSpec, Radio, Scenario, Stack, TcpSpec, Tool};
+use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, Scenario, Stack, Tool};
 use evenair_sys::netns::Netns;
 use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
@@ -55,17 +55,92 @@ pub fn refusals(scenario: &Scenario) -> Vec<TestbedError> {
         few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count()),
         few_hosts(scenario),
         names_of_its_own(scenario),
-        kernel_tcp(&scenario.tcp),
-        no_vlans(scenario),
-        one_internet(scenario),
         refuse_unknown_tools(scenario),
     ]
     .into_iter()
     .filter_map(Result::err)
     .collect();
-    found.extend(queues_before_the_medium(&scenario.radio));
-    found.extend(untold(&scenario.manager));
+    found.extend(for_the_simulator_only(scenario));
     found
+}
+
+/// A key of a scenario that the simulator alone can follow.
+struct SimulatorOnly {
+    /// The key with its table, as the format's reference has it.
+    key: &'static str,
+    /// What of it the scenario asks for, if it does.
+    asks: fn(&Scenario) -> Option<String>,
+    /// Why the testbed cannot.
+    why: &'static str,
+}
+
+/// All of them: those of which the reference says "simulator only".
+static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
+    SimulatorOnly {
+        key: "access_point.vlan",
+        asks: |scenario| {
+            let point = scenario.access_points.iter().find(|point| point.vlan.is_some())?;
+            Some(format!("access_point.{}.vlan", point.name))
+        },
+        why: "the testbed's wired side has no VLANs",
+    },
+    SimulatorOnly {
+        key: "server.jitter",
+        asks: |scenario| {
+            let host = scenario.hosts.iter().find(|host| host.jitter > Span::ZERO)?;
+            Some(format!("server.{}.jitter", host.name))
+        },
+        why: "the testbed's hosts have their own",
+    },
+    SimulatorOnly {
+        key: "server.delay",
+        asks: |scenario| {
+            let host = scenario.hosts.iter().find(|host| host.delay > Span::ZERO)?;
+            Some(format!("server.{}.delay", host.name))
+        },
+        why: "the testbed's Internet has one delay",
+    },
+    SimulatorOnly {
+        key: "tcp.stack",
+        asks: |scenario| (scenario.tcp.stack == Stack::Textbook).then(|| "tcp.stack = \"textbook\"".to_owned()),
+        why: "the testbed's hosts have the kernel's TCP",
+    },
+    SimulatorOnly {
+        key: "tcp.fast_recovery",
+        asks: |scenario| {
+            let is_reno = scenario.tcp.fast_recovery == FastRecovery::Reno;
+            is_reno.then(|| "tcp.fast_recovery = \"reno\"".to_owned())
+        },
+        why: "the testbed's hosts have the kernel's TCP",
+    },
+    SimulatorOnly {
+        key: "radio.ap_queue",
+        asks: |scenario| scenario.radio.ap_queue.as_ref().map(|_| "radio.ap_queue".to_owned()),
+        why: "on the testbed, buffers in front of the medium are drop-tail",
+    },
+    SimulatorOnly {
+        key: "radio.station_queue",
+        asks: |scenario| scenario.radio.station_queue.as_ref().map(|_| "radio.station_queue".to_owned()),
+        why: "on the testbed, buffers in front of the medium are drop-tail",
+    },
+    SimulatorOnly {
+        key: "manager.know_losses",
+        asks: |scenario| scenario.manager.knows_losses().then(|| "manager.know_losses".to_owned()),
+        why: "on the testbed nobody tells the box how many packets the access point has lost",
+    },
+    SimulatorOnly {
+        key: "manager.know_signals",
+        asks: |scenario| scenario.manager.knows_signals().then(|| "manager.know_signals".to_owned()),
+        why: "on the testbed nobody tells the box how strongly stations are received",
+    },
+];
+
+fn for_the_simulator_only(scenario: &Scenario) -> impl Iterator<Item = TestbedError> {
+    SIMULATOR_ONLY.iter().filter_map(move |SimulatorOnly { key, asks, why }| {
+        let asked = asks(scenario)?;
+        let text = format!("{asked} is for the simulator only: {why} ({key} in the reference)");
+        Some(TestbedError::Unsupported(text))
+    })
 }
 
 /// There are addresses and ports for so many.
@@ -92,34 +167,6 @@ fn names_of_its_own(scenario: &Scenario) -> Result<(), TestbedError> {
     Err(TestbedError::Unsupported(text))
 }
 
-/// All servers there are as far away as the Internet link says.
-fn one_internet(scenario: &Scenario) -> Result<(), TestbedError> {
-    for host in &scenario.hosts {
-        let name = &host.name;
-        if host.jitter > Span::ZERO {
-            let text = format!("server.{name}.jitter is for the simulator only: the testbed's hosts have their own");
-            return Err(TestbedError::Unsupported(text));
-        }
-        if host.delay > Span::ZERO {
-            let text = format!("server.{name}.delay is for the simulator only: the testbed's Internet has one delay");
-            return Err(TestbedError::Unsupported(text));
-        }
-    }
-    Ok(())
-}
-
-/// What nobody tells the box there.
-fn untold(manager: &ManagerSpec) -> impl Iterator<Item = TestbedError> {
-    let keys = [
-        ("know_losses", manager.knows_losses(), "how many packets the access point has lost"),
-        ("know_signals", manager.knows_signals(), "how strongly stations are received"),
-    ];
-    keys.into_iter().filter(|(_, is_set, _)| *is_set).map(|(key, _, what)| {
-        let text = format!("manager.{key} is for the simulator only: on the testbed nobody tells the box {what}");
-        TestbedError::Unsupported(text)
-    })
-}
-
 /// Each is a network namespace, with processes of its own.
 fn few_stations(stations: usize) -> Result<(), TestbedError> {
     if stations <= MAX_STATIONS {
@@ -129,34 +176,6 @@ fn few_stations(stations: usize) -> Result<(), TestbedError> {
         "the scenario has {stations} stations ([[station]], count); the testbed has up to {MAX_STATIONS}, the simulator more"
     );
     Err(TestbedError::TooLarge(text))
-}
-
-/// The hosts' TCP is Linux's.
-fn kernel_tcp(tcp: &TcpSpec) -> Result<(), TestbedError> {
-    let wrong = match (tcp.stack, tcp.fast_recovery) {
-        (Stack::Textbook, _) => "tcp.stack = \"textbook\"",
-        (Stack::Linux, FastRecovery::Reno) => "tcp.fast_recovery = \"reno\"",
-        (Stack::Linux, FastRecovery::NewReno) => return Ok(()),
-    };
-    let text = format!("{wrong} is for the simulator only: the testbed's hosts have the kernel's TCP");
-    Err(TestbedError::Unsupported(text))
-}
-
-/// Frames go straight to the MAC's buffers.
-fn queues_before_the_medium(radio: &Radio) -> impl Iterator<Item = TestbedError> {
-    let keys = [("ap_queue", radio.ap_queue.is_some()), ("station_queue", radio.station_queue.is_some())];
-    keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| {
-        let what = "on the testbed, buffers in front of the medium are drop-tail";
-        TestbedError::Unsupported(format!("radio.{key} is for the simulator only: {what}"))
-    })
-}
-
-/// Frames cross the box without tags.
-fn no_vlans(scenario: &Scenario) -> Result<(), TestbedError> {
-    let Some(point) = scenario.access_points.iter().find(|point| point.vlan.is_some()) else { return Ok(()) };
-    let text =
-        format!("access_point.{}.vlan is for the simulator only: the testbed's wired side has no VLANs", point.name);
-    Err(TestbedError::Unsupported(text))
 }
 
 /// Checks that the box can be started here.
@@ -252,6 +271,10 @@ fn is_program(path: &PathBuf) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -284,38 +307,68 @@ mod tests {
         assert!(text.contains("251") && text.contains("[[station]]") && text.contains("250"), "{text}");
     }
 
-    #[test]
-    fn vlans_are_refused_by_their_key() {
-        let scenario = |point: &str| {
-            let text = format!(
-                "version = 1\nname = \"p\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n{point}\n\
-                 [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
-                 [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n"
-            );
-            Scenario::parse(&text, "p.toml").expect("it is sound")
+    /// The keys of which the format's reference says that they are for the simulator only, with their tables.
+    fn documented() -> BTreeSet<String> {
+        let schema = evenair_scenario::schema();
+        let inner = |property: &Value| {
+            let property = property.get("items").unwrap_or(property);
+            schema.pointer(property["$ref"].as_str()?.strip_prefix('#')?).cloned()
         };
-        let point = "[[access_point]]\nname = \"hall\"\nchannel = 1\n";
-        no_vlans(&scenario("")).expect("there is an access point without a name");
-        no_vlans(&scenario(point)).expect("there is one without a VLAN");
-        let refused = no_vlans(&scenario(&format!("{point}vlan = 7"))).expect_err("it has a VLAN");
-        assert!(refused.to_string().contains("access_point.hall.vlan is for the simulator only"), "{refused}");
+        let mut tables = vec![(String::new(), schema.clone())];
+        let mut found = BTreeSet::new();
+        while let Some((table, node)) = tables.pop() {
+            for (name, property) in node["properties"].as_object().expect("a table has keys") {
+                let key = if table.is_empty() { name.clone() } else { format!("{table}.{name}") };
+                let text = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+                if text.contains("simulator only") {
+                    found.insert(key.clone());
+                }
+                tables.extend(inner(property).map(|inner| (key, inner)));
+            }
+        }
+        found
+    }
+
+    /// A scenario with these lines in their tables.
+    fn scenario(radio: &str, server: &str, rest: &str) -> Scenario {
+        let text = format!(
+            "version = 1\nname = \"p\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n{radio}\n\
+             [wan.down]\nrate = \"8 Mb/s\"\n[wan.up]\nrate = \"8 Mb/s\"\n\
+             [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\nat = \"wan\"\n{server}\n\
+             [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n{rest}\n"
+        );
+        Scenario::parse(&text, "p.toml").expect("it is sound")
+    }
+
+    /// One that uses the key.
+    fn example(key: &str) -> Scenario {
+        match key {
+            "access_point.vlan" => scenario("", "", "[[access_point]]\nname = \"hall\"\nchannel = 1\nvlan = 7"),
+            "server.delay" => scenario("", "delay = \"10 ms\"", ""),
+            "server.jitter" => scenario("", "jitter = \"1 ms\"", ""),
+            "tcp.stack" => scenario("", "", "[tcp]\nstack = \"textbook\""),
+            "tcp.fast_recovery" => scenario("", "", "[tcp]\nsack = false\nfast_recovery = \"reno\""),
+            "radio.ap_queue" => scenario("ap_queue = { discipline = \"fifo\" }", "", ""),
+            "radio.station_queue" => scenario("station_queue = { discipline = \"fifo\" }", "", ""),
+            "manager.know_losses" => scenario("", "", "[manager]\nknow_losses = true"),
+            "manager.know_signals" => scenario("", "", "[manager]\nknow_signals = true"),
+            key => panic!("{key} is documented as \"simulator only\": write a scenario that uses it"),
+        }
     }
 
     #[test]
-    fn queues_are_refused_by_their_key() {
-        let radio = |queue: &str| {
-            let text = format!(
-                "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n{queue}\n\
-                 [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
-                 [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n"
+    fn what_is_documented_for_the_simulator_only_is_refused_and_nothing_else_is() {
+        let refused: BTreeSet<String> = SIMULATOR_ONLY.iter().map(|only| only.key.to_owned()).collect();
+        assert_eq!(documented(), refused, "left: the reference; right: preflight");
+        assert_eq!(refusals(&scenario("", "", "")).len(), 0);
+        for key in documented() {
+            let found: Vec<String> = refusals(&example(&key)).iter().map(ToString::to_string).collect();
+            let (table, name) = key.split_once('.').expect("in a table");
+            assert!(
+                matches!(&found[..], [text] if text.starts_with(table) && text.contains(&format!(".{name}"))
+                    && text.contains(" is for the simulator only: ")),
+                "{key}: {found:?}"
             );
-            Scenario::parse(&text, "q.toml").expect("it is sound").radio
-        };
-        assert_eq!(queues_before_the_medium(&radio("")).count(), 0, "drop-tail");
-        for key in ["ap_queue", "station_queue"] {
-            let radio = radio(&format!("{key} = {{ discipline = \"fifo\" }}"));
-            let refused = queues_before_the_medium(&radio).next().expect("no queue");
-            assert!(refused.to_string().contains(&format!("radio.{key}")), "{refused}");
         }
     }
 

@@ -222,3 +222,61 @@ fn print_result(args: &CompareArgs, result: &SweepResult, differences: &[Vec<Com
     }
     println!("\n  means and 95 % intervals; *: differs from {}\n", result.points[0].varied[0].1);
 }
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::results::estimate::Estimate;
+
+    use super::*;
+
+    /// The measures of one policy, each of a few runs that all gave the same.
+    fn point(policy: &str, measures: &[(&str, f64)]) -> PointResult {
+        let estimate = |&(name, mean): &(&str, f64)| Estimate {
+            name: name.into(),
+            count: 3,
+            mean,
+            half_width: None,
+            deviation: None,
+            min: mean,
+            max: mean,
+            values: vec![Some(mean); 3],
+        };
+        PointResult {
+            varied: vec![("policy".into(), policy.into())],
+            runs: 3,
+            estimates: measures.iter().map(estimate).collect(),
+            failed: None,
+        }
+    }
+
+    #[test]
+    fn jains_index_is_shown_by_phase_where_it_says_something() {
+        use clap::FromArgMatches as _;
+        let command = CompareArgs::augment_args(clap::Command::new("compare"));
+        let matches = command.try_get_matches_from(["compare", "s.toml"]).expect("understood");
+        let args = CompareArgs::from_arg_matches(&matches).expect("understood");
+        // One of four flows has all, then two of four, then all alike; before the box is inserted policies are alike.
+        let fifo = [
+            ("phase.before.jain_flows", 0.25),
+            ("phase.busy.jain_flows", 0.25),
+            ("phase.calm.jain_flows", 0.5),
+            ("phase.busy.fairness.stations.jain", 0.5),
+        ];
+        let evenair = [
+            ("phase.before.jain_flows", 0.25),
+            ("phase.busy.jain_flows", 1.0),
+            ("phase.calm.jain_flows", 1.0),
+            ("phase.busy.fairness.stations.jain", 1.0),
+        ];
+        let result = SweepResult { axes: Vec::new(), points: vec![point("fifo", &fifo), point("evenair", &evenair)] };
+        let measures = shown(&args, &result);
+        let headings: Vec<&str> = measures.iter().map(|(_, heading, _)| heading.as_str()).collect();
+        assert_eq!(headings, ["Jain flows (busy)", "Jain flows (calm)", "Jain stations"]);
+        let table = summary(&measures, &result, &[Vec::new()]);
+        let column = |at: usize| (0..table.rows()).map(|row| table.columns[at].values.text(row)).collect::<Vec<_>>();
+        assert_eq!(
+            (column(1), column(2)),
+            (["0.250", "0.500", "0.500"].map(String::from).into(), ["1.000"; 3].map(String::from).into())
+        );
+    }
+}

@@ -86,7 +86,7 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
 
 #[test]
 fn losing_the_bridge_and_having_it_back_are_events() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let (file, history) = (lab.file("box.toml"), lab.file("history"));
     let text = format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n\

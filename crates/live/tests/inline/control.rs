@@ -36,7 +36,7 @@ fn start_error(lab: &Lab, config: BoxConfig) -> String {
 
 #[test]
 fn a_box_that_cannot_start_says_why() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let missing = start_error(&lab, BoxConfig { wlan: "eth7".into(), ..config() });
     assert!(missing.contains("[ports] wlan = \"eth7\"") && missing.contains("No such device"), "{missing}");
     let no_bridge = start_error(&lab, BoxConfig { bridge: Some("br7".into()), ..config() });
@@ -57,7 +57,7 @@ fn a_box_that_cannot_start_says_why() {
 fn a_bridge_is_made_and_taken_back() {
     use evenair_live::setup::{interfaces, plan};
     const SINK_HOST: [u8; 4] = [10, 9, 0, 2];
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     for change in [
         "link del br0",
         "addr add 10.9.0.254/24 dev wi0",
@@ -117,7 +117,7 @@ fn ip_json(lab: &Lab, what: &str) -> String {
 #[test]
 fn the_doctor_finds_what_is_wrong_and_its_mends_mend_it() {
     use evenair_live::doctor::{Finding, Verdict, examine};
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let file = lab.file("box.toml");
     let text = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n";
     fs::write(&file, text).expect("writable");
@@ -183,7 +183,7 @@ fn the_service_manager_hears_of_its_life() {
 
 #[test]
 fn what_a_box_was_last_told_outlives_it() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let (directory, mode) = (lab.file("run"), |running: &BoxProcess| running.client().status().expect("answers").mode);
     fs::create_dir(&directory).expect("made");
     let start =
@@ -207,7 +207,7 @@ fn what_a_box_was_last_told_outlives_it() {
 
 #[test]
 fn two_boxes_do_not_share_a_socket() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let _running = lab.start_box("");
     // On ports of its own.
     ip(&lab.middle, "link add x0 up type veth peer name x1");
@@ -220,7 +220,7 @@ fn two_boxes_do_not_share_a_socket() {
 
 #[test]
 fn a_wrong_request_or_file_changes_nothing() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let file = lab.file("box.toml");
     let good = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11b\"\n";
     let good = format!("{good}[control]\nsocket = {:?}\n", lab.file("box.sock"));

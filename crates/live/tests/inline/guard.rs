@@ -81,7 +81,7 @@ fn bypassed_by_the_guard(running: &BoxProcess, carrier: &str) -> (Status, Durati
 
 #[test]
 fn a_box_that_has_seen_nothing_before_compares_with_what_the_bridge_carried() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let running = start(&lab, false);
     under_stream(&lab, |came| {
         thread::sleep(Duration::from_secs(5));
@@ -107,7 +107,7 @@ fn a_box_that_has_seen_nothing_before_compares_with_what_the_bridge_carried() {
 
 #[test]
 fn where_the_bridge_cannot_carry_it_the_box_goes_on_and_holds_nothing() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let running = start(&lab, false);
     under_stream(&lab, |came| {
         thread::sleep(Duration::from_secs(5));
@@ -125,7 +125,7 @@ fn where_the_bridge_cannot_carry_it_the_box_goes_on_and_holds_nothing() {
 
 #[test]
 fn a_box_inserted_at_its_start_does_not_bypass_itself() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let running = start(&lab, true);
     under_stream(&lab, |came| {
         thread::sleep(Duration::from_secs(12));

@@ -106,7 +106,7 @@ fn calls_on_unknown_ports_are_found_rated_and_kept() {
 
 #[test]
 fn history_survives_a_killed_box() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let history = lab.file("history");
     for run in 1..=2 {
         let mut running = lab.start_box(&configuration(&lab, &history));

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,8 +35,8 @@ pub struct Lab {
     pub middle: Netns,
     pub sink: Netns,
     dir: tempfile::TempDir,
-    // One lab at a time: they are about timing.
-    _turn: MutexGuard<'static, ()>,
+    // One lab at a time, since they are about timing; but for those that mostly wait, which have it among themselves.
+    _turn: Turn,
 }
 
 /// The box's process, killed when dropped.
@@ -45,7 +45,9 @@ pub struct BoxProcess {
     socket: PathBuf,
 }
 
-static TURN: Mutex<()> = Mutex::new(());
+type Turn = (Option<RwLockWriteGuard<'static, ()>>, Option<RwLockReadGuard<'static, ()>>);
+
+static TURN: RwLock<()> = RwLock::new(());
 
 impl Lab {
     /// The lab; `None`, with the reason printed, where this user or machine cannot have one.
@@ -55,7 +57,15 @@ impl Lab {
 
     /// The same with so many queues at each end of each cable.
     pub fn with_queues(queues: u32) -> Option<Self> {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::made(queues, (Some(TURN.write().unwrap_or_else(PoisonError::into_inner)), None))
+    }
+
+    /// A lab beside others of this kind: for a test that mostly waits, and in which a tenth of a second decides nothing.
+    pub fn beside_others() -> Option<Self> {
+        Self::made(1, (None, Some(TURN.read().unwrap_or_else(PoisonError::into_inner))))
+    }
+
+    fn made(queues: u32, turn: Turn) -> Option<Self> {
         let make = || Ok::<_, evenair_sys::error::OsError>((Netns::new()?, Netns::new()?, Netns::new()?));
         let (source, middle, sink) = match make() {
             Ok(three) => three,

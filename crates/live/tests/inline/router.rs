@@ -27,12 +27,12 @@ const HOST: &str = "10.9.0.2";
 
 /// The lab without its bridge: the source is a station, the sink a host beyond the uplink, which knows the way to the
 /// stations' network of IPv6 and not to that of IPv4.
-fn site() -> Option<Lab> {
+fn site(lab: fn() -> Option<Lab>) -> Option<Lab> {
     if Command::new("nft").arg("--version").output().is_err() {
         eprintln!("skipped: needs nft of nftables");
         return None;
     }
-    let lab = Lab::new()?;
+    let lab = lab()?;
     ip(&lab.middle, "link del br0");
     ip(&lab.middle, "addr add 10.9.0.254/24 dev wi0");
     ip(&lab.middle, "addr add fd00:9::fe/64 dev wi0 nodad");
@@ -102,7 +102,7 @@ fn start(lab: &Lab, more: &str) -> crate::lab::BoxProcess {
 
 #[test]
 fn a_gateway_is_made_and_taken_back() {
-    let Some(lab) = site() else { return };
+    let Some(lab) = site(Lab::beside_others) else { return };
     let before = network(&lab);
     let applied = make_gateway(&lab);
     transfer(&lab.source, &lab.sink, &format!("{HOST}:6001"), 100_000);
@@ -121,7 +121,7 @@ fn a_gateway_is_made_and_taken_back() {
 
 #[test]
 fn a_gateway_is_there_again_after_a_start() {
-    let Some(lab) = site() else { return };
+    let Some(lab) = site(Lab::beside_others) else { return };
     let before = network(&lab);
     let addresses = GATEWAYS.map(str::to_owned);
     let plan = lab.middle.run(|| plan_router(NAMES, &addresses)).expect("entered").expect("a plan");
@@ -145,7 +145,7 @@ fn a_gateway_is_there_again_after_a_start() {
 /// Who believed another answer would go around the box.
 #[test]
 fn only_the_gateway_answers_for_its_address() {
-    let Some(lab) = site() else { return };
+    let Some(lab) = site(Lab::beside_others) else { return };
     // With the kernel's default. Distributions that have systemd set 2, which covers it up.
     for name in ["all", "default"] {
         let set = || netns::set_sysctl(&format!("net/ipv4/conf/{name}/rp_filter"), "0");
@@ -188,7 +188,7 @@ fn who_has(address: [u8; 4]) -> Vec<String> {
 
 #[test]
 fn connections_cross_a_gateway_translated_and_managed() {
-    let Some(lab) = site() else { return };
+    let Some(lab) = site(Lab::beside_others) else { return };
     let _kept = make_gateway(&lab);
     let running = start(&lab, "[manager]\ncontroller = \"published\"\n");
     let mut client = running.client();
@@ -212,7 +212,7 @@ fn connections_cross_a_gateway_translated_and_managed() {
 
 #[test]
 fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
-    let Some(lab) = site() else { return };
+    let Some(lab) = site(Lab::beside_others) else { return };
     let _kept = make_gateway(&lab);
     // As virtual cables are when nobody has changed them.
     restore_offloads(&lab);
@@ -271,7 +271,7 @@ fn seen_by_the_host(lab: &Lab, client: &mut evenair_live::control::Client) -> So
 
 #[test]
 fn the_kernel_routes_when_the_box_is_killed() {
-    judged(|| site().map_or(Ok(()), |lab| gap_of_a_gateway(&lab)));
+    judged(|| site(Lab::new).map_or(Ok(()), |lab| gap_of_a_gateway(&lab)));
 }
 
 fn gap_of_a_gateway(lab: &Lab) -> Result<(), String> {
@@ -320,7 +320,7 @@ fn gap_of_a_gateway(lab: &Lab) -> Result<(), String> {
 
 #[test]
 fn stations_behind_a_gateway_share_alike() {
-    judged(|| site().map_or(Ok(()), |lab| shares_behind_a_gateway(&lab)));
+    judged(|| site(Lab::new).map_or(Ok(()), |lab| shares_behind_a_gateway(&lab)));
 }
 
 fn shares_behind_a_gateway(lab: &Lab) -> Result<(), String> {

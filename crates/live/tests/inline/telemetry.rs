@@ -37,7 +37,7 @@ fn class(status: &Status) -> Option<f64> {
 
 #[test]
 fn what_an_access_point_tells_is_taken_and_forgotten() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(lab) = Lab::beside_others() else { return };
     let (socket, file) = (lab.file("wlan0"), lab.file("box.toml"));
     // The rate toward the station, in 100 kb/s.
     let rate = Arc::new(AtomicI64::new(540));

@@ -1,5 +1,5 @@
-//! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is bypassed, and
-//! what became of the guard's steps.
+//! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is
+//! bypassed, and what became of the guard's steps.
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
@@ -8,7 +8,8 @@ use crate::domain::DomainId;
 use crate::guard::{GuardReport, GuardState, GuardStep};
 use crate::{Controller, Event, Label, Mode};
 
-/// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what follows.
+/// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what
+/// follows.
 const MOST_BYTES: u64 = 1 << 50;
 const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
 
@@ -52,8 +53,8 @@ impl<P: Send + 'static> Manager<P> {
         domain.guard.note_bypassed(domain.rate.throughput().max(bridged));
     }
 
-    /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can be wrong
-    /// about what the medium carries; the others hold to a configured rate or a published rule.
+    /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can
+    /// be wrong about what the medium carries; the others hold to a configured rate or a published rule.
     pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
         let is_queue = matches!(self.config.controller, Controller::Queue { .. }) && domain.discipline.is_none();

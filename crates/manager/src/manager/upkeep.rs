@@ -1,4 +1,4 @@
-//! What a manager does from time to time, and when its configuration changes.
+//! Periodic work of a manager, and changes of its configuration.
 
 use alloc::vec::Vec;
 
@@ -11,6 +11,7 @@ use crate::domain::{Domain, DomainId};
 use crate::load::Shaper;
 use crate::queues::{Queues, Service};
 use crate::rate::ServiceRate;
+use crate::standing::RatesSaid;
 use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
 
@@ -19,9 +20,9 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
         let before = self.rates();
         let mut elapsed = Span::ZERO;
-        let unsure = self.stations.unsure(self.domains.iter().count());
-        for id in self.domains.ids() {
-            elapsed = self.judge_rate(now, id, unsure.get(id.index()) == Some(&true));
+        let said = self.stations.rates_said(self.domains.iter().count(), self.medium.fastest());
+        for (id, said) in self.domains.ids().zip(said) {
+            elapsed = self.judge_rate(now, id, said);
         }
         self.note_guard(now);
         self.judge_told(now, elapsed);
@@ -40,10 +41,10 @@ impl<P: Send + 'static> Manager<P> {
         self.expire_neighbours(now);
     }
 
-    /// An interval of a domain has ended, which was so long; `unsure`: of some stations that are in use there nobody has
-    /// said at which rate they are.
-    fn judge_rate(&mut self, now: Instant, id: DomainId, unsure: bool) -> Span {
-        let usual = self.usual_speed(unsure);
+    /// An interval of a domain has ended, which was so long; `said`: what is said of the rates of stations that are in
+    /// use there.
+    fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid) -> Span {
+        let usual = self.usual_speed(said == RatesSaid::NotAll);
         let domain = &mut self.domains[id];
         let account = domain.server.take_account(now, domain.len() > 0);
         if self.mode == Mode::Bypassed {
@@ -51,7 +52,7 @@ impl<P: Send + 'static> Manager<P> {
             self.measure_without_box(id);
         } else {
             domain.rate.tick(now, account);
-            domain.standing.forget_speed(now, usual, unsure);
+            domain.standing.forget_speed(now, usual, said);
             domain.rate.set_speed(domain.standing.speed());
             self.set_capacity(now, id);
             self.guard_against_harm(now, id);
@@ -59,9 +60,9 @@ impl<P: Send + 'static> Manager<P> {
         account.elapsed
     }
 
-    /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
-    /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
-    /// station, but does not slow down a fast one.
+    /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has
+    /// said at which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use
+    /// to a slow station, but does not slow down a fast one.
     fn usual_speed(&self, unsure: bool) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
         let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
@@ -70,7 +71,7 @@ impl<P: Send + 'static> Manager<P> {
         if unsure { (usual, shortest) } else { (1, 1) }
     }
 
-    /// Tells who takes more than its share and cannot be held back, and reckons with it.
+    /// Reports unresponsive senders over their share, and takes them into account.
     fn judge_stations(&mut self, elapsed: Span) {
         if self.mode == Mode::Bypassed {
             return;

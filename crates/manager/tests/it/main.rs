@@ -10,6 +10,7 @@ mod closed_loop;
 mod conservation;
 mod disciplines;
 mod domains;
+mod faster;
 mod flood;
 mod frames;
 mod guard;
