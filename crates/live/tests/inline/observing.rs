@@ -65,7 +65,7 @@ fn a_killed_observer_is_not_missed() {
     let Some(lab) = Lab::new() else { return };
     let file = lab.file("box.toml");
     let text = format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observe\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n",
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observing\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n",
         crate::IO
     );
     std::fs::write(&file, text).expect("writable");

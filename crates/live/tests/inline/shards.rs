@@ -22,8 +22,9 @@ fn start(lab: &Lab, inserted: bool, more: &str) -> BoxProcess {
 }
 
 fn config(lab: &Lab, inserted: bool, more: &str) -> String {
+    let mode = if inserted { "inserted" } else { "bypassed" };
     format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = {inserted}\n[shards]\ncount = 2\n\
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = {mode:?}\n[shards]\ncount = 2\n\
          [radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n[record]\nfile = {:?}\n\
          [manager]\ncontroller = \"published\"\n{more}\n\
          [[manager.access_point]]\nname = \"a\"\nvlan = [11]\n[[manager.access_point]]\nname = \"b\"\nvlan = [12]\n",
