@@ -125,7 +125,7 @@ mod tests {
         let new = fs::read_to_string(&file).expect("readable");
         assert_eq!(new, OLD.replace("inserted = true", "mode = \"inserted\""));
         assert_eq!(fs::metadata(&file).expect("there").mode() & 0o7777, 0o640);
-        assert!(crate::BoxConfig::load(&file).expect("good").inserted);
+        assert!(BoxConfig::load(&file).expect("good").inserted);
         assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 3, "and nothing else is left");
         assert!(Migration::of(&file).expect("good").changes().is_empty());
     }
@@ -136,10 +136,10 @@ mod tests {
         let old = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/old"));
         for (name, changes) in [("packaged.toml", 0), ("site.toml", 5)] {
             let text = fs::read_to_string(old.join(name)).expect("readable");
-            assert_eq!(crate::BoxConfig::parse(&text, name).is_ok(), changes == 0, "{name}");
+            assert_eq!(BoxConfig::parse(&text, name).is_ok(), changes == 0, "{name}");
             let Migrated { text: new, changes: found } = migrate(&text, name).expect("good");
             assert_eq!(found.len(), changes, "{name}: {found:#?}");
-            let config = crate::BoxConfig::parse(&new, name).unwrap_or_else(|error| panic!("{error}"));
+            let config = BoxConfig::parse(&new, name).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(config.observing, changes > 0);
             let comments = |text: &str| {
                 text.lines().filter_map(|line| line.find('#').map(|at| line[at..].to_owned())).collect::<Vec<_>>()

@@ -238,7 +238,7 @@ impl Middlebox {
 
     /// Tells a station's PHY rate; without one: it has gone.
     pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
-        let mut command = json!({"command": "observe", "mac": mac.to_string()});
+        let mut command = json!({"command": "set-rate", "mac": mac.to_string()});
         if let Some(rate) = rate {
             command["rate_mbps"] = rate.as_mbps_f64().into();
         }

@@ -51,10 +51,10 @@ pub(crate) struct Asked {
 pub(crate) enum Wish {
     Insert,
     Bypass,
-    Watch,
+    Observe,
     Status,
     /// A station's PHY rate; none: it has left.
-    Observe(MacAddr, Option<BitRate>),
+    SetRate(MacAddr, Option<BitRate>),
     /// What an access point has lost in all.
     Losses(MacAddr, u64),
     /// Where a station belongs.
@@ -345,7 +345,7 @@ fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
     }
     let leaves = matches!(
         request,
-        Ok(Request::Bypass { force: false } | Request::Watch { force: false } | Request::Shutdown { force: false })
+        Ok(Request::Bypass { force: false } | Request::Observe { force: false } | Request::Shutdown { force: false })
     );
     if leaves && let Some(why) = context.fail_open.as_ref().and_then(|fail_open| fail_open.refusal()) {
         return refused(why);
@@ -377,11 +377,11 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
     Ok(match request {
         Request::Insert => Wish::Insert,
         Request::Bypass { .. } => Wish::Bypass,
-        Request::Watch { .. } => Wish::Watch,
+        Request::Observe { .. } => Wish::Observe,
         Request::Status => Wish::Status,
         Request::Shutdown { .. } => Wish::Shutdown,
-        Request::Observe { mac, rate_mbps } => {
-            Wish::Observe(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
+        Request::SetRate { mac, rate_mbps } => {
+            Wish::SetRate(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
         }
         Request::Losses { access_point, total } => Wish::Losses(mac_address("access_point", &access_point)?, total),
         Request::Network { mac, ssid } => {
@@ -648,9 +648,9 @@ mod tests {
     #[test]
     fn an_observation_needs_a_mac_address() {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let observe = |mac: &str, rate_mbps| check(Request::Observe { mac: mac.into(), rate_mbps }, &config);
+        let observe = |mac: &str, rate_mbps| check(Request::SetRate { mac: mac.into(), rate_mbps }, &config);
         assert!(
-            matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::Observe(_, Some(r))) if r.as_bps() == 5_500_000)
+            matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::SetRate(_, Some(r))) if r.as_bps() == 5_500_000)
         );
         let losses = |mac: &str| check(Request::Losses { access_point: mac.into(), total: 7 }, &config);
         assert!(matches!(losses("02:00:00:00:00:01"), Ok(Wish::Losses(_, 7))));

@@ -224,7 +224,7 @@ fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
     let mut client = running.client();
     let mut seen = None;
     let arrivals = under_traffic(&lab, 1_000, || {
-        client.watch().expect("looks on");
+        client.observe().expect("looks on");
         thread::sleep(Duration::from_millis(300));
         seen = Some(client.status().expect("answers"));
         client.insert().expect("inserted");
