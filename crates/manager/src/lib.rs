@@ -53,6 +53,7 @@ mod load;
 mod manager;
 mod neighbours;
 mod observed;
+mod pacer;
 mod queues;
 mod rate;
 mod receiver;

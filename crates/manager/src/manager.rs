@@ -28,7 +28,6 @@ use crate::classes::totals::Totals;
 use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
-use crate::guard::Grip;
 use crate::manager::harm::Harm;
 use crate::manager::path::Arrived;
 use crate::neighbours::Neighbours;
@@ -37,7 +36,7 @@ use crate::receiver::Receiver;
 use crate::station::Stations;
 use crate::voice::{Calls, Dialogs};
 use crate::wan::{Waits, Wan};
-use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
+use crate::{Command, Config, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// Stations in a report that is to be quick.
 const MOST_STATIONS: usize = 4096;
@@ -121,7 +120,7 @@ impl<P: Send + 'static> Manager<P> {
                     let flow = self.flows.get(flow);
                     let rate = self.stations.get(flow.station).rate;
                     let airtime = self.medium.packet_airtime(meta.ip_len(), rate);
-                    self.domains[flow.domain].standing.hear(now, airtime);
+                    self.domains[flow.domain].pacer.on_heard(now, airtime);
                 }
                 let ip_len = meta.ip_len();
                 match (meta.ingress, tcp) {
@@ -167,7 +166,7 @@ impl<P: Send + 'static> Manager<P> {
         match command {
             Command::Insert => {
                 if self.mode == Mode::Bypassed {
-                    self.domains.iter_mut().for_each(|domain| domain.standing.begin(now));
+                    self.domains.iter_mut().for_each(|domain| domain.pacer.on_insert(now));
                 }
                 self.set_mode(now, Mode::Inserted);
             }
@@ -244,7 +243,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// When all is to be judged again.
     fn next_tick(&self) -> Instant {
-        self.domains[DomainId::DEFAULT].rate.next_tick()
+        self.domains[DomainId::DEFAULT].pacer.next_tick()
     }
 
     /// When the next packet of a domain may be released, if it holds any.
@@ -254,20 +253,8 @@ impl<P: Send + 'static> Manager<P> {
 
     /// When the next packet of a domain may be released.
     fn free_at(&self, id: DomainId) -> Instant {
-        self.domains[id].shaped_until().max(self.paced_at(id))
-    }
-
-    /// When the controller lets the next packet go.
-    fn paced_at(&self, id: DomainId) -> Instant {
         let domain = &self.domains[id];
-        match self.config.controller {
-            Controller::Queue { target } => match domain.guard.grip() {
-                Grip::Target(times) => domain.standing.ready_at(target * times, self.next_airtime(domain)),
-                Grip::Open => Instant::ZERO,
-            },
-            Controller::Published { .. } | Controller::Pi { .. } | Controller::Fixed(_) => domain.server.free_at(),
-            Controller::None => Instant::ZERO,
-        }
+        domain.shaped_until().max(domain.pacer.ready_at(|| self.next_airtime(domain)))
     }
 
     /// The medium time of the packet whose turn it is, alone.
@@ -310,7 +297,7 @@ impl<P: Send + 'static> Manager<P> {
             throughput: self
                 .domains
                 .iter()
-                .map(|domain| domain.rate.throughput())
+                .map(|domain| domain.pacer.throughput())
                 .fold(BitRate::ZERO, |sum, rate| sum + rate),
             domains: self.report_domains(now),
             stations: self.stations.report(now, MOST_STATIONS),
@@ -369,8 +356,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.mode == Mode::Bypassed {
             // What crossed while nothing was managed says nothing about C.
             for domain in self.domains.iter_mut() {
-                let account = domain.server.take_account(now, false);
-                domain.rate.measure(now, account.elapsed);
+                domain.pacer.tick_unmanaged(now, false);
             }
             self.begin_limit(now);
         }

@@ -10,6 +10,7 @@ use crate::cost::{Load, Packets};
 use crate::domain::DomainId;
 use crate::flow::{Flow, FlowId};
 use crate::observed::lean;
+use crate::pacer::Completion;
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
 use crate::traffic::is_control;
@@ -137,16 +138,13 @@ impl<P: Send + 'static> Manager<P> {
         let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = &mut self.domains[answered.domain()];
-            domain.standing.answer(now, answered);
+            domain.pacer.on_completion(now, answered);
             domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
-            if let Controller::Pi { target, .. } = self.config.controller {
-                domain.shaper.note_answer(now, answered.number(), target);
-            }
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
-        self.domains[domain].rate.note_crossed(&self.medium, &crossed, station.rate);
+        self.domains[domain].pacer.on_crossed(&self.medium, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
@@ -169,11 +167,11 @@ impl<P: Send + 'static> Manager<P> {
         station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
         let own = Load::alone(Packets::one(arrived.ip_len));
         let domain = &mut self.domains[flow.domain];
-        domain.rate.note_crossed(&self.medium, &own, station.rate);
+        domain.pacer.on_crossed(&self.medium, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let load = Load::alone(packets);
             station.note_uncontrolled(self.medium.airtime(&load, station.rate));
-            domain.server.bypass(domain.rate.wait(&self.medium, &load, station.rate));
+            domain.pacer.on_unscheduled(&self.medium, &load, station.rate);
         }
         let telling = self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -255,17 +253,17 @@ impl<P: Send + 'static> Manager<P> {
         let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
         let domain = &mut self.domains[id];
         if meta.ingress == Port::Wlan {
-            domain.standing.hear(now, self.medium.packet_airtime(ip_len, rate));
+            domain.pacer.on_heard(now, self.medium.packet_airtime(ip_len, rate));
         }
         let mut airtime = Span::ZERO;
         if !mac.is_multicast() {
             let load = Load::alone(Packets::one(ip_len));
             airtime = self.medium.airtime(&load, rate);
             if managed {
-                domain.server.bypass(domain.rate.wait(&self.medium, &load, rate));
+                domain.pacer.on_unscheduled(&self.medium, &load, rate);
             }
             if meta.ingress == Port::Wire {
-                domain.standing.release(now, airtime, false);
+                domain.pacer.on_release(now, airtime, Completion::None);
             }
         }
         let control = is_control(meta);
@@ -336,14 +334,16 @@ impl<P: Send + 'static> Manager<P> {
             domain.note_group(now, missed, managed);
         }
         domain.queues.refresh(now);
-        domain.standing.reckon(now);
-        self.shape(now, id);
+        domain.pacer.on_time(now);
+        if self.mode != Mode::Bypassed && domain.len() > 0 {
+            domain.pacer.shape(now);
+        }
         while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
             self.look_ahead(id);
             let Some((mut held, load, congested)) = self.take_next(now, id) else { break };
             let rate = self.rate_of(held.flow);
             let domain = &mut self.domains[id];
-            domain.server.release(now, domain.rate.wait(&self.medium, &load, rate));
+            domain.pacer.on_service(now, &self.medium, &load, rate);
             self.pay_debt(held.flow, &load, rate);
             self.note_standing(now, &held, &load, rate);
             self.note_unanswered(&held, &load, rate);
@@ -354,25 +354,13 @@ impl<P: Send + 'static> Manager<P> {
             held.marked |= congested;
             self.send(now, held, Port::Wlan);
             let domain = &mut self.domains[id];
-            domain.shaper.note_service(domain.len() > 0);
+            domain.pacer.on_served(domain.len() > 0);
         }
         let domain = &mut self.domains[id];
         // Then the medium may wait for the box.
-        if domain.shaped_until() > now || domain.len() == 0 || domain.standing.is_probing() {
-            domain.standing.starve();
+        if domain.shaped_until() > now || domain.len() == 0 || domain.pacer.is_probing() {
+            domain.pacer.on_starved();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
-        }
-    }
-
-    /// The load that is offered follows what was seen of the last one.
-    fn shape(&mut self, now: Instant, id: DomainId) {
-        if let Controller::Pi { interval, target } = self.config.controller
-            && self.mode != Mode::Bypassed
-            && self.domains[id].len() > 0
-        {
-            let domain = &mut self.domains[id];
-            let step = domain.shaper.judge(now, interval, target, domain.rate.rate());
-            domain.rate.shape(step);
         }
     }
 
@@ -402,7 +390,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
         let (flows, stations, medium) = (&mut self.flows, &self.stations, &self.medium);
         let domain = &mut self.domains[id];
-        let (numerator, denominator) = domain.standing.pace();
+        let (numerator, denominator) = domain.pacer.pace();
         let leans = domain.observed.is_some();
         let mut load = Load::default();
         let held = domain.queues.pop(now, |held| {
@@ -468,8 +456,7 @@ impl<P: Send + 'static> Manager<P> {
             let airtime = self.medium.airtime(load, rate);
             flow.watched.charged += airtime;
             let domain = &mut self.domains[flow.domain];
-            let mark = domain.standing.release(now, airtime, false);
-            domain.standing.note_unanswerable(airtime);
+            let mark = domain.pacer.on_release(now, airtime, Completion::Unknown);
             if let Some(observed) = &mut domain.observed {
                 observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, load, &self.medium));
             }
@@ -479,17 +466,14 @@ impl<P: Send + 'static> Manager<P> {
         let airtime = self.medium.airtime(&load.outstanding(), rate);
         flow.watched.charged += airtime;
         let domain = &mut self.domains[flow.domain];
-        let under_way = domain.standing.under_way();
-        let mark = domain.standing.release(now, airtime, asks);
-        if asks && self.mode != Mode::Bypassed {
-            domain.standing.time_answer(now);
-        }
+        let completion = match asks {
+            true => Completion::Expected { timed: self.mode != Mode::Bypassed },
+            false => Completion::None,
+        };
+        let mark = domain.pacer.on_release(now, airtime, completion);
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_word(self.medium.airtime(load, rate), load, &self.medium);
             observed.release(mark.number(), flow.station, all);
-        }
-        if matches!(self.config.controller, Controller::Pi { .. }) {
-            domain.shaper.note_release(now, mark.number(), under_way, asks.then_some(airtime));
         }
         flow.answers.note_release(tcp, mark);
     }
@@ -512,7 +496,7 @@ impl<P: Send + 'static> Manager<P> {
         if held.tcp.as_ref().is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = Load::alone(load.0[0]);
             let domain = self.flows.get(held.flow).domain;
-            self.domains[domain].rate.note_crossed(&self.medium, &own, rate);
+            self.domains[domain].pacer.on_crossed(&self.medium, &own, rate);
         }
     }
 

@@ -127,7 +127,7 @@ impl<P: Send + 'static> Manager<P> {
     /// The first packet of a busy period is about to come.
     pub(super) fn wake(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
-        if domain.queues.is_empty() && domain.server.wake(now) && self.free_at(id) <= now {
+        if domain.queues.is_empty() && domain.pacer.on_busy(now) && self.free_at(id) <= now {
             self.domains[id].queues.end_service();
         }
     }
@@ -162,7 +162,7 @@ impl<P: Send + 'static> Manager<P> {
     fn take_held(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
         let mut taken = self.drain_discipline(now, id);
         let domain = &mut self.domains[id];
-        let capacity = domain.rate.capacity();
+        let capacity = domain.pacer.capacity();
         domain.queues.lift_ceilings();
         while let Some(held) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
             self.flows.get_mut(held.flow).held -= 1;
@@ -186,9 +186,9 @@ impl<P: Send + 'static> Manager<P> {
             learned: self.access_points.place_learned(DomainId::at(at)).is_some(),
             stations: stations.get(at).copied().unwrap_or(0),
             roamed: domain.roamed,
-            service_rate: domain.rate.rate(),
-            capacity: domain.rate.capacity(),
-            throughput: domain.rate.throughput(),
+            service_rate: domain.pacer.service_rate(),
+            capacity: domain.pacer.capacity(),
+            throughput: domain.pacer.throughput(),
             hop: domain.waits.report(Hop::Wlan, domain.len()),
             receiver: self.report_steered(&domain.receiver),
             uplink: domain.uplink.as_ref().map(|limiter| limiter.report(now)),

@@ -53,7 +53,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         let capacity = configured_capacity(&self.config, &self.medium, &self.stations, id);
-        self.domains[id].rate.set_capacity(capacity);
+        self.domains[id].pacer.on_capacity(capacity);
     }
 
     /// The traffic is managed from now on.
@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         for domain in self.domains.iter_mut() {
-            let capacity = domain.rate.capacity();
+            let capacity = domain.pacer.capacity();
             if let Some(limiter) = &mut domain.uplink {
                 limiter.judge(now, capacity);
             }
@@ -98,7 +98,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         for domain in self.domains.iter_mut() {
-            let capacity = domain.rate.capacity();
+            let capacity = domain.pacer.capacity();
             match (&mut domain.uplink, &config.uplink_limit) {
                 (Some(limiter), Some(limit)) => limiter.reconfigure(limit, capacity, now),
                 (none, limit) => *none = limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),

@@ -27,7 +27,7 @@ impl<P: Send + 'static> Manager<P> {
         let id = self.flows.get(held.flow).domain;
         let domain = &mut self.domains[id];
         if domain.len() == 0 {
-            domain.server.wake(now);
+            domain.pacer.on_busy(now);
         }
         self.push_to_discipline(now, held);
         self.collect_drops(id);
@@ -126,7 +126,7 @@ impl<P: Send + 'static> Manager<P> {
         let mut held = self.drain_discipline(now, id);
         let domain = &mut self.domains[id];
         if config.queue.is_some() {
-            let capacity = domain.rate.capacity();
+            let capacity = domain.pacer.capacity();
             domain.queues.lift_ceilings();
             while let Some(packet) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
                 self.flows.get_mut(packet.flow).held -= 1;
