@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test check flaky lint fmt bench field-day flent fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test check flaky lint deny fmt bench field-day flent fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ flaky: setup-test ## The tests in wall-clock time ten times, none repeated: whic
 
 lint: setup-test ## Compiler and linter warnings, as errors; and that the linter's bans bite
 	@scripts/lint
+
+deny: ## Licences, known vulnerabilities and sources of the dependencies, by cargo-deny (fetches the advisory database)
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; else \
+		echo "cargo-deny is not installed; run: cargo install --locked cargo-deny" >&2; exit 1; fi
 
 fmt: setup-test ## Format the code
 	$(CARGO) fmt --all

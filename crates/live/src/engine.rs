@@ -2,6 +2,10 @@
 //!
 //! A round takes a batch from each ring, lets the manager's clock catch up, carries out the decisions and sends. It
 //! never waits; [`crate::run`] does the waiting.
+//!
+//! The box forwards as a repeater: each frame that comes in at one port, whatever its address, leaves by the other, except
+//! frames for the bridge itself. The kernel's bridge filters: it does not forward frames to a station on the side that they
+//! came from, nor, by default, link-local groups such as 802.1X and LLDP.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

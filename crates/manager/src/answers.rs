@@ -1,14 +1,16 @@
-//! Which packets from a station answer which releases toward it.
+//! ACK tracking: which packets from a station acknowledge which releases toward it.
 //!
-//! - DATA of a download are answered by the ACK that covers them, or tells of their arrival behind a hole (RFC 2018).
-//! - An ACK of an upload is answered by the first packet that echoes its timestamp (RFC 7323, 3): it was sent after the
-//!   ACK had arrived, whatever made the station send it.
-//! - An ACK of an upload without timestamps is answered by nothing. More DATA may be its doing, or that of any ACK before
-//!   it that is still in the access point, or a window that grows; taken for answers, they let the access point's queue
-//!   run full in one of six runs. What crosses tells only how fast the medium is (see `crossing`).
+//! - DATA of a download are acknowledged by the ACK that covers them, or that selectively acknowledges them behind a
+//!   hole (RFC 2018).
+//! - An ACK of an upload is acknowledged by the first packet that echoes its timestamp (RFC 7323, 3): the station
+//!   sent that packet after the ACK had arrived, for whatever reason.
+//! - An ACK of an upload without timestamps has no acknowledgment. More DATA may be caused by it, by any ACK before
+//!   it that is still in the access point, or by a growing window; when they were taken for acknowledgments, the
+//!   access point's queue filled in one of six runs. Packets from such a connection only show how fast the medium is
+//!   (see `crossing`).
 //!
-//! What is not here: anything but TCP; retransmissions, whose answers may be those of the original (Karn and Partridge,
-//! 1987).
+//! What is not here: other protocols than TCP; retransmissions, whose acknowledgment may belong to the original (Karn
+//! and Partridge, 1987).
 
 use alloc::collections::VecDeque;
 
@@ -83,7 +85,7 @@ impl Answers {
         newest
     }
 
-    /// What was released so far will not be answered to any purpose.
+    /// Forgets the answers due to all releases so far.
     pub(crate) fn forget(&mut self) {
         self.acks.clear();
         self.echoes.clear();
@@ -106,7 +108,7 @@ impl Answers {
         tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_some_and(|acked| after(tcp.ack, acked))
     }
 
-    /// It can be told from what the station sends that it has arrived.
+    /// A packet from the station can show that it has arrived.
     fn tells(&self, tcp: &TcpMeta, held: bool) -> bool {
         let is_new = |value| self.stamped.is_none_or(|stamped| after(value, stamped));
         held && tcp.timestamps.is_some_and(|stamps| is_new(stamps.value))
@@ -120,7 +122,7 @@ fn push(queue: &mut VecDeque<(u32, Mark)>, key: u32, mark: Mark) {
     queue.push_back((key, mark));
 }
 
-/// Takes out what is answered, oldest first; the newest of it.
+/// Takes out all acknowledged entries, oldest first; the newest of them.
 fn pop(queue: &mut VecDeque<(u32, Mark)>, answered: impl Fn(u32) -> bool) -> Option<Mark> {
     let count = queue.iter().take_while(|(key, _)| answered(*key)).count();
     queue.drain(..count).next_back().map(|(_, mark)| mark)

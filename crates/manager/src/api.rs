@@ -1,4 +1,4 @@
-//! What goes into a manager and what comes out of it, beside packets and configuration.
+//! The inputs and outputs of a manager, except for packets and configuration.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ pub enum Command {
     Reconfigure(alloc::boxed::Box<Config>),
 }
 
-/// What somebody outside saw of the WLAN.
+/// Input about the WLAN from outside: telemetry, the operator, the bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
     /// A station now uses this PHY rate.
@@ -35,19 +35,18 @@ pub enum Observation {
         /// The rate toward and from it.
         rate: PhyRate,
     },
-    /// The packets that an access point has lost so far on the way to its stations, as SNMP gives it: a total since whenever.
-    /// Where nobody tells, losses are inferred from what is sent again.
+    /// How many packets an access point has lost so far toward its stations, as SNMP reports it: a total since any
+    /// time. Without such reports, the manager infers losses from retransmissions.
     AccessPointLosses {
         /// Any MAC address that names the access point.
         access_point: MacAddr,
         /// The total.
         total: u64,
     },
-    /// What a source tells of a station now and then, right or wrong: it is weighed, and forgotten when it is no longer
-    /// valid.
+    /// A telemetry report about a station, right or wrong: the manager checks it, and forgets it when it expires.
     Told(Told),
-    /// The bridge has carried the traffic, and the box has seen none of it: what the guard against harm goes by later. Of no
-    /// account where the manager is not bypassed.
+    /// The bridge has carried the traffic, and the box has seen none of it: a reference for the harm guard. Ignored
+    /// unless the manager is bypassed.
     Bridged {
         /// IP-level bytes that crossed the port of the access points, both ways,
         carried: Bytes,
@@ -68,13 +67,13 @@ pub enum Observation {
         /// The group's name; `None`: to none.
         group: Option<Label>,
     },
-    /// A station is at this access point now. What is held for it goes along where that is on another medium. Where its
-    /// frames tell by their VLAN, they are believed and this is not.
+    /// A station is at this access point now. Its held packets move along if that is in another contention domain.
+    /// Ignored if the VLAN of the station's frames identifies its access point.
     StationAt {
         /// Its MAC address.
         mac: MacAddr,
-        /// The access point, by a name or by its radio; `None`: it is not known any more. One that the configuration does
-        /// not know is as good as none, until a later one does.
+        /// The access point, by a name or by its radio; `None`: it is not known any more. One that is not configured
+        /// counts as `None`, until a later configuration has it.
         place: Option<Place>,
     },
     /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
@@ -104,11 +103,11 @@ pub enum Output<P> {
         /// Why.
         reason: DropReason,
     },
-    /// Something to tell.
+    /// An event to report.
     Event(Event),
 }
 
-/// Something to tell.
+/// An event to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The manager is now in this mode.
@@ -118,17 +117,17 @@ pub enum Event {
     /// An observation was not taken: the PHY does not have the rate, the address is a group address, or there are too
     /// many stations or access points.
     ObservationRefused(Observation),
-    /// A station was seen that nobody had announced.
+    /// A station was seen that neither the configuration nor a report has named.
     StationLearned(MacAddr),
-    /// A station has begun (`true`) or ceased to take more than its share of the medium by sending what nobody on the wire
-    /// can hold back: a flood without acknowledgments. Its other traffic pays for it.
+    /// A station has begun (`true`) or ceased to take more than its share of the medium as an unresponsive sender: a
+    /// flood without acknowledgments. Its other traffic pays for it.
     StationOverShare {
         /// The station.
         mac: MacAddr,
         /// It has begun.
         over: bool,
     },
-    /// Much less was carried than before while packets waited: the guard against harm has taken a step.
+    /// The WLAN carried much less than before while packets waited: the harm guard has taken a step.
     Guard {
         /// The contention domain.
         domain: Label,
@@ -139,14 +138,14 @@ pub enum Event {
         /// and while packets were held.
         held: BitRate,
     },
-    /// What crosses contradicts the rate that sources tell of a station: it is set aside for a while.
+    /// The observed traffic contradicts the reported rate of a station: the rate is not used for a while.
     ToldContradicted {
         /// The station.
         mac: MacAddr,
         /// The rate that it was taken to have.
         rate: Option<PhyRate>,
     },
-    /// A station or a wired host claims an address that another one uses, who is there. It is not believed.
+    /// A station or a wired host claims an address that another, present one uses. The claim is not accepted.
     AddressContested {
         /// The address.
         address: IpAddr,
@@ -155,38 +154,38 @@ pub enum Event {
         /// Who claims it.
         claimant: MacAddr,
     },
-    /// A call was found and goes first from now on.
+    /// A call was found and admitted: it has strict priority from now on.
     CallAdmitted {
         /// Its station.
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
     },
-    /// A call was found, and may not go first: it would be one too many.
+    /// A call was found and refused: it exceeds a limit, and gets no priority.
     CallRefused {
         /// Its station.
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
         /// Why.
         why: Refusal,
     },
-    /// A call has come to another medium with its station, and goes first there as well.
+    /// A call has moved to another contention domain with its station, and keeps its priority there.
     CallRoamed {
         /// Its station.
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
         /// The medium.
         domain: Label,
-        /// Why it would have been refused had it begun there. It is not cut off for that; others are refused until there
-        /// is room.
+        /// Why it would have been refused had it begun there. It is not cut off for that; others are refused until
+        /// there is room.
         over: Option<Refusal>,
     },
     /// A call has been silent for long, or turned out to be something else.
@@ -195,7 +194,7 @@ pub enum Event {
         station: MacAddr,
         /// Its other end.
         peer: IpAddr,
-        /// Its codec, as far as its rate tells.
+        /// Its codec, as far as its rate identifies it.
         codec: Codec,
         /// It went first.
         admitted: bool,
@@ -231,7 +230,7 @@ pub enum Reason {
     Release,
     /// The drain limit ends.
     DrainLimit,
-    /// The service rate or the limit on uploads is to be judged, and old connections forgotten.
+    /// The service rate or the upload limit is to be evaluated, and old connections are to be forgotten.
     Tick,
 }
 
@@ -255,8 +254,8 @@ pub struct Report {
     pub capacity: BitRate,
     /// IP-level bits of flows seen to cross the WLAN per second, in the last interval of the controller.
     pub throughput: BitRate,
-    /// Each medium: the default one, on which whoever is not known to be elsewhere is taken to be, and those of the
-    /// configuration's access points. What is said above is of all together.
+    /// Each contention domain: the default one, for all stations not known to be in another, and those of the
+    /// configured access points. The values above are of all domains together.
     pub domains: Vec<DomainReport>,
     /// Stations, by MAC address.
     pub stations: Vec<StationReport>,
@@ -264,11 +263,13 @@ pub struct Report {
     pub stations_known: usize,
     /// Flows, by key.
     pub flows: Vec<FlowReport>,
-    /// The operator's classes, by their numbers, and last what is in none of them; empty where there are none.
+    /// The operator's policy classes, by their numbers, and last the traffic in none of them; empty if none is
+    /// configured.
     pub classes: Vec<ClassReport>,
     /// Queues that hold packets.
     pub queues: Vec<QueueReport>,
-    /// What packets wait for, and how long: the WLAN, and each direction of the Internet link where there is one.
+    /// The hops that packets wait for, and for how long: the WLAN, and each direction of the Internet link, if
+    /// configured.
     pub hops: Vec<HopReport>,
     /// Calls that go on, the oldest first.
     pub calls: Vec<CallReport>,
@@ -276,9 +277,9 @@ pub struct Report {
     pub receiver: Option<ReceiverReport>,
     /// The limit on uploads, where there is one.
     pub uplink: Option<UplinkReport>,
-    /// How often sources told something of stations since the manager began.
+    /// Telemetry reports about stations since the manager began.
     pub told: ToldCounts,
-    /// The guard against harm.
+    /// The harm guard.
     pub guard: GuardReport,
     /// Totals since the manager began.
     pub counters: Counters,
@@ -289,10 +290,9 @@ pub struct Report {
 pub struct DomainReport {
     /// Its name.
     pub name: Label,
-    /// The access points that the configuration puts there; of one that was learned, those that stations are told to be at, by
-    /// their BSSIDs.
+    /// Its configured access points; of a learned domain, those at which stations are reported, by their BSSIDs.
     pub access_points: Vec<Label>,
-    /// Nobody has configured it: it was learned from the channels of access points.
+    /// It is not configured, but learned from the reported channels of access points.
     pub learned: bool,
     /// Stations that are known there.
     pub stations: usize,
@@ -330,7 +330,7 @@ pub struct ClassReport {
     pub released: Bytes,
     /// IP-level bytes that came from the WLAN.
     pub from_wlan: Bytes,
-    /// Medium time that is believed to have been used by what was released, and by what that caused.
+    /// Charged airtime of the released packets and of the packets that they caused.
     pub airtime: Span,
     /// Packets dropped.
     pub dropped: u64,
@@ -343,13 +343,13 @@ pub struct CallReport {
     pub station: MacAddr,
     /// Its other end.
     pub peer: IpAddr,
-    /// Its codec, as far as its rate tells.
+    /// Its codec, as far as its rate identifies it.
     pub codec: Codec,
     /// Why it does not go first; `None`: it does.
     pub refused: Option<Refusal>,
     /// When it was found.
     pub since: Instant,
-    /// How it is heard at the station, as far as the box can tell.
+    /// Call quality at the station, as far as the box can measure it.
     pub to_station: SpeechReport,
     /// How the station is heard.
     pub from_station: SpeechReport,
@@ -362,7 +362,8 @@ pub struct ReceiverReport {
     pub clamped_flows: u32,
     /// TCP flows used lately and not closed, as of the last tick and with those that came since.
     pub flows: u32,
-    /// The largest window that may be advertised now, in bytes; of a law that counts segments, for segments of 1460 bytes.
+    /// The largest window that may be advertised now, in bytes; of a law that counts segments, for segments of 1460
+    /// bytes.
     pub window: Option<Bytes>,
     /// For how long ACKs that come now are held.
     pub delay: Option<Span>,
@@ -384,7 +385,7 @@ pub enum Hop {
     InternetUp,
 }
 
-/// One hop: how long packets waited here for it. What they waited behind the box is not in it.
+/// One hop: how long packets waited in the box for it. Waits behind the box are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopReport {
     /// Which.
@@ -393,7 +394,7 @@ pub struct HopReport {
     pub held: u64,
     /// Those that left in the last interval of the controller.
     pub recent: DelayReport,
-    /// All that left since the manager began or the link was told of.
+    /// All that left since the manager began or the link was configured.
     pub total: DelayReport,
 }
 
@@ -404,11 +405,11 @@ pub struct StationReport {
     pub mac: MacAddr,
     /// The access point that it is at, as far as one of the configuration is known.
     pub access_point: Option<Label>,
-    /// What was told last of where it is, known to the configuration or not.
+    /// Its last reported place, configured or not.
     pub told_at: Option<Place>,
     /// The PHY rate assumed of it.
     pub rate: PhyRate,
-    /// Somebody has reported it, or the operator has set it. Otherwise it is the default, and its real rate is unknown.
+    /// Its rate is reported or configured by the operator. Otherwise it is the default, and the real rate is unknown.
     pub rate_reported: bool,
     /// C_i at that rate.
     pub capacity: BitRate,
@@ -416,8 +417,8 @@ pub struct StationReport {
     pub weight: u32,
     /// It was learned from traffic, not configured.
     pub learned: bool,
-    /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to it and
-    /// from it took, by the rate assumed of it.
+    /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to
+    /// it and from it took, by the rate assumed of it.
     pub airtime: Span,
     /// Of it, what is charged for packets from it.
     pub airtime_up: Span,
@@ -431,14 +432,14 @@ pub struct StationReport {
     pub to_station: Bytes,
     /// IP-level bytes that came from it.
     pub from_station: Bytes,
-    /// It takes more than its share of the medium, by sending what nobody on the wire can hold back.
+    /// It takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
-    /// What sources tell of it, where something is valid.
+    /// The telemetry reports about it, if one is valid.
     pub told: Option<ToldReport>,
 }
 
-/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations that a
-/// router on the wired side joins is there twice, once for each of them.
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations
+/// that a router on the wired side joins is there twice, once for each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// Its addresses and ports.
@@ -449,8 +450,8 @@ pub struct FlowReport {
     pub station: MacAddr,
     /// Which way its data travel.
     pub direction: Direction,
-    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; of another protocol than TCP, packets of
-    /// an upload for each packet that answers.
+    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; of another protocol than TCP,
+    /// packets of an upload for each packet that answers.
     pub d_milli: u32,
     /// IP-level bytes released toward the WLAN.
     pub released: Bytes,

@@ -1,7 +1,7 @@
 //! Causes for which a packet does not come out of the box, and counts by cause.
 //!
-//! [`causes!`](crate::causes) declares each cause once: its variant, the key of its count, its word and its help text.
-//! Whatever shows counts iterates over [`Cause::ALL`] and names no cause by itself, so that a new cause is shown
+//! [`causes!`](crate::causes) declares each cause once: its variant, the key of its count, its name and its help
+//! text. Code that shows counts iterates over [`Cause::ALL`] and names no single cause, so that a new cause is shown
 //! everywhere.
 
 use core::fmt;

@@ -1,4 +1,4 @@
-//! What the operator wants of a manager: plain data, checked as a whole.
+//! The operator's settings of a manager: plain data, checked as a whole.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use crate::{
     UplinkLimit, VoiceConfig, VoiceError,
 };
 
-/// Everything a [`Manager`](crate::Manager) is told at start or by [`Command::Reconfigure`](crate::Command).
+/// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// PHY profile of the access points, in all domains the same.
@@ -31,35 +31,35 @@ pub struct Config {
     pub controller: Controller,
     /// Stations known beforehand. Others are learned as they appear.
     pub stations: Vec<StationConfig>,
-    /// PHY rate assumed of a station that nobody has told the rate of.
+    /// PHY rate assumed of a station without a configured or reported rate.
     pub default_rate: PhyRate,
     /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
     /// held ACKs stand for.
     pub queue_limit: Limit,
-    /// When a queue is a standing one, whose sender is told to slow down; each connection then has a queue of its own
-    /// below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
+    /// When a queue is a standing one, whose sender gets a congestion signal; each connection then has a queue of its
+    /// own below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
     /// ([`DropReason::TooOld`](crate::DropReason)). `None`: only the limit bounds what a queue holds.
     pub aqm: Option<CodelConfig>,
-    /// Connections that use little of the medium go before their turn, and are charged for it: their stations get no more
-    /// over time. Where connections have queues of their own.
+    /// Sparse-flow priority: connections that use little of the medium are served first and are charged for it, so that
+    /// their stations get no more over time. Needs a queue for each connection.
     pub sparse_first: bool,
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
     pub held_limit: Option<u32>,
-    /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for longest; where
-    /// that holds packets, those of the new one pass at once, and are counted.
+    /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for
+    /// longest; where that holds packets, those of the new one pass at once, and are counted.
     pub flow_limit: u32,
-    /// A queue discipline that decides whose turn it is for the WLAN, in place of the policy's tree; `None`: the tree.
+    /// A queue discipline that decides the order toward the WLAN, in place of the policy's tree; `None`: the tree.
     pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
     pub wan: Option<Box<WanConfig>>,
-    /// Calls: found, admitted up to a limit, and first. `None`: they are traffic like all else.
+    /// Calls: detected, admitted up to a limit, with strict priority. `None`: they are traffic like any other.
     pub voice: Option<Box<VoiceConfig>>,
-    /// Control of TCP by what receivers tell senders.
+    /// Receiver control: windows and ACKs of TCP, changed in transit.
     pub receiver: Option<ReceiverConfig>,
-    /// The limit on what comes from the WLAN, where there is to be one.
+    /// The upload limiter, if there is one.
     pub uplink_limit: Option<UplinkLimit>,
-    /// Access points, where there are several media; empty: all is one.
+    /// Access points, if there are several contention domains; empty: there is one.
     pub access_points: Vec<AccessPoint>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
@@ -71,17 +71,18 @@ pub struct Config {
 /// The Internet link, and the servers before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WanConfig {
-    /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is here.
+    /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is
+    /// here.
     pub down: BitRate,
     /// Service rate from the stations.
     pub up: BitRate,
     /// Networks that are not beyond the link. Link-local addresses never are.
     pub lan: Vec<Subnet>,
-    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes first,
-    /// could use all.
+    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes
+    /// first, could use all.
     pub lan_permille: u32,
-    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to keep
-    /// the link busy while a sender recovers is a good part of one; others do not wait for it.
+    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to
+    /// keep the link busy while a sender recovers is a good part of one; others do not wait for it.
     pub aqm: CodelConfig,
     /// Other managers share the link: each direction is served only while this one holds a lease of it
     /// ([`Manager::handle_lease`](crate::Manager::handle_lease)).
@@ -95,11 +96,11 @@ pub struct QueueConfig {
     pub discipline: evenair_sched::Config,
     /// All packets toward a station are one flow; else those of a connection are.
     pub by_station: bool,
-    /// Of a discipline with a tree of classes: whose packets are whose. The first rule that is met says.
+    /// Of a discipline with a tree of classes: which packets are in which leaf. The first matching rule decides.
     pub leaves: Vec<LeafRule>,
     /// The leaf of all others.
     pub default_leaf: u32,
-    /// Of a discipline that knows channels by a table over the noise: what signals that are told are held against.
+    /// Of a channel-aware discipline with a table over the noise: the level that reported signals are compared with.
     pub noise: Dbm,
     /// Where flows are hashed.
     pub seed: u64,
@@ -158,8 +159,8 @@ pub enum Level {
         /// Weights count in medium time (weight times `C_i`) and not in bits.
         time_fair: bool,
     },
-    /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address stands for many
-    /// hosts. A host that has addresses of both versions counts for two.
+    /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address
+    /// stands for many hosts. A host that has addresses of both versions counts for two.
     Host,
     /// Connections, all with weight one.
     Flow,
@@ -184,7 +185,7 @@ pub enum Charge {
 pub enum Controller {
     /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
     Published {
-        /// Time between two judgements; published 1 s.
+        /// Time between two evaluations; published 1 s.
         interval: Span,
         /// Step; published 0.1 Mb/s.
         delta: BitRate,
@@ -193,24 +194,24 @@ pub enum Controller {
         /// C starts at this many thousandths of C*.
         start_permille: u32,
     },
-    /// As much is released as keeps this much medium time standing in the access point, told by the answers of the
-    /// stations: no rate is guessed.
+    /// Keeps the access points' backlog at this much medium time, estimated from the stations' acknowledgments, without
+    /// assumed rates.
     Queue {
-        /// The medium time; a packet more of it may be there, so that the medium never waits for the box.
+        /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
         target: Span,
     },
-    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point: the load
-    /// that is offered to the medium is held just below the critical one.
+    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point:
+    /// the load that is offered to the medium is held just below the critical one.
     Pi {
-        /// Time between two judgements.
+        /// Time between two evaluations.
         interval: Span,
-        /// The mean time that packets wait, told by the answers of the stations.
+        /// The mean time that packets wait, measured from the stations' acknowledgments.
         target: Span,
     },
     /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
     Fixed(BitRate),
-    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue stands in the access
-    /// point. For mechanisms that need no queue, and to compare with.
+    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue forms in the access
+    /// point. For mechanisms that need no queue, and for comparison.
     None,
 }
 
@@ -276,8 +277,8 @@ pub enum ConfigError {
     Receiver(ReceiverError),
     /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
     UplinkPart(u32),
-    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold above
-    /// its depth.
+    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
+    /// above its depth.
     Bucket,
 }
 
@@ -304,8 +305,8 @@ impl Controller {
         tolerance_permille: 30,
         start_permille: 900,
     };
-    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is a few
-    /// packets of it.
+    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is
+    /// a few packets of it.
     pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
 }
 
@@ -316,8 +317,8 @@ impl Config {
     pub const MAX_SPAN: Span = Span::from_secs(86_400);
     /// The most flows: two million, which are up to 4 GB.
     pub const MAX_FLOWS: u32 = 1 << 21;
-    /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a station's
-    /// turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
+    /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a
+    /// station's turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) };
 
     /// A configuration for this PHY with every other value at its default, and no station known.
@@ -421,12 +422,12 @@ impl Config {
 }
 
 impl WanConfig {
-    /// What the LAN keeps of the WLAN where nobody says otherwise.
+    /// The part of the WLAN that the LAN keeps by default.
     pub const LAN_PERMILLE: u32 = 100;
-    /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender that a
-    /// standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as the queue
-    /// grows by until the sender has heard: where it was less, such a sender was told twice, its queue ran empty, and those
-    /// with shorter round trips had what it left.
+    /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender
+    /// that a standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as
+    /// the queue grows by until the sender has heard: where it was less, such a sender was told twice, its queue ran
+    /// empty, and those with shorter round trips had what it left.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(150), interval: Span::from_secs(1) };
 
     fn check(&self) -> Result<(), ConfigError> {

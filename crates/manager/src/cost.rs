@@ -1,7 +1,7 @@
-//! What packets cost the medium.
+//! The airtime model: what packets cost the medium.
 //!
-//! One place where loads (packets of some size, some of them only a fraction of one) become medium time. Collisions,
-//! retries and other networks are not known here; the controller finds them out.
+//! This is the one place where loads (packets of some size, some of them only a fraction of one) become medium time.
+//! Collisions, retries and other networks are not modelled here; the controller measures their effect.
 
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, TcpShape, tcp_capacity};
@@ -14,8 +14,8 @@ pub(crate) struct Packets {
     pub(crate) ip_len: Bytes,
 }
 
-/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before without
-/// having been charged.
+/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before
+/// without having been charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Load(pub(crate) [Packets; 4]);
 
@@ -77,7 +77,7 @@ impl Medium {
         *self.phy.standard().rates().last().expect("every standard has rates")
     }
 
-    /// Medium time of a broadcast: at the lowest basic rate, and nobody acknowledges it.
+    /// Airtime of a broadcast: at the lowest basic rate, without acknowledgment.
     pub(crate) fn broadcast_airtime(&self, ip_len: Bytes) -> Span {
         self.phy.difs() + self.phy.mean_backoff() + self.phy.data(ip_len, self.phy.lowest_basic())
     }

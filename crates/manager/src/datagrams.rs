@@ -1,24 +1,25 @@
-//! What flows without TCP's acknowledgments cost: QUIC, IPsec, calls, anything else over IP.
+//! What flows without TCP acknowledgments cost: QUIC, IPsec, calls, any other protocol over IP.
 //!
-//! Toward the WLAN a packet costs what it takes itself. What comes from the WLAN is known only once it has crossed, and is
-//! charged then: to the flow's next packet toward the WLAN, as an ACK is charged for what it releases. So an upload over
-//! QUIC, whose acknowledgments the box holds, is held to its share like one over TCP: when its turns are paid for, and
-//! not before, its sender hears that it may go on.
+//! Toward the WLAN a packet costs its own airtime. The cost of packets from the WLAN is known only once they have
+//! crossed, and is charged then: to the flow's next packet toward the WLAN, as an ACK is charged for the DATA that it
+//! releases. So an upload over QUIC, whose acknowledgments the box holds, is limited to its share like one over TCP:
+//! its sender gets an acknowledgment only after its turns are paid for.
 //!
-//! What no packet toward the WLAN answers cannot be held back by anybody on the wire. It is a debt of its station, whose
-//! other traffic pays (see `station`), and of none else.
+//! An unresponsive sender, whose packets no packet toward the WLAN acknowledges, cannot be slowed down from the wire.
+//! Its airtime is a debt of its station and is paid by that station's other traffic only (see `station`).
 //!
-//! What is not here: sequence numbers, which are encrypted; so it is not known either which packet answers which release.
+//! What is not here: sequence numbers, which are encrypted; so it is also unknown which packet acknowledges which
+//! release.
 
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::cost::Packets;
 
-/// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers behind
-/// receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
+/// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers
+/// behind receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
 const MOST: u64 = 64;
-/// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer that
-/// is held here is waited for.
+/// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer
+/// that is held here is waited for.
 const ANSWERED_WITHIN: Span = Span::from_millis(500);
 /// A weight of 1/16 for a new sample of the ratio.
 const RATIO_SHIFT: u32 = 4;
@@ -35,7 +36,7 @@ pub(crate) struct Uplink {
     bytes: Bytes,
     /// When the first of them came.
     since: Instant,
-    /// Nothing has answered for long: it is not expected any more.
+    /// There was no acknowledgment for long: none is expected any more.
     unanswered: bool,
     ratio_16: u32,
     told_at: Option<Instant>,
@@ -88,7 +89,7 @@ impl Uplink {
         self.ratio_16 >> RATIO_SHIFT
     }
 
-    /// Whether its sender may be told again to slow down. True counts as told.
+    /// Whether its sender may get another congestion signal. True counts as signalled.
     pub(crate) fn tell_to_slow_down(&mut self, now: Instant) -> bool {
         let heard = self.told_at.is_none_or(|at| now.saturating_since(at) >= TOLD_EVERY);
         if heard {

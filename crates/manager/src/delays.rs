@@ -1,7 +1,8 @@
-//! How long packets wait, in a fixed amount of memory.
+//! Waiting times of packets, in a fixed amount of memory.
 //!
-//! Waiting times are counted in classes that are four to a doubling, from 1 µs to an hour, so that a percentile is known
-//! to a fifth of itself. What is told as a percentile is the upper end of its class, and so never too little.
+//! Waiting times are counted in a histogram with four buckets to a doubling, from 1 µs to an hour, so that a
+//! percentile is known to a fifth of its value. A reported percentile is the upper end of its bucket, and so never
+//! too small.
 
 use evenair_units::Span;
 
@@ -17,7 +18,7 @@ pub(crate) struct Delays {
     most: Span,
 }
 
-/// What is told of waiting times.
+/// A report of waiting times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DelayReport {
     /// Packets that waited, or did not have to.

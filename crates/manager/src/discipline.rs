@@ -1,15 +1,16 @@
-//! What waits for the WLAN, in the order of a queue discipline instead of the policy's tree.
+//! A queue discipline in place of the policy's tree for the packets that wait for the WLAN.
 //!
-//! For comparison, and for the published mechanisms that are disciplines (LAS-ACK, HTB): the box draws the queue into
-//! itself all the same, as much is released as the controller says, and only whose turn it is, is the discipline's to
-//! decide. It sees what goes toward the WLAN, by its length: an ACK counts as 40 bytes here, not as what it releases.
+//! It serves for comparison, and for the published mechanisms that are disciplines (LAS-ACK, HTB). The box still
+//! draws the queue into itself, and the controller still decides how much is released; the discipline only decides
+//! the order. It sees the packets toward the WLAN by their length: an ACK counts as 40 bytes, and not as the DATA
+//! that it releases.
 //!
-//! A discipline that knows channels (WHTB) hears what the manager does: the signals that are told, and the medium time of a
-//! packet at the rate that its station is taken to have, beside that at the best one. What becomes of single packets nobody
-//! tells the box, so that attempts that fail show only in a rate or a signal.
+//! A channel-aware discipline (WHTB) gets what the manager knows: the reported signals, and the airtime of a packet
+//! at the assumed rate of its station, beside that at the best rate. The box does not see the fate of single packets,
+//! so failed attempts show only in a rate or a signal.
 //!
-//! What it does not do: weights by the Internet link, senders of uploads told to slow down, and small things first are
-//! the tree's.
+//! What it does not do: weights by the Internet link, congestion signals to the senders of uploads and sparse-flow
+//! priority are features of the tree.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -40,7 +41,7 @@ struct Waiting<P> {
     tags: Tags,
 }
 
-/// What a discipline tells packets apart by.
+/// By what a discipline distinguishes packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tags {
     /// Its connection, by a number that no other ever has.
@@ -132,7 +133,7 @@ impl<P: Send + 'static> Disciplined<P> {
         self.last_airtime
     }
 
-    /// Takes the packet whose turn it is.
+    /// Takes the next packet in the discipline's order.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
         let next = self.queue.poll_packet(now);
         if next.is_none() {

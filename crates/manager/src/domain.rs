@@ -1,14 +1,15 @@
-//! A contention domain: the radios that hear each other, and so share one medium; and what the box keeps for it.
+//! A contention domain: radios that hear each other and therefore share one medium; and the state that the box keeps
+//! for it.
 //!
-//! Each has queues, a pace and accounts of its own, since what is sent in one takes nothing of another. A station is in
-//! exactly one, and a flow waits in that of its station.
+//! Each domain has queues, a controller and accounts of its own, because transmissions in one take no airtime from
+//! another. A station is in exactly one domain, and a flow waits in the domain of its station.
 //!
-//! A site may have hundreds of them, and a packet is to cost the same all the same. So whoever changes something in a
-//! domain touches it by that, and only those that were touched, or whose deadline has come, are looked at. The default
-//! one always is, without any account of it: where it is the only one, as on most sites, there is nothing to be kept.
+//! A site may have hundreds of domains, but the cost of a packet must not grow with their number. Therefore a change
+//! in a domain marks it as touched, and the manager serves only domains that are touched or whose deadline has come.
+//! It always serves the default domain, without that bookkeeping: on most sites that is the only one.
 //!
-//! What is not here: the way of a packet through it (see `manager`), what is above all of them: the Internet link, the
-//! tables of stations and flows, totals.
+//! What is not here: the way of a packet through a domain (see `manager`), what is above all domains: the Internet
+//! link, the tables of stations and flows, totals.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -33,7 +34,7 @@ use crate::{Config, Label};
 pub(crate) struct DomainId(u16);
 
 impl DomainId {
-    /// That of whoever is not known to be anywhere else.
+    /// The domain of stations that are not known to be in another.
     pub(crate) const DEFAULT: Self = Self(0);
 
     /// The one at this place. There are fewer than 2^16.
@@ -58,9 +59,9 @@ pub(crate) struct Domain<P> {
     pub(crate) pacer: Pacer,
     /// Releases that were looked ahead to and are still to come.
     pub(crate) seen_ahead: u32,
-    /// What stations use together by the rates that are told of them.
+    /// The airtime that stations use together, by their reported rates.
     pub(crate) shares: Shares,
-    /// What releases really cost, while what is told of stations makes a difference.
+    /// The airtime estimator, while reports distinguish the stations.
     pub(crate) observed: Option<Box<Observed>>,
     /// The limit on uploads, where there is one.
     pub(crate) uplink: Option<Box<Limiter>>,
@@ -222,8 +223,8 @@ impl<P: Send + 'static> Domains<P> {
         (&self.touched, self.due.first().map(|&(at, _)| at))
     }
 
-    /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others come to
-    /// it when something happens there.
+    /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others
+    /// come to it when something happens there.
     pub(crate) fn note_group(&mut self, reckoned_in: DomainId, airtime: Span) {
         self.groups += airtime;
         self.list[reckoned_in.index()].groups += airtime;

@@ -1,8 +1,8 @@
-//! Flows, of TCP and of all else: their table, and which way their data travel.
+//! Flows, of TCP and of other protocols: their table, and the direction of their data.
 //!
-//! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and it
-//! needs no secret. An index beside it (`index`) has most of its answers at less cost. Connections are remembered in the order of use; the longest unused goes first. One that has packets
-//! held stays.
+//! The table is a search tree and not a hash table: its cost is bounded whatever addresses an attacker makes up, and
+//! it needs no secret. An index in front of it (`index`) answers most lookups at less cost. Connections are kept in
+//! the order of use; the least recently used is evicted first. A connection with held packets is not evicted.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -120,7 +120,8 @@ pub(crate) struct Flows {
     by_unheard: BTreeSet<(MacAddr, FlowId)>,
     index: Index,
     slots: Vec<Option<Flow>>,
-    /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted then.
+    /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted
+    /// then.
     order: Vec<InOrder>,
     vacant: Vec<FlowId>,
     /// Flows ever added.
@@ -271,8 +272,8 @@ impl Flow {
         }
     }
 
-    /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each packet
-    /// toward the WLAN.
+    /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each
+    /// packet toward the WLAN.
     pub(crate) fn ratio_milli(&self) -> u32 {
         match (self.is_tcp(), self.direction) {
             (true, Direction::Up) => self.tcp.upload_ratio_milli(),
@@ -354,7 +355,8 @@ impl Flows {
         self.slots.get(id.0 as usize)?.as_ref()
     }
 
-    /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place between them.
+    /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place
+    /// between them.
     pub(crate) fn bring_neighbours(&self, id: FlowId) {
         let place = self.order.get(id.0 as usize);
         let neighbours = place.map(|place| [place.older, place.newer]).into_iter().flatten().flatten();

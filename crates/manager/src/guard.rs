@@ -1,23 +1,28 @@
-//! A guard against harm: where much less is carried than before while packets wait here, the box may be what the medium waits
-//! for, by a property of the path that it does not understand. Then it tries, and measures, what carries more.
+//! Harm guard: if the WLAN carries much less than before while packets wait in the box, the medium may be waiting for
+//! the box, because of a property of the path that the box does not understand. The guard then measures which setting
+//! carries more.
 //!
-//! What was carried before is best measured while the box is bypassed: by what it observes, or by the byte counters of the
-//! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). A time in which the box sees nothing says nothing.
+//! The reference is best measured while the box is bypassed: from observed packets, or from the byte counters of the
+//! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). An interval in which the box sees nothing is not
+//! evidence.
 //!
-//! First it doubles the target for a few seconds. Where the medium is the limit, twice as much in flight carries no more (Little's
-//! law), and the usual target comes back: a neighbour uses the channel, or the only user is far away. What is carried now is then
-//! the new measure. Where more is carried, it doubles again, as long as that helps. If much less than before is carried with the
-//! largest target too, less than half where a larger target is no gain, or next to nothing with any, it holds nothing for a few
-//! seconds; where that carries more, it gives up, and the operator hears of it. Where next to nothing is carried, it holds nothing at once. Where nothing at all is, the access point
-//! may be restarting: a first success of holding nothing is then taken for a coincidence.
+//! First the guard doubles the target for a few seconds. If the medium is the limit, twice as much in flight carries
+//! no more (Little's law), and the usual target returns: a neighbour uses the channel, or the only user is far away.
+//! The present throughput is then the new reference. If more is carried, the guard doubles the target again, as long
+//! as that helps. It opens the box, that is, holds nothing, for a few seconds if much less than before is carried
+//! with the largest target too, less than half while a larger target is no gain, or next to nothing with any; with
+//! next to nothing carried, it does so at once. If holding nothing carries more, the guard bypasses the box and the
+//! operator gets an event. If nothing at all is carried, the access point may be restarting: a first success of
+//! holding nothing then counts as a coincidence.
 //!
-//! A box that was inserted at its start, or has several media, which the bridge's counters cannot tell apart, has no such
-//! measure. Where it carries much less than the formula says, a larger target is a probe: it stays where it carries more, and
-//! nothing else follows from it.
+//! A box that was inserted at its start, or that has several domains, which the bridge's counters cannot separate,
+//! has no such reference. If it carries much less than the formula says, the guard probes a larger target: it stays
+//! if it carries more, and nothing else follows from it.
 //!
-//! A try costs others delay. So after a false alarm the next one is put off, each time for twice as long.
+//! A probe costs delay. So after a false alarm the next probe is postponed, for twice as long each time.
 //!
-//! Not here: what is carried per station. A mixture of stations that becomes slower looks like harm, and is found out by trying.
+//! Not here: throughput of single stations. A mixture of stations that becomes slower looks like harm, and only a
+//! probe shows the difference.
 
 use evenair_units::{BitRate, Instant};
 
@@ -25,20 +30,22 @@ use crate::Label;
 
 /// What is carried is averaged over so many intervals, of a second each.
 const INTERVALS: usize = 3;
-/// Packets have waited for so many intervals before a try: the lag of the path is measured in the first ones, and transfers that
-/// the insertion has slowed down are as fast as before.
+/// Packets have waited for so many intervals before a try: the lag of the path is measured in the first ones, and
+/// transfers that the insertion has slowed down are as fast as before.
 const SETTLED: usize = 8;
-/// Less than this part of what was carried before, in hundredths, is suspicious; and less than the second is next to nothing.
+/// Less than this part of what was carried before, in hundredths, is suspicious; and less than the second is next to
+/// nothing.
 const SUSPICIOUS_PERCENT: u64 = 70;
 const NOTHING_PERCENT: u64 = 10;
-/// With less than this part of what was carried without the box, in hundredths, it is tried what holding nothing carries, even
-/// where a larger target is no gain.
+/// With less than this part of what was carried without the box, in hundredths, it is tried what holding nothing
+/// carries, even where a larger target is no gain.
 const HARM_PERCENT: u64 = 50;
-/// So many intervals of next to nothing are enough, and so many without holding; the last of these has to carry this part of
-/// what was carried before, in hundredths.
+/// So many intervals of next to nothing are enough, and so many without holding; the last of these has to carry this
+/// part of what was carried before, in hundredths.
 const SEVERE_INTERVALS: usize = 2;
 const BACK_PERCENT: u64 = 50;
-/// So much of what was carried, in hundredths, has to be carried with a larger target, and with none, for that to be a remedy.
+/// So much of what was carried, in hundredths, has to be carried with a larger target, and with none, for that to be
+/// a remedy.
 const GAIN_PERCENT: u64 = 115;
 const REMEDY_PERCENT: u64 = 130;
 /// The largest target, in usual ones.
@@ -72,7 +79,7 @@ pub enum GuardStep {
     Restored,
     /// More is carried when nothing is held: the box has bypassed itself.
     Bypassed,
-    /// The target is twice as large now, to see whether that carries more: nobody knows what is carried without the box.
+    /// The target is twice as large now, to see whether that carries more: the throughput without the box is unknown.
     Probing,
 }
 
@@ -96,8 +103,8 @@ pub struct GuardReport {
     pub since: Instant,
     /// The contention domain.
     pub domain: Label,
-    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed the box:
-    /// before the harm.
+    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed
+    /// the box: before the harm.
     pub before: BitRate,
     /// IP-level bits per second that are carried now: the mean of three seconds.
     pub now: BitRate,
@@ -113,8 +120,8 @@ pub(crate) struct Guard {
     /// How large the target is, in usual ones, and for how many intervals more if it is larger.
     times: u64,
     loose_for: u32,
-    /// What the last intervals carried, how many there were since the state changed, and in how many of them, without a gap up
-    /// to the last one, packets waited.
+    /// What the last intervals carried, how many there were since the state changed, and in how many of them, without
+    /// a gap up to the last one, packets waited.
     recent: [u64; INTERVALS],
     intervals: usize,
     waited: usize,
@@ -185,8 +192,8 @@ impl Guard {
         self.state != State::Watching || self.times > 1
     }
 
-    /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back; `expected`: what
-    /// the medium carries by the formula.
+    /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back;
+    /// `expected`: what the medium carries by the formula.
     pub(crate) fn tick(&mut self, carried: BitRate, waits: bool, expected: BitRate) -> Option<GuardStep> {
         self.wait = self.wait.saturating_sub(1);
         self.wait_to_open = self.wait_to_open.saturating_sub(1);
@@ -206,8 +213,8 @@ impl Guard {
         }
     }
 
-    /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it sees nothing,
-    /// that says nothing.
+    /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it
+    /// sees nothing, that says nothing.
     pub(crate) fn note_bypassed(&mut self, carried: BitRate) {
         if self.is_loosened() {
             let Self { reference, without, patience, .. } = *self;
@@ -259,7 +266,8 @@ impl Guard {
         }
     }
 
-    /// Next to nothing of what was carried without the box is carried while packets wait, but something: the medium works.
+    /// Next to nothing of what was carried without the box is carried while packets wait, but something: the medium
+    /// works.
     fn is_severe(&self) -> bool {
         let last = &self.recent[INTERVALS - SEVERE_INTERVALS..];
         let is_little = |&carried: &u64| carried > 0 && is_below(carried, NOTHING_PERCENT, self.without);

@@ -1,11 +1,11 @@
-//! A quick way to numbers that a search tree knows: one line of the processor's cache is read, where a tree of tens of
-//! thousands is a walk through memory.
+//! A cache of the numbers that a search tree maps keys to: a lookup reads one cache line, where a tree of tens of
+//! thousands of entries needs many memory accesses.
 //!
-//! It is a cache and never the authority: eight entries for each bucket, and what does not fit is not in it. So the cost
-//! is bounded by that of the tree whatever keys an attacker makes up, and no secret is needed to choose buckets by. It
-//! holds nothing that decides anything: with or without it a manager does the same.
+//! It is never the authority: each bucket has eight entries, and a key that does not fit is not in it. So the cost is
+//! bounded by that of the tree whatever keys an attacker makes up, and the choice of buckets needs no secret. It does
+//! not affect decisions: with or without it a manager does the same.
 //!
-//! What is not here: the keys. Whoever asks compares them, since two may have the same hash.
+//! What is not here: the keys. The caller compares them, since two may have the same hash.
 
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -47,7 +47,7 @@ impl Index {
         (hits != 0 && number != NOBODY && is_it(number)).then_some(number)
     }
 
-    /// Asks memory for what is noted for this hash.
+    /// Prefetches the bucket of this hash.
     pub(crate) fn ask(&self, hash: u64) {
         black_box(self.buckets.get(self.place(hash)).map(|bucket| bucket.marks[0]));
     }
@@ -75,7 +75,7 @@ impl Index {
         }
     }
 
-    /// By the upper half of a hash; the lower one tells the entries of a bucket apart.
+    /// By the upper half of a hash; the lower one distinguishes the entries of a bucket.
     fn place(&self, hash: u64) -> usize {
         (hash >> 32) as usize & self.buckets.len().wrapping_sub(1)
     }
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Asked after any history, it has the right number or none: with keys that spread, that share a bucket, that have
-        /// one hash.
+        /// Asked after any history, it has the right number or none: with keys that spread, that share a bucket, that
+        /// have one hash.
         #[test]
         fn it_never_has_a_wrong_number(
             steps in prop::collection::vec((0u64..64, any::<bool>()), 1..400),

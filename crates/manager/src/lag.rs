@@ -1,23 +1,27 @@
-//! The lag of a path: what a packet to a station and its answer take where nothing waits. A driver, a mesh hop, a tower or a
-//! tunnel between the box and the access point adds milliseconds that are no backlog, and so much more has to be in flight.
+//! The lag of a path: how long a packet to a station and its answer take without any queue. A driver, a mesh hop, a
+//! tower or a tunnel between box and access point adds milliseconds that are no backlog, and so much more has to be
+//! in flight.
 //!
-//! Now and then the box keeps very few packets in flight for a moment, and times those (as BBR's ProbeRTT does: Cardwell et al.,
-//! 2016). The second least of a probe is the *floor*: whatever else delays an answer, contention or a station that sleeps or
-//! acknowledges late, makes it longer; what makes it shorter, an answer to an earlier copy of a packet, is rare. An access point whose queue was full when the box was inserted makes all of them longer for
-//! a while; so the less of two probes counts.
+//! From time to time the box keeps very few packets in flight for a moment and times them (as BBR's ProbeRTT does:
+//! Cardwell et al., 2016). The second smallest value of a probe is the *floor*: other causes of delay, such as
+//! contention or a station that sleeps or acknowledges late, only make it larger; what makes it smaller, an answer to
+//! an earlier copy of a packet, is rare. If the access point's queue was full when the box was inserted, all values
+//! are too large for a while; therefore the smaller of two probes counts.
 //!
-//! Between probes packets are timed as well, while others wait in the box. What they take beyond the floor is backlog, by whatever
-//! queue. Where that is clearly less than the target, the medium may be waiting for the box, and the allowance for the lag grows by
-//! a step, up to the floor. The step stays if more was carried with it; with few and long packets in flight it is not, since their
-//! own time is most of the floor. Where the backlog is clearly more than the target, the allowance shrinks. So the lag needs no
-//! rate to be known (compare Brakmo and Peterson, "TCP Vegas", 1995).
+//! Between probes the box also times packets while others wait in it. The time beyond the floor is backlog, in
+//! whichever queue. If that is clearly less than the target, the medium may be waiting for the box, and the allowance
+//! for the lag grows by a step, up to the floor. The step stays if it raised the throughput; with few and long
+//! packets in flight it does not stay, because their own airtime is most of the floor. If the backlog is clearly more
+//! than the target, the allowance shrinks. So the estimate needs no rate (compare Brakmo and Peterson, "TCP Vegas",
+//! 1995).
 //!
-//! Not here: lags of single stations. The least of all stations of a contention domain counts, which errs toward less in flight.
+//! Not here: lags of single stations. The smallest of all stations of a contention domain counts, which errs toward
+//! less in flight.
 
 use evenair_units::{Instant, Span};
 
-/// Between two probes, and before the first one. The first ones follow each other more quickly, each interval being twice the
-/// one before.
+/// Between two probes, and before the first one. The first ones follow each other more quickly, each interval being
+/// twice the one before.
 const INTERVAL: Span = Span::from_secs(10);
 const SOON: Span = Span::from_millis(500);
 /// A probe ends with so many samples, or after so long. With fewer than the second number it has no result.
@@ -31,8 +35,8 @@ const MOST_IN_FLIGHT: u64 = 2;
 /// So many packets are timed, over so long at least, before the allowance changes.
 const TIMED: usize = 8;
 const JUDGED_OVER: Span = Span::from_millis(200);
-/// A step stays if so much is carried with it, in hundredths of what was before it. Where it did not, the next one is taken after
-/// so long.
+/// A step stays if so much is carried with it, in hundredths of what was before it. Where it did not, the next one is
+/// taken after so long.
 const GAIN_PERCENT: u64 = 110;
 const NEXT_STEP: Span = Span::from_secs(10);
 /// Of these the one with so many below it counts: late answers have other reasons.
@@ -48,7 +52,7 @@ pub(crate) struct Lag {
     took: [Span; TIMED],
     timed: usize,
     since: Instant,
-    /// What had been carried by then, in believed airtime.
+    /// What had been carried by then, in estimated airtime.
     carried: Span,
     step: Option<Step>,
     /// No step before that.
@@ -149,7 +153,7 @@ impl Lag {
         (self.probe, self.awaited, self.timed, self.step) = (None, None, 0, None);
     }
 
-    /// A release was answered; `carried` is the believed airtime of all up to it.
+    /// A release was acknowledged; `carried` is the estimated airtime of all up to it.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64, carried: Span) {
         let Some(awaited) = self.awaited.filter(|awaited| awaited.number <= number) else { return };
         self.awaited = None;
@@ -227,8 +231,9 @@ mod tests {
         Span::from_millis(ms)
     }
 
-    /// A path with a lag and a medium that takes a millisecond for each packet; the box keeps `target + lag.get()` in flight, and
-    /// one packet while probing. Returns how much it has carried, in packets, and for how many rounds it was probing.
+    /// A path with a lag and a medium that takes a millisecond for each packet; the box keeps `target + lag.get()` in
+    /// flight, and one packet while probing. Returns how much it has carried, in packets, and for how many rounds it
+    /// was probing.
     fn carry(lag: &mut Lag, from: u64, rounds: u64, path: u64, backlog_before: impl Fn(u64) -> u64) -> (u64, u64) {
         let (mut carried, mut packets, mut probed) = (0, 0, 0);
         let mut now = Instant::ZERO + ms(from);

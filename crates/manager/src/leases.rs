@@ -1,22 +1,22 @@
 //! How several managers share one direction of the Internet link: by leases of its time.
 //!
-//! Each manager is on a thread of its own and sees its own queues. Equal halves of the link would waste what one of them
-//! does not want. So the link's time is handed round: whoever has something to send leases up to a millisecond of it
-//! ([`LEASE`]), in which it serves at the full rate as if the link were its own, and gives back what it did not need.
-//! No two leases overlap, and so all together never send more than the link was told to carry.
+//! Each manager runs on a thread of its own and sees only its own queues. Fixed equal parts of the link would waste
+//! what a manager does not use. Therefore the managers lease the link's time in turn: a manager with packets to send
+//! leases up to a millisecond ([`LEASE`]), serves at the full rate as if the link were its own, and returns the time
+//! that it did not need. No two leases overlap, so all managers together never exceed the configured rate.
 //!
-//! Whose turn it is goes by start-time fair queueing over the shards, weighed by the stations of each that have something
-//! waiting right now: that is max-min fair over the stations, whichever shard they are on. A shard alone takes lease after
-//! lease and has all of it. One whose turn it is and that does not come, because its thread was held up, is waited for a
-//! little and then overtaken; it has its turn when it is back.
+//! The order of leases is start-time fair queueing over the shards, weighted by the number of stations of each shard
+//! that have packets waiting now. That is max-min fair over the stations, on whichever shard they are. A single
+//! active shard gets lease after lease and all of the link. If the shard whose turn it is does not take its lease,
+//! because its thread was delayed, the others wait a little and then overtake it; it has its turn when it is back.
 //!
-//! A shard's place in this is what [`LinkShare`] knows alone; what all must see is in atomics, so that nobody waits for a lock
-//! that a held-up thread has. Driven by one thread it is a state machine like any other, and is tested as one.
+//! The private state of a shard is in [`LinkShare`]; the shared state is in atomics, so that no thread waits for a
+//! lock held by a delayed one. Driven by one thread it is a state machine like the others, and is tested as one.
 //!
-//! What is not here: shares of classes (a shard counts for the weights at the top of its tree, which would count a class
-//! twice that is on two shards).
+//! What is not here: shares of classes (a shard counts for the weights at the top of its tree, which would count a
+//! class on two shards twice).
 //!
-//! Source of the turns: Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997.
+//! Source of the order: Goyal, Vin, Cheng, IEEE/ACM ToN 5(5), 1997.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ use evenair_units::{Instant, Span};
 
 /// The longest lease. A station on one shard waits for another shard's by no more than this.
 pub const LEASE: Span = Span::from_millis(1);
-/// For so long a shard whose turn it is is waited for.
+/// How long the others wait for the shard whose turn it is.
 const PATIENCE: Span = Span::from_micros(200);
 /// A shard that is so late to ask again does not count: its thread hangs.
 const FORGOTTEN: Span = Span::from_millis(5);
@@ -74,7 +74,7 @@ pub struct LinkShare {
     /// Lateness up to this is made up.
     slack: Span,
     lease: Option<Held>,
-    /// Since when it waits for one whose turn it is.
+    /// Since when it waits for the shard whose turn it is.
     waits_since: Option<Instant>,
     /// It has used so much beyond a lease whose end could not be moved any more.
     owed: Span,
@@ -129,7 +129,8 @@ impl LinkShare {
         (0..shards).map(end).collect()
     }
 
-    /// To be called whenever the manager has been given something, or has had its time; and by the instant that it says.
+    /// To be called whenever the manager has been given something, or has had its time; and by the instant that it
+    /// says.
     pub fn turn(&mut self, now: Instant, need: LinkNeed) -> Turn {
         if let Some(held) = self.lease {
             let used = need.used.max(now.saturating_sub(self.slack));
@@ -191,7 +192,7 @@ impl LinkShare {
         }
     }
 
-    /// Whether nobody's turn is before this one's.
+    /// Whether no turn of another shard comes before this one's.
     fn is_next(&self, now: Instant) -> bool {
         let own = self.shared.shards[self.shard].tag.load(Ordering::Relaxed);
         let forgotten = now.saturating_sub(FORGOTTEN).as_nanos();
@@ -211,7 +212,8 @@ impl LinkShare {
         lease
     }
 
-    /// A lease has ended, used until then: what is left of it goes back, what was used beyond it comes off the link's time.
+    /// A lease has ended, used until then: what is left of it goes back, what was used beyond it comes off the link's
+    /// time.
     fn settle(&mut self, held: Held, used: Instant) {
         let used = used.max(held.lease.from);
         let length = charge(used.saturating_since(held.lease.from), held.weight);

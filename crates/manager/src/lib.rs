@@ -1,31 +1,34 @@
 //! The inline manager, sans I/O.
 //!
-//! It sits between a wire and access points and releases no more than keeps their media busy, each for itself, so that the queue forms here and not in the access points; then it decides who gets what, and tells senders
-//! whose queue stands.
-//! IP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
-//! ACK stands for the data it releases, and of other protocols the next packet for what has come from the WLAN. Control
-//! of the network (ARP, neighbour discovery, DHCP, 802.1X, spanning tree), groups and what is not IP pass at once; what
-//! they cost the medium is charged.
+//! It sits between the wire and the access points and releases only as many packets as keep the medium of each
+//! contention domain busy. The queue therefore forms in the manager and not in the access points. The manager decides
+//! which station is served next and sends a congestion signal to the senders of standing queues.
 //!
-//! Nothing in one direction of a flow passes an earlier packet of it. A flow is told by protocol, addresses and ports; IP
-//! fragments do not name ports, are a flow of their own, and so may pass whole packets between the same ports.
-//! Every frame leaves by the side opposite to the one it came in by, or is dropped, as in a repeater: a manager does
-//! not know, as a bridge does, which frames need not cross.
+//! IP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
+//! ACK is charged for the DATA that it releases, and with other protocols the next packet for what has come from the
+//! WLAN. Control of the network (ARP, neighbour discovery, DHCP, 802.1X, spanning tree), group-addressed packets and
+//! packets that are not IP pass at once; their airtime is charged.
+//!
+//! Nothing in one direction of a flow overtakes an earlier packet of it. A flow is identified by protocol, addresses
+//! and ports; IP fragments do not name ports, are a flow of their own, and so may overtake whole packets between the
+//! same ports. Every frame leaves by the side opposite to the one it came in by, or is dropped, as in a repeater:
+//! unlike a bridge, a manager does not know which frames need not cross.
 //!
 //! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, "Experiences With a Centralized Scheduling Approach for
 //! Performance Management of IEEE 802.11 Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 //!
 //! [`Manager`] is a state machine: inputs go in by `handle_*(now, ...)`, decisions come out by
-//! [`Manager::poll_output`] until there is none, [`Manager::poll_deadline`] tells when to call
-//! [`Manager::handle_timeout`]. The same inputs at the same instants give the same decisions; [`record`] writes them
-//! down and plays them back.
+//! [`Manager::poll_output`] until there is none, and [`Manager::poll_deadline`] gives the time of the next call of
+//! [`Manager::handle_timeout`]. The same inputs at the same instants give the same decisions; [`record`] writes the
+//! inputs down and plays them back.
 //!
-//! Where the Internet link is told of ([`WanConfig`]), packets over it wait for a server of its rate as well, in each
+//! If the Internet link is configured ([`WanConfig`]), packets over it also wait for a server of its rate, in each
 //! direction.
 //!
-//! Packets toward the wire pass at once, unless uploads are limited ([`UplinkLimit`]), alone or beside the holding.
+//! Packets toward the wire pass at once, unless uploads are limited ([`UplinkLimit`]), with or without queues toward
+//! the WLAN.
 //!
-//! What is not here: packet bytes, clocks, wireless telemetry (it comes in as [`Observation`]).
+//! What is not here: packet bytes, clocks, the querying of telemetry (reports come in as [`Observation`]).
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

@@ -1,29 +1,30 @@
-//! The load that is offered to the medium, held just below the critical one by a proportional-integral law.
+//! The PI controller: a proportional-integral law keeps the load offered to the medium just below the critical one.
 //!
-//! Below a critical load a medium carries all that it is offered and hardly anything waits for it; above, queues grow
-//! without bound, collisions and drops take a part of what it could carry, and less gets through than at the critical load
-//! (Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs", who leave the shaper to others).
-//! Which load that is depends on stations, rates and neighbours. But it shows: in how long packets wait in the access
-//! point. So the service rate C follows that wait.
+//! Below a critical load a medium carries all that it is offered, and hardly any packet waits for it; above it,
+//! queues grow without bound, collisions and drops waste a part of the capacity, and less gets through than at the
+//! critical load (Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs", who leave
+//! the shaper to others). The critical load depends on stations, rates and neighbours, but it shows in the time that
+//! packets wait in the access point. So the service rate C follows that wait.
 //!
-//! - *Measured*: each packet that is answered tells how long it and its answer took from its release, its own medium time
-//!   taken off. One that was released into an access point with next to nothing under way has not waited, whatever its
-//!   station did then. A mean of an interval T; a sample counts for four times the target at most, so that a station that
-//!   sleeps does not decide.
+//! - *Measurement*: each acknowledged packet gives the time from its release to its acknowledgment, less its own
+//!   airtime. A packet released into an access point with almost nothing in flight counts as not having waited,
+//!   whatever delay its station added. The measured value is the mean of an interval T; a sample counts for four
+//!   times the target at most, so that a sleeping station does not dominate.
 //! - *Law*, in its incremental form, where `q` is that mean and `q*` the target:
 //!   `C += C * (a (q_before - q) + b (q* - q)) / T`, with a = 1/2 and b = 1/16.
-//! - *Why it is stable*: at a load of `u` times the critical one a queue grows by `u - 1` seconds in a second. With that, the
-//!   loop's characteristic equation is `z^2 - (2 - a - b) z + 1 - a = 0`, with roots at 0.85 and 0.59: no overshoot to speak of, and nine
-//!   tenths of an error are made up in 14 intervals. With a measurement that is one interval old its largest root is 0.86,
-//!   with one of two intervals 0.92. The law goes by parts of C, so that it is the same for each medium, and no formula for
-//!   its speed is needed but to begin with.
-//! - *No windup*: there is no sum beside C itself. C does not rise in an interval in which the box had next to nothing waiting,
-//!   since C was not what limited the load then; it may fall, for what waits in the access point is too much all the same.
-//! - *Without a signal*: where answers are due and none comes, C is halved each interval, down to a twentieth of C*, and is
-//!   what it was before as soon as there is one again. Where none is due (datagrams), C goes to nine tenths of C*, where the
-//!   published controller starts.
+//! - *Stability*: at a load of `u` times the critical one a queue grows by `u - 1` seconds in a second. With that,
+//!   the loop's characteristic equation is `z^2 - (2 - a - b) z + 1 - a = 0`, with roots at 0.85 and 0.59: no
+//!   overshoot to speak of, and nine tenths of an error are corrected in 14 intervals. With a measurement that is one
+//!   interval old its largest root is 0.86, with one of two intervals 0.92. The law changes C in proportion to C, so
+//!   that it is the same for each medium, and a formula for the medium's speed is needed only for the start.
+//! - *No windup*: there is no sum beside C itself. C does not rise in an interval in which almost no packet waited in
+//!   the box, since C was not what limited the load then; it may fall, because a backlog in the access point is too
+//!   much in any case.
+//! - *Without a signal*: while answers are due and none comes, C is halved each interval, down to a twentieth of C*,
+//!   and returns to its previous value with the next answer. If none is due (datagrams), C goes to nine tenths of C*,
+//!   where the published controller starts.
 //!
-//! What is not here: the server that keeps to C (see `server`), and whose turn it is.
+//! What is not here: the server that keeps to C (see `server`), and the order of packets.
 
 use alloc::collections::VecDeque;
 
@@ -70,7 +71,7 @@ pub(crate) struct Shaper {
     emptying: u64,
     /// The mean of the interval before.
     before: Option<Span>,
-    /// When something was answered last, or began to be due.
+    /// The time of the last acknowledgment, or since when one is due.
     heard: Instant,
     next: Instant,
     /// C when the signal was lost.
@@ -124,7 +125,7 @@ impl Shaper {
         self.emptying += u64::from(!waiting);
     }
 
-    /// The release of this number is answered, and with it all before it are done with.
+    /// The release of this number is acknowledged, and so are all before it.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64, target: Span) {
         let done = self.sent.iter().take_while(|sent| sent.number <= number).count();
         let Some(last) = self.sent.drain(..done).next_back().filter(|last| last.number == number) else { return };

@@ -241,7 +241,7 @@ impl<P: Send + 'static> Manager<P> {
         Some(deadline)
     }
 
-    /// When all is to be judged again.
+    /// When the next interval of all domains ends.
     fn next_tick(&self) -> Instant {
         self.domains[DomainId::DEFAULT].pacer.next_tick()
     }
@@ -257,7 +257,7 @@ impl<P: Send + 'static> Manager<P> {
         domain.shaped_until().max(domain.pacer.ready_at(|| self.next_airtime(domain)))
     }
 
-    /// The medium time of the packet whose turn it is, alone.
+    /// The airtime of the next packet, alone.
     fn next_airtime(&self, domain: &Domain<P>) -> Span {
         if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();
@@ -315,8 +315,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Stations, flows and packets held. The time that [`Command::Reconfigure`] takes grows with their number, which is in the millions
-    /// at most.
+    /// Stations, flows and packets held. The time that [`Command::Reconfigure`] takes grows with their number, which
+    /// is in the millions at most.
     pub fn entries(&self) -> usize {
         self.stations.len() + self.flows.ids().count() + self.held()
     }
@@ -381,7 +381,8 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
     stations.get_mut(flow.station).flows -= 1;
 }
 
-/// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default rate.
+/// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default
+/// rate.
 fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations, id: DomainId) -> BitRate {
     let there = stations.iter().filter(|station| station.domain == id);
     let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();

@@ -1,16 +1,17 @@
-//! Whose an address is.
+//! Maps addresses to their owners.
 //!
-//! Stations tell by what they send, by ARP and by neighbour discovery; a DHCP server on the wired side tells by what it grants.
-//! An address that a station uses stays its own as long as the station is there: another one that claims it is told of, and is
-//! not believed. So a station that answers for the gateway, or for its neighbour, does not get their names in what the
-//! operator sees. One that has been silent for [`SILENT`] gives its addresses to whoever uses them next, since leases end and
-//! devices change hands; a server's grant is believed at once.
+//! Stations reveal their addresses by the packets that they send, by ARP and by neighbour discovery; a DHCP server on
+//! the wired side reveals the addresses that it grants. A station keeps an address as long as it is present: if
+//! another station claims it, the manager reports the claim and does not accept it. So a station that answers for the
+//! gateway or for a neighbour does not take over their names in the operator's view. If a station has been silent for
+//! [`SILENT`], its addresses go to the next host that uses them, because leases end and devices change hands. A
+//! server's grant is accepted at once.
 //!
-//! Bounded: a station has some addresses at most, and what it has no longer room for is nobody's again; of the wired side
-//! [`MOST_WIRED`] are known.
+//! Bounded: a station has a limited number of addresses, and the oldest beyond that lose their owner; of the wired
+//! side, [`MOST_WIRED`] addresses are known.
 //!
-//! What is not here: what packets say (see `evenair_packet::Claim`), the stations' own lists (see `station`). Nothing is kept
-//! from passing: the box tells, and whoever operates the network decides.
+//! What is not here: the claims in packets (see `evenair_packet::Claim`) and each station's list of addresses (see
+//! `station`). No packet is blocked: the box reports, and the operator decides.
 
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;
@@ -18,21 +19,21 @@ use core::net::IpAddr;
 use evenair_packet::{MacAddr, Vlan};
 use evenair_units::{Instant, Span};
 
-/// A station that was not heard for so long may have gone: as long as one without connections is remembered, since those that
-/// sleep say little.
+/// A station that was not heard for so long may have gone: as long as one without connections is remembered, since
+/// those that sleep say little.
 pub(crate) const SILENT: Span = Span::from_secs(300);
-/// A wired host is believed to be there for so long after it has claimed an address: what neighbours remember it by is
-/// renewed sooner.
+/// A wired host counts as present for this long after it has claimed an address: its neighbours' caches are renewed
+/// sooner.
 const WIRED: Span = Span::from_secs(600);
 /// Addresses of wired hosts that are known.
 const MOST_WIRED: usize = 4096;
-/// Claims of one address by others are told of at most so often.
+/// The shortest time between two reports of claims to one address.
 const TOLD_APART: Span = Span::from_secs(60);
 
 /// An address: the same may be in use in several VLANs.
 pub(crate) type Address = (Option<Vlan>, IpAddr);
 
-/// Whose addresses are.
+/// The owners of addresses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Neighbours {
     holders: BTreeMap<Address, Holder>,
@@ -47,7 +48,7 @@ struct Holder {
     told: Option<Instant>,
 }
 
-/// Who claims an address.
+/// The claimant of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claimant {
     pub(crate) mac: MacAddr,
@@ -64,14 +65,14 @@ pub(crate) enum Verdict {
     Own,
     /// The same, and was that one's before.
     Moved(MacAddr),
-    /// It is that one's, who is there; it is to be told of.
+    /// The address belongs to that present owner; the claim is to be reported.
     Contested(MacAddr),
-    /// The same, and was told of lately.
+    /// The same, and it was reported lately.
     Known,
 }
 
 impl Neighbours {
-    /// Somebody claims an address. `is_there` says whether a station was heard lately.
+    /// Handles a claim to an address. `is_there` says whether a station was heard lately.
     pub(crate) fn claim(
         &mut self,
         now: Instant,

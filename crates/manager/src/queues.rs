@@ -1,11 +1,11 @@
 //! The tree of queues that a policy describes.
 //!
-//! Above all are the operator's classes, where there is a tree of them (`classes`), then where the traffic comes from, then
-//! the policy's levels.
+//! At the top are the operator's policy classes, if there is a tree of them (`classes`), then the origin of the
+//! traffic (via the Internet link or not), then the policy's levels.
 //!
-//! A node of the tree appears when the first connection needs it and goes with the last one. Its weight follows from
-//! its level; a station's is, where medium time is to be fair, its own weight times C_i, because the server's work is
-//! counted in bits (equation 2 of Hegde et al., 2013).
+//! A node of the tree is created for the first connection that needs it and removed with the last one. Its weight
+//! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
+//! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
 
 mod layout;
 mod state;
@@ -56,7 +56,7 @@ enum Why {
     Turn,
 }
 
-/// What tells the children of a node apart.
+/// By what the children of a node are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Share {
     /// Over the Internet link, or not.
@@ -192,7 +192,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// A queue that was empty holds something: it goes before its turn if it has used little.
+    /// A queue that was empty holds a packet: it gets sparse-flow priority if it has used little.
     fn consider_urgent(&mut self, leaf: NodeId, now: Instant) {
         let in_use = self.recent.len();
         let node = self.node(leaf);
@@ -275,12 +275,13 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Whether this packet can be held, beside so many `elsewhere`. Takes at most one packet out to that end; ask again then.
+    /// Whether this packet can be held, beside so many `elsewhere`. Takes at most one packet out to that end; ask
+    /// again then.
     ///
     /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
-    /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then
-    /// nothing is lost, and the sender hears the news sooner. The same holds where all queues together are full, whoever
-    /// filled them: to look for the longest queue would cost an attacker's packet more than it is worth.
+    /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then nothing is lost, and the
+    /// sender hears the news sooner. The same holds where all queues together are full, whoever filled them: to look
+    /// for the longest queue would cost an attacker's packet more than it is worth.
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>, elsewhere: usize) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
@@ -305,14 +306,14 @@ impl<P> Queues<P> {
         self.hsfq.soon(see);
     }
 
-    /// Asks memory for what is known of a queue.
+    /// Prefetches the state of a queue.
     pub(crate) fn bring(&self, leaf: NodeId) {
         let node = self.nodes[leaf.index()].as_ref();
         let ours = node.map(|node| (node.bytes, node.credit, node.codel, node.share, node.mixture, node.class));
         black_box((ours, self.hsfq.weight(leaf), self.hsfq.queue(leaf).len()));
     }
 
-    /// Asks memory for the end of a queue.
+    /// Prefetches the tail of a queue.
     pub(crate) fn bring_tail(&self, leaf: NodeId) {
         black_box(self.hsfq.queue(leaf).back().map(|held| held.flow));
     }
@@ -367,7 +368,7 @@ impl<P> Queues<P> {
         Some(head)
     }
 
-    /// Takes the packet that goes next; `service` tells what it is served as.
+    /// Takes the next packet; `service` gives its charge.
     pub(crate) fn pop(&mut self, now: Instant, service: impl FnOnce(&Held<P>) -> Service) -> Option<Held<P>> {
         let mut served = None;
         let by_time = self.by_time;
@@ -424,8 +425,8 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations are no
-    /// level of the policy.
+    /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations
+    /// are no level of the policy.
     pub(crate) fn charge_station(&mut self, leaf: NodeId, bits: u64, time: Span) {
         let is_station = |id: &NodeId| matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
         let up = core::iter::successors(Some(leaf), |&id| self.hsfq.parent(id));

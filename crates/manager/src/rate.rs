@@ -1,18 +1,19 @@
-//! The service rate C and what it is measured against.
+//! The service rate C, and the capacity C* that it is compared with.
 //!
-//! The published controller: each interval C goes up by a step if TCP's measured use of the WLAN is equal to C within a
-//! tolerance, else down; never above C*, the capacity of the active stations by the formula (Hegde et al., 2013).
+//! The published controller: each interval C rises by a step if TCP's measured use of the WLAN is equal to C within a
+//! tolerance, else it falls by a step; it never exceeds C*, the capacity of the active stations by the formula (Hegde
+//! et al., 2013).
 //!
-//! Where we differ:
-//! - An interval with pauses in which the server had nothing to do is no evidence: use below C then only means that
-//!   nobody wanted more. It is not judged, and C stays. Short gaps are no pauses: they are what is left to see here when
-//!   C is above what the medium carries and the queue is in the access point.
-//! - C has a floor, so that a mistaken series of judgements can be recovered from.
-//! - Under [`Charge::Airtime`] a change of C* moves C in proportion. There C/C* is the share of medium time that is
-//!   used, and another mixture of stations is no reason to use less of it; under [`Charge::Bits`] C is cut to the new
-//!   C* and has to climb again, as published.
-//! - "Use" is the time that what was seen to cross would have taken the server, so that it is right for any mixture,
-//!   any d and small packets, and what the server paid for other traffic does not count against C.
+//! Differences from the publication:
+//! - An interval in which the server was idle is no evidence: use below C then only means that there was less demand.
+//!   It is not evaluated, and C stays. Short gaps do not count as idle: they are the only sign here that C exceeds
+//!   what the medium carries and that the queue is in the access point.
+//! - C has a floor, so that it recovers from a series of wrong steps.
+//! - Under [`Charge::Airtime`] a change of C* moves C in proportion. There C/C* is the used share of medium time, and
+//!   another mixture of stations is no reason to use less of it; under [`Charge::Bits`] C is cut to the new C* and
+//!   has to climb again, as published.
+//! - "Use" is the time that the traffic seen to cross would have taken the server, so that it is right for any
+//!   mixture, any d and small packets, and the server's payments for other traffic do not count against C.
 
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
@@ -26,7 +27,7 @@ use crate::{Charge, Controller};
 const DEFAULT_INTERVAL: Span = Span::from_secs(1);
 /// C stays above this part of C*: of what the formula says, no channel loses more and still carries TCP.
 const FLOOR_PART: u64 = 20;
-/// An interval is judged if pauses make up at most this part of it.
+/// An interval is evaluated if pauses make up at most this part of it.
 const IDLE_PART: u64 = 10;
 /// Of C*, where the load that is offered is shaped and nothing tells what it does.
 const BLIND_PERMILLE: u64 = 900;
@@ -39,7 +40,7 @@ pub(crate) struct ServiceRate {
     controller: Controller,
     rate: BitRate,
     capacity: BitRate,
-    /// Server time of what was seen to cross the WLAN since the last judgement.
+    /// Server time of the traffic seen to cross the WLAN since the last evaluation.
     crossed: Span,
     crossed_bits: u64,
     throughput: BitRate,
@@ -151,7 +152,7 @@ impl ServiceRate {
         self.rate = rate.max(self.floor()).min(self.capacity.mul_div(MOST_CAPACITIES, 1));
     }
 
-    /// An interval has ended: judges it and begins the next.
+    /// Evaluates the interval that ends and begins the next.
     pub(crate) fn tick(&mut self, now: Instant, account: Account) {
         let crossed = self.crossed;
         self.measure(now, account.elapsed);

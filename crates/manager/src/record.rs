@@ -1,13 +1,14 @@
 //! Recording and replay: every input of a manager to bytes, and bytes back to decisions.
 //!
-//! A [`Recorder`] is told what the manager is told and yields bytes for the driver to store; a [`DecisionLog`] is told
-//! what the manager decides. [`replay`] runs a new manager on a recording and yields the log of its decisions, which
-//! is the same to the byte: the proof that whoever recorded ran the same code, and the way to study what it did.
+//! A driver passes each input of its manager to a [`Recorder`] too and stores the bytes that this returns; it passes
+//! each decision to a [`DecisionLog`]. [`replay`] runs a new manager on a recording and returns the log of its
+//! decisions, which is the same to the byte: that proves that both ran the same code, and shows what the recorded
+//! manager did.
 //!
-//! Packets are named by numbers that the driver gives. A recording begins with a header and the configuration, so that
-//! it needs nothing else. The replay drains the decisions after each input; a driver may give several inputs at one
-//! instant and drain then, as nothing but that instant tells when a decision was made, and their order is the same. A
-//! recording cut short or damaged is replayed as far as it can be read, and the error tells where.
+//! Packets are named by numbers that the driver assigns. A recording begins with a header and the configuration, so
+//! that it needs nothing else. The replay drains the decisions after each input; a driver may pass several inputs at
+//! one instant and drain then, because a decision carries no other time than that instant, and the order is the same.
+//! A truncated or damaged recording is replayed as far as it can be read, and the error gives the position.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,9 +1,9 @@
-//! The virtual server: when the next packet may be released, where a service rate sets the pace (see `standing` for the
-//! controller that goes by answers).
+//! The virtual server: when the next packet may be released, for controllers that set a service rate (see `standing`
+//! for the controller that follows completions).
 //!
-//! The medium is the real server. This one takes as long for each packet as the medium would at the service rate, so
-//! that the queue forms in front of it and not in the access point. Traffic that is not held (UDP, broadcasts) uses the
-//! medium too; its cost becomes a debt which is paid by lengthening the waits after held packets.
+//! The medium is the real server. The virtual one takes as long for each packet as the medium would at the service
+//! rate, so that the queue forms in front of it and not in the access point. Traffic that is not held (UDP,
+//! broadcasts) uses the medium too; its cost becomes a debt, which longer waits after held packets pay off.
 
 use evenair_units::{Instant, Span};
 

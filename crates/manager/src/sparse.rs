@@ -1,24 +1,24 @@
-//! Who may go before its turn: queues that use little.
+//! Sparse-flow priority: queues that use little of the medium are served first.
 //!
-//! A page request, a call or the answer of a name server is one packet now and then. In its turn it would wait for a
-//! round of all stations, and in its station for the bulk transfer that shares it. So a queue that was empty, and has used
-//! less of the medium lately than its credit, is served at once (the "new flows" of FQ-CoDel, RFC 8290, 4.2; here by
-//! medium time and across stations).
+//! A page request, a call or the answer of a name server is a single packet now and then. In its turn it would wait
+//! for a round of all stations, and within its station for the bulk transfer beside it. So a queue that was empty,
+//! and has recently used less airtime than its credit, is served at once (the "new flows" of FQ-CoDel, RFC 8290, 4.2;
+//! here by airtime and across stations).
 //!
-//! It is no gift: what is served ahead is charged like all else, to the connection, its station and all above it, whose
-//! next turns come later by that. Nobody gets more over time than its share, however many connections it opens, since a
-//! station that is ahead of its turns by [`LEAD`] waits for them. What changes is the order within some tens of
-//! milliseconds.
+//! A packet served this way is charged like any other, to the connection, its station and all levels above, whose
+//! next turns come later by that. No station gets more than its share over time, however many connections it opens,
+//! since a station that is ahead of its share by [`LEAD`] waits in turn. Only the order within some tens of
+//! milliseconds changes.
 //!
 //! What is not here: the queues, the tags (see `queues`, `evenair_sched`).
 
 use evenair_units::{Instant, Span};
 
-/// The medium time that a connection which was idle may use before it counts as bulk: ten packets of full size at 11 Mb/s,
-/// the usual initial window (RFC 6928).
+/// The medium time that a connection which was idle may use before it counts as bulk: ten packets of full size at 11
+/// Mb/s, the usual initial window (RFC 6928).
 const BURST: Span = Span::from_millis(20);
-/// Credit comes back at half of an equal share of the queues in use, and at most at this part of all time: who uses less
-/// is sparse, and bulk transfers are not, even where their queues run empty now and then.
+/// Credit comes back at half of an equal share of the queues in use, and at most at this part of all time: who uses
+/// less is sparse, and bulk transfers are not, even where their queues run empty now and then.
 const MOST_PART: u64 = 8;
 
 /// By how much of its own medium time a station may be ahead of its turns, and by how much a direction or class.
@@ -43,8 +43,8 @@ impl Credit {
         self.at = self.at.max(now);
     }
 
-    /// It was served for so long. It owes a burst at most: a bulk transfer that ends is soon forgotten, and one whose queue
-    /// is empty for a moment is not.
+    /// It was served for so long. It owes a burst at most: a bulk transfer that ends is soon forgotten, and one whose
+    /// queue is empty for a moment is not.
     pub(crate) fn spend(&mut self, airtime: Span) {
         self.used = (self.used + airtime).min(BURST * 2);
     }

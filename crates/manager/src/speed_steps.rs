@@ -1,16 +1,16 @@
-//! How fast a medium is tried to be that carries packets which nobody answers, beside a few that are answered.
+//! Raises the assumed speed of a medium that carries mostly unacknowledged traffic beside some acknowledged packets.
 //!
-//! Where what nobody answers fills the medium, the box releases it at the speed that it believes in, and all of it leaves the
-//! access point: that says only that the medium is no slower. A packet that is answered meanwhile says more. If its answer
-//! is no later beside what is believed to stand before it than the promptest ones were, nothing stands there that
-//! the box does not know of, and the medium may be faster: the speed rises by a quarter. If it is later, a queue has grown behind
-//! the box's back: the last step is taken back, and the next one waits for longer each time.
+//! If unacknowledged traffic fills the medium, the box releases it at the assumed speed, and all of it leaves the
+//! access point: that only proves that the medium is no slower. An acknowledged packet among it says more. If its
+//! answer is no later than the promptest ones were, given the estimated backlog ahead of it, then there is no unknown
+//! backlog and the medium may be faster: the speed rises by a quarter. If the answer is later, a queue has formed in
+//! the access point: the last step is undone, and the next one waits for longer each time.
 //!
-//! A step that is wrong fills the access point by an eighth of the time between two answers, once, since time is reckoned with
-//! nine tenths of the speed (see `standing`).
+//! A wrong step fills the access point once, by an eighth of the time between two answers, because time advances the
+//! backlog estimate at nine tenths of the speed (see `standing`).
 //!
-//! What is not here: speeds without any answers (the trial in `standing`); access points that serve each station from a queue of
-//! its own, in which the answered packet does not wait behind the others.
+//! What is not here: speeds without any answers (the trial in `standing`); access points that serve each station from
+//! a queue of its own, where the acknowledged packet does not wait behind the others.
 //!
 //! Principle: a rise by steps until delay shows a queue, as in TCP Vegas (Brakmo and Peterson, 1995).
 

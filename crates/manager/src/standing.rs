@@ -1,50 +1,52 @@
-//! What stands in the access point, and so when the next packet may be released.
+//! The default controller: it estimates the backlog of the access points, in medium time, and from that decides when
+//! the next packet may be released.
 //!
-//! The access point is a queue that the box fills and cannot see. But it hears of it: a packet that is answered has left
-//! the queue, and so have all that were released before it, whoever they were for. The newest answered release is the
-//! *frontier*. What was released behind it bounds from above what still stands in the access point, in medium time; no
-//! rate need be guessed for that. The next packet may go when this is below a target. So the medium always has something
-//! to do, the queue stays short whatever the medium does (retries, other networks, rates, stations that come and go), and
-//! what stations send by themselves needs no account of its own: it slows the answers down.
+//! The box fills the access point's queue but cannot see it. It observes completions instead: an answer from a
+//! station (for TCP an ACK, see `answers`) proves that the packet has left the queue, and so have all packets
+//! released before it, to any station. The newest release known to have left is the *last completed release* (field
+//! `frontier`). The airtime of all releases after it is an upper bound of the backlog and needs no reported rate. The
+//! next packet may be released when this bound is below the target. The medium then always has something to send, and
+//! the queue stays short whatever the medium does: retries, other networks, changing rates, stations that come and
+//! go. Traffic that stations send on their own needs no account here, since it delays the completions.
 //!
-//! What does not fool it, and why:
-//! - a station that is slow to answer, asleep or gone, an application that reads slowly, a lost packet: the frontier is
-//!   moved by whoever answers first;
-//! - delayed ACKs: the packet that the ACK answers is fresh. Those that were delivered and are not answered yet count as
-//!   standing, a few at most; where a receiver waits for more than the target holds, time moves the frontier (below);
-//! - traffic that nobody answers (datagrams, groups): it is released into the same queue, and the next answer moves the
-//!   frontier past it;
-//! - stations whose rates are unknown: airtimes are believed only in proportion. How long the medium really takes is
-//!   measured by the frontier's progress while the box always had something to send (the *slowness*).
+//! The estimate is robust against:
+//! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: the first
+//! - delayed ACKs: an ACK is sent for a recent packet. Packets that were delivered but are not acknowledged yet count
+//! - traffic without acknowledgments (datagrams, groups): it passes through the same queue, and the next answer
+//! - stations of unknown rate: estimated airtimes matter only in proportion to each other. The real speed of the
 //!
-//! Where somebody takes more than a share of the medium and cannot be held back, the medium does not wait for the box: whoever has
-//! a packet ready contends with that sender, and so one packet at a time is enough. More would only stand there for longer, as the
-//! one at the head has to wait for its turn among the other's. So nothing is released ahead then, and the target is smaller by that
-//! sender's part of the medium.
+//! Beside an unresponsive sender that takes more than its share, the medium does not wait for the box: each node with
+//! a packet contends with that sender, and so one packet in flight is enough. More packets would only wait behind the
+//! one at the head. Nothing is released in advance then, and the target is reduced by that sender's part of the
+//! medium.
 //!
-//! What a path takes without queues, its *lag* ([`crate::lag`]), is no backlog: so much more may be in flight.
+//! The *lag* of a path ([`crate::lag`]) is no backlog, and is allowed in flight in addition.
 //!
-//! Without answers the frontier moves by time, a little more slowly than the medium was seen to work. An answer that comes
-//! later than that, and is the newest so far, moves it back: time was wrong. Where none has been due for long, what was
-//! learned of the medium's speed is forgotten. Where answers are
-//! due and nothing at all is heard from the WLAN, the signal is lost: the frontier moves at a small part of that, so that
-//! a dead channel is not filled, and one that comes back is found.
+//! Without answers, time advances the last completed release, a little more slowly than the measured speed of the
+//! medium. If an answer arrives later than that and is the newest so far, it moves the estimate back. If no answer
+//! has been due for long, the measured speed is forgotten. If answers are due and nothing at all is received from the
+//! WLAN, the estimate advances at a small fraction of the speed, so that a dead channel is not filled and a returning
+//! one is detected.
 //!
-//! Where nobody has ever said how fast the medium is, neither by answers nor by rates, and datagrams that nobody answers wait here, it
-//! is tried out: each interval twice the speed, until nothing waits any more. The first packet that asks for an answer judges it:
-//! if that is not prompt, the speed is the usual one again, and nothing is tried for a while.
+//! If neither answers nor reported rates give a speed, and unacknowledged datagrams wait in the box, the controller
+//! runs a trial: it doubles the speed each interval until nothing waits. The first packet after that to which an
+//! answer is due ends the trial if its answer is late: the speed returns to the usual one, and no trial is made for a
+//! while.
 //!
-//! Where answers are rare beside what nobody answers, it is time that lets packets go, and the medium is offered hardly more than
-//! it is believed to carry: that it carries this says nothing of what it could. So a window in which answers told little that
-//! time had not never makes the medium look slower than what was offered, and as long as answers stay prompt the speed rises by
-//! steps, until one is late ([`crate::speed_steps`]). A station that is said to be faster than the standard is a reason to try
-//! higher speeds too, up to what is said where somebody else is heard, and beyond it in silence.
+//! If answers are rare beside unacknowledged traffic, most packets are released by time, and the medium is offered
+//! hardly more than its assumed speed. That it carries this load says nothing about its limit. Therefore a window in
+//! which answers added little never lowers the speed below what was offered, and while answers stay prompt, the speed
+//! rises by steps until one is late ([`crate::speed_steps`]). A station reported above the standard's highest rate is
+//! also a reason to try higher speeds: up to the reported one if other traffic is received from the WLAN, and beyond
+//! it if not.
 //!
-//! What is not here: whose turn it is, which packets answer which (see `answers`), access points that serve each station
-//! from a queue of its own; there the bound holds for the queues of those that answer.
+//! What is not here: which packet is released next, which packet acknowledges which release (see `answers`), access
+//! points that serve each station from a queue of its own; there the bound holds for the queues of the stations that
+//! answer.
 //!
-//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux, `lib/dynamic_queue_limits.c`);
-//! the answers are the completions here. The measure of the slowness is that of BBR's delivery rate (Cardwell et al., 2016).
+//! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux,
+//! `lib/dynamic_queue_limits.c`); the answers are the completions here. The inverse service rate is measured like
+//! BBR's delivery rate (Cardwell et al., 2016).
 
 use evenair_units::{Instant, Span};
 
@@ -64,28 +66,29 @@ const BY_TIME_PERCENT: u64 = 90;
 /// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
 const LOST: (Span, u64) = (Span::from_millis(50), 25);
 const DEAD: (Span, u64) = (Span::from_secs(1), 5);
-/// No answer due for so long, and what was learned is no longer believed.
+/// After this long without an answer due, the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
-/// An answer that takes longer than this says that a speed which was tried out is too high.
+/// An answer that takes longer than this shows that the speed of a trial is too high.
 const PROMPT: Span = Span::from_millis(50);
-/// For so long no other is tried out then.
+/// The time to the next trial then.
 const TRY_AGAIN: Span = Span::from_secs(60);
 /// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
 const FASTEST_TRIED: u64 = UNIT / 512;
 /// Slowness is counted in parts of this.
 const UNIT: u64 = 1 << 10;
-/// Answers tell little where no more than one part in so many of what left the access point was news by them.
+/// Answers add little if at most one part in so many of the completions was not already assumed by time.
 const NEWS_PART: u64 = 8;
 /// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
 const QUIET_PART: u64 = 8;
 /// The slowness is measured over at least so long.
 const WINDOW: Span = Span::from_millis(100);
-/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in which
-/// it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look fast.
+/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in
+/// which it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look
+/// fast.
 const WINDOWS: (u64, u64) = (8, 2);
 /// The mean pace is that of about so long.
 const PACE_OVER: Span = Span::from_secs(2);
-/// No medium is so much faster than believed (1 Mb/s where it is 54), or slower.
+/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 
 /// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
@@ -100,7 +103,7 @@ const COUNT_BITS: u32 = 48;
 pub(crate) struct Mark {
     /// How many were released up to it, behind the number of the domain.
     number: u64,
-    /// The airtime believed of all of them.
+    /// Their estimated airtime in total.
     released: Span,
 }
 
@@ -112,21 +115,21 @@ pub(crate) struct Standing {
     /// The newest release to which an answer is due.
     asked: u64,
     frontier: Mark,
-    /// The newest release that was really answered, whatever time has made of the frontier since.
+    /// The newest release with an answer, wherever time has moved the frontier since.
     answered: Mark,
     /// When that was.
     answered_at: Instant,
-    /// How far time has moved it since, in believed airtime, and until when that is reckoned.
+    /// How far time has moved it since, in estimated airtime, and until when that is computed.
     by_time: Span,
     reckoned: Instant,
     /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
     heard: Instant,
     due_since: Option<Instant>,
     due_last: Instant,
-    /// Real time for each believed one, in `UNIT`.
+    /// Real time for each unit of estimated airtime, in `UNIT`.
     slowness: u64,
     window: Window,
-    /// What windows took lately, and the airtime believed of what was answered in them.
+    /// Duration of recent windows, and the estimated airtime of the releases acknowledged in them.
     lately: (Span, Span),
     lag: Lag,
     trial: Trial,
@@ -134,16 +137,16 @@ pub(crate) struct Standing {
     /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
     heard_airtime: Span,
     looked_at: Span,
-    /// The part of the medium, in thousandths, of those who take more than their share and cannot be held back.
+    /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
     flooded_permille: u64,
 }
 
-/// What is said of the rates of the stations in use.
+/// Whether the rates of the stations in use are known, reported or configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RatesSaid {
-    /// Of each of them.
+    /// All of them.
     All,
-    /// Not of some.
+    /// Those of some are unknown.
     NotAll,
     /// Some are reported above the standard's highest rate; the highest of these, in hundredths of it.
     Faster {
@@ -152,7 +155,7 @@ pub(crate) enum RatesSaid {
     },
 }
 
-/// A speed that nobody has said, tried out because something waits for the box.
+/// A trial of a speed without reports or answers, while packets wait in the box.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     /// The slowness before it; `None`: none is tried out.
@@ -168,9 +171,9 @@ struct Trial {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     began: Instant,
-    /// What had been answered.
+    /// The acknowledged airtime at its start.
     from: Span,
-    /// Of what has been answered since, the part that time had not moved the frontier past before.
+    /// Of the airtime acknowledged since, the part that time had not moved the frontier past before.
     news: Span,
     /// What was released in it of protocols whose answers are not known.
     unanswerable: Span,
@@ -217,7 +220,7 @@ impl Standing {
         }
     }
 
-    /// A packet that is believed to cause this medium time was released; `asks`: an answer is due to it.
+    /// A packet of this estimated airtime was released; `asks`: an answer is due to it.
     pub(crate) fn release(&mut self, now: Instant, airtime: Span, asks: bool) -> Mark {
         self.reckon(now);
         if self.is_empty() {
@@ -256,7 +259,7 @@ impl Standing {
         }
     }
 
-    /// A release was answered.
+    /// A release was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
         self.reckon(now);
         if mark.number <= self.answered.number {
@@ -276,7 +279,7 @@ impl Standing {
         self.measure(now);
     }
 
-    /// Something came from the WLAN that is believed to have taken this medium time.
+    /// A packet of this estimated airtime came from the WLAN.
     pub(crate) fn hear(&mut self, now: Instant, airtime: Span) {
         self.reckon(now);
         self.heard = now;
@@ -295,9 +298,9 @@ impl Standing {
         self.trial.starved = true;
     }
 
-    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less stands
-    /// than the target and as much again as it takes itself: behind a long one the answer to the one before comes late.
-    /// Beside a flood it may not before that is so without it.
+    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less
+    /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
+    /// comes late. Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
         let believed = |time: Span| time.mul_div(UNIT, self.slowness);
         let (target, lag) = (believed(target), believed(self.lag.get()));
@@ -305,7 +308,8 @@ impl Standing {
             0 if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
             0 => (LEAST_UNDER_WAY, target + lag + own),
             flooded => {
-                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its turn.
+                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its
+                // turn.
                 let lag = if lag > target { lag } else { Span::ZERO };
                 (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag)
             }
@@ -317,9 +321,9 @@ impl Standing {
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
     }
 
-    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed is
-    /// forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher one is tried
-    /// out as long as something waits.
+    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
+    /// is forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher
+    /// one is tried out as long as something waits.
     pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
@@ -364,8 +368,8 @@ impl Standing {
         }
     }
 
-    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and all others at most
-    /// so much; both in believed airtime.
+    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and
+    /// all others at most so much; both in believed airtime.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
         if flood > Span::ZERO {
@@ -374,7 +378,7 @@ impl Standing {
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
-    /// The medium's speed, in parts of what is believed: `(numerator, denominator)`.
+    /// The medium's speed, relative to the estimated airtime: `(numerator, denominator)`.
     pub(crate) const fn speed(&self) -> (u64, u64) {
         (UNIT, self.slowness)
     }
@@ -388,7 +392,7 @@ impl Standing {
         }
     }
 
-    /// What stands in the access point, in the time that the medium takes for it.
+    /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
         self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag.get())
     }
@@ -406,7 +410,7 @@ impl Standing {
         self.newest.number == self.frontier.number
     }
 
-    /// Reckons with the time until now.
+    /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
         self.lag.expire(now);
         if self.asked > self.frontier.number {
@@ -426,7 +430,7 @@ impl Standing {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// How far time moves the frontier in a stretch, in believed airtime.
+    /// How far time moves the frontier in an interval, in estimated airtime.
     fn progress(&self, from: Instant, to: Instant) -> Span {
         let stages = self.stages();
         let mut moved = Span::ZERO;

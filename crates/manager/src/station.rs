@@ -1,8 +1,8 @@
-//! Stations: who they are, at which rate they are reached, and what they may claim.
+//! Stations: their identity, their PHY rate, and their claims on the medium.
 //!
-//! A station is a MAC address on the WLAN side. It is known from the configuration, from telemetry reports, or learned from
-//! the frames that it sends; what somebody has observed of it goes before what is configured. A frame from the wire makes
-//! no station: any host can address any MAC (see `unheard`).
+//! A station is a MAC address on the WLAN side. The manager knows it from the configuration, from telemetry reports,
+//! or from the frames that it sends; a reported or observed rate takes precedence over the configured one. A frame
+//! from the wire creates no station, since any host can address any MAC (see `unheard`).
 
 mod addresses;
 mod told;
@@ -31,7 +31,7 @@ use unheard::Victim;
 /// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
 /// addresses must not fill the memory (this many take some 20 MB).
 const MAX_STATIONS: usize = 1 << 16;
-/// No more are learned by being told of: whoever tells of stations that are not there keeps no others out.
+/// Limit of stations learned from reports alone: a source that reports absent stations does not exclude others.
 const MAX_STATIONS_BY_WORD: usize = 2048;
 /// A learned station without connections is forgotten after this long.
 const STATION_IDLE: Span = Span::from_secs(300);
@@ -39,16 +39,16 @@ const STATION_IDLE: Span = Span::from_secs(300);
 /// An address that a station has not used for so long is its own no longer.
 const ADDRESS_IDLE: Span = Span::from_secs(900);
 
-/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic keeps a
-/// tenth of its turns, and it goes on hearing from us.
+/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
+/// keeps a tenth of its turns, and it goes on hearing from us.
 const DEBT_PER_RELEASE: u64 = 9;
 /// Debt beyond this is forgiven: who had too much may have its share again soon after.
 const DEBT_LIMIT: Span = Span::from_millis(250);
-/// A station that takes more than its share in so many intervals in a row without control is told of, and so again when
-/// it has not for so many.
+/// After this many consecutive intervals in which a station takes more than its share without control, the manager
+/// reports it, and again after as many in which it does not.
 const INTERVALS_OVER: u8 = 2;
 const INTERVALS_UNDER: u8 = 5;
-/// Who takes less than this in an interval has no part in it.
+/// A station that takes less than this in an interval does not count as active in it.
 const LEAST_USED: Span = Span::from_millis(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,12 +66,12 @@ pub(crate) struct Station {
     /// The medium that it is on, and the access point, as far as that is known.
     pub(crate) domain: DomainId,
     pub(crate) access_point: Option<Label>,
-    /// What was told of it last; whether its own frames tell, which goes before.
+    /// The last report of its place; whether its own frames show the place, which takes precedence.
     pub(crate) told_at: Option<Place>,
     pub(crate) is_seen: bool,
     configured: Option<StationConfig>,
     observed: Option<PhyRate>,
-    /// What sources tell of it, and the rate that follows from it now.
+    /// The telemetry reports about it, and the rate that follows from them now.
     hearsay: Option<Box<Hearsay>>,
     told: Option<PhyRate>,
     /// Airtime at that rate in this interval.
@@ -81,18 +81,18 @@ pub(crate) struct Station {
     pub(crate) capacity: BitRate,
     /// Connections that refer to it.
     pub(crate) flows: u32,
-    /// What is believed to have crossed the WLAN to and from it, in medium time.
+    /// Charged airtime of its traffic over the WLAN, both ways.
     pub(crate) airtime: Span,
     /// Of it, what it sent.
     airtime_up: Span,
     /// Addresses that it uses, the last one first, and when each was seen last.
     addresses: Vec<(Address, Instant)>,
-    /// What it calls itself.
+    /// The name that it uses.
     pub(crate) name: Option<HostName>,
     /// IP-level bytes toward it, and from it.
     pub(crate) to_station: Bytes,
     pub(crate) from_station: Bytes,
-    /// The network that it is in, and its group, as far as somebody has told; how often that changed.
+    /// Its network and its group, as far as they are reported; how often that changed.
     pub(crate) ssid: Option<Label>,
     pub(crate) group: Option<Label>,
     pub(crate) regrouped: u32,
@@ -123,13 +123,13 @@ struct Account {
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
     default_rate: PhyRate,
-    /// The mean of the rates that are told of others, for those that nothing is known of.
+    /// The mean of the reported rates, for stations without any information.
     typical: Option<PhyRate>,
     counts: ToldCounts,
     by_mac: BTreeMap<u64, StationId>,
     index: Index,
     slots: Vec<Option<Station>>,
-    /// Slots that nobody is in, the first one first.
+    /// Free slots, the first one first.
     vacant: BinaryHeap<Reverse<u32>>,
     /// By domain: what unheard stations share.
     shared: Vec<StationId>,
@@ -146,13 +146,13 @@ impl Station {
         self.configured.as_ref()?.class
     }
 
-    /// The last signal that was told of it.
+    /// Its last reported signal.
     pub(crate) fn signal(&self, now: Instant) -> Option<Dbm> {
         let told = self.hearsay.as_ref()?.report(now)?;
         told.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
     }
 
-    /// Somebody has said at which rate it is.
+    /// Its rate is reported or configured.
     pub(crate) const fn has_known_rate(&self) -> bool {
         self.told.is_some() || self.observed.is_some() || self.configured.is_some()
     }
@@ -162,7 +162,7 @@ impl Station {
         self.flows > 0 && !self.is_shared
     }
 
-    /// Asks memory for all of it that a packet needs.
+    /// Prefetches all of it that a packet needs.
     pub(crate) fn bring(&self) {
         black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
     }
@@ -202,7 +202,7 @@ impl Station {
         self.account.is_over != before
     }
 
-    /// The rate that somebody has said.
+    /// The reported or configured rate.
     fn said_rate(&self) -> Option<PhyRate> {
         self.told.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
     }
@@ -302,18 +302,18 @@ impl Stations {
         hash([number(mac)])
     }
 
-    /// Asks memory where the station of a hash is.
+    /// Prefetches the index entry of a hash.
     pub(crate) fn ask(&self, hash: u64) {
         self.index.ask(hash);
     }
 
-    /// Asks memory for the station of a hash.
+    /// Prefetches the station of a hash.
     pub(crate) fn bring_by_hash(&self, hash: u64) {
         let id = self.index.get(hash, |_| true);
         id.and_then(|id| self.slots[id as usize].as_ref()).into_iter().for_each(Station::bring);
     }
 
-    /// The same of one that somebody tells of, of whom no more are learned than of others who tell.
+    /// The same of a reported station; the number of those is limited by itself.
     pub(crate) fn told_of(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
         let known = self.find(mac);
         let room = !mac.is_multicast() && self.by_mac.len() < MAX_STATIONS_BY_WORD;
@@ -384,22 +384,22 @@ impl Stations {
         station.update(otherwise, medium).then_some(id)
     }
 
-    /// Somebody has told the network that a station is in.
+    /// Handles a report of a station's network.
     pub(crate) fn tell_network(&mut self, id: StationId, ssid: Option<Label>) {
         let station = self.get_mut(id);
         station.regrouped = station.regrouped.wrapping_add((station.ssid != ssid).into());
         station.ssid = ssid;
     }
 
-    /// Somebody has told the group of a station.
+    /// Handles a report of a station's group.
     pub(crate) fn tell_group(&mut self, id: StationId, group: Option<Label>) {
         let station = self.get_mut(id);
         station.regrouped = station.regrouped.wrapping_add((station.group != group).into());
         station.group = group;
     }
 
-    /// Forgets learned stations that nothing refers to and that were not seen for long, and addresses that were not used for
-    /// long; `give_up` hears of these.
+    /// Forgets learned stations that nothing refers to and that were not seen for long, and addresses that were not
+    /// used for long; `give_up` hears of these.
     pub(crate) fn expire(&mut self, now: Instant, mut give_up: impl FnMut(Address, MacAddr)) {
         for (index, slot) in (0u32..).zip(&mut self.slots) {
             let Some(station) = slot.as_mut().filter(|station| !station.is_shared) else { continue };
@@ -422,8 +422,8 @@ impl Stations {
         }
     }
 
-    /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has begun,
-    /// or ceased, to take more than an equal share of it without control.
+    /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has
+    /// begun, or ceased, to take more than an equal share of it without control.
     ///
     /// Returns what those who are over it took of each domain without control.
     pub(crate) fn judge(&mut self, intervals: &[Span], mut tell: impl FnMut(MacAddr, bool)) -> Vec<Span> {
@@ -448,7 +448,8 @@ impl Stations {
         floods
     }
 
-    /// What is said in each of so many domains of the rates of the stations in use there, beside the standard's highest.
+    /// What is said in each of so many domains of the rates of the stations in use there, beside the standard's
+    /// highest.
     pub(crate) fn rates_said(&self, domains: usize, fastest: PhyRate) -> Vec<RatesSaid> {
         let mut said: Vec<RatesSaid> = (0..domains).map(|_| RatesSaid::All).collect();
         for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {
@@ -494,7 +495,7 @@ impl Stations {
         names.into_iter().collect()
     }
 
-    /// Those of which somebody has told where they are.
+    /// Stations with a reported place.
     pub(crate) fn told_places(&self) -> Vec<(StationId, Place)> {
         let told = |(index, station): (u32, &Option<Station>)| {
             let station = station.as_ref().filter(|station| !station.is_seen)?;

@@ -1,22 +1,23 @@
 //! What one TCP packet makes the WLAN carry.
 //!
-//! A packet that the box releases toward the WLAN stands for more than its own bits (virtual length): DATA will be
-//! acknowledged, by `1/d` of an ACK each; an ACK lets the station send as many new bytes as it newly acknowledges. The
-//! same sum covers packets that are both, and SYN and FIN. In the other direction it is told from what arrives what has
-//! crossed the WLAN: the packet itself, and the DATA that it acknowledges.
+//! A packet that the box releases toward the WLAN is charged for more than its own bits (virtual length): DATA will
+//! be acknowledged, by `1/d` of an ACK each; an ACK lets the station send as many new bytes as it newly acknowledges.
+//! The same sum covers packets that are both, and SYN and FIN. In the other direction, an arriving packet shows what
+//! has crossed the WLAN: the packet itself, and the DATA that it acknowledges.
 //!
-//! Both are counted at the moment a packet passes the box, so that what a dropped ACK would have released is charged to
-//! the next one. A duplicate ACK tells that a segment has left the network (RFC 5681, 3.2), and so releases a part of one,
-//! since its sender is reducing its window meanwhile; the cumulative ACK that ends the recovery is not charged for these
-//! again.
+//! Both are counted when a packet passes the box, so that the DATA that a dropped ACK would have released are charged
+//! to the next ACK. A duplicate ACK shows that a segment has left the network (RFC 5681, 3.2), and so releases a part
+//! of one, since its sender is reducing its window meanwhile; the cumulative ACK that ends the recovery is not
+//! charged for these again.
 //!
-//! A sender does not send just what its ACKs release: while its window grows it sends more, and at first it sends what
-//! nothing has released. What arrives from the WLAN beyond what was charged is therefore charged to the connection's
-//! next release. Over time a connection is charged for what it has really sent, and the WLAN is not handed the growth
-//! of its window on top of C.
+//! A sender does not send exactly what its ACKs release: while its window grows it sends more, and its first DATA are
+//! released by no ACK. Bytes from the WLAN beyond those charged are therefore charged to the connection's next
+//! release. Over time a connection is charged for what it has really sent, and the growth of its window does not add
+//! to the load beyond C.
 //!
 //! d, the segment size, the header's and the ACK's length are learned for each connection.
-//! What is not here: round-trip times, windows, loss recovery. Headers are believed, within the bounds given below.
+//!
+//! What is not here: round-trip times, windows, loss recovery. Headers are trusted, within the bounds given below.
 
 use evenair_packet::{TcpFlags, TcpMeta};
 use evenair_units::Bytes;
@@ -161,8 +162,8 @@ impl Tcp {
         self.wlan.sent.is_none_or(|sent| !after(sent, tcp.seq))
     }
 
-    /// Whether a loss or a mark now would tell the WLAN's end something new: once for each window, which is how often its
-    /// congestion control reacts (RFC 5681, 4.3). True counts as told.
+    /// Whether a loss or a mark now would tell the WLAN's end something new: once for each window, which is how often
+    /// its congestion control reacts (RFC 5681, 4.3). True counts as told.
     pub(crate) fn tell_to_slow_down(&mut self) -> bool {
         let heard = self.told_at.is_none();
         if heard {

@@ -1,9 +1,9 @@
-//! What a packet is to the box: control of the network, data of some flow, or neither.
+//! Classification of a packet: control of the network, data of some flow, or neither.
 //!
-//! What keeps a network together goes first and is never held: a station that loses its address, its key or its neighbour
-//! loses everything, and it is next to nothing. Data of any IP protocol belong to a flow: the ports where they are named,
-//! else the pair of addresses (fragments, ICMP, IPsec, tunnels). What is neither passes as it comes; the box does not
-//! know whom it would do a favour.
+//! Control packets are served first and are never held: a station that loses its address, its key or its neighbour
+//! loses its whole connectivity, and their airtime is negligible. Data of any IP protocol belong to a flow,
+//! identified by the ports if the packet names them, else by the pair of addresses (fragments, ICMP, IPsec, tunnels).
+//! A packet that is neither passes unchanged, since the box cannot tell which traffic a delay would harm.
 
 use evenair_packet::{MacAddr, PacketMeta, Transport};
 

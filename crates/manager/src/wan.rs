@@ -1,20 +1,21 @@
 //! The Internet link: a virtual server for each of its directions, a little slower than the link.
 //!
-//! The link is the dear resource, and its queue is in the router, where first come is first served. A server at 90 % of
-//! its rate draws that queue into the box, where the policy decides whose turn it is and small things go first. What has
-//! passed the server toward the stations waits for the medium with all else, but goes before what comes from the LAN, up
+//! The link is the bottleneck, and its queue is a FIFO in the router. A server at 90 % of the link's rate draws that
+//! queue into the box, where the policy decides the order and sparse flows have priority. Packets that have passed
+//! the server toward the stations wait for the medium with all others, but have priority over those from the LAN, up
 //! to a part of the medium that the LAN keeps (`lan_permille`): transfers over the link get what they can use of the
-//! medium, those of the LAN share the rest.
+//! medium, transfers of the LAN share the rest.
 //!
-//! The link carries bits, whoever sends them: here stations weigh what the operator says and not what their rates are.
+//! The link carries bits, from whichever station: here the weights of stations are those of the operator, independent
+//! of PHY rates.
 //!
 //! Source: Hegde et al., IEEE/ACM ToN 21(2), 2013: A-WAN in, A-WAN out, and their coordination with A-WLAN. There the
-//! measured rate of the link's transfers is taken from the rate of the WLAN's server; here it is taken from the medium's
-//! time, packet by packet.
+//! measured rate of the link's transfers is subtracted from the rate of the WLAN's server; here it is taken from the
+//! medium's time, packet by packet.
 //!
-//! Where several managers share the link, each serves it only while it holds a lease (`leases`).
+//! If several managers share the link, each serves it only while it holds a lease (`leases`).
 //!
-//! What is not here: more than one link; the link's own queue, which is empty as long as nobody but the box feeds it.
+//! What is not here: more than one link; the link's own queue, which is empty as long as only the box feeds it.
 
 use core::net::IpAddr;
 

@@ -1,9 +1,9 @@
-//! What is seen of a connection without doing anything to it: how long its packets take to the station and back, what is
-//! sent again, and the medium time that its releases are charged for.
+//! Passive statistics of a connection: the round trip of its packets to the station and back, retransmissions, and
+//! the airtime that its releases are charged for.
 //!
-//! The round trip is that of the WLAN alone: from a segment's release to the ACK that covers it, by the segments that
-//! `receiver::steering` times (one at a time; what was sent twice is not timed, after Karn and Partridge, 1987). It
-//! holds what the segment waits in the access point, and what the receiver puts its ACK off.
+//! The round trip is that of the WLAN alone: from a segment's release to the ACK that covers it, measured on the
+//! segments that `receiver::steering` times (one at a time; retransmitted segments are not timed, after Karn and
+//! Partridge, 1987). It includes the segment's wait in the access point and the receiver's ACK delay.
 
 use evenair_units::Span;
 

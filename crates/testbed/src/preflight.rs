@@ -136,8 +136,9 @@ static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
 ];
 
 fn for_the_simulator_only(scenario: &Scenario) -> impl Iterator<Item = TestbedError> {
-    SIMULATOR_ONLY.iter().filter_map(move |SimulatorOnly { asks, why, .. }| {
-        let text = format!("{} is for the simulator only: {why}", asks(scenario)?);
+    SIMULATOR_ONLY.iter().filter_map(move |SimulatorOnly { key, asks, why }| {
+        let asked = asks(scenario)?;
+        let text = format!("{asked} is for the simulator only: {why} ({key} in the reference)");
         Some(TestbedError::Unsupported(text))
     })
 }

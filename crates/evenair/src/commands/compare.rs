@@ -239,6 +239,7 @@ mod tests {
             deviation: None,
             min: mean,
             max: mean,
+            values: vec![Some(mean); 3],
         };
         PointResult {
             varied: vec![("policy".into(), policy.into())],

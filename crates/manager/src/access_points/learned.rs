@@ -1,16 +1,17 @@
-//! Media that nobody has configured.
+//! Contention domains learned from reported channels, where none is configured.
 //!
-//! - Sources tell for each station the radio (BSSID) and the *channel* that it is on. As long as all of them are on one channel
-//!   there is one medium, as there is where nobody tells anything. When a second channel is heard of, each is a medium of
-//!   its own from then on: who is on one of them cannot hear the other. Radios on one channel are taken for one medium. They
-//!   may not hear each other, and then they wait for each other; but nobody says so, and two that do and are taken apart
-//!   would not share fairly. Who knows better configures them, which goes before.
+//! Sources report the radio (BSSID) and the *channel* of each station. As long as all stations are on one channel,
+//! there is one domain, as there is without reports. Once a second channel is reported, each channel is a domain of
+//! its own, because stations on one cannot hear the other. Radios on one channel are treated as one domain. If they
+//! do not hear each other, they wait for each other; but no report says so, and two radios that do hear each other
+//! and were treated as two domains would not share fairly. Configured access points take precedence.
 //!
-//! A channel of which nothing was told for long is forgotten; when only one is left, all are on one medium again.
+//! A channel without reports for a long time is forgotten; if only one is left, all stations are in one domain again.
 //!
-//! What is not here: channels that overlap without being the same, which share a part of their time. Name one domain for them.
+//! What is not here: channels that overlap without being the same, which share a part of their time. Configure one
+//! domain for them.
 //!
-//! A learned medium stays in the list once it was made, empty where nobody is on it: there are fewer than a hundred channels.
+//! A learned domain stays in the list, empty if no station is in it: there are fewer than a hundred channels.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -24,7 +25,7 @@ use crate::Label;
 const CHANNELS_MHZ: RangeInclusive<u16> = 700..=7_200;
 /// More media are not learned.
 const MOST: usize = 64;
-/// A channel is forgotten when nothing was told of it for so long: longer than the slowest source is asked.
+/// A channel without reports for this long is forgotten: longer than the longest interval between queries.
 const FORGOTTEN: Span = Span::from_secs(900);
 
 /// What makes a medium one of its own.
@@ -37,14 +38,14 @@ enum Kind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
     media: Vec<(Kind, Label)>,
-    /// Channels, and when something was told of each.
+    /// Channels, and when each was reported last.
     channels: Vec<(u16, Instant)>,
     /// There are several.
     several: bool,
 }
 
 impl Learned {
-    /// Somebody is on this channel. True: where stations are is to be found anew.
+    /// Handles a report of a station on this channel. True: the places of stations have to be determined anew.
     pub(crate) fn hear(&mut self, now: Instant, mhz: u16) -> bool {
         if !CHANNELS_MHZ.contains(&mhz) {
             return false;
@@ -57,7 +58,7 @@ impl Learned {
         self.review(now)
     }
 
-    /// Forgets channels that nothing is told of. True: where stations are is to be found anew.
+    /// Forgets channels without reports. True: the places of stations have to be determined anew.
     pub(crate) fn review(&mut self, now: Instant) -> bool {
         self.channels.retain(|(_, heard)| now.saturating_since(*heard) < FORGOTTEN);
         let several = self.channels.len() > 1;

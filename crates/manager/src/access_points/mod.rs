@@ -1,21 +1,21 @@
-//! Access points: how the box knows that a station is at one of them, and which medium each is on.
+//! Access points: how the box learns at which one a station is, and which contention domain each belongs to.
 //!
-//! Where nobody says anything there is one medium, and who is at which access point does not matter. Where access points
-//! are told of, each is on a medium of its own unless the operator names the same *domain* for several: those hear each
-//! other on one channel. That is the safe way round. Two access points that share a channel and are taken for two media
-//! slow each other's answers down, so that both queues stay short; what is lost is equality across the two, where a slow
-//! station at one takes from those at the other, as it does without a box. Two media that are taken for one wait for each
-//! other, and what each would carry meanwhile is lost. So a channel of the same number makes no common domain: it says
-//! nothing about who hears whom.
+//! Without any information there is one domain, and the access point of a station does not matter. With configured
+//! access points, each has a domain of its own unless the operator gives several of them the same *domain* name,
+//! because they hear each other on one channel. That default is the safe one. If two access points share a channel
+//! but are treated as two domains, they delay each other's completions, and both queues stay short; only fairness
+//! across the two is lost, as it is without a box. If two channels are treated as one domain, they wait for each
+//! other, and capacity is lost. Therefore equal channel numbers of configured access points do not make a common
+//! domain: they do not say which radios hear each other.
 //!
-//! Where the operator names none of them, media are learned from the channels that sources tell ([`learned`]): that is the one
-//! thing to go by then, and radios on one channel are taken for one medium. What is configured goes before.
+//! If no access points are configured, domains are learned from reported channels ([`learned`]). The channel is then
+//! the only evidence, and radios on one channel are treated as one domain. Configuration takes precedence.
 //!
-//! A station's frames go before what is told: where they come in a VLAN that is an access point's, that is where it is
-//! now. A poll may be a minute old.
+//! The VLAN of a station's frames takes precedence over reports: frames in the VLAN of an access point show where the
+//! station is now, while a poll may be a minute old.
 //!
-//! What is not here: what becomes of a station that moves (see `manager::roaming`); a PHY profile for each domain, so that
-//! where standards differ, rates of some are taken for the nearest of the others'.
+//! What is not here: what happens when a station moves (see `manager::roaming`); a PHY profile for each domain: if
+//! standards differ, some rates are mapped to the nearest one of the configured standard.
 
 mod codec;
 mod learned;
@@ -31,19 +31,19 @@ use crate::Label;
 pub(crate) use codec::{put_access_point, put_place, read_access_point, read_place};
 pub(crate) use table::Table;
 
-/// An access point that the operator tells of.
+/// An access point of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessPoint {
-    /// What reports call it, and by which it may be told where a station is.
+    /// Its name in reports, also accepted where a station's place is reported.
     pub name: Label,
-    /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of whoever
-    /// is not known to be at an access point.
+    /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of
+    /// whoever is not known to be at an access point.
     pub domain: Label,
     /// Frames of its stations come in one of these VLANs. One without an inner tag stands for all that are inside it.
     pub vlans: Vec<Vlan>,
     /// Its radios' addresses (BSSIDs).
     pub radios: Vec<MacPrefix>,
-    /// Other names by which it may be told where a station is.
+    /// Other names accepted where a station's place is reported.
     pub told_as: Vec<Label>,
 }
 
@@ -56,14 +56,14 @@ pub struct MacPrefix {
     pub bits: u8,
 }
 
-/// The access point that somebody tells.
+/// A reported access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// By a name of it.
     Named(Label),
     /// By the address of its radio (BSSID).
     Radio(MacAddr),
-    /// By the address of its radio, of which it is also told on which channel it is.
+    /// By the address of its radio, with the reported channel.
     Tuned {
         /// The BSSID, or another address that names the access point.
         radio: MacAddr,
@@ -77,7 +77,7 @@ pub enum Place {
 pub enum AccessPointError {
     /// More than [`AccessPoint::MOST`], or more than [`AccessPoint::MOST_MARKS`] VLANs, radios and names in all.
     TooMany,
-    /// Two have, or are told by, this name.
+    /// Two access points have this name.
     Name(Label),
     /// Frames in this VLAN would be of two.
     Vlan(Vlan),
@@ -86,14 +86,14 @@ pub enum AccessPointError {
 }
 
 impl AccessPoint {
-    /// The domain of whoever is not known to be anywhere else.
+    /// The domain of stations that are not known to be in another.
     pub const DEFAULT_DOMAIN: &str = "default";
     /// Access points at most, and so domains.
     pub const MOST: usize = 1024;
     /// VLANs, radios and names of all together at most.
     pub const MOST_MARKS: usize = 1 << 14;
 
-    /// One of this name, on a medium of its own, that is told of by name.
+    /// One of this name, in a domain of its own, without other names.
     pub const fn new(name: Label) -> Self {
         Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), told_as: Vec::new() }
     }

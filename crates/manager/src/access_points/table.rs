@@ -91,7 +91,7 @@ impl Table {
         self.find(Place::Radio(radio)).is_some()
     }
 
-    /// The access point that somebody names.
+    /// The access point of this name.
     pub(crate) fn find(&self, place: Place) -> Option<(Label, DomainId)> {
         let at = match place {
             Place::Named(name) => self.by_name.get(&name),
@@ -107,7 +107,7 @@ impl Table {
         at.map(|&at| self.access_points[at]).or_else(learned)
     }
 
-    /// Whether VLANs tell access points.
+    /// Whether VLANs identify access points.
     pub(crate) fn reads_vlans(&self) -> bool {
         !self.by_vlan.is_empty()
     }

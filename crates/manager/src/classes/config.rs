@@ -72,9 +72,9 @@ pub struct Rule {
     pub ports: Vec<(u16, u16)>,
     /// Which way data travel.
     pub direction: Option<Direction>,
-    /// Networks that the station was told to be in.
+    /// Networks in which the station was reported.
     pub ssids: Vec<Label>,
-    /// Groups that the station was told to be in.
+    /// Groups in which the station was reported.
     pub groups: Vec<Label>,
 }
 
@@ -102,7 +102,8 @@ pub enum ClassError {
     MinimumAboveCeiling(ClassId),
     /// The minimum parts of siblings are more than there is, or more than their parent's ceiling.
     Minima(Option<ClassId>),
-    /// Of all rules together, more than [`ClassTree::MOST_RULES`], or more than [`ClassTree::MOST_ITEMS`] in their lists.
+    /// Of all rules together, more than [`ClassTree::MOST_RULES`], or more than [`ClassTree::MOST_ITEMS`] in their
+    /// lists.
     Rules,
     /// A rule's code point has more than six bits, or a range of ports ends before it begins.
     Rule,

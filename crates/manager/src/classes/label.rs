@@ -1,4 +1,4 @@
-//! Short names that are told from outside: of networks, and of groups of stations.
+//! Short names that come from outside: of networks, and of groups of stations.
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,19 +1,20 @@
-//! The operator's tree of classes: who is in which, and what each may have.
+//! The operator's tree of policy classes: which flows are in which class, and what each class may have.
 //!
-//! A flow goes down the tree from its root: at each class to the first of its children, in their order, that takes it,
-//! until none does. So a parent's conditions bound its children's, and the first rule that is met says. Whom no child
-//! takes is with the *others* of that place, together one more child.
+//! Classification takes a flow down the tree from its root: at each class to the first child, in the order of
+//! configuration, that matches it, until none does. So a parent's conditions bound its children's, and the first
+//! matching rule decides. Flows that match no child are in the *others* of that class, together one more child.
 //!
-//! What a class takes:
-//! - with rules, what meets one of them: all conditions of a rule hold that it names;
-//! - without, the stations that name it, and what one of its children takes;
-//! - the rest: what its siblings leave, wherever it stands among them.
+//! A class matches:
+//! - with rules, the flows that match one of them, that is, all conditions that the rule names;
+//! - without rules, the flows of stations that name it, and the flows that one of its children matches;
+//! - as the rest: the flows that its siblings leave, at whichever position it is among them.
 //!
-//! A station that the configuration puts into a class is there whatever the rules say, and goes down from there.
+//! A station that the configuration assigns to a class is in it whatever the rules say, and is classified further
+//! from there.
 //!
-//! A flow's class is looked for when it begins, when its station or direction changes, when something is learned of its
-//! station, and when its code point changes while nothing of it is held: a sender must not be able to make the box move
-//! queues with every packet.
+//! A flow is classified when it begins, when its station or direction changes, when new information about its station
+//! arrives, and when its code point changes while none of its packets is held: a sender must not be able to make the
+//! box move queues with every packet.
 //!
 //! What is not here: queues and their order (see `nodes` and `queues`).
 

@@ -1,17 +1,17 @@
-//! The classes in a tree of queues: which node is whose, what each may have now.
+//! The policy classes in a tree of queues: which node belongs to which class, and what each class may have now.
 //!
-//! A ceiling is a virtual clock that runs at the class's pace: each packet moves it on by the time that the ceiling gives
-//! it. While it is ahead of the real clock the class is paused, and those beside it share its turns. It makes up for what
-//! the class could not use lately for [`BURST`] at most.
+//! A ceiling is a virtual clock that runs at the class's rate: each packet advances it by the time that the ceiling
+//! allows for it. While it is ahead of the real clock, the class is paused, and its siblings share its turns. It
+//! makes up for recently unused time by [`BURST`] at most.
 //!
-//! A minimum is the same clock, asked the other way: while it is behind, the class is served before weights say. What it
-//! is served so counts as its share, up to [`LEAD`]: it gets the larger of its minimum and its share, not both, and where
-//! the minimum was more, it does not wait as long afterwards. The clock of a rate is the real one; that of a part of the
-//! medium is the work done for all, so that it holds whatever the medium's speed is.
+//! A minimum is the same clock with the opposite test: while it is behind, the class is served before the weights
+//! decide. This service counts as part of its share, up to [`LEAD`]: the class gets the larger of its minimum and its
+//! share, not both, and if the minimum was more, it does not wait as long afterwards. The clock of a rate is the real
+//! one; that of a part of the medium is the work done for all, so that it holds whatever the medium's speed is.
 //!
-//! Principle: Stoica, Zhang, Ng, "A Hierarchical Fair Service Curve Algorithm for Link-Sharing, Real-Time and Priority
-//! Services", SIGCOMM 1997: guarantees by a clock of their own, what is left by fair queueing. Here both curves are
-//! straight lines, and guarantees are of classes and not of leaves alone.
+//! Principle: Stoica, Zhang, Ng, "A Hierarchical Fair Service Curve Algorithm for Link-Sharing, Real-Time and
+//! Priority Services", SIGCOMM 1997: guarantees by a clock of their own, the rest by fair queueing. Here both curves
+//! are straight lines, and guarantees are of inner classes as well as of leaves.
 
 use alloc::vec::Vec;
 
@@ -25,8 +25,8 @@ use crate::queues::Service;
 /// For how long a class makes up for what it could not use: longer than a round of turns among a few tens of packets at
 /// low rates, shorter than what anybody would call a burst.
 const BURST: Span = Span::from_millis(50);
-/// By how much medium time a class that is served before its turn may be ahead of it. Less than keeps sparse queues in it
-/// from going before theirs.
+/// By how much medium time a class that is served before its turn may be ahead of it. Less than keeps sparse queues
+/// in it from going before theirs.
 pub(crate) const LEAD: Span = Span::from_millis(30);
 
 /// The classes of a tree of queues.
@@ -37,7 +37,7 @@ pub(crate) struct ClassNodes {
     /// Those with a minimum, those that are paused.
     guaranteed: Vec<ClassId>,
     paused: Vec<ClassId>,
-    /// Medium time believed of all that was served.
+    /// Charged airtime of all served packets.
     served: Span,
     now: Instant,
 }

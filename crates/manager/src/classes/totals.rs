@@ -1,4 +1,4 @@
-//! What each class has had, in all.
+//! Total traffic of each policy class.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ pub(crate) struct Total {
     /// IP-level bytes released toward the WLAN, and that came from it.
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
-    /// Medium time believed of what was released and of what that causes.
+    /// Charged airtime of the released packets and of the packets that they cause.
     pub(crate) airtime: Span,
     pub(crate) dropped: u64,
 }

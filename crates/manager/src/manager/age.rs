@@ -1,19 +1,20 @@
-//! Nothing leaves that is too old.
+//! Drops packets that are too old.
 //!
-//! A packet that was held for more than [`MAX_AGE`] is of no use any more: its sender has sent it again (RFC 6298, 2.4: the
-//! timeout of TCP is a second at least), a call or a game has gone on without it; and it would take medium time from packets
-//! that are wanted. So the box never plays out a queue that came to stand while the medium, or the box, did not get on.
-//! It is dropped when its turn comes, before it is charged for, and so at most once looked at. The same goes for the Internet
-//! link, where the age counts from when the packet came to the box: both waits together are at most a second.
+//! A packet that was held for more than [`MAX_AGE`] is useless: its sender has retransmitted it (RFC 6298, 2.4: the
+//! timeout of TCP is a second at least), or a call or a game has gone on without it; and it would take airtime from
+//! useful packets. So the box never plays out a queue that built up while the medium, or the box, was blocked. The
+//! packet is dropped when its turn comes, before it is charged, and so its age is checked once at most. The same
+//! holds for the Internet link, where the age counts from the packet's arrival at the box: both waits together are at
+//! most a second.
 //!
-//! A pure ACK leaves however old it is. By its ACKs an upload is held to its share: each is charged for the DATA that it
-//! releases. Were the old ones dropped, the newest would release all of that at once, for the price of one, and an upload that
-//! waits for long would get more than its share; and without the newest its sender would wait for its timeout.
+//! A pure ACK leaves at any age. ACKs limit an upload to its share: each is charged for the DATA that it releases. If
+//! old ACKs were dropped, the newest would release all of that at once at the price of one, and an upload with a long
+//! wait would get more than its share; and without the newest ACK its sender would wait for its timeout.
 //!
-//! Not where the controller is the published one, or a discipline is in the tree's place, which do as published; nor where
-//! [`Config::aqm`](crate::Config) is off, so that only the limits bound what a queue holds.
+//! Exceptions: the published controller and a discipline in place of the tree, which behave as published; and
+//! [`Config::aqm`](crate::Config) switched off, so that only the limits bound a queue.
 //!
-//! What is not here: ACKs that are held on purpose (`receiver`), whose time has a bound of its own.
+//! What is not here: ACKs that receiver control holds on purpose (`receiver`), for which it has a bound of its own.
 
 use evenair_packet::TcpMeta;
 use evenair_units::{Instant, Span};
@@ -24,8 +25,8 @@ use crate::domain::DomainId;
 use crate::queues::Held;
 use crate::{Controller, DropReason};
 
-/// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any conversation
-/// bears (ITU-T G.114: 400 ms).
+/// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any
+/// conversation bears (ITU-T G.114: 400 ms).
 const MAX_AGE: Span = Span::from_secs(1);
 
 /// Whether a packet is not to leave.

@@ -1,11 +1,10 @@
-//! Looking ahead: memory that will be wanted is asked for before it is, for many packets at once.
+//! Prefetch: requests memory before it is used, for many packets at once.
 //!
-//! With tens of thousands of stations, what is known of one is seldom in the processor's cache when its packet comes. A
-//! processor waits for one place in memory as long as for a dozen that do not depend on each other; but the way of a packet
-//! through the manager is one step after the other. So a driver that has a batch of packets says so first
-//! ([`Manager::foresee`]), and the manager looks ahead likewise to what it will release. Both go through a batch step by
-//! step: first where all of them are, then what is known of them, then their queues. All of it only reads, and decides
-//! nothing.
+//! With tens of thousands of stations, the state of a station is seldom in the processor's cache when its packet
+//! comes. A processor waits for one cache line as long as for a dozen independent ones; but the manager handles a
+//! packet in dependent steps. So a driver with a batch of packets announces it first ([`Manager::foresee`]), and the
+//! manager likewise prefetches for what it will release. Both go through a batch step by step: first the addresses of
+//! all stations, then their state, then their queues. All of it only reads, and decides nothing.
 
 use core::array;
 
@@ -16,14 +15,15 @@ use crate::domain::{DomainId, Domains};
 use crate::flow::{FlowId, Flows};
 use crate::station::Stations;
 
-/// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are wanted.
+/// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are
+/// wanted.
 const BATCH: usize = 32;
 /// Where fewer packets are held, there is nothing to be gained.
 const FEW: usize = 8;
 
 impl<P: Send + 'static> Manager<P> {
-    /// These packets will be handed in soon. Changes nothing, and need not be called; where packets come in batches it saves
-    /// time.
+    /// These packets will be handed in soon. Changes nothing, and need not be called; where packets come in batches
+    /// it saves time.
     pub fn foresee<'m>(&self, packets: impl IntoIterator<Item = &'m PacketMeta>) {
         let mut packets = packets.into_iter();
         loop {

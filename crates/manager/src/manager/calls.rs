@@ -1,4 +1,4 @@
-//! The way of a call's packets: found, admitted, and past what waits.
+//! The way of a call's packets: detected, admitted, and released with strict priority.
 
 use alloc::vec::Vec;
 
@@ -88,7 +88,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A station has come to another medium: there may be no room for its calls there, or room for one that was refused.
+    /// A station has come to another medium: there may be no room for its calls there, or room for one that was
+    /// refused.
     pub(super) fn ask_calls_again(&mut self, id: StationId) {
         let Some(config) = &self.config.voice else { return };
         let domain = self.stations.get(id).domain;
@@ -107,8 +108,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like that; but
-    /// no less than at the highest rate, since of a small packet most is overhead.
+    /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like
+    /// that; but no less than at the highest rate, since of a small packet most is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
         let (numerator, denominator) = self.domains[self.stations.get(station).domain].pacer.speed();
         let believed = self.medium.packet_airtime(len, self.stations.get(station).rate);
@@ -162,7 +163,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Whether a packet toward the WLAN goes past what waits: one of an admitted call, at its pace, none of which waits.
+    /// Whether a packet toward the WLAN goes past what waits: one of an admitted call, at its pace, none of which
+    /// waits.
     pub(super) fn goes_first(&mut self, now: Instant, held: &Held<P>) -> bool {
         if self.mode != Mode::Inserted || held.ip_len > LARGEST {
             return false;
@@ -183,8 +185,8 @@ impl<P: Send + 'static> Manager<P> {
         self.send(now, held, Port::Wlan);
     }
 
-    /// The code point that a packet toward the WLAN is to have: that of voice in a call, that of all else in one that was
-    /// refused.
+    /// The code point that a packet toward the WLAN is to have: that of voice in a call, that of all else in one that
+    /// was refused.
     pub(super) fn code_point(&self, id: FlowId) -> Option<u8> {
         let config = self.config.voice.as_ref().filter(|_| self.mode == Mode::Inserted)?;
         let call = self.flows.get(id).talk.as_ref()?.call()?;

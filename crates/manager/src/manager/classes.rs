@@ -1,4 +1,4 @@
-//! Where flows are in the operator's policy, and what each class has had.
+//! Assigns flows to the operator's policy classes, and counts the traffic of each class.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::flow::FlowId;
 use crate::{ClassId, ClassReport, Event, Observation};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Somebody tells the network or the group of a station. Its flows move with their next packets.
+    /// Handles a report of a station's network or group. Its flows move with their next packets.
     pub(super) fn tell_membership(&mut self, now: Instant, mac: MacAddr, observation: Observation) {
         let station = if mac.is_multicast() { None } else { self.named_station(now, mac) };
         let Some(id) = station else { return self.tell(Event::ObservationRefused(observation)) };

@@ -1,5 +1,5 @@
-//! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is bypassed, and
-//! what became of the guard's steps.
+//! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is
+//! bypassed, and what became of the guard's steps.
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
@@ -8,7 +8,8 @@ use crate::domain::DomainId;
 use crate::guard::{GuardReport, GuardState, GuardStep};
 use crate::{Event, Label, Mode};
 
-/// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what follows.
+/// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what
+/// follows.
 const MOST_BYTES: u64 = 1 << 50;
 const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
 

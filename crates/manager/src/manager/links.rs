@@ -102,8 +102,8 @@ impl<P: Send + 'static> Manager<P> {
         Some(held)
     }
 
-    /// Tells the senders of standing queues, down to the head that goes next; true: it is to be marked. An ACK at the head
-    /// is served: what it acknowledges went the other way, where its own queue tells its sender.
+    /// Tells the senders of standing queues, down to the head that goes next; true: it is to be marked. An ACK at the
+    /// head is served: what it acknowledges went the other way, where its own queue tells its sender.
     fn tell_senders_on_link(&mut self, now: Instant, direction: usize) -> bool {
         loop {
             let Some(wan) = &mut self.wan else { return false };
@@ -138,16 +138,16 @@ impl<P: Send + 'static> Manager<P> {
 
 /// Sharing with other managers.
 impl<P: Send + 'static> Manager<P> {
-    /// What this manager wants of a direction of the Internet link, where others share it ([`WanConfig::shared`]) and the
-    /// driver hands out leases; `None` where it needs none.
+    /// What this manager wants of a direction of the Internet link, where others share it ([`WanConfig::shared`]) and
+    /// the driver hands out leases; `None` where it needs none.
     ///
     /// [`WanConfig::shared`]: crate::WanConfig::shared
     pub fn link_need(&self, hop: Hop) -> Option<LinkNeed> {
         self.wan.as_ref()?.links[direction_of(hop)?].need()
     }
 
-    /// Takes a lease of a direction of the Internet link, in place of an earlier one. It ends by itself, at its end and when
-    /// there is nothing to send. Of a link that is not shared, or none, it does nothing.
+    /// Takes a lease of a direction of the Internet link, in place of an earlier one. It ends by itself, at its end
+    /// and when there is nothing to send. Of a link that is not shared, or none, it does nothing.
     pub fn handle_lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
         if let (Some(wan), Some(direction)) = (&mut self.wan, direction_of(hop)) {
             wan.links[direction].lease(lease);
@@ -198,8 +198,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes over another link, or none. What waits for the old one waits for the new one; what is not beyond it any more
-    /// goes on.
+    /// Takes over another link, or none. What waits for the old one waits for the new one; what is not beyond it any
+    /// more goes on.
     pub(super) fn rebuild_links(&mut self, config: &Config, now: Instant) {
         let mut held: [Vec<Held<P>>; 2] = [Vec::new(), Vec::new()];
         for (direction, held) in held.iter_mut().enumerate() {

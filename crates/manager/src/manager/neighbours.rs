@@ -1,4 +1,4 @@
-//! What packets tell of stations' addresses and names.
+//! Learns stations' addresses and names from packets.
 
 use evenair_packet::{Content, Lease, PacketMeta, Port};
 use evenair_units::Instant;
@@ -26,8 +26,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A client asks for an address, or a server grants it one. Servers are on the wired side; what a station grants another
-    /// one is not believed.
+    /// A client asks for an address, or a server grants it one. Servers are on the wired side; what a station grants
+    /// another one is not believed.
     fn note_lease(&mut self, now: Instant, meta: &PacketMeta, lease: &Lease) {
         let id = match (lease.granted, meta.ingress) {
             (None, Port::Wlan) if lease.mac == meta.src => self.heard_station(now, lease.mac),
@@ -63,7 +63,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Forgets stations that have gone, and addresses that nobody uses any more.
+    /// Forgets stations that have gone, and unused addresses.
     pub(super) fn expire_neighbours(&mut self, now: Instant) {
         let neighbours = &mut self.neighbours;
         self.stations.expire(now, |address, mac| neighbours.give_up(address, mac));

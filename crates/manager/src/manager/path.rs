@@ -27,8 +27,8 @@ pub(super) struct Arrived<P> {
 
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
-    /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all that is
-    /// not held.
+    /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all
+    /// that is not held.
     pub(super) fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, Option<&'m TcpMeta>)> {
         let mac = match meta.ingress {
             Port::Wlan => meta.src,
@@ -88,8 +88,8 @@ impl<P: Send + 'static> Manager<P> {
         Some(self.flows.insert(flow, now))
     }
 
-    /// Moves a connection, with all it holds, to the queue of its present station, direction and class, and to the medium
-    /// of that station. All of it, because its packets must not pass each other.
+    /// Moves a connection, with all it holds, to the queue of its present station, direction and class, and to the
+    /// medium of that station. All of it, because its packets must not pass each other.
     pub(super) fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
         let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
@@ -155,8 +155,8 @@ impl<P: Send + 'static> Manager<P> {
         self.pass_or_tell(now, arrived, Some(tcp), telling);
     }
 
-    /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the WLAN, or
-    /// where there is none by its station.
+    /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the
+    /// WLAN, or where there is none by its station.
     pub(super) fn datagram_toward_wire(&mut self, now: Instant, arrived: Arrived<P>) {
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let flow = self.flows.get_mut(arrived.flow);
@@ -181,7 +181,8 @@ impl<P: Send + 'static> Manager<P> {
         self.pass_or_tell(now, arrived, None, telling);
     }
 
-    /// Whether the sender of an upload is to slow down: its answers stand here, or stand for more than a queue may hold.
+    /// Whether the sender of an upload is to slow down: its answers stand here, or stand for more than a queue may
+    /// hold.
     fn is_to_be_told(&mut self, id: FlowId) -> bool {
         let flow = self.flows.get_mut(id);
         // What stood is gone by now: its sender need not hear of it.
@@ -407,12 +408,12 @@ impl<P: Send + 'static> Manager<P> {
         Some((held, load))
     }
 
-    /// Tells the senders of standing queues, down to the head that is to be served next; true: it is to be marked.
+    /// Sends congestion signals for standing queues, up to the next head to be served; true: it is to be marked.
     ///
-    /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK (of other protocols than TCP, whatever
-    /// goes against the larger volume), and to lose that says nothing,
-    /// since the next one says the same: the news goes with the DATA of the upload, to its receiver, whose echo of it
-    /// comes back through the queue. An ACK at the head of a download is served.
+    /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK (of other protocols than
+    /// TCP, whatever goes against the larger volume), and to lose that says nothing, since the next one says the
+    /// same: the news goes with the DATA of the upload, to its receiver, whose echo of it comes back through the
+    /// queue. An ACK at the head of a download is served.
     pub(super) fn tell_senders(&mut self, now: Instant, id: DomainId) -> bool {
         loop {
             let flows = &self.flows;
@@ -490,8 +491,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it known
-    /// of other protocols than TCP who does.
+    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it
+    /// known of other protocols than TCP who does.
     fn note_unanswered(&mut self, held: &Held<P>, load: &Load, rate: PhyRate) {
         if held.tcp.as_ref().is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = Load::alone(load.0[0]);

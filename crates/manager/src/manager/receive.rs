@@ -27,7 +27,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet of TCP has come from the WLAN: what it tells of the access point.
+    /// Evaluates a TCP packet from the WLAN for the access point's backlog.
     pub(super) fn time_answer(&mut self, now: Instant, arrived: &Arrived<P>, tcp: &TcpMeta) {
         if !tcp.flags.contains(TcpFlags::ACK) {
             return;
@@ -44,8 +44,8 @@ impl<P: Send + 'static> Manager<P> {
         self.domains[domain].receiver.steering.note_sample(now, took, own, config.aim());
     }
 
-    /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of their flow.
-    /// What has come while nothing was downloaded yet, as the last ACK of a handshake, does not wait.
+    /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of
+    /// their flow. What has come while nothing was downloaded yet, as the last ACK of a handshake, does not wait.
     pub(super) fn delay_or_leave(&mut self, now: Instant, held: Held<P>) {
         let law = self.receiver_config().and_then(|config| config.delay);
         let flow = self.flows.get(held.flow);

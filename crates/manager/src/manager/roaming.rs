@@ -1,11 +1,11 @@
-//! Stations that come to another access point, and so to another medium.
+//! Stations that move to another access point, and so to another contention domain.
 //!
-//! What the box holds for a station goes along at once, each flow as a whole and in its order, since it leaves by the new
-//! access point from now on; what comes later lines up behind it. What was released before stays in the account of the old
-//! medium until an answer or time takes it out: it was sent there. Where a discipline holds the packets, which gives
-//! none of them back, a flow follows when the last of those has gone.
+//! The packets that the box holds for a station move with it at once, each flow as a whole and in order, since the
+//! new access point sends them from now on; later packets line up behind them. Packets released before stay in the
+//! backlog estimate of the old domain until a completion or time removes them, since they were sent there. A
+//! discipline does not give back packets that it holds, so with one a flow moves when its last held packet has left.
 //!
-//! What is not here: how it is known where a station is (see `access_points`).
+//! What is not here: how the manager learns where a station is (see `access_points`).
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ use crate::station::StationId;
 use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Somebody tells where a station is.
+    /// Handles a report of a station's place.
     pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
         let Some((id, new)) = self.stations.told_of(mac, &self.medium, now) else {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
@@ -44,7 +44,7 @@ impl<P: Send + 'static> Manager<P> {
         self.serve(now);
     }
 
-    /// A frame has come from a station: where its VLAN tells an access point, that is where the station is.
+    /// Handles a frame from a station: if its VLAN identifies an access point, the station is there.
     pub(super) fn see_vlan(&mut self, now: Instant, id: StationId, vlan: Option<Vlan>) {
         let vlan = vlan.filter(|_| self.access_points.reads_vlans());
         let Some(found) = vlan.and_then(|vlan| self.access_points.of_vlan(vlan)) else { return };
@@ -61,7 +61,7 @@ impl<P: Send + 'static> Manager<P> {
         self.move_to(now, id, found.map_or(DomainId::DEFAULT, |(_, domain)| domain));
     }
 
-    /// Other media are known: those that are new are made, and stations are put where they are told to be.
+    /// Handles a change of the domains: creates new ones, and moves stations to their reported places.
     fn place_anew(&mut self, now: Instant) {
         self.make_learned(now);
         for (id, place) in self.stations.told_places() {
@@ -80,7 +80,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// From time to time: channels that nobody tells of any more are forgotten.
+    /// Periodically forgets channels without reports.
     pub(super) fn review_places(&mut self, now: Instant) {
         if self.access_points.learned.review(now) {
             self.place_anew(now);
@@ -105,8 +105,8 @@ impl<P: Send + 'static> Manager<P> {
         self.ask_calls_again(id);
     }
 
-    /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another place
-    /// in the policy.
+    /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another
+    /// place in the policy.
     pub(super) fn move_held(&mut self, now: Instant, id: FlowId, to: DomainId) {
         let flow = self.flows.get_mut(id);
         let from = core::mem::replace(&mut flow.domain, to);
@@ -132,8 +132,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them have
-    /// changed, and is to be held again.
+    /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them
+    /// have changed, and is to be held again.
     pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant) -> Vec<Held<P>> {
         let table = self.access_points.renewed(&config.access_points);
         let moved = self.stations.find_again(&table);

@@ -1,4 +1,4 @@
-//! What sources tell of stations, on its way to the queues.
+//! Passes telemetry reports about stations on to the queues.
 
 use alloc::boxed::Box;
 
@@ -9,7 +9,7 @@ use crate::station::StationId;
 use crate::{Controller, Event, Mode, Output, Told};
 
 impl<P: Send + 'static> Manager<P> {
-    /// A source tells of a station.
+    /// Handles a telemetry report about a station.
     pub(super) fn hear(&mut self, now: Instant, told: &Told) {
         let rates = self.config.phy.standard().rates();
         let Some(heard) = self.stations.hear(now, told, rates, &self.medium) else { return };
@@ -34,7 +34,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// An interval has ended: what is told is held against what crossed, and what is old is forgotten.
+    /// At the end of an interval: compares reports with the traffic, and forgets expired ones.
     pub(super) fn judge_told(&mut self, now: Instant, elapsed: Span) {
         // Where packets are released without regard to the medium, what is released has not crossed it.
         let released_as_it_crosses =
@@ -54,7 +54,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What is told is held against what releases were seen to cost.
+    /// Compares the reported rates with the measured costs of releases.
     fn weigh_told(&mut self) {
         for id in self.domains.ids() {
             let Some(observed) = &self.domains[id].observed else { continue };
@@ -65,7 +65,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What releases cost is observed where what is told makes a difference, and stations take turns by the tree.
+    /// Runs the estimator if reports distinguish the stations and the tree decides the order.
     fn observe_where_told(&mut self, released_as_it_crosses: bool) {
         let matters = self.stations.words_matter(self.domains.iter().count());
         for (domain, matters) in self.domains.iter_mut().zip(matters) {

@@ -1,8 +1,9 @@
-//! Whose station a packet is, and what happens when there are too many stations.
+//! Assigns packets to stations, and handles a full table of stations.
 //!
-//! A frame from the WLAN makes its sender a station. A frame from the wire makes none: where its address is one that was
-//! never heard, it waits in the one queue that all unheard stations of its contention domain share (see
-//! `station::unheard`). When the address is heard, its flows move to its own queues, each with what it holds and in order.
+//! A frame from the WLAN makes its sender a station. A frame from the wire makes none: if its address was never
+//! heard, it waits in the one queue that all unheard stations of its contention domain share (see
+//! `station::unheard`). When the address is heard, its flows move to queues of its own, each with its held packets
+//! and in order.
 
 use alloc::vec::Vec;
 

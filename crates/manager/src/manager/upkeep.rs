@@ -1,4 +1,4 @@
-//! What a manager does from time to time, and when its configuration changes.
+//! Periodic work of a manager, and changes of its configuration.
 
 use alloc::vec::Vec;
 
@@ -57,9 +57,9 @@ impl<P: Send + 'static> Manager<P> {
         elapsed
     }
 
-    /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has said at
-    /// which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use to a slow
-    /// station, but does not slow down a fast one.
+    /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has
+    /// said at which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use
+    /// to a slow station, but does not slow down a fast one.
     fn usual_speed(&self, unsure: bool) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
         let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
@@ -68,7 +68,7 @@ impl<P: Send + 'static> Manager<P> {
         if unsure { (usual, shortest) } else { (1, 1) }
     }
 
-    /// Tells who takes more than its share and cannot be held back, and reckons with it.
+    /// Reports unresponsive senders over their share, and takes them into account.
     fn judge_stations(&mut self, elapsed: Span) {
         if self.mode == Mode::Bypassed {
             return;

@@ -1,4 +1,4 @@
-//! What the limit on uploads sees of packets, and when it is judged. Each medium has one of its own.
+//! Feeds packets to the upload limiter, and evaluates its limit. Each contention domain has a limiter of its own.
 
 use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
 use evenair_units::{BitRate, Bytes, Instant};
@@ -46,8 +46,8 @@ impl<P: Send + 'static> Manager<P> {
         self.limiter(flow).filter(|_| inserted).is_none_or(|limiter| limiter.admits(now, ip_len, kind(tcp)))
     }
 
-    /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them, by which
-    /// the limit goes.
+    /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them,
+    /// by which the limit goes.
     pub(super) fn reckon_limit(&mut self, now: Instant, id: DomainId) {
         if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
             return;
@@ -64,7 +64,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// All are judged when the default medium's is: they have one interval.
+    /// All are evaluated with that of the default domain: they have one interval.
     pub(super) fn limit_deadline(&self) -> Option<Instant> {
         let limiter = self.domains[DomainId::DEFAULT].uplink.as_ref();
         limiter.filter(|_| self.mode == Mode::Inserted).map(|limiter| limiter.next())
@@ -82,8 +82,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Somebody tells what an access point has lost in all: that of one that is not known is taken for the default medium's.
-    /// Whether the observation was taken. Where nothing is limited, nobody needs it.
+    /// Somebody tells what an access point has lost in all: that of one that is not known is taken for the default
+    /// medium's. Whether the observation was taken. Where nothing is limited, nobody needs it.
     pub(super) fn tell_losses(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.config.uplink_limit.is_none() {
             return true;

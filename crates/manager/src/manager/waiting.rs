@@ -42,8 +42,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's station
-    /// changes.
+    /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's
+    /// station changes.
     fn tags(&mut self, id: FlowId) -> Option<Tags> {
         let flow = self.flows.get_mut(id);
         let config = self.domains[flow.domain].discipline.as_ref()?.config();
@@ -59,7 +59,7 @@ impl<P: Send + 'static> Manager<P> {
         flow.tags
     }
 
-    /// The packet whose turn it is, with what it costs and whether it is to be marked.
+    /// The next packet, with its cost and whether it is to be marked.
     pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load, bool)> {
         if self.domains[id].discipline.is_none() {
             self.drop_old(now, id);

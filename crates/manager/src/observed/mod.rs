@@ -1,24 +1,28 @@
-//! What the releases toward each station really cost the medium, from what is observed alone.
+//! Airtime estimator: what the releases toward each station really cost the medium, by least squares from observation
+//! alone.
 //!
-//! Told rates give each release an airtime. How long the medium took for all of them together is known from the answers: the
-//! newest answered release has left the access point, and so have all before it (see `standing`). So each stretch of
-//! time in which the medium always had something to do is an equation: what was answered in it, station by station, each
-//! by its unknown cost for each told unit, makes up the time that it took. A few dozen of these, and the costs follow by least
-//! squares. Where what is told is right, all costs are alike: retries, other networks and a formula that is off are in all of
-//! them. A station whose cost is not that of the others is told wrongly.
+//! Reported rates give each release an airtime. How long the medium took for all releases together is known from
+//! completions: the newest acknowledged release has left the access point, and so have all before it (see
+//! `standing`). So each interval in which the medium always had something to send is one equation: the releases
+//! completed in it, station by station, each weighted with the unknown cost per unit of reported airtime, add up to
+//! its length. A few dozen equations determine the costs. If the reported rates are right, all costs are alike,
+//! because retries, other networks and model errors affect all stations. A station whose cost differs from the
+//! others' has a wrong report.
 //!
-//! Left alone a fair scheduler serves the same mixture in every stretch, and then nothing tells the stations apart. So it is
-//! made to lean a little ([`lean`]): for one stretch a station is charged so that it gets a third more, for the next so that
-//! it gets a third less, or the other way round, each by a coin of its own. Over both nobody has lost anything.
+//! By itself a fair scheduler serves the same mixture in each interval, and the equations cannot separate the
+//! stations. Therefore the scheduler adds a dither ([`lean`]): in one interval a station is charged so that it gets a
+//! third more, in the next so that it gets a third less, or the other way round, chosen by a hash per station.
+//! Over both intervals no station loses.
 //!
-//! Answers come a packet or two late, and in another order than the air's. That is why stretches are long against packets,
-//! and why the costs of single packets are not looked at: where two stations take turns, one packet late is the other one's.
+//! Completions are observed a packet or two late, and not in the order of transmission. Therefore intervals are long
+//! compared with packets, and costs of single packets are not used: when two stations alternate, one packet of delay
+//! would charge the other station.
 //!
-//! What is not here: what follows from it for the rates that are told (see `told::verdict`); stations beyond the
-//! [`MOST`] that use the medium most, which are lumped together; what a station sends and nothing releases.
+//! What is not here: the consequence for the reported rates (see `told::verdict`); stations beyond the [`MOST`] that
+//! use the medium most, which are lumped together; traffic from stations that no release has caused.
 //!
-//! Source: least squares with exponential forgetting (Ljung, "System Identification", 11.2); leaning on purpose is what
-//! that book calls excitation.
+//! Source: least squares with exponential forgetting (Ljung, "System Identification", 11.2); the dither is what that
+//! book calls excitation.
 
 mod solve;
 
@@ -37,11 +41,11 @@ const STRETCH: Span = Span::from_millis(500);
 const LEAST: Span = Span::from_millis(100);
 /// Without any answer for so long, and it is no packet that took so long: nothing was heard.
 const OUTAGE: Span = Span::from_millis(100);
-/// Stations that are told apart.
+/// Stations with a row of their own.
 pub(crate) const MOST: usize = 24;
 /// Stretches until the older ones count for `1/e` of their weight: half a minute.
 const MEMORY: u128 = 64;
-/// Releases that are waited for at most; the controller lets far fewer be under way.
+/// The most releases whose completion is awaited; the controller keeps far fewer in flight.
 const MOST_UNDER_WAY: usize = 4096;
 /// A cost is known where its error, twice the standard deviation, is below one part of so many of it.
 const KNOWN_PART: u128 = 2;
@@ -51,12 +55,12 @@ const LEAN: u64 = 3;
 /// Releases of one medium, and what they cost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observed {
-    /// Released and not answered: the number of the release, whose it is, its airtime by what is told.
+    /// Unacknowledged releases: the number, the station's row, the airtime by the reported rate.
     under_way: VecDeque<(u64, StationId, Span)>,
     /// Answers count from here on.
     since: Option<Instant>,
     stretch: Stretch,
-    /// Who is told apart: the row of each. Row 0 is of all others.
+    /// The station of each row. Row 0 is of all others.
     rows: BTreeMap<StationId, usize>,
     owners: Vec<Option<StationId>>,
     sums: Sums,
@@ -82,7 +86,7 @@ struct Sums {
 
 const COUNT: u128 = 1 << 10;
 
-/// What a station costs for each unit of the airtime that is told.
+/// The real cost of a station for each unit of reported airtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) station: StationId,
@@ -104,7 +108,7 @@ fn stretch_of(now: Instant) -> u64 {
 }
 
 impl Observed {
-    /// A release that takes so long by what is told.
+    /// Notes a release of this airtime by the reported rate.
     pub(crate) fn release(&mut self, number: u64, station: StationId, airtime: Span) {
         if self.under_way.len() == MOST_UNDER_WAY {
             self.lose();
@@ -187,7 +191,7 @@ impl Observed {
         Some(idlest)
     }
 
-    /// What is known by now of those that are told apart.
+    /// The present estimates for the stations with a row of their own.
     pub(crate) fn costs(&self) -> Vec<Cost> {
         let Some((solution, noise)) = self.sums.solve() else { return Vec::new() };
         let of = |(at, owner): (usize, &Option<StationId>)| {

@@ -1,8 +1,9 @@
 //! Normal equations, solved in integers.
 //!
-//! `M = L D L^T` (a Cholesky decomposition without roots), in numbers of `FRACTION` binary places. The largest element of M is
-//! brought to one first, and a small part of that is added to the diagonal, so that nothing is divided by what rounding
-//! has left of a zero: what the equations do not determine comes out with a large variance, and not as an error.
+//! `M = L D L^T` (a Cholesky decomposition without roots), in numbers of `FRACTION` binary places. The largest
+//! element of M is brought to one first, and a small part of that is added to the diagonal, so that nothing is
+//! divided by what rounding has left of a zero: what the equations do not determine comes out with a large variance,
+//! and not as an error.
 //!
 //! Source: Golub and Van Loan, "Matrix Computations", 4.1.
 

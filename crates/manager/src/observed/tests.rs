@@ -15,8 +15,9 @@ fn stations(count: u8) -> Vec<StationId> {
     (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &medium, Instant::ZERO).expect("room")).collect()
 }
 
-/// A medium that serves stations by what they are told to take, each packet really taking `real` times that (in tenths);
-/// answers are `late` packets late. What is known of their costs after so many seconds, by station, in tenths of the first's.
+/// A medium that serves stations by what they are told to take, each packet really taking `real` times that (in
+/// tenths); answers are `late` packets late. What is known of their costs after so many seconds, by station, in
+/// tenths of the first's.
 fn run(real: &[u64], leaning: bool, late: usize, seconds: u64) -> Vec<Option<u64>> {
     let ids = stations(real.len() as u8);
     let packet = |at: usize| Span::from_micros(1_000 + 700 * at as u64);

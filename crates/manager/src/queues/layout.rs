@@ -81,8 +81,8 @@ impl<P> Queues<P> {
         at
     }
 
-    /// The one queue of all unheard stations: in no class, a sibling of stations, or where these are no level of what is the
-    /// last one.
+    /// The one queue of all unheard stations: in no class, a sibling of stations, or where these are no level of what
+    /// is the last one.
     fn shared_node(&mut self, id: StationId, station: &Station) -> NodeId {
         let of_station = (id, station.capacity);
         let mut at = self.class_node(None, of_station);
@@ -191,8 +191,8 @@ impl<P> Queues<P> {
     }
 }
 
-/// The policy's levels below its classes. Where standing queues are told apart, each connection has a queue of its own, whose wait is its
-/// own doing and no other's.
+/// The policy's levels below its classes. Where standing queues are told apart, each connection has a queue of its
+/// own, whose wait is its own doing and no other's.
 fn levels(config: &Config) -> Vec<Level> {
     let levels = config.policy.levels.iter().filter(|level| !matches!(level, Level::Tree(_)));
     let mut levels: Vec<Level> = levels.cloned().collect();
@@ -223,7 +223,8 @@ fn share_of(level: &Level, by_time: bool, id: FlowId, flow: &Flow, station: &Sta
     }
 }
 
-/// Where shares count in bits, those of medium time are weighted by C_i. It counts in kb/s: fine enough, and the product with any weight keeps within 64 bits.
+/// Where shares count in bits, those of medium time are weighted by C_i. It counts in kb/s: fine enough, and the
+/// product with any weight keeps within 64 bits.
 fn station_weight(level: &Level, by_time: bool, station: &Station) -> u64 {
     match level {
         Level::Station { time_fair: true } if !by_time => station.weight() * (station.capacity.as_bps() / 1_000).max(1),

@@ -6,7 +6,7 @@ use core::fmt;
 use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_units::{Bytes, Limit, Span};
 
-/// Control of TCP by what receivers tell senders. At least one of the two laws is there.
+/// Settings of receiver control. At least one of the two laws is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverConfig {
     /// How large a window a receiver may advertise. `None`: as large as it likes.
@@ -17,15 +17,15 @@ pub struct ReceiverConfig {
     pub uploads: bool,
 }
 
-/// The largest window that a receiver may advertise. Whatever it comes to, it is at least a segment: with less, a sender
-/// would wait for its persist timer (RFC 9293, 3.8.6.2.1).
+/// The largest window that a receiver may advertise. Whatever it comes to, it is at least a segment: with less, a
+/// sender would wait for its persist timer (RFC 9293, 3.8.6.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowLaw {
     /// A constant, in segments of the size that both ends agreed on, or in bytes (Choi, Park, Kim).
     Fixed(Limit),
-    /// The access point's buffer, which this is, divided by the number of TCP flows: `min(advertised, floor(B/n))`, so that
-    /// nothing is lost there (Pilosof et al., INFOCOM 2003; the lossless control of Blefari-Melazzi et al.). In segments or
-    /// bytes.
+    /// The access point's buffer, which this is, divided by the number of TCP flows: `min(advertised, floor(B/n))`,
+    /// so that nothing is lost there (Pilosof et al., INFOCOM 2003; the lossless control of Blefari-Melazzi et al.).
+    /// In segments or bytes.
     ShareOf(Limit),
     /// As large as keeps packets waiting for so long in the access point. The law is ours.
     Target(Span),
@@ -59,8 +59,8 @@ impl ReceiverConfig {
     pub const MAX_WINDOW: Bytes = Bytes(65_535 << 14);
     /// The most segments that such a window can have, at 536 bytes each (RFC 9293, 3.7.1).
     pub const MAX_SEGMENTS: u32 = (Self::MAX_WINDOW.0 / 536) as u32;
-    /// The longest time that ACKs are held, and the longest target. Senders time out when nothing comes back for long, and
-    /// throughput falls beyond 1 s (Choi, Park, Kim).
+    /// The longest time that ACKs are held, and the longest target. Senders time out when nothing comes back for
+    /// long, and throughput falls beyond 1 s (Choi, Park, Kim).
     pub const MAX_DELAY: Span = Span::from_secs(10);
 
     /// Whether a manager can run on it.

@@ -1,21 +1,22 @@
-//! Control at the receiver: what a TCP sender is told by the other end's ACKs, changed in transit.
+//! Receiver control: the box changes windows and timing of the ACKs that a TCP sender receives.
 //!
-//! A sender never has more under way than the window that the receiver advertises, and sends no faster than ACKs come
-//! back. A box that lowers the one or holds the other for some time sets how much stands in the access point, and neither
-//! end needs to know of it. Nothing is lost for it, nobody else's packets wait for it, and it works alone
+//! A sender never has more in flight than the window that the receiver advertises, and sends no faster than ACKs
+//! return. A box that lowers the window or delays the ACKs limits the access point's backlog, without support of
+//! either end. It drops no packet, other traffic does not wait for it, and it works alone
 //! ([`Controller::None`](crate::Controller::None)) or beside the queues.
 //!
-//! - [`window`]: windows are lowered, but what was offered once stays offered, and nothing reads as zero that was not.
-//! - [`line`]: ACKs are held for a set time, in their order, with whatever follows them.
-//! - [`steering`]: window or time follow what stands in the access point, so that it stays at a target, on each medium for
-//!   itself.
+//! - [`window`]: lowers windows; an offer once made is never withdrawn, and a window is zero only if the receiver set
+//!   it to zero.
+//! - [`line`]: holds ACKs for a set time, in their order, with all packets behind them.
+//! - [`steering`]: adjusts window or delay so that the access point's backlog stays at a target, for each contention
+//!   domain.
 //!
-//! What is not here: anything but TCP; connections whose SYNs were not both seen, whose windows cannot be read, keep
-//! theirs.
+//! What is not here: other protocols than TCP. A connection of which one SYN was not seen keeps its windows, since
+//! their scale is unknown.
 //!
-//! Sources: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs" (advertised window,
-//! virtual delay; the closed loop is left open there and is ours); Pilosof et al., "Understanding TCP Fairness over
-//! Wireless LAN", INFOCOM 2003 (the access point's buffer shared by the flows).
+//! Sources: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs" (advertised
+//! window, virtual delay; the closed loop is left open there and is ours); Pilosof et al., "Understanding TCP
+//! Fairness over Wireless LAN", INFOCOM 2003 (the access point's buffer shared by the flows).
 
 mod config;
 pub(crate) mod line;
@@ -33,7 +34,7 @@ use window::{Most, Windows};
 pub use config::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 pub(crate) use config::{put_receiver, read_receiver};
 
-/// Segments of this size where a window in segments is told in bytes.
+/// Segment size to convert a window from segments to bytes.
 const USUAL_SEGMENT: u64 = 1_460;
 
 /// What the control keeps of a flow.

@@ -1,14 +1,14 @@
-//! The closed loop: window or delay follow what stands in the access point.
+//! The closed loop of receiver control: window or delay follow the access point's backlog.
 //!
-//! In each connection a segment of DATA at a time is timed from its release toward the WLAN to the ACK that covers it. The
-//! medium's own time for it is taken off; the rest it has waited. A segment that was sent twice is not timed (Karn and
-//! Partridge, 1987). The mean of an interval is held against the target.
+//! In each connection one DATA segment at a time is timed from its release toward the WLAN to the ACK that covers it.
+//! The wait in the access point is that time less the segment's own airtime. A retransmitted segment is not timed
+//! (Karn and Partridge, 1987). The mean of an interval is compared with the target.
 //!
-//! - Window: what stands grows in proportion to the window, less what is under way elsewhere. So the window moves a part of
-//!   the way to where the proportion says that the target is (as FAST TCP does, Wei et al., 2006), and grows only where it
-//!   is what limits senders.
-//! - Delay: what is held in the box does not stand in the access point, if windows limit senders. So the delay moves by a
-//!   part of what is above the target.
+//! - Window: the backlog grows in proportion to the window, less what is in flight elsewhere. So the window moves a
+//!   part of the way to the value that this proportion gives for the target (as in FAST TCP, Wei et al., 2006), and
+//!   grows only if it is what limits the senders.
+//! - Delay: if windows limit the senders, packets held in the box are not in the access point. So the delay changes
+//!   by a part of the excess over the target.
 //!
 //! What is not here: several access points on one medium, whose queues are taken together.
 
@@ -17,10 +17,10 @@ use evenair_units::{Instant, Span};
 use crate::ReceiverConfig;
 use crate::tcp::after;
 
-/// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only the
-/// part behind it; the mean that was just seen is added twice.
+/// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only
+/// the part behind it; the mean that was just seen is added twice.
 const INTERVAL: Span = Span::from_millis(250);
-/// Samples of which a mean is believed.
+/// Samples needed for a mean.
 const SAMPLES: u64 = 8;
 /// A segment that is not covered for so long is not waited for.
 const FORGOTTEN: Span = Span::from_secs(10);
@@ -80,7 +80,7 @@ pub(crate) struct Steering {
     queueing: Option<Span>,
     window: u64,
     delay: Span,
-    /// Some window was lowered since the last judgement.
+    /// Some window was lowered since the last evaluation.
     binds: bool,
 }
 
@@ -106,7 +106,7 @@ impl Steering {
         }
     }
 
-    /// Mean time that packets waited in the access point in the last interval that was judged.
+    /// Mean time that packets waited in the access point in the last evaluated interval.
     pub(crate) const fn queueing(&self) -> Option<Span> {
         self.queueing
     }

@@ -2,12 +2,12 @@
 //!
 //! A window field means nothing without the scale that both SYNs agreed on (RFC 7323, 2.2), so a connection whose
 //! handshake was not seen keeps its windows. The window of a SYN is never scaled. What was offered stays offered: the
-//! right edge, acknowledgment plus window, never moves to the left (RFC 9293, 3.8.6.2.1, "shrinking the window"). A window
-//! that is not zero is at least one unit of the scale afterwards, and a zero one stays zero.
+//! right edge, acknowledgment plus window, never moves to the left (RFC 9293, 3.8.6.2.1, "shrinking the window"). A
+//! window that is not zero is at least one unit of the scale afterwards, and a zero one stays zero.
 //!
-//! Without SACK three ACKs that are alike tell of a loss (RFC 5681, 2), and an ACK with another window is none of them. So
-//! ACKs that came alike leave alike, whatever the law has done meanwhile, and a mere update of the window leaves with
-//! another window than the one before, as long as the receiver's own leaves room.
+//! Without SACK three ACKs that are alike tell of a loss (RFC 5681, 2), and an ACK with another window is none of
+//! them. So ACKs that came alike leave alike, whatever the law has done meanwhile, and a mere update of the window
+//! leaves with another window than the one before, as long as the receiver's own leaves room.
 //!
 //! What is not here: which windows are lowered, and to what.
 
@@ -38,7 +38,7 @@ pub(crate) struct Windows {
     wire: End,
 }
 
-/// One end: what it has told in its SYN, and offered since.
+/// One end: the contents of its SYN, and its offers since.
 #[derive(Clone, Debug, Default)]
 struct End {
     syn: Option<Syn>,
@@ -77,9 +77,9 @@ impl Windows {
         own.timestamps = tcp.timestamps.is_some();
     }
 
-    /// The window with which this packet, which came from `ingress`, is to leave, or `None`: as it is. `session` is another
-    /// one whenever packets may have left without this having been asked. `most` is asked only where it counts, and told
-    /// the bytes in a segment.
+    /// The window with which this packet, which came from `ingress`, is to leave, or `None`: as it is. `session` is
+    /// another one whenever packets may have left without this having been asked. `most` is asked only where it
+    /// counts, and told the bytes in a segment.
     pub(crate) fn lower(
         &mut self,
         ingress: Port,
@@ -127,7 +127,7 @@ impl Windows {
         met.then_some(scale.min(MAX_SCALE))
     }
 
-    /// Bytes of data in a full segment toward this end, as far as the SYNs tell.
+    /// Bytes of data in a full segment toward this end, as far as the SYNs show.
     fn segment(&self, ingress: Port) -> Option<u64> {
         let (own, other) = match ingress {
             Port::Wlan => (&self.wlan, &self.wire),

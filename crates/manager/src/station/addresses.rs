@@ -6,8 +6,8 @@ use evenair_units::{Instant, Span};
 use super::{Station, StationId, Stations, number};
 use crate::neighbours::Address;
 
-/// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC 8981).
-/// Whoever uses more is a router, or makes them up.
+/// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC
+/// 8981). Whoever uses more is a router, or makes them up.
 const MAX_ADDRESSES: usize = 8;
 
 impl Station {

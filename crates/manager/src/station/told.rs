@@ -1,4 +1,4 @@
-//! What is told of stations, and what follows from it for all of them.
+//! Telemetry reports about stations, and the values that follow from them for all stations.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use crate::told::{Seen, Shares, Told, ToldCounts, Verdict, judge};
 /// The packet by which rates are compared.
 const FULL_SIZE: Bytes = Bytes(1500);
 
-/// What became of something that was told.
+/// The outcome of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) id: StationId,
@@ -40,7 +40,7 @@ impl Station {
         Some(u64::from(above) * 100_000 / fastest.bit_rate().as_bps().max(1))
     }
 
-    /// The rate that it would be charged at if nobody told.
+    /// The rate that it would be charged at without reports.
     fn rate_alone(&self, otherwise: PhyRate) -> PhyRate {
         self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise)
     }
@@ -66,7 +66,7 @@ impl Stations {
         self.typical.unwrap_or(self.default_rate)
     }
 
-    /// The harmonic mean of the rates that are told and believed: what the medium carries for them on average.
+    /// The harmonic mean of the reported and used rates: what the medium carries for these stations on average.
     pub(super) fn mean_told(&self, rates: &[PhyRate]) -> Option<PhyRate> {
         let told = || self.slots.iter().flatten().filter_map(|station| station.told);
         let count = told().count() as u64;
@@ -77,7 +77,7 @@ impl Stations {
         nearest.copied().filter(|_| count > 0)
     }
 
-    /// A source tells of a station. `None`: it is nobody's address, or of one station too many.
+    /// Handles a report about a station. `None`: a group address, or one station too many.
     pub(crate) fn hear(&mut self, now: Instant, told: &Told, rates: &[PhyRate], medium: &Medium) -> Option<Heard> {
         let known = self.find(told.mac);
         let room = self.by_mac.len() < MAX_STATIONS_BY_WORD;
@@ -121,8 +121,8 @@ impl Stations {
         changed
     }
 
-    /// An interval has ended in which what crossed can be held against what is told (`None`: it cannot): `tell` hears of
-    /// each station whose rate is set aside. `shares` are those of each medium.
+    /// An interval has ended in which what crossed can be held against what is told (`None`: it cannot): `tell` hears
+    /// of each station whose rate is set aside. `shares` are those of each medium.
     pub(crate) fn judge_told(
         &mut self,
         now: Instant,
@@ -176,8 +176,8 @@ impl Stations {
         differ.into_iter().map(|(stations, words)| stations && words).collect()
     }
 
-    /// An interval has ended: what stations of a medium were seen to cost is held against what is told of them. `tell` hears
-    /// of each whose rate is set aside.
+    /// An interval has ended: what stations of a medium were seen to cost is held against what is told of them.
+    /// `tell` hears of each whose rate is set aside.
     pub(crate) fn weigh_told(
         &mut self,
         domain: DomainId,

@@ -1,12 +1,12 @@
-//! Stations that were never heard from the WLAN, and what goes when there are too many.
+//! Stations never heard from the WLAN, and eviction when there are too many stations.
 //!
-//! Any host on the wire can send packets to any MAC address. An address that nothing was ever heard from, and that neither
-//! the configuration nor a telemetry report names, is an *unheard station*: all unheard stations of a contention domain
-//! share one station's place, and so one queue and one share, however many addresses somebody makes up. One that is heard
-//! becomes a station of its own.
+//! Any host on the wire can send packets to any MAC address. An address from which no frame has ever come, and that
+//! neither the configuration nor a telemetry report names, is an *unheard station*: all unheard stations of a
+//! contention domain share one station's place, and so one queue and one share, however many addresses a sender makes
+//! up. A station that is heard becomes a station of its own.
 //!
-//! Where the table is full, a new station takes the place of another: of one that was never heard first, then of the one
-//! that was in use longest ago. Those of the configuration stay.
+//! If the table is full, a new station replaces another: first one that was never heard, then the least recently
+//! used. Configured stations stay.
 
 use alloc::vec::Vec;
 
@@ -24,8 +24,8 @@ const VICTIMS_AT_ONCE: usize = 1024;
 /// What unheard stations share has no address.
 const NO_ADDRESS: MacAddr = MacAddr([0; 6]);
 
-/// A station that may be evicted, as it was when it was chosen: not heard goes before heard, and then the one that was in use
-/// longest ago.
+/// A station that may be evicted, as it was when it was chosen: not heard goes before heard, and then the one that
+/// was in use longest ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Victim {
     is_heard: bool,
@@ -54,8 +54,8 @@ impl Stations {
         self.shared[domain.index()]
     }
 
-    /// Other domains are known: what is shared in one that is not there any more is in the default one. True: something is
-    /// in another one now.
+    /// Other domains are known: what is shared in one that is not there any more is in the default one. True:
+    /// something is in another one now.
     pub(super) fn find_shared_again(&mut self, table: &Table) -> bool {
         let (domains, mut moved) = (table.domains().count(), false);
         for (at, id) in self.shared.clone().into_iter().enumerate() {

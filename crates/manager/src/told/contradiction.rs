@@ -1,25 +1,25 @@
-//! When what crosses contradicts a rate that was told.
+//! Detects reported rates that the observed traffic contradicts.
 //!
-//! The airtime that a rate gives to a packet is a lower bound of the time that the medium takes for it: collisions,
-//! retries and other networks only add to it. So nobody can use more airtime, by the rates that are told, than time has
-//! passed. Where it seems so, a rate is told that is too low:
-//! - of one station, if it alone seems to use more than all of the time;
-//! - of somebody, if all that are told of together do. Who of them is not known, and so all are set aside.
+//! The airtime of a packet at its reported rate is a lower bound of the time that the medium takes: collisions,
+//! retries and other networks only add to it. So the airtimes computed from reported rates cannot add up to more than
+//! the elapsed time. If they do, a reported rate is too low:
+//! - the rate of one station, if that station alone exceeds the elapsed time;
+//! - the rate of an unknown one, if all reported stations together exceed it; then none of their rates is used.
 //!
-//! What is set aside is tried again after a while, each time after a longer one.
+//! A rejected rate is tried again after a while, and after a longer one each time.
 //!
-//! Rates that are wrong beside each other, one too high or one too low among several busy stations, are found by what each
-//! station really costs (`observed`, `verdict`). Such a rate is set aside as long as it is contradicted, and that goes on
-//! being measured: nothing has to be tried again.
+//! Rates that are wrong relative to each other, one too high or too low among several busy stations, are detected by
+//! the measured cost of each station (`observed`, `verdict`). Such a rate is not used as long as it is contradicted;
+//! the measurement goes on, so nothing has to be tried again.
 //!
-//! What is not seen: rates of stations that use nearly nothing, where a wrong one does nearly no harm.
+//! Not detected: wrong rates of stations that use almost no airtime, where they do almost no harm.
 
 use evenair_units::{Instant, Span};
 
 use super::verdict::Verdict;
 
-/// Airtime by the rates told for each unit of time, in hundredths, that is still believed: rates in force lag behind the
-/// true ones for some samples, and what is released waits for a moment.
+/// Airtime by the rates told for each unit of time, in hundredths, that is still believed: rates in force lag behind
+/// the true ones for some samples, and what is released waits for a moment.
 const BELIEVED_PERCENT: u64 = 125;
 /// In so many intervals in a row, and it is no accident.
 const INTERVALS: u8 = 3;
@@ -29,7 +29,7 @@ const LONGEST_ASIDE: Span = Span::from_secs(480);
 /// In so many intervals in a row nothing is observed of a station, and what was does not count any more.
 const INTERVALS_UNSEEN: u8 = 60;
 
-/// How far what is told of a station is in doubt.
+/// How far the reports about a station are contradicted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Doubt {
     /// Intervals in a row with evidence against it.
@@ -43,7 +43,7 @@ pub(crate) struct Doubt {
     unseen: u8,
 }
 
-/// The airtime, by the rates told, that all stations used together.
+/// The airtime that all stations used together, by the reported rates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shares {
     against: u8,
@@ -54,8 +54,8 @@ impl Doubt {
         self.contradicted || now < self.aside_until
     }
 
-    /// An interval has ended in which its cost was this beside what is told (`None`: not known). True: with this one there
-    /// is enough against it.
+    /// An interval has ended in which its cost was this beside what is told (`None`: not known). True: with this one
+    /// there is enough against it.
     pub(crate) fn weigh(&mut self, verdict: Option<Verdict>) -> bool {
         self.unseen = if verdict.is_none() { self.unseen.saturating_add(1) } else { 0 };
         if self.unseen >= INTERVALS_UNSEEN {
@@ -71,8 +71,8 @@ impl Doubt {
         turned && self.contradicted
     }
 
-    /// In an interval of this length the station used so much airtime by the rate told. True: with this one there is enough
-    /// against it.
+    /// In an interval of this length the station used so much airtime by the rate told. True: with this one there is
+    /// enough against it.
     pub(crate) fn judge(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }
@@ -86,7 +86,7 @@ impl Doubt {
 }
 
 impl Shares {
-    /// In an interval of this length all stations that are told of used so much airtime by these rates together.
+    /// Evaluates an interval of this length in which all reported stations together used so much airtime.
     pub(crate) fn judge(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }

@@ -1,20 +1,19 @@
-//! What sources outside tell of stations: rates and signals, as access points report them.
+//! Telemetry reports about stations: rates and signals as access points and controllers report them.
 //!
-//! No source is trusted alone, and none is needed. What is told goes through four sieves before a packet is charged by it:
-//! - **sense**: a rate of zero, a negative or an absurd one, a signal that no radio has, a measurement of the future or one
-//!   that is no longer valid is not taken. What is told of a group address or of too many stations isn't either.
-//! - **traffic**: a rate counts by what crossed since the one before. Of a station that was silent, access points tell the
-//!   rate of its last management or null frame, which says nothing of its data.
-//! - **time**: the rate in force is the mean over the last samples, which moves only when the mean has clearly left it. So
-//!   a sender's rate adaptation, which tries rates packet by packet, does not make it flap (the *class* of a station).
-//! - **evidence**: a rate that what crosses contradicts is set aside, and told of (`contradiction`, `verdict`).
+//! No source is trusted alone, and the manager works without any. A report passes four checks before a packet is
+//! charged by it:
+//! - **plausibility**: the manager rejects a rate of zero, a negative or an absurd one, a signal outside the range of
+//! - **traffic**: a rate is weighted by the traffic since the previous report. For a silent station, access points
+//! - **time**: the rate in force is the mean over the last samples, and it moves only when the mean has clearly left
+//! - **evidence**: a rate that contradicts the observed traffic is not used, and the manager reports that
 //!
-//! The mean is that of the medium: total bits over total time, so the harmonic mean by volume, each direction at its own
-//! rate. What is valid no longer is forgotten, and the station is then what it was before: of the rate that was configured,
-//! or, where only others are told of, of the rate of their mean, so that who is not told of is charged like the rest.
+//! The mean is that of the medium: total bits over total time, which is the harmonic mean by volume, with each
+//! direction at its own rate. An expired report is forgotten. The station then has its configured rate again, or, if
+//! only other stations are reported, the mean rate of these, so that a station without reports is charged like the
+//! rest.
 //!
-//! What is not here: how sources are asked (the drivers), and what rates mean beyond those of the standard in force:
-//! a packet at a faster one costs as at its fastest, until the medium is seen to be faster (`standing`).
+//! What is not here: how sources are queried (the drivers), and rates beyond those of the standard in force: a packet
+//! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
 
 mod contradiction;
 mod verdict;
@@ -28,7 +27,7 @@ use evenair_wifi::PhyRate;
 pub(crate) use contradiction::{Doubt, Shares};
 pub(crate) use verdict::{Seen, Verdict, judge};
 
-/// Sources that may tell of one station: the access point it left, the one it is at, a controller, and one to spare.
+/// Sources that may report one station: the access point it left, the one it is at, a controller, and one to spare.
 const MAX_SOURCES: usize = 4;
 /// Samples that the mean is over, and the age beyond which they do not count: with a poll every five seconds, half a
 /// minute. A station that walks is elsewhere after that.
@@ -36,7 +35,7 @@ const MAX_SAMPLES: usize = 6;
 const MAX_AGE: Span = Span::from_secs(30);
 /// Less traffic than this between two samples is no sample: a few ACKs, or what keeps a connection alive.
 const LEAST_TRAFFIC: Bytes = Bytes(6_000);
-/// What is told cannot be valid for longer.
+/// The longest validity of a report.
 const LONGEST_VALIDITY: Span = Span::from_secs(600);
 /// How far the mean must be on its way to a neighbouring rate, in hundredths, for the class to change.
 const LEAVES_AT_PERCENT: u64 = 75;
@@ -46,16 +45,16 @@ const RATES_KBPS: core::ops::RangeInclusive<i64> = 250..=46_200_000;
 /// Signals at which an access point holds a station, in dBm: above the noise of a narrow channel, below its own power.
 const SIGNALS_DBM: core::ops::RangeInclusive<i64> = -115..=-1;
 
-/// What a source tells of a station, as it tells it: right or wrong.
+/// A source's report about a station, as received: right or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The station's MAC address.
     pub mac: MacAddr,
-    /// Who tells: a number that the driver gives to each of its sources.
+    /// The source: a number that the driver assigns to each of its sources.
     pub source: u16,
     /// When it was measured, by the manager's clock.
     pub measured: Instant,
-    /// For how long it is to be believed from then on.
+    /// How long it is valid from then on.
     pub valid_for: Span,
     /// The PHY rate of what the access point sends to it, in kb/s.
     pub transmit_kbps: Option<i64>,
@@ -65,10 +64,10 @@ pub struct Told {
     pub signal_dbm: Option<i64>,
 }
 
-/// What is told of a station, of which something is valid now.
+/// The reports about a station, of which at least one value is valid now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToldReport {
-    /// Who tells.
+    /// The source.
     pub source: u16,
     /// When it was measured.
     pub measured: Instant,
@@ -78,36 +77,36 @@ pub struct ToldReport {
     pub receive_kbps: Option<u32>,
     /// The last signal, in dBm.
     pub signal_dbm: Option<i8>,
-    /// The rate that it is taken to have by this, where it is believed.
+    /// The rate in force that follows from the reports, if they are used.
     pub class: Option<PhyRate>,
-    /// It contradicts what is seen to cross, and is set aside.
+    /// The observed traffic contradicts it, and it is not used.
     pub set_aside: bool,
 }
 
-/// How often sources told something, by what became of it.
+/// Counts of reports, by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ToldCounts {
     /// Taken, at least in part.
     pub taken: u64,
-    /// Not a rate or a signal that can be. The rest of what was told with it may have been taken.
+    /// An impossible rate or signal. The rest of the report may have been taken.
     pub absurd: u64,
-    /// Measured in the future, or no longer valid, or older than what the source had told before.
+    /// Measured in the future, expired, or older than a previous report of the source.
     pub untimely: u64,
-    /// Of a group address, or of one station too many.
+    /// About a group address, or about one station too many.
     pub unknown: u64,
-    /// Times that a rate was set aside because what crosses contradicts it.
+    /// How often a rate was rejected because the observed traffic contradicts it.
     pub contradicted: u64,
 }
 
-/// What has been taken of all that was told of a station.
+/// The accepted reports about a station.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hearsay {
-    /// The one believed first; the others in any order.
+    /// The preferred source first; the others in any order.
     sources: Vec<Source>,
     pub(crate) doubt: Doubt,
 }
 
-/// One source's word on one station.
+/// One source's reports about one station.
 #[derive(Clone, Debug)]
 struct Source {
     id: u16,
@@ -118,24 +117,24 @@ struct Source {
     signal_dbm: Option<i8>,
     samples: Vec<Sample>,
     class: Option<PhyRate>,
-    /// A rate that is beyond the standard was told: what the formulas make of it is no bound.
+    /// A rate beyond the standard was reported: the computed airtime is no lower bound.
     beyond: bool,
     /// The station's bytes at the last sample, to it and from it.
     seen: (Bytes, Bytes),
 }
 
-/// What crossed between two measurements, and how long that takes at the rates that were told, in ns.
+/// The traffic between two measurements, and its airtime at the reported rates, in ns.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     at: Instant,
     bits: u64,
     nanos: u64,
-    /// It is of a station that was silent.
+    /// The station was silent.
     idle: bool,
 }
 
 impl Hearsay {
-    /// Takes what is told; `crossed`: bytes to the station and from it so far. Counts what cannot be.
+    /// Takes a report; `crossed`: bytes to the station and from it so far. Counts impossible values.
     pub(crate) fn hear(
         &mut self,
         now: Instant,
@@ -177,7 +176,7 @@ impl Hearsay {
         self.put_first(at);
     }
 
-    /// Where a source's word is kept, made if need be.
+    /// The entry of a source, created if needed.
     fn place_of(&mut self, told: &Told, seen: (Bytes, Bytes)) -> Option<usize> {
         if let Some(at) = self.sources.iter().position(|source| source.id == told.source) {
             return Some(at);
@@ -200,8 +199,9 @@ impl Hearsay {
         Some(self.sources.len() - 1)
     }
 
-    /// Believes a source that has just told rather than the first one, if that has not for half of its validity: the
-    /// station has moved, or the first one is late. Two that both go on telling do not take turns.
+    /// Prefers a source that has just reported to the first one, if the first has not reported for half of its
+    /// validity: the station has moved, or the first source is late. Two sources that both keep reporting do not
+    /// alternate.
     fn put_first(&mut self, at: usize) {
         let (first, other) = (&self.sources[0], &self.sources[at]);
         let patience = first.expires.saturating_since(first.measured) / 2;
@@ -211,7 +211,7 @@ impl Hearsay {
         }
     }
 
-    /// Forgets what is valid no longer.
+    /// Forgets expired reports.
     pub(crate) fn expire(&mut self, now: Instant) {
         self.sources.retain(|source| source.expires > now);
     }
@@ -220,17 +220,17 @@ impl Hearsay {
         self.sources.is_empty()
     }
 
-    /// The rate that the station is taken to have, unless it is in doubt.
+    /// The rate in force, unless it is contradicted.
     pub(crate) fn class(&self, now: Instant) -> Option<PhyRate> {
         self.word().filter(|_| !self.doubt.is_set_aside(now))
     }
 
-    /// The rate that the station is said to have, in doubt or not.
+    /// The reported rate, contradicted or not.
     pub(crate) fn word(&self) -> Option<PhyRate> {
         self.sources.first()?.class
     }
 
-    /// Whether what crosses can be held against what is told: the formulas in force are those of its rate.
+    /// Whether traffic can contradict the report: the rate is one of the standard in force.
     pub(crate) fn can_be_judged(&self, now: Instant) -> bool {
         self.class(now).is_some() && self.sources.first().is_some_and(|source| !source.beyond)
     }

@@ -1,22 +1,23 @@
-//! Whether what is told explains what is observed.
+//! Consistency check: whether the reported rates explain the measured costs.
 //!
-//! What each station's releases really cost is known from what is observed (`observed`), up to a factor that is the same for
-//! all: how busy the channel is. There are two explanations of it: the rates that are told, and what the box would go by
-//! if nobody told (all alike, or as configured). Each leaves an error for each station: by what factor it is off, beside the
-//! station in the middle. A rate that is told is contradicted where its error is clearly one, and larger than that of going
-//! without. So what is told is believed as long as it is better than nothing, however much is retried; where it is worse, the
-//! box does as if nobody had told.
+//! The estimator (`observed`) gives the real cost of each station's releases, up to a factor that is the same for all
+//! stations and follows from how busy the channel is. Two hypotheses compete to explain the costs: the reported
+//! rates, and the rates that the box would use without reports (all alike, or as configured). Each hypothesis leaves
+//! an error for each station: the factor between estimated and expected cost, relative to the median station. The
+//! check rejects a reported rate if its error is significant and larger than the error without reports. So a report
+//! is used as long as it is better than none, however many retries there are; if it is worse, the box ignores it.
 //!
-//! Costs are known more or less exactly. Beyond doubt is what holds at either bound; between, nothing changes.
+//! Estimated costs have an uncertainty. The check changes its result only if the comparison has the same outcome at
+//! both bounds; in between, nothing changes.
 //!
-//! Of two stations neither is in the middle: where they contradict each other, neither is believed.
+//! Of two stations neither is the median: if they contradict each other, neither report is used.
 
 use alloc::vec::Vec;
 
 use evenair_units::Span;
 
-/// An error beyond this factor, in hundredths, is one. Two stations that are wrong beside each other by its square share 39
-/// to 61, for which Jain's index is 0.95.
+/// An error beyond this factor, in hundredths, is one. Two stations that are wrong beside each other by its square
+/// share 39 to 61, for which Jain's index is 0.95.
 const CLEARLY_PERCENT: u128 = 125;
 /// One below this is none.
 const HARDLY_PERCENT: u128 = 115;
@@ -24,14 +25,14 @@ const HARDLY_PERCENT: u128 = 115;
 const UNIT: u128 = 1 << 20;
 const PERCENT_SQUARED: u128 = 10_000;
 
-/// A station of which something is told, and what is observed of it.
+/// A station with a report, and its measured cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// What it costs beside what is told of it, in any unit that is the same for all.
+    /// Its cost relative to the reported rate, in any unit that is the same for all.
     pub(crate) cost: u64,
     /// It is hardly off by more than this.
     pub(crate) error: u64,
-    /// The medium time of a packet by what is told, and as it would be charged without.
+    /// The airtime of a packet by the report, and as it would be charged without.
     pub(crate) told: Span,
     pub(crate) alone: Span,
 }

@@ -5,8 +5,8 @@ use evenair_units::{BitRate, Bytes, Span};
 
 use crate::{Config, ConfigError};
 
-/// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow down and
-/// leave the medium to the downloads.
+/// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow
+/// down and leave the medium to the downloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkLimit {
     /// What sets the limit.
@@ -26,15 +26,15 @@ pub struct UplinkLimit {
 pub enum LimitRule {
     /// Nothing moves it.
     Static,
-    /// The published rule: while nothing is lost in the access point it goes up by a step, else down, to the uploads' part
-    /// of what comes from both sides. One bucket for all.
+    /// The published rule: while nothing is lost in the access point it goes up by a step, else down, to the uploads'
+    /// part of what comes from both sides. One bucket for all.
     Published(Steps),
     /// The published rule with its gaps closed: buckets of their own for TCP and for all else.
     Adaptive {
         /// Interval, step and ceiling.
         steps: Steps,
-        /// The part of the limit that datagrams (all but TCP) keep where TCP could use all, in thousandths; TCP keeps the
-        /// rest.
+        /// The part of the limit that datagrams (all but TCP) keep where TCP could use all, in thousandths; TCP keeps
+        /// the rest.
         datagrams_permille: u32,
     },
 }
@@ -42,7 +42,7 @@ pub enum LimitRule {
 /// How a limit moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// Time between two judgements; published 300 ms.
+    /// Time between two evaluations; published 300 ms.
     pub interval: Span,
     /// Change of the limit at each; published 200 kb/s.
     pub step: BitRate,

@@ -1,15 +1,15 @@
-//! How much the access points lose on the way to the stations: told, or seen from here.
+//! How much the access points lose toward the stations: reported, or inferred.
 //!
-//! *Told*: the totals that somebody reads off the access points (SNMP: `ifOutDiscards` of RFC 2863, for instance). The
-//! difference to the one before counts; a total that has gone back begins anew, as after a restart.
+//! *Reported*: total counters read from the access points (SNMP: `ifOutDiscards` of RFC 2863, for instance). The
+//! difference from the previous total counts; a total that has decreased starts again, as after a restart.
 //!
-//! *Inferred*: of a download, DATA that had been released toward the WLAN and that its sender sends again before a station
-//! has acknowledged them. What never came by here before was lost elsewhere, and what is acknowledged was sent again for
-//! nothing. A loss that has not been repaired counts in each interval, for a while: a starved sender tries ever more
-//! rarely, and that it is silent does not mean that it has got what it wants.
+//! *Inferred*: DATA of a download that were released toward the WLAN and that the sender retransmits before a station
+//! has acknowledged them. DATA that never passed here were lost elsewhere, and acknowledged DATA were retransmitted
+//! needlessly. A loss that is not repaired counts in each interval, for a while: a starved sender retries ever more
+//! rarely, and its silence does not mean that it is satisfied.
 //!
-//! What is not seen: lost ACKs of uploads, which say the same as the next one. Losses by retries on the air count as those of
-//! a full buffer do.
+//! Not detected: lost ACKs of uploads, which carry the same information as the next one. Losses by retries on the air
+//! count like those of a full buffer.
 
 use alloc::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use evenair_units::{Instant, Span};
 
 use crate::flow::FlowId;
 
-/// More access points than this are not told apart: the observation is refused.
+/// The most access points with counters; an observation of another is refused.
 const MAX_ACCESS_POINTS: usize = 1024;
 /// More connections than this are not watched for repair at a time; they are lost from again soon enough.
 const MAX_UNREPAIRED: usize = 1024;
-/// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s apart
-/// (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
+/// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s
+/// apart (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
 pub(super) const UNREPAIRED: Span = Span::from_secs(5);
-/// After so many intervals without word from whoever tells, what is seen from here counts again.
+/// After so many intervals without a report, inferred losses count again.
 const SILENT: u32 = 10;
 
 /// What was lost in an interval.
@@ -33,23 +33,23 @@ const SILENT: u32 = 10;
 pub(crate) enum Lost {
     /// So many packets.
     Packets(u64),
-    /// Somebody tells, but has not told anything new since the last judgement.
+    /// Reports exist, but none has come since the last evaluation.
     Unknown,
 }
 
-/// Losses since the last judgement.
+/// Losses since the last evaluation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
     totals: BTreeMap<MacAddr, u64>,
     told: Option<u64>,
-    /// Intervals since somebody told; `None`: nobody ever has.
+    /// Intervals since the last report; `None`: there was none.
     silence: Option<u32>,
     seen: u64,
     unrepaired: BTreeMap<FlowId, Instant>,
 }
 
 impl Losses {
-    /// Somebody tells the total of an access point. `false`: there are too many of them.
+    /// Takes the reported total of an access point. `false`: there are too many of them.
     pub(crate) fn tell(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.totals.len() >= MAX_ACCESS_POINTS && !self.totals.contains_key(&access_point) {
             return false;
@@ -78,8 +78,8 @@ impl Losses {
         }
     }
 
-    /// Connections with a loss that nobody has repaired, as of the last judgement: a starved sender loses rarely, since it
-    /// tries rarely, and those who tell count only what is lost.
+    /// Connections with a loss that nobody has repaired, as of the last judgement: a starved sender loses rarely,
+    /// since it tries rarely, and those who tell count only what is lost.
     pub(crate) fn unrepaired(&self) -> u64 {
         self.unrepaired.len() as u64
     }

@@ -1,39 +1,42 @@
-//! The limit on uploads: packets from the WLAN that come faster than the limit are dropped on their way to the wire.
+//! The upload limiter: it drops packets from the WLAN that exceed a limit on their way to the wire.
 //!
-//! Principle: what stands in the access point are DATA of downloads and ACKs of uploads, and when its buffer is full it loses
-//! both; a lost ACK costs its upload nothing, lost DATA cost their download half of its window. Dropping some DATA of the
-//! uploads here makes their senders slow down to the limit, and the rest of the medium is left to the downloads. No packet
-//! is queued and, but for the losses, no header is read, so that it works for what is encrypted as well.
+//! Principle: an access point's backlog consists of DATA of downloads and ACKs of uploads, and when its buffer is
+//! full it loses both. A lost ACK costs its upload nothing, while lost DATA cost their download half of its window.
+//! Dropping some DATA of uploads in the box makes their senders slow down to the limit, and leaves the rest of the
+//! medium to the downloads. The limiter queues no packet and, except for loss detection, reads no header, so that it
+//! also works for encrypted traffic.
 //!
-//! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks
-//! and their Solution using a Rate Control Approach", University of Roma Tor Vergata. [`LimitRule::Static`] and
-//! [`LimitRule::Published`] are theirs to the letter; rates count IP packets, ACKs included, before the bucket and before
-//! the access point. Not published, and so ours: the theoretical maximum is C*, and the limit starts at the uploads' part
-//! of it.
+//! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
+//! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata. [`LimitRule::Static`]
+//! and [`LimitRule::Published`] follow it to the letter; rates count IP packets, ACKs included, before the bucket and
+//! before the access point. Not published, and so ours: the theoretical maximum is C*, and the limit starts at the
+//! uploads' part of it.
 //!
-//! What [`LimitRule::Adaptive`] mends:
-//! - Losses are a reason to hold uploads down only while there are downloads that have less than their part of what crosses
-//!   the WLAN: ACKs of uploads are lost as well, and without downloads nobody is the better for less of them.
-//! - Downloads that are few lose rarely; that an interval passes without a loss does not mean that they have enough. While
-//!   they have less than their part, and the medium is used as before, the limit rises only when nothing was lost for long.
-//! - A loss that was told and is not repaired yet counts in each interval, as one that was inferred does.
-//! - It goes down by half of the way to the uploads' part, and up by a quarter of what is idle, as told by what crossed the WLAN
-//!   lately, where that is more than a step, which is right for one speed only. Above C*, which is a formula, it goes with
-//!   what comes.
-//! - What TCP makes of a limit depends on how many connections there are on either side: few windows that are halved leave some
-//!   of it, many fill it. So while both directions want more than they get, the uploads' part is corrected by the sum of
-//!   what the split was off, slowly and by a fifth at most, and the limit rises by no more than the downloads have beyond
-//!   theirs.
-//! - The parts are those of what crosses the WLAN: what comes from it, and DATA that stations have acknowledged. What is sent
-//!   toward the stations again and again is no reason for a higher limit. DATA of TCP that are dropped here have taken
-//!   their time on the medium all the same, and the limit is lower by them.
-//! - Datagrams, which need not slow down, have a bucket of their own. Each of the two has its part of the limit and what the
-//!   other leaves, so that a flood of datagrams does not take TCP's tokens. What is dropped of them, which no limit brings
-//!   back, is left out of what is divided: uploads and downloads of others bear it alike.
-//! - Packets of TCP without data are never dropped: they are the ACKs of downloads, and the beginnings of connections.
+//! Improvements of [`LimitRule::Adaptive`]:
+//! - Losses are a reason to limit uploads only while there are downloads that have less than their part of the WLAN
+//!   traffic: ACKs of uploads are lost as well, and without downloads fewer of these losses help no one.
+//! - A few downloads lose rarely, and an interval without a loss does not show that they have enough. While they have
+//!   less than their part, and the medium is used as before, the limit rises only after a long time without losses.
+//! - A reported loss that is not repaired yet counts in each interval, like an inferred one.
+//! - The limit falls by half of the distance to the uploads' part, and rises by a quarter of the idle capacity,
+//!   measured by the recent traffic of the WLAN, if that is more than a step, since a step is right for one speed
+//!   only. Above C*, which is a formula, it follows the arriving traffic.
+//! - How much of a limit TCP uses depends on the number of connections on either side: a few windows that are halved
+//!   leave some of it unused, many fill it. So while both directions want more than they get, the accumulated error
+//!   of the split corrects the uploads' part, slowly and by a fifth at most, and the limit rises by no more than the
+//!   downloads' excess over their part.
+//! - The parts are those of the traffic that crosses the WLAN: packets from it, and DATA that stations have
+//!   acknowledged. Repeated retransmissions toward the stations are no reason for a higher limit. TCP DATA dropped by
+//!   the limiter have used airtime all the same, and lower the limit.
+//! - Datagrams, which need not slow down, have a bucket of their own. Each of the two buckets has its part of the
+//!   limit and what the other leaves, so that a flood of datagrams does not take TCP's tokens. Dropped datagrams,
+//!   which no limit prevents from using airtime, are left out of the divided total: uploads and downloads of other
+//!   flows share that loss equally.
+//! - TCP packets without data are never dropped: they are the ACKs of downloads, and the beginnings of connections.
 //!
-//! What it does not do: it owes no station and no connection a share; among the uploads TCP decides who gets how much, as among
-//! the downloads. What keeps the network together (ARP, DHCP), groups, and flows beyond the number that is tracked pass.
+//! What it does not do: it guarantees no share to a station or a connection; TCP decides among the uploads, as it
+//! does among the downloads. Control of the network (ARP, DHCP), group-addressed packets, and flows beyond the number
+//! that is tracked pass.
 
 mod codec;
 mod config;
@@ -59,7 +62,7 @@ pub struct UplinkReport {
     pub up_datagrams: BitRate,
     /// What comes from the wire toward the WLAN.
     pub down: BitRate,
-    /// Packets that the access points were found to have lost, by what was told or seen, since the limit began.
+    /// Packets lost by the access points, reported or inferred, since the limit began.
     pub lost: u64,
 }
 
@@ -79,18 +82,18 @@ const WANTING: Span = losses::UNREPAIRED;
 /// For so long nothing is to be lost before downloads that have less than their part are believed to want no more: with
 /// windows of tens of packets, each loses about once in that time.
 const CALM: Span = Span::from_secs(3);
-/// The medium is used as before where this part, in percent, of the most crosses that crossed lately. Less than a window
-/// halved among few, more than a direction that has ended.
+/// The medium is used as before where this part, in percent, of the most crosses that crossed lately. Less than a
+/// window halved among few, more than a direction that has ended.
 const USED_PERCENT: u64 = 80;
 /// The most that crossed is forgotten over this time, as the stations' rates and numbers change.
 const FORGOTTEN: Span = Span::from_secs(32);
-/// The limit is lower by what is dropped of TCP, up to the uploads' part over this many: more is dropped only for moments,
-/// before senders have heard of it.
+/// The limit is lower by what is dropped of TCP, up to the uploads' part over this many: more is dropped only for
+/// moments, before senders have heard of it.
 const DROPPED_PARTS: u64 = 8;
 /// Of what is idle, the limit takes one part of this many in an interval: most of it in two seconds.
 const IDLE_PARTS: u64 = 4;
-/// The uploads' part is corrected in these units, by one part of so many of how far the split is off, and by a fifth at most:
-/// what TCP makes of a limit depends on how many connections there are on either side.
+/// The uploads' part is corrected in these units, by one part of so many of how far the split is off, and by a fifth
+/// at most: what TCP makes of a limit depends on how many connections there are on either side.
 const TRIM_UNIT: i128 = 1_000_000;
 const TRIM_PARTS: i128 = 16;
 const MOST_TRIM: i128 = TRIM_UNIT / 5;
@@ -103,7 +106,7 @@ const DATAGRAMS: usize = 1;
 pub(crate) struct Limiter {
     config: UplinkLimit,
     limit: BitRate,
-    /// Nothing was lost at the last judgement.
+    /// Nothing was lost at the last evaluation.
     at_ease: bool,
     /// The second one is in use where datagrams have their own.
     buckets: [TokenBucket; 2],
@@ -178,7 +181,7 @@ impl Limiter {
         self.next = now.saturating_add(self.config.interval());
     }
 
-    /// When it is to be judged next.
+    /// The time of the next evaluation.
     pub(crate) const fn next(&self) -> Instant {
         self.next
     }
@@ -275,8 +278,8 @@ impl Limiter {
             return self.rise(now, step, used, capacity);
         }
         if let Some(more) = (down + part).as_bps().checked_sub(used.as_bps()) {
-            // The downloads have their part. By no more than they have beyond it, or each judgement at which they are just
-            // above it would push them below.
+            // The downloads have their part. By no more than they have beyond it, or each judgement at which they are
+            // just above it would push them below.
             return self.rise(now, step.min(BitRate::from_bps(more)), used, capacity);
         }
         if lost > 0 {
@@ -295,8 +298,9 @@ impl Limiter {
         }
     }
 
-    /// Moves the uploads' part by a little of how far the split is off, so that in the mean it is not; while both directions want
-    /// more than they get, and else back to none. `crosses`: what downloads use with the uploads' part, and what all use.
+    /// Moves the uploads' part by a little of how far the split is off, so that in the mean it is not; while both
+    /// directions want more than they get, and else back to none. `crosses`: what downloads use with the uploads'
+    /// part, and what all use.
     fn trim(&mut self, now: Instant, crosses: [BitRate; 2], held: bool) {
         let [with_part, used] = crosses.map(|rate| i128::from(rate.as_bps()));
         let wants = held && within(self.last_download, WANTING, now) && within(self.last_loss, CALM, now);
@@ -385,8 +389,8 @@ mod tests {
 
     const FULL: Bytes = Bytes(1500);
 
-    /// Parts, in thousandths, of TCP's data and of datagrams that pass, coming at these packets per second for 30 s, under
-    /// a limit of 2.4 Mb/s, which is 200 packets a second.
+    /// Parts, in thousandths, of TCP's data and of datagrams that pass, coming at these packets per second for 30 s,
+    /// under a limit of 2.4 Mb/s, which is 200 packets a second.
     fn passed(rule: LimitRule, per_second: [u64; 2]) -> [u64; 2] {
         let limit = BitRate::from_kbps(2_400);
         let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };
@@ -408,8 +412,9 @@ mod tests {
         [passed[TCP] * 1_000 / all[TCP], passed[DATAGRAMS] * 1_000 / all[DATAGRAMS]]
     }
 
-    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads make of a limit, in turns of
-    /// 300 ms, so many hundredths, and downloads take the rest and lose in each interval. The last minute of two.
+    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads make of a limit, in
+    /// turns of 300 ms, so many hundredths, and downloads take the rest and lose in each interval. The last minute of
+    /// two.
     fn share(of_limit: [u64; 4]) -> (u64, i64) {
         let rule = LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 500 };
         let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };

@@ -15,8 +15,8 @@ pub struct VoiceConfig {
     /// The part of the medium's time, in thousandths, that calls leave to all else: a call that would take from it is
     /// refused.
     pub data_permille: u32,
-    /// Differentiated services code point that packets of admitted calls get toward the WLAN, from which access points take
-    /// their access category.
+    /// Differentiated services code point that packets of admitted calls get toward the WLAN, from which access
+    /// points take their access category.
     pub dscp: u8,
 }
 

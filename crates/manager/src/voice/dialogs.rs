@@ -1,11 +1,12 @@
-//! Calls that telephones have agreed upon (SIP), and are about to begin.
+//! Calls that telephones have agreed upon by SIP and are about to begin.
 //!
-//! Where a description in a dialog of a station names an address and a port, the first packet of RTP to or from there is one
-//! of a call: it need not be waited for until its shape is known, and its codec is what the two have agreed upon. Who ends the
-//! dialog ends the call. Both count only for the station whose packets brought them: nobody hangs up for another one.
+//! If a session description in a dialog of a station names an address and a port, the first packet of RTP to or from
+//! there belongs to a call: the box need not wait to recognise its shape, and its codec is the negotiated one. The
+//! end of the dialog ends the call. Both count only for the station whose packets brought the dialog: no station can
+//! end the call of another.
 //!
-//! What is not here: who may call whom, and calls whose SIP does not cross the box or is encrypted; these are told by their
-//! packets ([`super::shape`]).
+//! What is not here: which users may call each other, and calls whose SIP does not cross the box or is encrypted;
+//! these are detected by their packets ([`super::shape`]).
 
 use alloc::collections::BTreeMap;
 use core::net::{IpAddr, Ipv4Addr};
@@ -63,7 +64,8 @@ impl Dialogs {
         }
         let ip = meta.ip.as_ref()?;
         let Transport::Udp { src_port, dst_port } = ip.transport else { return None };
-        // By its receiver, whose description says what it wants to hear; or by its sender, who receives where it sends from.
+        // By its receiver, whose description says what it wants to hear; or by its sender, who receives where it
+        // sends from.
         let ends = [(ip.dst, dst_port), (ip.src, src_port)];
         let key = ends
             .map(|(address, port)| (station, address, port))

@@ -1,29 +1,31 @@
-//! Calls: who has one, and who may have one more.
+//! Calls: detection, and admission of calls to strict priority.
 //!
-//! A call that is admitted goes first: its packets pass at once, with the code point that makes the access point send them
-//! as voice, and what they take of the medium is taken from all else. So there are to be only so many: up to the operator's
-//! limits, and as long as what all of them take leaves the rest its part, on each medium for itself. One more is refused,
-//! visibly: it waits its turn like other traffic and is marked as such, and the calls that go on do not notice.
+//! An admitted call has strict priority: its packets pass at once, with the code point that makes the access point
+//! send them as voice, and the rest of the traffic loses the airtime that they take. So their number is limited, for
+//! each contention domain by itself: up to the operator's limits, and as long as all calls together leave the
+//! configured part of the medium to the rest. A call beyond that is refused visibly: it waits in
+//! its turn like other traffic, its packets get code point 0, and the calls in progress do not notice.
 //!
-//! One that roams to another medium is asked again there. Where it is one too many it goes first all the same, and that is
-//! told: who was admitted is not cut off in the middle of a sentence, and whoever would call next is refused instead until
-//! there is room. One that had been refused is admitted where there is room for it.
+//! A call that roams to another domain is checked again there. If it exceeds the limit, it keeps its priority, and
+//! the manager reports that: an admitted call is not cut off, and further calls are refused until there is room. A
+//! refused call is admitted if there is room in the new domain.
 //!
-//! One stream alone is no call: anybody can send something in the shape of speech. A call begins when both ends speak, or with
-//! its first packet where telephones have agreed upon it, in a dialog that the box has seen (see [`dialogs`]). Until then its
-//! stream waits its turn, takes no room, and is not told of. A station has at most [`CALLS_PER_STATION`] calls that go first.
+//! One stream alone is no call, since any host can send packets in the shape of speech. A call begins when both ends
+//! send speech, or with its first packet if the telephones have agreed upon it in a SIP dialog that the box has seen
+//! (see [`dialogs`]). Until then its stream waits in its turn, takes no room, and is not reported. A station has at
+//! most [`CALLS_PER_STATION`] admitted calls.
 //!
-//! A call is what flows between a station and one address, one stream each way at most, whether these are one flow or two; a
-//! second pair of streams is a second call. It ends when its telephones say so (see [`dialogs`]) or when it has been silent
-//! for [`SILENCE`], and a call that was refused is one no longer then either.
+//! A call consists of at most one stream each way between a station and one address, in one flow or two; a second
+//! pair of streams is a second call. It ends when its telephones end the dialog (see [`dialogs`]) or after
+//! [`SILENCE`] without packets; a refused call ends in the same ways.
 //!
-//! Priority is strict, and bounded all the same: a stream passes at up to twice the pace it was admitted at. What comes
-//! faster, or in large packets, waits its turn.
+//! The priority is bounded: a stream has it up to twice the packet rate at which it was admitted. Faster packets, or
+//! large ones, wait in their turn.
 //!
-//! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, IEEE/ACM ToN 21(2), 2013 (admission control of calls). There
-//! the limit is a number of calls for each codec; the part of the medium that is left to all else is ours.
+//! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, IEEE/ACM ToN 21(2), 2013 (admission control of calls).
+//! There the limit is a number of calls for each codec; the part of the medium left to the rest is ours.
 //!
-//! What is not here: which packets are speech (see [`shape`]), how well it is heard (see [`quality`]).
+//! What is not here: which packets are speech (see [`shape`]), how well a call is heard (see [`quality`]).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -50,8 +52,8 @@ pub use quality::SpeechReport;
 pub use shape::Codec;
 pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 
-/// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that was put
-/// down is noticed soon.
+/// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that
+/// was put down is noticed soon.
 const SILENCE: Span = Span::from_secs(10);
 /// For so long after its telephones have ended a call, what is still on its way makes no new one.
 const HUNG_UP: Span = Span::from_secs(2);
@@ -123,7 +125,7 @@ pub(crate) struct Calls {
     one_way: OneWay,
 }
 
-/// Who speaks with whom.
+/// The two ends of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speaker {
     pub(crate) serial: u64,
@@ -222,8 +224,8 @@ impl Calls {
         (call.streams[at] == Some(serial)).then_some(&mut call.speech[at])
     }
 
-    /// A stream begins: the call that it belongs to, and whether it is a new one. `None`: nobody speaks the other way yet, or
-    /// there are too many calls to tell them apart.
+    /// A stream begins: the call that it belongs to, and whether it is a new one. `None`: nobody speaks the other way
+    /// yet, or there are too many calls to tell them apart.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -270,7 +272,8 @@ impl Calls {
         Some((self.numbers, true))
     }
 
-    /// A station has come to another medium: its calls that go first there, as they were before, and what speaks against each.
+    /// A station has come to another medium: its calls that go first there, as they were before, and what speaks
+    /// against each.
     pub(crate) fn ask_again(
         &mut self,
         config: &VoiceConfig,
@@ -335,7 +338,7 @@ impl Calls {
         None
     }
 
-    /// All are forgotten: nobody is to be told apart any more.
+    /// Forgets all calls.
     pub(crate) fn clear(&mut self) {
         self.by_number.clear();
         self.one_way = OneWay::default();

@@ -1,7 +1,7 @@
-//! Streams of voice that nobody answers yet.
+//! Streams of voice without a stream in the other direction yet.
 //!
-//! Two telephones may send from other ports than those where they hear: then each direction is a flow of its own, and the
-//! first of the two that is found waits here for the other.
+//! Two telephones may send from other ports than those on which they receive. Then each direction is a flow of its
+//! own, and the first of the two that is found waits here for the other.
 
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;
@@ -11,7 +11,8 @@ use evenair_units::Instant;
 use super::{SILENCE, Speaker, index};
 use crate::station::StationId;
 
-/// Streams at once. Where there are more, the one that was found longest ago goes: a stream that goes on is found again.
+/// Streams at once. Where there are more, the one that was found longest ago goes: a stream that goes on is found
+/// again.
 const MOST: usize = 1024;
 
 /// By station, other end and direction: the flow, and when it was found to be voice.

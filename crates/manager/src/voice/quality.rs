@@ -1,20 +1,20 @@
-//! How well a call is heard, as far as the box can tell: what was lost before it, what it dropped, how uneven the packets
-//! leave it, how long they waited here and how long they probably wait in the access point.
+//! Call quality, as far as the box can measure it: losses before the box, drops in the box, jitter of the packets
+//! that leave it, their wait in the box and their probable wait in the access point.
 //!
-//! Where packets are of RTP, what is missing among their numbers was lost on the way to the box: toward a station on the
-//! wire, from a station in the WLAN. Jitter is that of RFC 3550, section 6.4.1, in integers as in its appendix A.8, with
-//! the clock of the box: toward a station as the packets leave, so that what they waited here is in it.
+//! Gaps in RTP sequence numbers are losses on the way to the box: toward a station on the wire, from a station in the
+//! WLAN. Jitter is that of RFC 3550, section 6.4.1, in integers as in its appendix A.8, with the clock of the box:
+//! toward a station when packets leave, so that their wait in the box is included.
 //!
-//! What is not here: what happens behind the box toward the station but for the wait in the access point, and the other
-//! end's network. The rating (E-model) is made of these numbers by who reports them.
+//! What is not here: effects behind the box toward the station except for the wait in the access point, and the
+//! network of the other end. The reporting code computes the rating (E-model) from these numbers.
 //!
 //! Source: RFC 3550, sections 6.4.1, A.1, A.3, A.8.
 
 use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
-/// Numbers may go forward by so many that were lost, or back by so many that came late; anything else is a new beginning
-/// (RFC 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
+/// Numbers may go forward by so many that were lost, or back by so many that came late; anything else is a new
+/// beginning (RFC 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
 const MOST_LOST: u16 = 3000;
 const MOST_LATE: u16 = 100;
 /// A packet that seems to have been under way for so much longer than the one before it has another clock.
@@ -22,7 +22,7 @@ const CLOCK_JUMP: Span = Span::from_secs(10);
 /// The jitter is kept in parts of this (RFC 3550, A.8).
 const PARTS: u64 = 16;
 
-/// One direction of a call, as far as the box can tell.
+/// One direction of a call, as far as the box can measure it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SpeechReport {
     /// Packets that came to the box since the call was found.
@@ -37,8 +37,8 @@ pub struct SpeechReport {
     pub waited_mean: Span,
     /// The longest.
     pub waited_most: Span,
-    /// What stood in the access point when packets were released toward it, in the time that the medium takes for it: the
-    /// mean. An access point that sends voice first is quicker. `None` from the station: nobody can tell.
+    /// What stood in the access point when packets were released toward it, in the time that the medium takes for it:
+    /// the mean. An access point that sends voice first is quicker. `None` from the station: nobody can tell.
     pub hop_mean: Option<Span>,
     /// Time between two packets.
     pub gap: Span,
@@ -163,7 +163,8 @@ impl Numbers {
 }
 
 impl Jitter {
-    /// RFC 3550, A.8: a sixteenth of each difference between what passed for the packets and what passed for their samples.
+    /// RFC 3550, A.8: a sixteenth of each difference between what passed for the packets and what passed for their
+    /// samples.
     fn note(&mut self, now: Instant, timestamp: u32, clock_hz: Option<u32>) {
         let Some(clock_hz) = clock_hz else { return };
         let Some((then, before)) = self.last.replace((now, timestamp)) else { return };

@@ -1,12 +1,13 @@
-//! Who speaks: streams of voice, told by what their packets say.
+//! Detection of voice streams by the content and timing of their packets.
 //!
-//! A telephone sends a small packet every 10 to 60 ms, as long as somebody speaks. Its packets carry the header of RTP
-//! (RFC 3550), encrypted or not (SRTP, RFC 3711), so that calls are found on any port: one speaker, numbers that go on, a
-//! clock of samples that keeps up with the time. Other packets are taken for voice where they say so themselves (DSCP 46,
-//! EF, or 44, VA: RFC 3246, RFC 5865) and come at such a pace. A steady pace alone is that of games and sensors, too, and
-//! makes no call.
+//! A telephone sends a small packet every 10 to 60 ms while its user speaks. Its packets carry the header of RTP (RFC
+//! 3550), encrypted or not (SRTP, RFC 3711), so that calls are found on any port: one source identifier, consecutive
+//! sequence numbers, a sample clock that keeps up with the time. Other packets count as voice if they are marked as
+//! such (DSCP 46, EF, or 44, VA: RFC 3246, RFC 5865) and come at such a pace. A steady pace alone is not enough,
+//! since games and sensors have it, too.
 //!
-//! What is not here: speech inside of a tunnel, unless the tunnel's packets are marked; video, whose packets are large.
+//! What is not here: speech inside of a tunnel, unless the tunnel's packets are marked; video, whose packets are
+//! large.
 
 use evenair_packet::RtpMeta;
 use evenair_units::{Bytes, Instant, Span};
@@ -17,8 +18,8 @@ pub(crate) const LARGEST: Bytes = Bytes(560);
 const GAPS: core::ops::RangeInclusive<Span> = Span::from_millis(8)..=Span::from_millis(65);
 /// A longer gap is a pause in speaking (silence suppression), and says nothing.
 const PAUSE: Span = Span::from_millis(200);
-/// So many gaps are looked at where packets say themselves that they are voice, and where they have the header of RTP: by
-/// chance the numbers of two go on once in ten thousand times.
+/// So many gaps are looked at where packets say themselves that they are voice, and where they have the header of
+/// RTP: by chance the numbers of two go on once in ten thousand times.
 const GAPS_MARKED: u32 = 3;
 const GAPS_RTP: u32 = 6;
 /// A larger packet shows that a stream is none of voice; after so long without it may be one again.
@@ -37,7 +38,7 @@ const G729: u8 = 18;
 /// From here on a payload type means what the two ends have agreed upon.
 const FIRST_DYNAMIC: u8 = 96;
 
-/// Codec of a stream, as far as its rate tells.
+/// Codec of a stream, as far as its rate identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Codec {
     /// 64 kb/s in packets of one size: G.711, or G.722, which looks the same.
@@ -95,7 +96,7 @@ pub(crate) struct Sample {
 }
 
 impl Shape {
-    /// Takes note of a packet. The stream, when there is one to be told of.
+    /// Takes note of a packet. The stream, once one is detected.
     pub(crate) fn note(&mut self, now: Instant, sample: &Sample) -> Option<Stream> {
         let len = sample.len;
         if len > LARGEST {
@@ -232,8 +233,8 @@ mod tests {
     const MARKED: Speaker = Speaker { clock_hz: 0, marked: true, ..PLAIN };
     const MUTE: Speaker = Speaker { clock_hz: 0, ..PLAIN };
 
-    /// After how many packets it is told that a stream with these gaps and lengths is voice. One of a clock that stands is
-    /// no RTP.
+    /// After how many packets it is told that a stream with these gaps and lengths is voice. One of a clock that
+    /// stands is no RTP.
     fn found(gaps_us: &[u64], lens: &[u64], speaker: Speaker) -> Option<(usize, Stream)> {
         let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
         (0..500).find_map(|n| {
