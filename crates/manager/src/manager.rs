@@ -24,8 +24,8 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::access_points::Table;
+use crate::airtime_model::AirtimeModel;
 use crate::classes::totals::Totals;
-use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
 use crate::manager::harm::Harm;
@@ -48,7 +48,7 @@ pub struct Manager<P> {
     mode: Mode,
     /// While draining: when patience ends.
     drain_until: Instant,
-    medium: Medium,
+    model: AirtimeModel,
     stations: Stations,
     flows: Flows,
     access_points: Table,
@@ -78,12 +78,12 @@ impl<P: Send + 'static> Manager<P> {
     /// If `config` does not pass [`Config::check`].
     pub fn new(config: Config, now: Instant) -> Self {
         config.check().expect("a driver hands in a checked configuration");
-        let medium = Medium::new(config.phy.clone(), config.rts_threshold);
-        let stations = Stations::new(&config, &medium, now);
+        let model = AirtimeModel::new(config.phy.clone(), config.rts_threshold);
+        let stations = Stations::new(&config, &model, now);
         let access_points = Table::of(&config.access_points);
         let domain = |(at, name)| {
             let id = DomainId::at(at);
-            Domain::new((id, name), &config, configured_capacity(&config, &medium, &stations, id), now)
+            Domain::new((id, name), &config, configured_capacity(&config, &model, &stations, id), now)
         };
         let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
         Self {
@@ -104,7 +104,7 @@ impl<P: Send + 'static> Manager<P> {
             counters: Counters::default(),
             harm: Harm::new(now),
             outputs: VecDeque::new(),
-            medium,
+            model,
             config,
         }
     }
@@ -119,7 +119,7 @@ impl<P: Send + 'static> Manager<P> {
                 if meta.ingress == Port::Wlan {
                     let flow = self.flows.get(flow);
                     let rate = self.stations.get(flow.station).rate;
-                    let airtime = self.medium.packet_airtime(meta.ip_len(), rate);
+                    let airtime = self.model.packet_airtime(meta.ip_len(), rate);
                     self.domains[flow.domain].pacer.on_heard(now, airtime);
                 }
                 let ip_len = meta.ip_len();
@@ -206,7 +206,7 @@ impl<P: Send + 'static> Manager<P> {
         if !has_rate || !known {
             return self.tell(Event::ObservationRefused(observation));
         }
-        if let Some(id) = self.stations.observe(mac, rate, &self.medium) {
+        if let Some(id) = self.stations.observe(mac, rate, &self.model) {
             self.update_station(id);
             self.update_capacity(now, id);
         }
@@ -262,7 +262,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();
         }
-        domain.queues.peek().map_or(Span::ZERO, |head| self.medium.packet_airtime(head.ip_len, self.rate_of(head.flow)))
+        domain.queues.peek().map_or(Span::ZERO, |head| self.model.packet_airtime(head.ip_len, self.rate_of(head.flow)))
     }
 
     /// The PHY rate of a connection's station.
@@ -383,11 +383,11 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
 
 /// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default
 /// rate.
-fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations, id: DomainId) -> BitRate {
+fn configured_capacity(config: &Config, model: &AirtimeModel, stations: &Stations, id: DomainId) -> BitRate {
     let there = stations.iter().filter(|station| station.domain == id);
     let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
     match mixed_capacity(&parts) {
-        BitRate::ZERO => medium.capacity(config.default_rate),
+        BitRate::ZERO => model.capacity(config.default_rate),
         capacity => capacity,
     }
 }

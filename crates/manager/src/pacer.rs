@@ -17,7 +17,7 @@
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::cost::{Load, Medium};
+use crate::airtime_model::{AirtimeModel, PacketCost};
 use crate::domain::DomainId;
 use crate::guard::{Grip, Guard, GuardStep};
 use crate::load::Shaper;
@@ -96,8 +96,8 @@ impl Pacer {
     }
 
     /// A packet that was held is released, which costs this much in all.
-    pub(crate) fn on_service(&mut self, now: Instant, medium: &Medium, load: &Load, rate: PhyRate) {
-        self.server.release(now, self.rate.wait(medium, load, rate));
+    pub(crate) fn on_service(&mut self, now: Instant, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.server.release(now, self.rate.wait(model, cost, rate));
     }
 
     /// The packet of [`Self::on_service`] has gone; `waiting`: others are held.
@@ -135,13 +135,13 @@ impl Pacer {
     }
 
     /// Something was seen to cross the WLAN.
-    pub(crate) fn on_crossed(&mut self, medium: &Medium, load: &Load, rate: PhyRate) {
-        self.rate.note_crossed(medium, load, rate);
+    pub(crate) fn on_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.rate.note_crossed(model, cost, rate);
     }
 
     /// Something that is not held crosses the WLAN: what is held pays for it.
-    pub(crate) fn on_unscheduled(&mut self, medium: &Medium, load: &Load, rate: PhyRate) {
-        self.server.bypass(self.rate.wait(medium, load, rate));
+    pub(crate) fn on_unscheduled(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.server.bypass(self.rate.wait(model, cost, rate));
     }
 
     /// The same of a packet to a group, of which the airtime alone is known.

@@ -22,7 +22,7 @@ use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 impl<P: Send + 'static> Manager<P> {
     /// Handles a report of a station's place.
     pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
-        let Some((id, new)) = self.stations.told_of(mac, &self.medium, now) else {
+        let Some((id, new)) = self.stations.told_of(mac, &self.model, now) else {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
         };
         if new {
@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         let names: Vec<Label> = self.access_points.domains().collect();
         for (at, &name) in names.iter().enumerate().skip(known) {
             let id = DomainId::at(at);
-            let capacity = super::configured_capacity(&self.config, &self.medium, &self.stations, id);
+            let capacity = super::configured_capacity(&self.config, &self.model, &self.stations, id);
             self.domains.push(Domain::new((id, name), &self.config, capacity, now));
         }
     }
@@ -150,7 +150,7 @@ impl<P: Send + 'static> Manager<P> {
             let mut renewed = Vec::new();
             for (at, name) in self.access_points.domains().enumerate() {
                 let kept = old.get_mut(at).and_then(|domain| domain.take_if(|domain| domain.name == name));
-                let capacity = super::configured_capacity(config, &self.medium, &self.stations, DomainId::at(at));
+                let capacity = super::configured_capacity(config, &self.model, &self.stations, DomainId::at(at));
                 renewed.push(kept.unwrap_or_else(|| Domain::new((DomainId::at(at), name), config, capacity, now)));
             }
             self.domains = Domains::new(renewed);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
-use crate::cost::Medium;
+use crate::airtime_model::AirtimeModel;
 use crate::discipline::Disciplined;
 use crate::domain::{Domain, DomainId};
 use crate::pacer::Pacer;
@@ -19,7 +19,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
         let before = self.rates();
         let mut elapsed = Span::ZERO;
-        let said = self.stations.rates_said(self.domains.iter().count(), self.medium.fastest());
+        let said = self.stations.rates_said(self.domains.iter().count(), self.model.fastest());
         for (id, said) in self.domains.ids().zip(said) {
             elapsed = self.judge_rate(now, id, said);
         }
@@ -62,7 +62,7 @@ impl<P: Send + 'static> Manager<P> {
     /// to a slow station, but does not slow down a fast one.
     fn usual_speed(&self, unsure: bool) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
-        let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
+        let airtime = |rate| self.model.packet_airtime(FULL_SIZE, rate).as_nanos();
         let usual = airtime(self.config.default_rate);
         let shortest = self.config.phy.standard().rates().iter().map(|&rate| airtime(rate)).min().unwrap_or(usual);
         if unsure { (usual, shortest) } else { (1, 1) }
@@ -127,8 +127,8 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
     pub(super) fn reconfigure(&mut self, now: Instant, config: Config) {
         let before = self.rates();
-        self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
-        self.stations.reconfigure(&config, &self.medium, now);
+        self.model = AirtimeModel::new(config.phy.clone(), config.rts_threshold);
+        self.stations.reconfigure(&config, &self.model, now);
         let held = self.rebuild_domains(&config, now);
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
         self.reads_dscp = config.policy.reads_dscp();
@@ -150,7 +150,7 @@ impl<P: Send + 'static> Manager<P> {
     fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
         let domain = &mut self.domains[id];
         let capacity = domain.active_capacity(&self.stations, now);
-        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.medium, &self.stations, id));
+        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.model, &self.stations, id));
         let waiting = domain.len() > 0;
         domain.pacer.reconfigure(config, capacity, now, waiting);
     }

@@ -4,7 +4,7 @@ use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
 use evenair_units::{BitRate, Bytes, Instant};
 
 use super::{Manager, configured_capacity};
-use crate::cost::Load;
+use crate::airtime_model::PacketCost;
 use crate::domain::{Domain, DomainId};
 use crate::flow::FlowId;
 use crate::uplink::{Kind, Limiter};
@@ -30,10 +30,10 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// A packet has come from a station, which shows that DATA have crossed to it.
-    pub(super) fn note_acknowledged(&mut self, now: Instant, flow: FlowId, tcp: &TcpMeta, crossed: &Load) {
+    pub(super) fn note_acknowledged(&mut self, now: Instant, flow: FlowId, tcp: &TcpMeta, crossed: &PacketCost) {
         let acknowledges = self.flows.get_mut(flow).in_doubt.acknowledge(tcp);
         let Some(limiter) = self.limiter(flow) else { return };
-        let Load([_, data, ..]) = crossed;
+        let PacketCost([_, data, ..]) = crossed;
         limiter.note_crossed(now, data.milli * data.ip_len.bits() / 1_000);
         if acknowledges {
             limiter.losses.repaired(flow);
@@ -52,7 +52,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
             return;
         }
-        let capacity = configured_capacity(&self.config, &self.medium, &self.stations, id);
+        let capacity = configured_capacity(&self.config, &self.model, &self.stations, id);
         self.domains[id].pacer.on_capacity(capacity);
     }
 
