@@ -114,7 +114,7 @@ impl Site {
         this
     }
 
-    fn from_wire(&mut self, meta: PacketMeta) {
+    fn arrive(&mut self, meta: PacketMeta) {
         self.packets.push(meta.clone());
         self.manager.handle_packet(self.now, self.packets.len() as u64 - 1, &meta);
     }
@@ -122,7 +122,7 @@ impl Site {
     fn segment(&mut self) {
         let seq = 1 + self.segments[0] * SEGMENT as u32;
         self.segments[0] += 1;
-        self.from_wire(packet(Port::Wire, TALKER, 1, TcpFlags::ACK, (seq, 1), SEGMENT));
+        self.arrive(packet(Port::Wire, TALKER, 1, TcpFlags::ACK, (seq, 1), SEGMENT));
     }
 
     fn speak(&mut self) {
@@ -205,7 +205,7 @@ impl Site {
             self.manager.handle_packet(next, self.packets.len() as u64 - 1, &meta);
         } else if next == self.next_udp {
             self.next_udp += BitRate::from_mbps(udp_mbps).time_for_bits(12_000);
-            self.from_wire(datagram(Port::Wire, UDP, 1_500));
+            self.arrive(datagram(Port::Wire, UDP, 1_500));
         } else if next == self.next_talk {
             self.speak();
         } else {
