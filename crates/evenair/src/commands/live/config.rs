@@ -49,14 +49,18 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
         }
         ConfigCommand::Migrate { files, check } => {
             // Each file is migrated, whatever becomes of the others.
-            let done = files.iter().map(|file| match migrate(file, *check) {
-                Ok(is_up_to_date) => is_up_to_date || !check,
-                Err(error) => {
-                    eprintln!("{error:#}");
-                    false
+            let mut code = ExitCode::SUCCESS;
+            for file in files {
+                match migrate(file, *check) {
+                    Ok(is_up_to_date) if is_up_to_date || !check => {}
+                    Ok(_) => code = ExitCode::FAILURE,
+                    Err(error) => {
+                        eprintln!("{error:#}");
+                        code = ExitCode::FAILURE;
+                    }
                 }
-            });
-            if done.fold(true, |all, done| all && done) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            }
+            code
         }
         ConfigCommand::Reference => {
             print!("{}", evenair_live::reference());
