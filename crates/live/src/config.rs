@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
-use evenair_scenario::config::{ConfigError, OrDefault, Problems, Written, read};
+use evenair_scenario::config::{ConfigError, OrDefault, Problems, Written, read, value_now_called};
 use evenair_scenario::{ManagerSpec, PhySpec};
 use evenair_units::BitRate;
 use evenair_wifi::{PhyRate, Standard};
@@ -89,11 +89,8 @@ pub struct PortsSpec {
     /// nothing passes without the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<Written<String>>,
-    /// Start inserted, not bypassed: the same as the mode "insert". Default: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inserted: Option<Written<bool>>,
-    /// What the box does from its start on: "insert", "observe" (look at what the bridge carries, shape nothing) or "bypass".
-    /// Default: "bypass".
+    /// What the box does from its start on: "inserted" (manage the traffic), "observing" (measure what the bridge carries, and
+    /// change nothing) or "bypassed". Default: "bypassed".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Written<String>>,
     /// How packets come in and go out: "af-packet" (packet rings), "af-xdp" (AF_XDP sockets, in the interface's driver where it
@@ -107,7 +104,7 @@ pub struct PortsSpec {
     pub ring_packets: Option<Written<u32>>,
     /// Packets that the box has memory for; with several shards, each of them. Default: 16384.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pool_packets: Option<Written<u32>>,
+    pub pool_frames: Option<Written<u32>>,
 }
 
 /// The interfaces of a machine that is the stations' gateway.
@@ -290,23 +287,20 @@ enum Start {
 
 impl PortsSpec {
     fn start(&self, problems: &mut Problems) -> Option<Start> {
-        let inserted = self.inserted.get_or(false, problems)?;
-        let Some(written) = &self.mode else { return Some(if inserted { Start::Insert } else { Start::Bypass }) };
-        let start = match written.get(problems)?.as_str() {
-            "bypass" => Start::Bypass,
-            "insert" => Start::Insert,
-            "observe" => Start::Observe,
-            _ => {
-                let right = "\"bypass\", \"insert\" or \"observe\"";
-                problems.add(written.span(), format!("there is no mode {written}"), right);
-                return None;
-            }
-        };
-        if inserted && start != Start::Insert {
-            problems.add(written.span(), format!("inserted = true, and mode = {written}"), "one of the two");
-            return None;
+        let Some(written) = &self.mode else { return Some(Start::Bypass) };
+        let word = written.get(problems)?;
+        match word.as_str() {
+            "inserted" => return Some(Start::Insert),
+            "observing" => return Some(Start::Observe),
+            "bypassed" => return Some(Start::Bypass),
+            _ => {}
         }
-        Some(start)
+        let what = match value_now_called("ports.mode", &word) {
+            Some(now) => format!("the mode {written} is now \"{now}\"; `evenair config migrate FILE` rewrites it"),
+            None => format!("there is no mode {written}"),
+        };
+        problems.add(written.span(), what, "\"inserted\", \"observing\" or \"bypassed\"");
+        None
     }
 
     fn io(&self, problems: &mut Problems) -> Option<Io> {
@@ -339,7 +333,7 @@ impl BoxFile {
         let sizes = |size: &u32| (64..=1 << 20).contains(size);
         let range = "64 to 1048576 packets";
         let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
-        let pool_frames = ports.pool_packets.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
+        let pool_frames = ports.pool_frames.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
         let history = self.history.as_ref().map(|history| history.check(problems));
@@ -370,10 +364,6 @@ impl BoxFile {
     }
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
-        for (key, place) in self.manager.written_of_scenarios() {
-            let what = format!("{key} says what a scenario tells the box, and this is the box's own file");
-            problems.add(place, what, "a file without it; [[station]] and [[telemetry]] tell a box of stations");
-        }
         let (phy, rts_threshold) = self.radio.check(problems)?;
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
@@ -660,9 +650,31 @@ class = "gold"
     fn what_a_scenario_tells_is_nothing_for_a_box() {
         let text = GOOD.replace("[manager]", "[manager]\nknow_rates = false\nplaces_delay = \"2 s\"");
         let error = BoxConfig::parse(&text, "box.toml").expect_err("refused").to_string();
-        for part in ["box.toml:11:14", "know_rates says", "places_delay says", "[[telemetry]]"] {
+        for part in ["box.toml:11:1", "`know_rates` is a key of scenarios", "`places_delay` is a key of scenarios"] {
             assert!(error.contains(part), "{part:?} is missing in:\n{error}");
         }
+    }
+
+    #[test]
+    fn the_mode_of_the_start_has_the_words_of_the_status() {
+        let with = |line: &str| BoxConfig::parse(&GOOD.replace("[control]", &format!("{line}\n[control]")), "box.toml");
+        for (word, inserted, observing) in
+            [("inserted", true, false), ("observing", false, true), ("bypassed", false, false)]
+        {
+            let config = with(&format!("mode = \"{word}\"")).expect("good");
+            assert_eq!((config.inserted, config.observing), (inserted, observing), "{word}");
+        }
+        let error = |line: &str| with(line).expect_err("refused").to_string();
+        let migrate = "`evenair config migrate FILE` rewrites it";
+        for (line, told) in [
+            ("mode = \"insert\"", "the mode \"insert\" is now \"inserted\""),
+            ("inserted = true", "`inserted` is now `[ports] mode`"),
+            ("pool_packets = 64", "`pool_packets` is now `[ports] pool_frames`"),
+        ] {
+            let error = error(line);
+            assert!(error.contains("box.toml:6:") && error.contains(told) && error.contains(migrate), "{error}");
+        }
+        assert!(error("mode = \"sleep\"").contains("there is no mode \"sleep\"; allowed: \"inserted\""));
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl LastWord {
         let said = match wish {
             Wish::Insert => INSERT,
             Wish::Bypass => BYPASS,
-            Wish::Watch => OBSERVE,
+            Wish::Observe => OBSERVE,
             _ => return,
         };
         // A successor finds the old word or the new one, and never half of one.
@@ -96,7 +96,7 @@ mod tests {
         word.keep(&Wish::Insert);
         word.keep(&Wish::Status);
         assert_eq!(start(&config), (true, false));
-        word.keep(&Wish::Watch);
+        word.keep(&Wish::Observe);
         assert_eq!(start(&config), (false, true));
         let changed = BoxConfig { inserted: true, ..config.clone() };
         assert_eq!(start(&changed), (true, false), "the file was changed since");

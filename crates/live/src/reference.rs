@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use evenair_scenario::ManagerSpec;
 use evenair_scenario::config::schema_of;
 use serde_json::{Map, Value};
 
@@ -13,8 +12,8 @@ use crate::config::BoxFile;
 const INTRODUCTION: &str = r#"# The box's configuration
 
 All keys of the file that `evenair run` reads, `/etc/evenair/box.toml` unless it is told otherwise. `evenair init` writes a
-first one with comments, `evenair config check FILE` says what is wrong in one, `evenair reload` has a running box read it
-again. How the parts work together is in [box.md](box.md). This page is printed by `evenair config reference`.
+first one with comments, `evenair config check FILE` says what is wrong in one, `evenair config migrate FILE` gives the keys
+of an older version their present names, `evenair reload` has a running box read it again. How the parts work together is in [box.md](box.md). This page is printed by `evenair config reference`.
 
 A file that is enough:
 
@@ -40,11 +39,7 @@ For completion and checks in an editor (Taplo, Even Better TOML): `evenair confi
 
 /// The JSON schema of the box's configuration: keys, kinds of values, units, and descriptions.
 pub fn schema() -> Value {
-    let mut schema = schema_of::<BoxFile>("Evenair box");
-    if let Some(keys) = schema.pointer_mut("/$defs/ManagerSpec/properties").and_then(Value::as_object_mut) {
-        keys.retain(|key, _| !ManagerSpec::OF_SCENARIOS.contains(&key.as_str()));
-    }
-    schema
+    schema_of::<BoxFile>("Evenair box")
 }
 
 /// All tables and keys of the box's configuration, in Markdown.
@@ -192,7 +187,7 @@ mod tests {
             assert!(cells.len() == 4 && cells.iter().all(|cell| cell.len() > 1 || cell == "-"), "{row}");
             assert!(cells[3].len() > 10, "no meaning: {row}");
         }
-        assert!(!text.contains("know_rates"), "a box's file has no such key");
+        assert!(!text.contains("`rates`"), "a box's file has no such key");
         let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
         crate::BoxConfig::parse(example, "box.toml").expect("good");
     }

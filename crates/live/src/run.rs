@@ -322,7 +322,7 @@ impl Live {
                     self.waiting.push(reply);
                     continue;
                 }
-                Wish::Watch => {
+                Wish::Observe => {
                     self.engine.observe_traffic(now());
                     self.waiting.push(reply);
                     continue;
@@ -335,7 +335,7 @@ impl Live {
                     continue;
                 }
                 Wish::Status => Answer::Status(Box::new(self.snapshot()?)),
-                Wish::Observe(mac, rate) => done(self.observe(mac, rate)),
+                Wish::SetRate(mac, rate) => done(self.observe(mac, rate)),
                 Wish::Losses(access_point, total) => {
                     done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
                 }

@@ -19,14 +19,10 @@ use core::ops::{Index, IndexMut};
 use evenair_units::{BitRate, Instant, Span};
 
 use crate::discipline::Disciplined;
-use crate::guard::Guard;
-use crate::load::Shaper;
 use crate::observed::Observed;
+use crate::pacer::{Completion, Pacer};
 use crate::queues::Queues;
-use crate::rate::ServiceRate;
 use crate::receiver::Steered;
-use crate::server::Server;
-use crate::standing::Standing;
 use crate::station::Stations;
 use crate::told::Shares;
 use crate::uplink::Limiter;
@@ -60,11 +56,7 @@ pub(crate) struct Domain<P> {
     pub(crate) discipline: Option<Disciplined<P>>,
     /// How long packets waited.
     pub(crate) waits: Waits,
-    pub(crate) server: Server,
-    pub(crate) standing: Standing,
-    pub(crate) guard: Guard,
-    pub(crate) shaper: Shaper,
-    pub(crate) rate: ServiceRate,
+    pub(crate) pacer: Pacer,
     /// Releases that were looked ahead to and are still to come.
     pub(crate) seen_ahead: u32,
     /// The airtime that stations use together, by their reported rates.
@@ -108,11 +100,7 @@ impl<P: Send + 'static> Domain<P> {
             queues: Queues::new(config, now),
             discipline: config.queue.as_deref().map(Disciplined::new),
             waits: Waits::default(),
-            server: Server::new(config.pacing_slack, now),
-            standing: Standing::new(id, now),
-            guard: Guard::new(),
-            shaper: Shaper::new(now),
-            rate: ServiceRate::new(config.charge, config.controller, capacity, now),
+            pacer: Pacer::new(id, config, capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
             observed: None,
@@ -146,9 +134,9 @@ impl<P: Send + 'static> Domain<P> {
     /// A packet to a group takes so much of this medium.
     pub(crate) fn note_group(&mut self, now: Instant, airtime: Span, managed: bool) {
         if managed {
-            self.server.bypass(self.rate.stretch(airtime));
+            self.pacer.on_unscheduled_group(airtime);
         }
-        self.standing.release(now, airtime, false);
+        self.pacer.on_release(now, airtime, Completion::None);
     }
 }
 

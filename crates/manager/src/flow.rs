@@ -15,9 +15,9 @@ use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::Direction;
+use crate::airtime_model::{PacketCost, Packets};
 use crate::answers::Answers;
 use crate::classes::Place;
-use crate::cost::{Load, Packets};
 use crate::datagrams::Uplink;
 use crate::discipline::Tags;
 use crate::domain::DomainId;
@@ -262,13 +262,13 @@ impl Flow {
     }
 
     /// A packet is released toward the WLAN: what crosses the WLAN because of it.
-    pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> Load {
+    pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> PacketCost {
         match tcp {
             Some(tcp) => {
                 self.in_doubt.release(tcp);
                 self.tcp.note_release(tcp, ip_len)
             }
-            None => Load([Packets::one(ip_len), self.uplink.pay(), Packets::default(), Packets::default()]),
+            None => PacketCost([Packets::one(ip_len), self.uplink.pay(), Packets::default(), Packets::default()]),
         }
     }
 

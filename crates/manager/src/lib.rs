@@ -36,13 +36,13 @@
 extern crate alloc;
 
 mod access_points;
+mod airtime_model;
 mod answers;
 mod api;
 mod causes;
 mod classes;
 mod config;
 mod config_codec;
-mod cost;
 mod datagrams;
 mod delays;
 mod discipline;
@@ -56,6 +56,7 @@ mod load;
 mod manager;
 mod neighbours;
 mod observed;
+mod pacer;
 mod queues;
 mod rate;
 mod receiver;

@@ -108,10 +108,8 @@ impl Shaper {
         }
     }
 
-    /// A packet is released, behind so many that are under way; `own`: its medium time and its answer's, where one is
-    /// due.
-    pub(crate) fn note_release(&mut self, now: Instant, number: u64, under_way: u64, own: Option<Span>) {
-        let Some(own) = own else { return };
+    /// A packet is released whose completion is expected, behind so many in flight; `own`: its medium time and its ACK's.
+    pub(crate) fn note_release(&mut self, now: Instant, number: u64, under_way: u64, own: Span) {
         if self.sent.is_empty() {
             self.heard = now;
         }
@@ -240,7 +238,7 @@ mod tests {
             }
             self.number += 1;
             let under_way = self.answers.len() as u64;
-            self.shaper.note_release(self.now, self.number, under_way, Some(OWN));
+            self.shaper.note_release(self.now, self.number, under_way, OWN);
             self.shaper.note_service(self.backlogged);
             self.free = self.free.max(self.now) + OWN.mul_div(1_000_000, self.carries);
             self.answers.push_back((self.free, self.number));
@@ -322,12 +320,11 @@ mod tests {
         let now = Instant::ZERO + INTERVAL;
         assert_eq!(shaper.judge(now, INTERVAL, TARGET, RATE), Step::Stay, "nothing was released");
         let now = now + INTERVAL;
-        shaper.note_release(now, 1, 0, None);
         shaper.note_service(true);
         assert_eq!(shaper.judge(now, INTERVAL, TARGET, RATE), Step::Start);
         assert_eq!(shaper.judge(now, INTERVAL, TARGET, RATE), Step::Stay, "the interval has just begun");
         let late = now + Span::from_secs(10);
-        shaper.note_release(late, 2, 0, Some(OWN));
+        shaper.note_release(late, 2, 0, OWN);
         shaper.note_answer(late + Span::from_secs(1), 2, TARGET);
         assert_eq!(shaper.judge(late, INTERVAL, TARGET, RATE), Step::Stay, "of another time");
     }

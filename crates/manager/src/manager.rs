@@ -24,11 +24,10 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::access_points::Table;
+use crate::airtime_model::AirtimeModel;
 use crate::classes::totals::Totals;
-use crate::cost::Medium;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
-use crate::guard::Grip;
 use crate::manager::harm::Harm;
 use crate::manager::path::Arrived;
 use crate::neighbours::Neighbours;
@@ -37,7 +36,7 @@ use crate::receiver::Receiver;
 use crate::station::Stations;
 use crate::voice::{Calls, Dialogs};
 use crate::wan::{Waits, Wan};
-use crate::{Command, Config, Controller, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
+use crate::{Command, Config, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
 
 /// Stations in a report that is to be quick.
 const MOST_STATIONS: usize = 4096;
@@ -49,7 +48,7 @@ pub struct Manager<P> {
     mode: Mode,
     /// While draining: when patience ends.
     drain_until: Instant,
-    medium: Medium,
+    model: AirtimeModel,
     stations: Stations,
     flows: Flows,
     access_points: Table,
@@ -79,12 +78,12 @@ impl<P: Send + 'static> Manager<P> {
     /// If `config` does not pass [`Config::check`].
     pub fn new(config: Config, now: Instant) -> Self {
         config.check().expect("a driver hands in a checked configuration");
-        let medium = Medium::new(config.phy.clone(), config.rts_threshold);
-        let stations = Stations::new(&config, &medium, now);
+        let model = AirtimeModel::new(config.phy.clone(), config.rts_threshold);
+        let stations = Stations::new(&config, &model, now);
         let access_points = Table::of(&config.access_points);
         let domain = |(at, name)| {
             let id = DomainId::at(at);
-            Domain::new((id, name), &config, configured_capacity(&config, &medium, &stations, id), now)
+            Domain::new((id, name), &config, configured_capacity(&config, &model, &stations, id), now)
         };
         let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
         Self {
@@ -105,7 +104,7 @@ impl<P: Send + 'static> Manager<P> {
             counters: Counters::default(),
             harm: Harm::new(now),
             outputs: VecDeque::new(),
-            medium,
+            model,
             config,
         }
     }
@@ -120,8 +119,8 @@ impl<P: Send + 'static> Manager<P> {
                 if meta.ingress == Port::Wlan {
                     let flow = self.flows.get(flow);
                     let rate = self.stations.get(flow.station).rate;
-                    let airtime = self.medium.packet_airtime(meta.ip_len(), rate);
-                    self.domains[flow.domain].standing.hear(now, airtime);
+                    let airtime = self.model.packet_airtime(meta.ip_len(), rate);
+                    self.domains[flow.domain].pacer.on_heard(now, airtime);
                 }
                 let ip_len = meta.ip_len();
                 match (meta.ingress, tcp) {
@@ -167,7 +166,7 @@ impl<P: Send + 'static> Manager<P> {
         match command {
             Command::Insert => {
                 if self.mode == Mode::Bypassed {
-                    self.domains.iter_mut().for_each(|domain| domain.standing.begin(now));
+                    self.domains.iter_mut().for_each(|domain| domain.pacer.on_insert(now));
                 }
                 self.set_mode(now, Mode::Inserted);
             }
@@ -207,7 +206,7 @@ impl<P: Send + 'static> Manager<P> {
         if !has_rate || !known {
             return self.tell(Event::ObservationRefused(observation));
         }
-        if let Some(id) = self.stations.observe(mac, rate, &self.medium) {
+        if let Some(id) = self.stations.observe(mac, rate, &self.model) {
             self.update_station(id);
             self.update_capacity(now, id);
         }
@@ -244,7 +243,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// When the next interval of all domains ends.
     fn next_tick(&self) -> Instant {
-        self.domains[DomainId::DEFAULT].rate.next_tick()
+        self.domains[DomainId::DEFAULT].pacer.next_tick()
     }
 
     /// When the next packet of a domain may be released, if it holds any.
@@ -254,20 +253,8 @@ impl<P: Send + 'static> Manager<P> {
 
     /// When the next packet of a domain may be released.
     fn free_at(&self, id: DomainId) -> Instant {
-        self.domains[id].shaped_until().max(self.paced_at(id))
-    }
-
-    /// When the controller lets the next packet go.
-    fn paced_at(&self, id: DomainId) -> Instant {
         let domain = &self.domains[id];
-        match self.config.controller {
-            Controller::Queue { target } => match domain.guard.grip() {
-                Grip::Target(times) => domain.standing.ready_at(target * times, self.next_airtime(domain)),
-                Grip::Open => Instant::ZERO,
-            },
-            Controller::Published { .. } | Controller::Pi { .. } | Controller::Fixed(_) => domain.server.free_at(),
-            Controller::None => Instant::ZERO,
-        }
+        domain.shaped_until().max(domain.pacer.ready_at(|| self.next_airtime(domain)))
     }
 
     /// The airtime of the next packet, alone.
@@ -275,7 +262,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();
         }
-        domain.queues.peek().map_or(Span::ZERO, |head| self.medium.packet_airtime(head.ip_len, self.rate_of(head.flow)))
+        domain.queues.peek().map_or(Span::ZERO, |head| self.model.packet_airtime(head.ip_len, self.rate_of(head.flow)))
     }
 
     /// The PHY rate of a connection's station.
@@ -310,7 +297,7 @@ impl<P: Send + 'static> Manager<P> {
             throughput: self
                 .domains
                 .iter()
-                .map(|domain| domain.rate.throughput())
+                .map(|domain| domain.pacer.throughput())
                 .fold(BitRate::ZERO, |sum, rate| sum + rate),
             domains: self.report_domains(now),
             stations: self.stations.report(now, MOST_STATIONS),
@@ -369,8 +356,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.mode == Mode::Bypassed {
             // What crossed while nothing was managed says nothing about C.
             for domain in self.domains.iter_mut() {
-                let account = domain.server.take_account(now, false);
-                domain.rate.measure(now, account.elapsed);
+                domain.pacer.tick_unmanaged(now, false);
             }
             self.begin_limit(now);
         }
@@ -397,11 +383,11 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
 
 /// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default
 /// rate.
-fn configured_capacity(config: &Config, medium: &Medium, stations: &Stations, id: DomainId) -> BitRate {
+fn configured_capacity(config: &Config, model: &AirtimeModel, stations: &Stations, id: DomainId) -> BitRate {
     let there = stations.iter().filter(|station| station.domain == id);
     let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
     match mixed_capacity(&parts) {
-        BitRate::ZERO => medium.capacity(config.default_rate),
+        BitRate::ZERO => model.capacity(config.default_rate),
         capacity => capacity,
     }
 }

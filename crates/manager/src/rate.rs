@@ -18,7 +18,7 @@
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::cost::{Load, Medium};
+use crate::airtime_model::{AirtimeModel, PacketCost};
 use crate::load::Step;
 use crate::server::Account;
 use crate::{Charge, Controller};
@@ -91,10 +91,10 @@ impl ServiceRate {
     }
 
     /// How long the server takes for a load.
-    pub(crate) fn wait(&self, medium: &Medium, load: &Load, rate: PhyRate) -> Span {
+    pub(crate) fn wait(&self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) -> Span {
         match self.charge {
-            Charge::Airtime => self.stretch(medium.airtime(load, rate)),
-            Charge::Bits => self.rate.time_for_bits(load.bits()),
+            Charge::Airtime => self.stretch(model.airtime(cost, rate)),
+            Charge::Bits => self.rate.time_for_bits(cost.bits()),
         }
     }
 
@@ -104,9 +104,9 @@ impl ServiceRate {
     }
 
     /// A load was seen to cross the WLAN.
-    pub(crate) fn note_crossed(&mut self, medium: &Medium, load: &Load, rate: PhyRate) {
-        self.crossed += self.wait(medium, load, rate);
-        self.crossed_bits += load.bits();
+    pub(crate) fn note_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.crossed += self.wait(model, cost, rate);
+        self.crossed_bits += cost.bits();
     }
 
     /// Other stations are active, or their rates have changed.

@@ -19,7 +19,7 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
-use crate::cost::Medium;
+use crate::airtime_model::AirtimeModel;
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
@@ -208,13 +208,13 @@ impl Station {
     }
 
     /// What it is at by what is known of it, or else at this rate. True: that is another rate.
-    fn update(&mut self, otherwise: PhyRate, medium: &Medium) -> bool {
+    fn update(&mut self, otherwise: PhyRate, model: &AirtimeModel) -> bool {
         let now = self.said_rate().unwrap_or(otherwise);
         let before = core::mem::replace(&mut self.rate, now);
         if self.rate == before {
             return false;
         }
-        self.capacity = medium.capacity(self.rate);
+        self.capacity = model.capacity(self.rate);
         true
     }
 }
@@ -226,7 +226,7 @@ const fn number(mac: MacAddr) -> u64 {
 }
 
 impl Stations {
-    pub(crate) fn new(config: &Config, medium: &Medium, now: Instant) -> Self {
+    pub(crate) fn new(config: &Config, model: &AirtimeModel, now: Instant) -> Self {
         let mut this = Self {
             default_rate: config.default_rate,
             typical: None,
@@ -238,12 +238,12 @@ impl Stations {
             shared: Vec::new(),
             victims: Vec::new(),
         };
-        this.reconfigure(config, medium, now);
+        this.reconfigure(config, model, now);
         this
     }
 
     /// Takes over another configuration; what was learned and observed stays as far as the PHY has the rate.
-    pub(crate) fn reconfigure(&mut self, config: &Config, medium: &Medium, now: Instant) {
+    pub(crate) fn reconfigure(&mut self, config: &Config, model: &AirtimeModel, now: Instant) {
         self.default_rate = config.default_rate;
         let known = config.phy.standard().rates();
         for station in self.slots.iter_mut().flatten() {
@@ -256,13 +256,13 @@ impl Stations {
         }
         self.typical = self.mean_told(known);
         let otherwise = self.otherwise();
-        self.slots.iter_mut().flatten().for_each(|station| _ = station.update(otherwise, medium));
+        self.slots.iter_mut().flatten().for_each(|station| _ = station.update(otherwise, model));
         for configured in &config.stations {
             let id = self.find(configured.mac);
-            let id = id.unwrap_or_else(|| self.insert(configured.mac, medium, now));
+            let id = id.unwrap_or_else(|| self.insert(configured.mac, model, now));
             let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");
             station.configured = Some(configured.clone());
-            station.update(otherwise, medium);
+            station.update(otherwise, model);
         }
     }
 
@@ -282,8 +282,8 @@ impl Stations {
     }
 
     /// A station that is not known yet. `None`: there are too many.
-    pub(crate) fn learn(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<StationId> {
-        (!self.is_full()).then(|| self.insert(mac, medium, now))
+    pub(crate) fn learn(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> Option<StationId> {
+        (!self.is_full()).then(|| self.insert(mac, model, now))
     }
 
     /// The station with this address.
@@ -314,22 +314,22 @@ impl Stations {
     }
 
     /// The same of a reported station; the number of those is limited by itself.
-    pub(crate) fn told_of(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> Option<(StationId, bool)> {
+    pub(crate) fn told_of(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> Option<(StationId, bool)> {
         let known = self.find(mac);
         let room = !mac.is_multicast() && self.by_mac.len() < MAX_STATIONS_BY_WORD;
-        known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, medium, now), true)))
+        known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, model, now), true)))
     }
 
-    fn insert(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
-        let id = self.add(mac, medium, now);
+    fn insert(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> StationId {
+        let id = self.add(mac, model, now);
         self.by_mac.insert(number(mac), id);
         id
     }
 
     /// One more, which no address leads to yet.
-    fn add(&mut self, mac: MacAddr, medium: &Medium, now: Instant) -> StationId {
+    fn add(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> StationId {
         let rate = self.otherwise();
-        let capacity = medium.capacity(rate);
+        let capacity = model.capacity(rate);
         let station = Station {
             mac,
             domain: DomainId::DEFAULT,
@@ -373,7 +373,7 @@ impl Stations {
 
     /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
     /// one now.
-    pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, medium: &Medium) -> Option<StationId> {
+    pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, model: &AirtimeModel) -> Option<StationId> {
         let id = self.find(mac)?;
         let otherwise = self.otherwise();
         let station = self.get_mut(id);
@@ -381,7 +381,7 @@ impl Stations {
         if rate.is_none() {
             (station.hearsay, station.told) = (None, None);
         }
-        station.update(otherwise, medium).then_some(id)
+        station.update(otherwise, model).then_some(id)
     }
 
     /// Handles a report of a station's network.

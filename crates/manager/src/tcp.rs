@@ -22,7 +22,7 @@
 use evenair_packet::{TcpFlags, TcpMeta};
 use evenair_units::Bytes;
 
-use crate::cost::{Load, Packets};
+use crate::airtime_model::{PacketCost, Packets};
 
 /// d at first, in thousandths: a receiver acknowledges at least every second full segment (RFC 1122, 4.2.3.2).
 const INITIAL_RATIO_MILLI: u32 = 2_000;
@@ -126,7 +126,7 @@ impl Default for Side {
 
 impl Tcp {
     /// A packet is released toward the WLAN: the load it puts there.
-    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
+    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wire, &self.wlan, tcp, ip_len);
         // Forgotten at once, because sequence numbers half their range apart change their order.
@@ -146,15 +146,15 @@ impl Tcp {
             Bytes(0) => 0,
             Bytes(_) => own.milli * 1_000 / u64::from(self.wlan.ratio_milli()),
         };
-        Load([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released, growth])
+        PacketCost([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released, growth])
     }
 
     /// A packet came from the WLAN: what has thereby been seen to cross.
-    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> Load {
+    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wlan, &self.wire, tcp, ip_len);
         self.growth.note_arrival(tcp.payload.0);
-        Load([own, self.wire.packets(covered.bytes()), Packets::default(), Packets::default()])
+        PacketCost([own, self.wire.packets(covered.bytes()), Packets::default(), Packets::default()])
     }
 
     /// Whether this segment of the WLAN's end, not noted yet, is new: all of it is behind what was seen so far.
@@ -351,14 +351,14 @@ pub(crate) mod tests {
     }
 
     fn released(tcp: &mut Tcp, meta: &TcpMeta) -> u64 {
-        let load = tcp.note_release(meta, ACK);
-        load.0[2].milli + load.0[3].milli
+        let cost = tcp.note_release(meta, ACK);
+        cost.0[2].milli + cost.0[3].milli
     }
 
     #[test]
     fn data_stand_for_themselves_and_a_part_of_an_ack() {
-        let load = Tcp::default().note_release(&data(1), DATA);
-        assert_eq!(load.bits(), 1500 * 8 + 52 * 8 / 2);
+        let cost = Tcp::default().note_release(&data(1), DATA);
+        assert_eq!(cost.bits(), 1500 * 8 + 52 * 8 / 2);
     }
 
     #[test]
@@ -504,8 +504,8 @@ pub(crate) mod tests {
         (0..400).for_each(|k| _ = down.note_release(&data(1 + k * 1448), DATA));
         (0..=400).for_each(|k| _ = down.note_arrival(&ack(1, k), ACK));
         assert!(down.download_ratio_milli().abs_diff(1_000) < 20, "{}", down.download_ratio_milli());
-        let load = down.note_release(&data(1 + 400 * 1448), DATA);
-        assert!(load.bits().abs_diff((1500 + 52) * 8) < 16, "now an ACK for each segment");
+        let cost = down.note_release(&data(1 + 400 * 1448), DATA);
+        assert!(cost.bits().abs_diff((1500 + 52) * 8) < 16, "now an ACK for each segment");
     }
 
     #[test]
@@ -520,8 +520,8 @@ pub(crate) mod tests {
     #[test]
     fn joined_segments_are_counted_apart() {
         let mut tcp = Tcp::default();
-        let load = tcp.note_release(&segment(1, 1, 10 * 1448), Bytes(10 * 1448 + 52));
-        assert_eq!(load.0[0], Packets { milli: 10_000, ip_len: DATA });
-        assert_eq!(load.0[1].milli, 5_000);
+        let cost = tcp.note_release(&segment(1, 1, 10 * 1448), Bytes(10 * 1448 + 52));
+        assert_eq!(cost.0[0], Packets { milli: 10_000, ip_len: DATA });
+        assert_eq!(cost.0[1].milli, 5_000);
     }
 }

@@ -29,7 +29,7 @@ pub struct AccessPointSpec {
     pub bssid: Option<List<RadioName>>,
     /// Other names by which the box may be told that a station is there. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_as: Option<List<String>>,
+    pub aliases: Option<List<String>>,
 }
 
 /// The address of a radio, or of several.
@@ -65,7 +65,7 @@ impl AccessPointSpec {
         let domain = self.domain.as_ref().map(|domain| label(domain, problems));
         let vlans = self.vlan.as_ref().map_or_else(|| Some(Vec::new()), |list| list.get(problems));
         let radios = self.bssid.as_ref().map_or_else(|| Some(Vec::new()), |list| list.get(problems));
-        let told_as = match &self.told_as {
+        let aliases = match &self.aliases {
             Some(list) => list.items().iter().map(|name| label(name, problems)).collect(),
             None => Some(Vec::new()),
         };
@@ -78,7 +78,7 @@ impl AccessPointSpec {
             },
             vlans: vlans?.into_iter().map(|VlanName(vlan)| vlan).collect(),
             radios: radios?.into_iter().map(|RadioName(radio)| radio).collect(),
-            told_as: told_as?,
+            told_as: aliases?,
         })
     }
 }
@@ -132,7 +132,7 @@ mod tests {
 name = "hall"
 vlan = [11, "7.12"]
 bssid = ["02:00:00:00:00:10/44", "02:00:00:00:01:00"]
-told_as = ["ap-1"]
+aliases = ["ap-1"]
 [[access_point]]
 name = "yard"
 domain = "hall"
@@ -151,14 +151,14 @@ domain = "hall"
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let refused = |text: &str| points(&format!("{TWO}{text}")).unwrap_err();
-        let error = refused("told_as = [\"ap-1\"]\n");
+        let error = refused("aliases = [\"ap-1\"]\n");
         assert!(error.contains("told by the name ap-1") && error.contains(":8:8"), "{error}");
         assert!(refused("vlan = [11]\n").contains("the VLAN 11 is of two"));
         assert!(refused("bssid = [\"02:00:00:00:00:10/50\"]\n").contains("no radio's address"));
         assert!(refused("vlan = [5000]\n").contains("1 to 4094"));
         assert!(refused("channel = 6\n").contains("channel"));
         let long = "x".repeat(33);
-        assert!(refused(&format!("told_as = [\"{long}\"]\n")).contains("1 to 32 bytes"));
+        assert!(refused(&format!("aliases = [\"{long}\"]\n")).contains("1 to 32 bytes"));
         assert!(points(&format!("uplink_limit = {{}}\n{TWO}")).is_ok(), "each medium has a limit of its own");
     }
 }

@@ -56,7 +56,7 @@ impl LossReason {
                 "turn segmentation offload off where the super-packets come from: ip link set NAME gso_max_segs 1"
             }
             Self::TooLong => "give both ports and what is attached to them the same MTU: ip link set NAME mtu N",
-            Self::PoolFull => "raise [ports] pool_packets",
+            Self::PoolFull => "raise [ports] pool_frames",
             Self::Stale | Self::StaleReleased => {
                 "the box was stopped, or did not run for 50 ms: see its log, and give it a CPU core of its own; on a \
                  virtual machine, one that is not shared"

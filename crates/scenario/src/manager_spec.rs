@@ -7,8 +7,6 @@ mod levels;
 mod tests;
 mod words;
 
-use std::ops::Range;
-
 use evenair_manager::{Charge, ClassId, Config};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::Phy;
@@ -36,7 +34,7 @@ pub struct ManagerSpec {
     pub controller: Option<Written<ControllerKind>>,
     /// Queue controller: medium time that may stand in the access point. Default: "3 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ap_target: Option<Written<Span>>,
+    pub latency_target: Option<Written<Span>>,
     /// PI controller: mean time that packets may wait in the access point. Default: "10 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_target: Option<Written<Span>>,
@@ -138,87 +136,9 @@ pub struct ManagerSpec {
     /// PHY rate assumed of a station whose rate nobody has told. Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rate: Option<Written<BitRate>>,
-    /// Whether the box is told the stations with weights and classes, or learns them from traffic. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub know_stations: Option<Written<bool>>,
-    /// Whether the box is told the stations' PHY rates and each change of them. Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub know_rates: Option<Written<bool>>,
-    /// Whether the box is told, in each interval of the limit on uploads, how many packets the access point has lost, as SNMP
-    /// would (simulator only); otherwise it infers losses from what is sent again. Default: false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub know_losses: Option<Written<bool>>,
-    /// Whether the box is told, each second, how strongly the access point receives each station, as it would tell over SNMP
-    /// (simulator only, stations with an `snr` or a place). Default: false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub know_signals: Option<Written<bool>>,
-    /// Whether the box is told at which access point each station is, as a controller would tell (with
-    /// `access_point`). Default: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub know_places: Option<Written<bool>>,
-    /// How long after a station has come to an access point the box is told. Default: "0 s".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub places_delay: Option<Written<Span>>,
 }
 
 impl ManagerSpec {
-    /// Keys that say what a scenario tells the box.
-    pub const OF_SCENARIOS: [&'static str; 6] =
-        ["know_stations", "know_rates", "know_losses", "know_signals", "know_places", "places_delay"];
-
-    /// Whether the box is told the stations.
-    pub fn knows_stations(&self) -> bool {
-        self.know_stations.get_or(true, &mut Problems::default()).unwrap_or(true)
-    }
-
-    /// Whether the box is told the stations' rates.
-    pub fn knows_rates(&self) -> bool {
-        self.know_rates.get_or(true, &mut Problems::default()).unwrap_or(true)
-    }
-
-    /// Whether the box is told what the access point loses.
-    pub fn knows_losses(&self) -> bool {
-        self.know_losses.get_or(false, &mut Problems::default()).unwrap_or(false)
-    }
-
-    /// Whether the box is told how strongly stations are received.
-    pub fn knows_signals(&self) -> bool {
-        self.know_signals.get_or(false, &mut Problems::default()).unwrap_or(false)
-    }
-
-    /// How long after a station has come to an access point the box is told; `None`: it is not.
-    pub fn knows_places(&self) -> Option<Span> {
-        let told = self.know_places.get_or(true, &mut Problems::default()).unwrap_or(true);
-        told.then(|| self.places_delay.get_or(Span::ZERO, &mut Problems::default()).unwrap_or(Span::ZERO))
-    }
-
-    /// Keys that say what a scenario tells the box, as far as they are written: nothing that a box's own file could say.
-    pub fn written_of_scenarios(&self) -> impl Iterator<Item = (&'static str, Range<usize>)> {
-        let places = [
-            self.know_stations.place(),
-            self.know_rates.place(),
-            self.know_losses.place(),
-            self.know_signals.place(),
-            self.know_places.place(),
-            self.places_delay.place(),
-        ];
-        Self::OF_SCENARIOS.into_iter().zip(places).filter(|(_, place)| !place.is_empty())
-    }
-
-    /// The same without these keys.
-    #[must_use]
-    pub fn without_words_of_scenarios(&self) -> Self {
-        Self {
-            know_stations: None,
-            know_rates: None,
-            know_losses: None,
-            know_signals: None,
-            know_places: None,
-            places_delay: None,
-            ..self.clone()
-        }
-    }
-
     /// The number of the class of this name.
     pub fn class_id(&self, name: &str) -> Option<ClassId> {
         let at = self.class.iter().position(|class| class.name == Written::new(name))?;
@@ -258,16 +178,7 @@ impl ManagerSpec {
         let voice = self.voice.as_ref().map(|voice| voice.check(problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
-        let know_losses = self.know_losses.get_or(false, problems);
-        let know_signals = self.know_signals.get_or(false, problems);
-        let know = (self.know_stations.get_or(true, problems), self.know_rates.get_or(true, problems));
 
-        let know_places = self.know_places.get_or(true, problems);
-        let told = |delay: &Span| *delay <= Span::from_secs(600);
-        let places_delay = self.places_delay.get_or_if(Span::ZERO, problems, told, "0 to 10 min");
-
-        know_losses.and(know_signals).and(know_places).and(places_delay)?;
-        let (Some(_), Some(_)) = know else { return None };
         let config = Config {
             phy: phy.clone(),
             rts_threshold,

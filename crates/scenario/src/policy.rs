@@ -91,20 +91,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 ];
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
-const OF_SITE: &[&str] = &[
-    "wan",
-    "voice",
-    "class",
-    "application",
-    "default_rate",
-    "know_stations",
-    "know_rates",
-    "know_losses",
-    "know_signals",
-    "know_places",
-    "places_delay",
-    "access_point",
-];
+const OF_SITE: &[&str] = &["wan", "voice", "class", "application", "default_rate", "access_point"];
 /// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 
@@ -130,7 +117,8 @@ impl Policy {
         })
     }
 
-    /// A policy of one's own, called what its file is: `text` has `[manager]`, `[radio]` or both, as in a scenario.
+    /// A policy of one's own, called what its file is: `text` has `[manager]`, `[radio]` and `[telemetry]`, or some of them, as in a
+    /// scenario.
     ///
     /// # Errors
     /// It is no TOML, or has other tables: file, line and key.
@@ -141,8 +129,8 @@ impl Policy {
         let mut problems = Problems::default();
         for (key, value) in &tables {
             let place = document.place_of(key).unwrap_or_default();
-            if !["manager", "radio"].contains(&key.as_str()) {
-                problems.add(place, format!("{key:?} is no part of a policy"), "[manager], [radio] or both");
+            if !["manager", "radio", "telemetry"].contains(&key.as_str()) {
+                problems.add(place, format!("{key:?} is no part of a policy"), "[manager], [radio] and [telemetry]");
             } else if !value.is_table() {
                 problems.add(place, format!("{key:?} is to be a table"), format!("[{key}]"));
             }
@@ -249,7 +237,7 @@ mod tests {
 
     const TEXT: &str = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11b\"\n\
         ap_queue = { discipline = \"codel\" }\n[manager]\ncontroller = \"fixed\"\nservice_rate = \"4 Mb/s\"\n\
-        levels = [\"station\", \"flow\"]\nknow_rates = false\n[[station]]\nname = \"s\"\nrate = \"11 Mb/s\"\n\
+        levels = [\"station\", \"flow\"]\n[telemetry]\nrates = false\n[[station]]\nname = \"s\"\nrate = \"11 Mb/s\"\n\
         [[server]]\nname = \"v\"\n[[bulk]]\nname = \"b\"\nstations = [\"s\"]\nserver = \"v\"\ndirection = \"up\"\n\
         [[event]]\nat = \"3 s\"\ndo = \"insert\"\n";
 
@@ -270,7 +258,7 @@ mod tests {
     fn the_mechanism_is_the_policys_and_the_site_the_scenarios() {
         let text = Policy::named("evenair").unwrap().apply(TEXT).unwrap();
         assert!(
-            text.contains("know_rates = false") && text.contains("levels") && !text.contains("service_rate"),
+            text.contains("[telemetry]\nrates = false") && text.contains("levels") && !text.contains("service_rate"),
             "{text}"
         );
         assert!(!text.contains("ap_queue"), "{text}");
@@ -316,12 +304,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_at_its_line_of_the_policys_file() {
-        let text = "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\nap_target = \"3 ms\"\nap_traget = 3\n";
+        let text =
+            "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\nlatency_target = \"3 ms\"\nlatency_traget = 3\n";
         let own = Policy::written("dir/mine.toml", text).unwrap();
         assert_eq!(own.name, "mine");
         let error = Scenario::parse(&own.apply(TEXT).unwrap(), "x.toml").unwrap_err();
         let error = own.at_its_places(error).to_string();
-        for part in ["dir/mine.toml:3:", "radio.ap_buffer", "dir/mine.toml:7:", "manager.ap_traget"] {
+        for part in ["dir/mine.toml:3:", "radio.ap_buffer", "dir/mine.toml:7:", "manager.latency_traget"] {
             assert!(error.contains(part), "{part}: {error}");
         }
         assert!(!error.contains("x.toml"), "{error}");

@@ -86,6 +86,9 @@ pub(crate) struct ScenarioRaw {
     /// Settings of the manager in the box.
     #[serde(default)]
     pub manager: ManagerSpec,
+    /// What the box is told of stations and access points while it runs.
+    #[serde(default)]
+    pub telemetry: TelemetryRaw,
     /// What happens when.
     #[serde(default)]
     pub event: Vec<EventRaw>,
@@ -559,6 +562,27 @@ pub(crate) struct MeasureRaw {
     /// What phases leave out: what is before this time, or "auto" for the initial transient of each phase (MSER-5).
     /// Default: "0 s".
     pub warm_up: Option<Written<WarmUp>>,
+}
+
+/// What the box is told of stations and access points while it runs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TelemetryRaw {
+    /// Whether the box is told the stations with weights and classes, or learns them from traffic. Default: true.
+    pub stations: Option<Written<bool>>,
+    /// Whether the box is told the stations' PHY rates and each change of them. Default: true.
+    pub rates: Option<Written<bool>>,
+    /// Whether the box is told at which access point each station is, as a controller would tell (with
+    /// `[[manager.access_point]]`). Default: true.
+    pub associations: Option<Written<bool>>,
+    /// How long after a station has come to an access point the box is told. Default: "0 s".
+    pub associations_delay: Option<Written<Span>>,
+    /// Whether the box is told, each second, how strongly the access point receives each station, as it would tell over SNMP
+    /// (simulator only, stations with an `snr` or a place). Default: false.
+    pub signal: Option<Written<bool>>,
+    /// Whether the box is told, in each interval of the limit on uploads, how many packets the access point has lost, as SNMP
+    /// would (simulator only); otherwise it infers losses from what is sent again. Default: false.
+    pub ap_losses: Option<Written<bool>>,
 }
 
 /// A stretch of the run over which results are averaged.

@@ -45,6 +45,8 @@ pub struct Scenario {
     pub apps: Vec<App>,
     /// The box's settings, checked against the radio once.
     pub manager: ManagerSpec,
+    /// What the box is told while it runs.
+    pub telemetry: Telemetry,
     /// What happens when, in order of time.
     pub events: Vec<Event>,
     /// What is measured.
@@ -57,6 +59,21 @@ pub struct Scenario {
     pub sweep: Vec<Axis>,
     /// The text that it was read from.
     pub source: Source,
+}
+
+/// What the box is told of stations and access points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Telemetry {
+    /// The stations with weights and classes.
+    pub stations: bool,
+    /// The stations' PHY rates and each change of them.
+    pub rates: bool,
+    /// How long after a station has come to an access point its association is reported; `None`: it is not.
+    pub associations: Option<Span>,
+    /// How strongly stations are received.
+    pub signal: bool,
+    /// How many packets the access point has lost.
+    pub ap_losses: bool,
 }
 
 /// What a scenario was read from: enough to make the same run again.

@@ -118,9 +118,9 @@ fn what_cannot_be_is_told_with_its_place() {
     refused(&format!("{asymmetric}{}", point("roof", 6, "")), &["asymmetric", "one access point"]);
     assert!(parse(&asymmetric).is_ok(), "each has a medium of its own");
     refused(&with("[[manager.access_point]]\nname = \"hal\"\n"), &["nobody would tell", "hall, yard"]);
-    assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\ntold_as = [\"hall\"]\n")).is_ok());
+    assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\naliases = [\"hall\"]\n")).is_ok());
     assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\nvlan = [7]\n")).is_ok());
-    refused(&with("[manager]\nplaces_delay = \"1 h\"\n"), &["0 to 10 min"]);
+    refused(&with("[telemetry]\nassociations_delay = \"1 h\"\n"), &["0 to 10 min"]);
 }
 
 #[test]

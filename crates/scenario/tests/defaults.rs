@@ -88,7 +88,7 @@ const QUEUES: &[&str] = &[
 
 /// A scenario without what stands in it only as it was written, and what was made of that.
 #[derive(Debug, PartialEq)]
-struct Meaning(Scenario, Option<Config>, [bool; 4], Option<u64>);
+struct Meaning(Scenario, Option<Config>);
 
 fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
     // Beside a trace.
@@ -96,14 +96,12 @@ fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
     let scenario = Scenario::parse_with(BASE, file, sets).map_err(|error| error.to_string())?;
     let manager = &scenario.manager;
     let config = manager.check(&scenario.radio.phy, scenario.radio.rts_threshold, &mut Problems::default());
-    let told = [manager.knows_stations(), manager.knows_rates(), manager.knows_losses(), manager.knows_signals()];
-    let places = manager.knows_places().map(|delay| delay.as_nanos());
     let mut scenario = scenario;
     let standard = scenario.radio.phy_spec.standard;
     scenario.radio.phy_spec = PhySpec { standard, preamble: None, basic_rates: None, rts_threshold: None };
     scenario.manager = ManagerSpec::default();
     scenario.source = Source::default();
-    Ok(Meaning(scenario, config, told, places))
+    Ok(Meaning(scenario, config))
 }
 
 /// `None`: it changes nothing.
@@ -160,7 +158,7 @@ fn every_documented_default_is_accepted_and_changes_nothing() {
 
 #[test]
 fn a_default_that_is_none_is_found() {
-    assert!(what_changes("manager.ap_target", "\"4 ms\"", &[]).is_some());
+    assert!(what_changes("manager.latency_target", "\"4 ms\"", &[]).is_some());
     assert!(what_changes("tcp.window", "\"9 packets\"", &[]).is_some());
     assert!(what_changes("manager.flow_limit", "0", &[]).is_some());
 }

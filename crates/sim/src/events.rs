@@ -20,7 +20,7 @@ impl World<'_> {
         let scenario = self.scenario;
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.settle(&mut self.agenda);
-            if scenario.radio.rate_control != RateControl::Fixed && scenario.manager.knows_rates() {
+            if scenario.radio.rate_control != RateControl::Fixed && scenario.telemetry.rates {
                 self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
             }
             if let Some(interval) = middlebox.losses_interval() {

@@ -76,7 +76,7 @@ pub(crate) struct Talk {
 impl Middlebox {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, SimError> {
         let config = config(scenario)?;
-        let limit = config.uplink_limit.filter(|_| scenario.manager.knows_losses());
+        let limit = config.uplink_limit.filter(|_| scenario.telemetry.ap_losses);
         let manager = Manager::new(config, Instant::ZERO);
         Ok(Self {
             manager,
@@ -84,10 +84,10 @@ impl Middlebox {
             bridged: (Bytes::ZERO, Instant::ZERO),
             alarm: Alarm::OFF,
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
-            knows_stations: scenario.manager.knows_stations(),
-            knows_rates: scenario.manager.knows_rates(),
-            knows_signals: scenario.manager.knows_signals(),
-            places_delay: scenario.manager.knows_places().filter(|_| knows_places(scenario)),
+            knows_stations: scenario.telemetry.stations,
+            knows_rates: scenario.telemetry.rates,
+            knows_signals: scenario.telemetry.signal,
+            places_delay: scenario.telemetry.associations.filter(|_| knows_places(scenario)),
             losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
         })
     }
@@ -295,13 +295,13 @@ fn knows_places(scenario: &Scenario) -> bool {
 }
 
 fn config(scenario: &Scenario) -> Result<Config, SimError> {
-    let Scenario { radio, manager, .. } = scenario;
+    let Scenario { radio, manager, telemetry, .. } = scenario;
     let checked = manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
     let mut config = checked.ok_or(SimError::Manager)?;
-    if manager.knows_stations() {
+    if telemetry.stations {
         for (host, spec) in scenario.hosts.iter().enumerate() {
             if let Place::Station { rate, weight, class, .. } = spec.place {
-                let rate = if manager.knows_rates() { rate } else { config.default_rate };
+                let rate = if telemetry.rates { rate } else { config.default_rate };
                 config.stations.push(StationConfig { mac: mac_of(host), rate, weight, class });
             }
         }

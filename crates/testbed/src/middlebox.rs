@@ -156,7 +156,7 @@ struct ConfigFile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<BTreeMap<&'static str, &'a Path>>,
     radio: &'a PhySpec,
-    manager: ManagerSpec,
+    manager: &'a ManagerSpec,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     station: Vec<StationEntry>,
 }
@@ -176,7 +176,7 @@ pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) ->
     let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
         Place::Station { rate, weight, class, .. } => Some(StationEntry {
             mac: plan::host(scenario, index).mac.to_string(),
-            rate: scenario.manager.knows_rates().then(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64())),
+            rate: scenario.telemetry.rates.then(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64())),
             weight,
             class: class.map(|class| scenario.manager.class[usize::from(class.0)].name.to_string()),
         }),
@@ -187,9 +187,8 @@ pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) ->
         control: BTreeMap::from([("socket", socket)]),
         record: record.map(|path| BTreeMap::from([("file", path)])),
         radio: &scenario.radio.phy_spec,
-        // What the box is told is decided here; it does not know the words.
-        manager: scenario.manager.without_words_of_scenarios(),
-        station: if scenario.manager.knows_stations() { stations.collect() } else { Vec::new() },
+        manager: &scenario.manager,
+        station: if scenario.telemetry.stations { stations.collect() } else { Vec::new() },
     };
     toml::to_string(&file).expect("the forms are made to be written back")
 }
@@ -239,7 +238,7 @@ impl Middlebox {
 
     /// Tells a station's PHY rate; without one: it has gone.
     pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
-        let mut command = json!({"command": "observe", "mac": mac.to_string()});
+        let mut command = json!({"command": "set-rate", "mac": mac.to_string()});
         if let Some(rate) = rate {
             command["rate_mbps"] = rate.as_mbps_f64().into();
         }

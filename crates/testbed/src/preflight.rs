@@ -124,13 +124,13 @@ static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
         why: "on the testbed, buffers in front of the medium are drop-tail",
     },
     SimulatorOnly {
-        key: "manager.know_losses",
-        asks: |scenario| scenario.manager.knows_losses().then(|| "manager.know_losses".to_owned()),
+        key: "telemetry.ap_losses",
+        asks: |scenario| scenario.telemetry.ap_losses.then(|| "telemetry.ap_losses".to_owned()),
         why: "on the testbed nobody tells the box how many packets the access point has lost",
     },
     SimulatorOnly {
-        key: "manager.know_signals",
-        asks: |scenario| scenario.manager.knows_signals().then(|| "manager.know_signals".to_owned()),
+        key: "telemetry.signal",
+        asks: |scenario| scenario.telemetry.signal.then(|| "telemetry.signal".to_owned()),
         why: "on the testbed nobody tells the box how strongly stations are received",
     },
 ];
@@ -350,8 +350,8 @@ mod tests {
             "tcp.fast_recovery" => scenario("", "", "[tcp]\nsack = false\nfast_recovery = \"reno\""),
             "radio.ap_queue" => scenario("ap_queue = { discipline = \"fifo\" }", "", ""),
             "radio.station_queue" => scenario("station_queue = { discipline = \"fifo\" }", "", ""),
-            "manager.know_losses" => scenario("", "", "[manager]\nknow_losses = true"),
-            "manager.know_signals" => scenario("", "", "[manager]\nknow_signals = true"),
+            "telemetry.ap_losses" => scenario("", "", "[telemetry]\nap_losses = true"),
+            "telemetry.signal" => scenario("", "", "[telemetry]\nsignal = true"),
             key => panic!("{key} is documented as \"simulator only\": write a scenario that uses it"),
         }
     }
@@ -378,11 +378,10 @@ mod tests {
                     ap_queue = { discipline = \"fifo\" }\nstation_queue = { discipline = \"fifo\" }\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
                     [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\
-                    [tcp]\nstack = \"textbook\"\n[manager]\nknow_signals = true\nknow_losses = true\n";
+                    [tcp]\nstack = \"textbook\"\n[telemetry]\nsignal = true\nap_losses = true\n";
         let scenario = Scenario::parse(text, "q.toml").expect("it is sound");
         let found: Vec<_> = refusals(&scenario).iter().map(ToString::to_string).collect();
-        for key in ["radio.ap_queue", "radio.station_queue", "tcp.stack", "manager.know_signals", "manager.know_losses"]
-        {
+        for key in ["radio.ap_queue", "radio.station_queue", "tcp.stack", "telemetry.signal", "telemetry.ap_losses"] {
             assert_eq!(found.iter().filter(|text| text.contains(key)).count(), 1, "{key}: {found:#?}");
         }
         assert_eq!(found.len(), 5, "{found:#?}");

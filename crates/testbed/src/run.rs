@@ -259,10 +259,9 @@ impl<'a> Session<'a> {
 
     /// The box is told in a while where a station is, as whoever manages access points would tell it.
     fn will_tell_place(&mut self, host: usize, at: Span) {
-        let manager = &self.scenario.manager;
-        let knows =
-            !manager.access_point.is_empty() && self.scenario.access_points.iter().any(|point| point.channel.is_some());
-        if let Some(delay) = manager.knows_places().filter(|_| knows) {
+        let named = !self.scenario.manager.access_point.is_empty();
+        let knows = named && self.scenario.access_points.iter().any(|point| point.channel.is_some());
+        if let Some(delay) = self.scenario.telemetry.associations.filter(|_| knows) {
             self.pending.push((at + delay, Pending::Tell(host)));
         }
     }
@@ -289,7 +288,7 @@ impl<'a> Session<'a> {
             }
             Action::Leave(host) => {
                 self.radio.leave_station(number(host));
-                if let Some(middlebox) = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_stations()) {
+                if let Some(middlebox) = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.stations) {
                     middlebox.observe(plan::host(self.scenario, host).mac, None);
                 }
                 ("leave", name(host))
@@ -310,7 +309,7 @@ impl<'a> Session<'a> {
 
     /// Tells the box a station's rate after the events up to `at`, if rates are what the scenario tells it.
     fn tell_box_rate(&self, host: usize, at: Span) {
-        let told = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_rates());
+        let told = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         if let (Some(middlebox), Some(rate)) = (told, self.scenario.rate_at(host, at)) {
             middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
         }
@@ -320,7 +319,7 @@ impl<'a> Session<'a> {
     /// then.
     fn tell_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
         self.told_rates.resize(rates.len(), None);
-        let told = self.middlebox.as_ref().filter(|_| self.scenario.manager.knows_rates());
+        let told = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         let Some(middlebox) = told else { return };
         for (number, &host) in self.stations.iter().enumerate() {
             if let Some(rate) = rates[number].filter(|&rate| self.told_rates[number] != Some(rate)) {

@@ -97,8 +97,8 @@ server = [{{ name = "server" }}]
 bulk = [{{ name = "download", stations = ["fast", "middle", "slow"], server = "server", direction = "down" }}]
 event = [{{ at = "1 s", do = "insert" }}]
 phase = [{{ name = "inserted", from = "10 s", to = "32 s" }}]
-[manager]
-{UNTOLD}{controller}"#
+{UNTOLD}[manager]
+{controller}"#
     );
     Ok(Scenario::parse(&text, "best")?)
 }

@@ -54,9 +54,9 @@ phase = [
     { name = "download", from = "270 s", to = "520 s" },
     { name = "upload", from = "530 s", to = "780 s" },
 ]
-[manager]
-know_stations = false
-know_rates = false
+[telemetry]
+stations = false
+rates = false
 [manager.wan]
 share = "90 %"
 "#;

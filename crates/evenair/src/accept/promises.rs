@@ -82,7 +82,7 @@ const ECHO_BESIDE_MS: f64 = 20.0;
 const IDLE: f64 = 0.03;
 
 /// Of the scenarios without weights.
-pub(super) const UNTOLD: &str = "know_stations = false\nknow_rates = false\n";
+pub(super) const UNTOLD: &str = "[telemetry]\nstations = false\nrates = false\n";
 
 fn parse(text: &str) -> Result<Scenario> {
     Ok(Scenario::parse(text, "promise")?)
@@ -114,7 +114,6 @@ ping = [
 ]
 event = [{{ at = "15 s", do = "insert" }}]
 phase = [{{ name = "bypassed", from = "5 s", to = "15 s" }}, {{ name = "inserted", from = "40 s", to = "100 s" }}]
-[manager]
 {UNTOLD}"#
     ))
 }
@@ -234,8 +233,8 @@ fn internet() -> Result<Scenario> {
         ("phase.bypassed.to", "20 s"),
         ("phase.inserted.from", "60 s"),
         ("phase.inserted.to", "180 s"),
-        ("manager.know_stations", "false"),
-        ("manager.know_rates", "false"),
+        ("telemetry.stations", "false"),
+        ("telemetry.rates", "false"),
     ];
     let mut scenario = Scenario::parse_with(FILE, "b02-internet-first.toml", &sets)?;
     scenario.events.iter_mut().for_each(|event| event.at = evenair_units::Span::from_secs(20));
@@ -331,7 +330,6 @@ bulk = [
 ]
 event = [{{ at = "2 s", do = "insert" }}]
 phase = [{{ name = "inserted", from = "30 s", to = "90 s" }}]
-[manager]
 {UNTOLD}"#
     ))
 }

@@ -54,7 +54,6 @@ server = [{{ name = "server" }}]
 {who}
 event = [{{ at = "2 s", do = "insert" }}]
 phase = [{{ name = "inserted", from = "20 s", to = "60 s" }}]
-[manager]
 {UNTOLD}"#
     ))
 }
@@ -74,7 +73,6 @@ server = [{{ name = "server" }}]
 bulk = [{{ name = "down", stations = ["d"], server = "server", direction = "down" }}]
 event = [{{ at = "14 s", do = "insert" }}]
 phase = [{{ name = "bypassed", from = "4 s", to = "14 s" }}, {{ name = "inserted", from = "20 s", to = "40 s" }}]
-[manager]
 {UNTOLD}"#
     ))
 }

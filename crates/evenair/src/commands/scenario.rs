@@ -152,17 +152,17 @@ mod tests {
         let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
                     [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\
-                    [tcp]\ncongestion_control = \"bbr\"\n[manager]\nknow_signals = true\n";
+                    [tcp]\ncongestion_control = \"bbr\"\n[telemetry]\nsignal = true\n";
         let scenario = Scenario::parse(text, "q.toml").expect("it is sound");
         let simulator = Engine::Sim.refusals(&scenario);
         assert!(simulator.len() == 1 && simulator[0].contains("the simulator cannot") && simulator[0].contains("bbr"));
         let testbed = Engine::Testbed.refusals(&scenario);
-        assert!(testbed.len() == 1 && testbed[0].contains("the testbed cannot: manager.know_signals"), "{testbed:?}");
+        assert!(testbed.len() == 1 && testbed[0].contains("the testbed cannot: telemetry.signal"), "{testbed:?}");
         assert_eq!(Engine::Both.refusals(&scenario), [simulator, testbed].concat());
         let is_right = |sets: &[(&str, &str)], engine| {
             judge(Path::new("q.toml"), &Scenario::parse_with(text, "q.toml", sets).expect("sound"), engine)
         };
-        let (cubic, silent) = (("tcp.congestion_control", "cubic"), ("manager.know_signals", "false"));
+        let (cubic, silent) = (("tcp.congestion_control", "cubic"), ("telemetry.signal", "false"));
         assert!(!is_right(&[], None), "none of them can");
         assert!(is_right(&[cubic], None) && is_right(&[silent], None), "one of them can");
         assert!(is_right(&[cubic], Some(Engine::Sim)) && !is_right(&[cubic], Some(Engine::Testbed)));

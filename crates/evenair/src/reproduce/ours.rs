@@ -31,7 +31,7 @@ mod b11 {
     const STEPS: i32 = 45;
 
     fn told(variant: Variant, told: bool) -> Variant {
-        variant.set("manager.know_stations", told).set("manager.know_rates", told)
+        variant.set("telemetry.stations", told).set("telemetry.rates", told)
     }
 
     fn fixed(label: &str, step: i32) -> String {

@@ -214,7 +214,7 @@ mod r09 {
         vec![
             reno(Variant::new("file")).seeds(10),
             reno(alone).seeds(10),
-            limited(PUBLISHED, "published").set("manager.know_losses", true).seeds(10),
+            limited(PUBLISHED, "published").set("telemetry.ap_losses", true).seeds(10),
             limited(ADAPTIVE, "adaptive").seeds(10),
         ]
     }

@@ -123,7 +123,7 @@ mod r07 {
 
     pub fn variants() -> Vec<Variant> {
         let rule = |label: &str, rule: &str| reno(Variant::new(label)).set("manager.uplink_limit.rule", rule).seeds(10);
-        let told = |variant: Variant| variant.set("manager.know_losses", true);
+        let told = |variant: Variant| variant.set("telemetry.ap_losses", true);
         let limit = |variant: Variant, rate: &str| variant.set("manager.uplink_limit.rate", rate);
         vec![
             limit(rule(FREE, "static"), NO_LIMIT),

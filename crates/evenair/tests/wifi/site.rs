@@ -81,7 +81,7 @@ impl Site {
             )
         };
         let text = format!(
-            "[ports]\nwlan = \"tap0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"insert\"\n\
+            "[ports]\nwlan = \"tap0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"inserted\"\n\
              [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11g\"\n\
              [[manager.access_point]]\nname = \"hall\"\nbssid = [\"02:00:00:00:00:00\"]\n\
              [[manager.access_point]]\nname = \"yard\"\nbssid = [\"02:00:00:00:01:00\"]\n{}{}",

@@ -236,8 +236,8 @@ impl Lab {
         };
         let pool = (2 * self.stations + 16_384).next_multiple_of(8);
         let config = format!(
-            "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = true\nio = {io:?}\n\
-             pool_packets = {pool}\n\
+            "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"inserted\"\nio = {io:?}\n\
+             pool_frames = {pool}\n\
              [control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
              [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate} b/s\"\n{policy}queue_limit = \"{} packets\"\n",
             self.queue_limit()

@@ -94,12 +94,12 @@ impl Client {
         self.ask(&Request::Bypass { force: true }).map(drop)
     }
 
-    /// Looks at what the bridge carries; returns when the queues have drained and the bridge carries the traffic.
+    /// Measures what the bridge carries and changes nothing; returns when the queues have drained and the bridge carries the traffic.
     ///
     /// # Errors
     /// As [`Self::bypass`].
-    pub fn watch(&mut self) -> Result<(), ClientError> {
-        self.ask(&Request::Watch { force: false }).map(drop)
+    pub fn observe(&mut self) -> Result<(), ClientError> {
+        self.ask(&Request::Observe { force: false }).map(drop)
     }
 
     /// The box's state.
@@ -110,12 +110,12 @@ impl Client {
         self.ask_for_status(&Request::Status)
     }
 
-    /// Tells the box a station's PHY rate.
+    /// Sets a station's PHY rate.
     ///
     /// # Errors
     /// As [`Self::ask`]; the standard has no such rate.
-    pub fn observe_rate(&mut self, mac: MacAddr, rate: BitRate) -> Result<(), ClientError> {
-        self.ask(&Request::Observe { mac: mac.to_string(), rate_mbps: Some(rate.as_mbps_f64()) }).map(drop)
+    pub fn set_rate(&mut self, mac: MacAddr, rate: BitRate) -> Result<(), ClientError> {
+        self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: Some(rate.as_mbps_f64()) }).map(drop)
     }
 
     /// Tells the box that a station has left.
@@ -123,7 +123,7 @@ impl Client {
     /// # Errors
     /// As [`Self::ask`].
     pub fn station_gone(&mut self, mac: MacAddr) -> Result<(), ClientError> {
-        self.ask(&Request::Observe { mac: mac.to_string(), rate_mbps: None }).map(drop)
+        self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: None }).map(drop)
     }
 
     /// Tells the box how many packets an access point has lost so far on the way to its stations.

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! {"command":"insert"}                                                  {"ok":true}
-//! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}       {"ok":true}
+//! {"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5.5}      {"ok":true}
 //! {"command":"losses","access_point":"02:00:00:00:00:09","total":12} {"ok":true}
 //! {"command":"status"}                                                  {"ok":true,"status":{...}}
-//! {"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5}         {"ok":false,"error":"..."}
+//! {"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5}        {"ok":false,"error":"..."}
 //! ```
 //!
 //! A client that has no request under way for ten seconds is hung up on, and sooner where others need its place (`slots`).
@@ -50,7 +50,7 @@ pub use telemetry::{SourceStatus, StationToldStatus, ToldStatus};
 
 /// What a box can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Start to manage. Answered when the box carries the traffic.
     Insert,
@@ -60,17 +60,17 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         force: bool,
     },
-    /// Look at what the bridge carries, and shape nothing. Answered when the queues have drained, the bridge carries the
+    /// Measure what the bridge carries, and change nothing. Answered when the queues have drained, the bridge carries the
     /// traffic and the box looks on. Refused where the bridge cannot carry it.
-    Watch {
+    Observe {
         /// Even so.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         force: bool,
     },
     /// Tell everything, but of the TCP connections only the 1000 that were used last.
     Status,
-    /// Learn of a station's PHY rate.
-    Observe {
+    /// Set a station's PHY rate: the operator's.
+    SetRate {
         /// The station's MAC address.
         mac: String,
         /// Its PHY rate in Mb/s; absent: the station has left.
@@ -148,9 +148,14 @@ mod tests {
     fn requests_are_what_the_documentation_shows() {
         let parse = |text: &str| serde_json::from_str::<Request>(text);
         assert_eq!(parse(r#"{"command":"insert"}"#).expect("right"), Request::Insert);
-        let observe = parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}"#).expect("right");
-        assert_eq!(observe, Request::Observe { mac: "02:00:00:00:00:01".into(), rate_mbps: Some(5.5) });
-        assert!(parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate":5.5}"#).is_err());
+        assert_eq!(parse(r#"{"command":"observe"}"#).expect("right"), Request::Observe { force: false });
+        assert!(
+            parse(r#"{"command":"observe","mac":"02:00:00:00:00:01","rate_mbps":5.5}"#).is_err(),
+            "its old meaning"
+        );
+        let rate = parse(r#"{"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5.5}"#).expect("right");
+        assert_eq!(rate, Request::SetRate { mac: "02:00:00:00:00:01".into(), rate_mbps: Some(5.5) });
+        assert!(parse(r#"{"command":"set-rate","mac":"02:00:00:00:00:01","rate":5.5}"#).is_err());
         let losses = parse(r#"{"command":"losses","access_point":"02:00:00:00:00:09","total":12}"#).expect("right");
         assert_eq!(losses, Request::Losses { access_point: "02:00:00:00:00:09".into(), total: 12 });
         let group = parse(r#"{"command":"group","mac":"02:00:00:00:00:01","group":"staff"}"#).expect("right");

@@ -51,10 +51,10 @@ pub(crate) struct Asked {
 pub(crate) enum Wish {
     Insert,
     Bypass,
-    Watch,
+    Observe,
     Status,
     /// A station's PHY rate; none: it has left.
-    Observe(MacAddr, Option<BitRate>),
+    SetRate(MacAddr, Option<BitRate>),
     /// What an access point has lost in all.
     Losses(MacAddr, u64),
     /// Where a station belongs.
@@ -345,7 +345,7 @@ fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
     }
     let leaves = matches!(
         request,
-        Ok(Request::Bypass { force: false } | Request::Watch { force: false } | Request::Shutdown { force: false })
+        Ok(Request::Bypass { force: false } | Request::Observe { force: false } | Request::Shutdown { force: false })
     );
     if leaves && let Some(why) = context.fail_open.as_ref().and_then(|fail_open| fail_open.refusal()) {
         return refused(why);
@@ -377,11 +377,11 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
     Ok(match request {
         Request::Insert => Wish::Insert,
         Request::Bypass { .. } => Wish::Bypass,
-        Request::Watch { .. } => Wish::Watch,
+        Request::Observe { .. } => Wish::Observe,
         Request::Status => Wish::Status,
         Request::Shutdown { .. } => Wish::Shutdown,
-        Request::Observe { mac, rate_mbps } => {
-            Wish::Observe(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
+        Request::SetRate { mac, rate_mbps } => {
+            Wish::SetRate(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
         }
         Request::Losses { access_point, total } => Wish::Losses(mac_address("access_point", &access_point)?, total),
         Request::Network { mac, ssid } => {
@@ -406,11 +406,10 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
                 ("ports.wlan", new.wlan != config.wlan),
                 ("ports.wire", new.wire != config.wire),
                 ("ports.bridge", new.bridge != config.bridge),
-                ("ports.inserted", new.inserted != config.inserted),
-                ("ports.mode", new.observing != config.observing),
+                ("ports.mode", (new.inserted, new.observing) != (config.inserted, config.observing)),
                 ("ports.io", new.io != config.io),
                 ("ports.ring_packets", new.ring_frames != config.ring_frames),
-                ("ports.pool_packets", new.pool_frames != config.pool_frames),
+                ("ports.pool_frames", new.pool_frames != config.pool_frames),
                 ("control.socket", new.control != config.control),
                 ("record.file", new.record != config.record),
                 ("metrics.listen", new.metrics != config.metrics),
@@ -632,10 +631,10 @@ mod tests {
         let ports = |line: &str| FILE.replace("[radio]", &format!("{line}\n[radio]"));
         for (text, key) in [
             (ports("bridge = \"br0\""), "ports.bridge"),
-            (ports("inserted = true"), "ports.inserted"),
+            (ports("mode = \"inserted\""), "ports.mode"),
             (ports("io = \"af-xdp\""), "ports.io"),
             (ports("ring_packets = 64"), "ports.ring_packets"),
-            (ports("pool_packets = 64"), "ports.pool_packets"),
+            (ports("pool_frames = 64"), "ports.pool_frames"),
             (format!("{FILE}[control]\nsocket = \"s\"\n"), "control.socket"),
             (format!("{FILE}[record]\nfile = \"f\"\n"), "record.file"),
             (format!("{FILE}[history]\n"), "history"),
@@ -649,9 +648,9 @@ mod tests {
     #[test]
     fn an_observation_needs_a_mac_address() {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let observe = |mac: &str, rate_mbps| check(Request::Observe { mac: mac.into(), rate_mbps }, &config);
+        let observe = |mac: &str, rate_mbps| check(Request::SetRate { mac: mac.into(), rate_mbps }, &config);
         assert!(
-            matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::Observe(_, Some(r))) if r.as_bps() == 5_500_000)
+            matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::SetRate(_, Some(r))) if r.as_bps() == 5_500_000)
         );
         let losses = |mac: &str| check(Request::Losses { access_point: mac.into(), total: 7 }, &config);
         assert!(matches!(losses("02:00:00:00:00:01"), Ok(Wish::Losses(_, 7))));

@@ -41,7 +41,7 @@ pub fn configuration(wlan: &str, wire: &str, bridge: &str, standard: Standard, l
 wlan = {wlan}      # toward the access points
 wire = {wire}      # toward the rest of the network
 bridge = {bridge}    # both are its ports; it carries the traffic whenever the box does not
-# inserted = true  # manage from the start on; else `evenair insert` does
+# mode = "inserted"  # manage from the start on; else `evenair insert` does
 
 [control]
 socket = "/run/evenair/control.sock"

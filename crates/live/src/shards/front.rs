@@ -152,7 +152,7 @@ impl Front {
                 return self.end();
             }
             // These take as long as the queues need to drain.
-            Wish::Bypass | Wish::Watch => return self.wait_for_all(&wish, reply),
+            Wish::Bypass | Wish::Observe => return self.wait_for_all(&wish, reply),
             Wish::Reconfigure(config, telemetry) => self.reconfigure(&config, telemetry),
             wish => self.ask_all(|_| wish.clone()).map_or_else(Answer::Refused, one_of),
         };

@@ -62,7 +62,7 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
     ] {
         ip(&lab.middle, take);
         // At once, before anybody may have noticed.
-        for refused in [client.bypass(), client.watch(), client.shutdown().map(drop)] {
+        for refused in [client.bypass(), client.observe(), client.shutdown().map(drop)] {
             let error = refused.expect_err(take).to_string();
             assert!(error.contains(said) && error.contains("--force"), "{error}");
         }

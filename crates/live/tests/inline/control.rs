@@ -196,7 +196,7 @@ fn what_a_box_was_last_told_outlives_it() {
     first.child.wait().expect("a child");
     let second = start("");
     assert_eq!(mode(&second), "inserted");
-    second.client().watch().expect("looks on");
+    second.client().observe().expect("looks on");
     second.client().shutdown().expect("ends");
     drop(second);
     let third = start("");
@@ -228,17 +228,17 @@ fn a_wrong_request_or_file_changes_nothing() {
     let running = lab.start_box(&format!("file={}", file.display()));
     let mut client = running.client();
 
-    let wrong_rate = refusal(client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(54)));
+    let wrong_rate = refusal(client.set_rate(MacAddr(SOURCE), BitRate::from_mbps(54)));
     assert_eq!(wrong_rate, "rate_mbps: 802.11b has 1, 2, 5.5, 11, not 54");
-    client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(11)).expect("a rate of 802.11b");
+    client.set_rate(MacAddr(SOURCE), BitRate::from_mbps(11)).expect("a rate of 802.11b");
 
     fs::write(&file, good.replace("802.11b", "802.11x")).expect("writable");
     let bad = refusal(client.reconfigure(None));
     assert!(bad.contains("box.toml:6:12: radio.standard"), "{bad}");
-    client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(11)).expect("still 802.11b");
+    client.set_rate(MacAddr(SOURCE), BitRate::from_mbps(11)).expect("still 802.11b");
     fs::write(&file, good.replace("802.11b", "802.11g")).expect("writable");
     client.reconfigure(None).expect("a good file");
-    client.observe_rate(MacAddr(SOURCE), BitRate::from_mbps(54)).expect("now 802.11g");
+    client.set_rate(MacAddr(SOURCE), BitRate::from_mbps(54)).expect("now 802.11g");
 
     let mut raw = BufReader::new(UnixStream::connect(lab.file("box.sock")).expect("it listens"));
     raw.get_mut().write_all(b"{\"command\":\"explode\"}\n{\"command\":\"status\"}\n").expect("taken");

@@ -58,7 +58,7 @@ struct Site<'l> {
 fn configuration(lab: &Lab, rate: &str) -> String {
     let socket = lab.file("box.sock");
     format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"insert\"\nio = {:?}\n[control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"inserted\"\nio = {:?}\n[control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
          [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate}\"\n",
         crate::IO
     )
@@ -158,7 +158,7 @@ impl<'l> Site<'l> {
             }
             8 => {
                 let mac = MacAddr([2, 0, 0, 0, 1, n as u8]);
-                client.observe_rate(mac, BitRate::from_mbps(54)).expect("taken");
+                client.set_rate(mac, BitRate::from_mbps(54)).expect("taken");
                 client.station_gone(mac).expect("taken");
                 "a rate is told, and no more"
             }
@@ -192,7 +192,7 @@ impl<'l> Site<'l> {
                 "bypass and insert"
             }
             _ => {
-                client.watch().expect("observes");
+                client.observe().expect("observes");
                 client.insert().expect("inserted");
                 "a look on"
             }

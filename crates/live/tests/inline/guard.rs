@@ -15,7 +15,7 @@ const LEN: usize = 1_440;
 
 /// A box that was given a wrong rate: the station is said to be at 1 Mb/s, and what it is sent is answered by nothing.
 fn start(lab: &Lab, inserted: bool) -> BoxProcess {
-    let mode = if inserted { "insert" } else { "bypass" };
+    let mode = if inserted { "inserted" } else { "bypassed" };
     let text = format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"{mode}\"\nio = {:?}\n\
          [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11b\"\n\

@@ -16,7 +16,7 @@ const PACKET: Duration = Duration::from_millis(20);
 fn configuration(lab: &Lab, history: &Path) -> String {
     let file = lab.file("box.toml");
     let text = format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"insert\"\n[radio]\nstandard = \"802.11g\"\n\
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"inserted\"\n[radio]\nstandard = \"802.11g\"\n\
          [manager.voice]\ncalls = 1\n[history]\npath = {:?}\ninterval = \"1 s\"\nlimit = \"1 MB\"\n",
         history.display()
     );

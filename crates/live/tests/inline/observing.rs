@@ -12,7 +12,7 @@ fn an_observing_box_sees_what_the_bridge_carries() {
     let Some(lab) = Lab::new() else { return };
     let running = lab.start_box("");
     let mut client = running.client();
-    client.watch().expect("observes");
+    client.observe().expect("observes");
     transfer(&lab.sink, &lab.source, "10.9.0.1:5101", 1 << 20);
     transfer(&lab.source, &lab.sink, "10.9.0.2:5102", 1 << 20);
     let status = client.status().expect("answers");
@@ -43,7 +43,7 @@ fn changes_between_observing_and_managing_touch_no_packet() {
     let mut client = running.client();
     let arrivals = under_traffic(&lab, 3_000, || {
         for n in 0..8 {
-            client.watch().expect("observes");
+            client.observe().expect("observes");
             thread::sleep(Duration::from_millis(20 + 7 * (n % 3)));
             client.insert().expect("inserted");
             thread::sleep(Duration::from_millis(20));
@@ -65,7 +65,7 @@ fn a_killed_observer_is_not_missed() {
     let Some(lab) = Lab::new() else { return };
     let file = lab.file("box.toml");
     let text = format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observe\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n",
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observing\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n",
         crate::IO
     );
     std::fs::write(&file, text).expect("writable");
@@ -83,7 +83,7 @@ fn what_is_for_the_machine_itself_is_not_observed() {
     let Some(lab) = Lab::new() else { return };
     let running = lab.start_box("");
     let mut client = running.client();
-    client.watch().expect("observes");
+    client.observe().expect("observes");
     transfer(&lab.source, &lab.middle, "10.9.0.254:5103", 100_000);
     let status = client.status().expect("answers");
     assert!(status.flows.is_empty(), "{:?}", status.flows);

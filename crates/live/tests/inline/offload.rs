@@ -48,7 +48,7 @@ fn super_packets_are_cut_and_joined_and_none_is_lost() {
     let up = transfer(&lab.source, &lab.sink, "10.9.0.2:5009", 16 << 20);
     let down = transfer(&lab.sink, &lab.source, "10.9.0.1:5010", 16 << 20);
     assert_whole(&client.status().expect("answers"));
-    client.watch().expect("observing");
+    client.observe().expect("observing");
     let watched = transfer(&lab.source, &lab.sink, "10.9.0.2:5011", 4 << 20);
     client.bypass().expect("bypassed");
     let status = client.status().expect("answers");
@@ -88,7 +88,7 @@ fn figures_of_default_offloads() {
     ] {
         let running = lab.start_box(parameters);
         if watch {
-            running.client().watch().expect("observing");
+            running.client().observe().expect("observing");
         }
         for (way, [client, server], address) in
             [("up", [&lab.source, &lab.sink], "10.9.0.2"), ("down", [&lab.sink, &lab.source], "10.9.0.1")]

@@ -22,8 +22,9 @@ fn start(lab: &Lab, inserted: bool, more: &str) -> BoxProcess {
 }
 
 fn config(lab: &Lab, inserted: bool, more: &str) -> String {
+    let mode = if inserted { "inserted" } else { "bypassed" };
     format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\ninserted = {inserted}\n[shards]\ncount = 2\n\
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = {mode:?}\n[shards]\ncount = 2\n\
          [radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n[record]\nfile = {:?}\n\
          [manager]\ncontroller = \"published\"\n{more}\n\
          [[manager.access_point]]\nname = \"a\"\nvlan = [11]\n[[manager.access_point]]\nname = \"b\"\nvlan = [12]\n",
@@ -223,7 +224,7 @@ fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
     let mut client = running.client();
     let mut seen = None;
     let arrivals = under_traffic(&lab, 1_000, || {
-        client.watch().expect("looks on");
+        client.observe().expect("looks on");
         thread::sleep(Duration::from_millis(300));
         seen = Some(client.status().expect("answers"));
         client.insert().expect("inserted");

@@ -289,7 +289,7 @@ fn a_replay_of_live_traffic_decides_the_same() {
     let mut client = running.client();
     client.insert().expect("inserted");
     transfer(&lab.source, &lab.sink, "10.9.0.2:5006", 1 << 20);
-    client.observe_rate(evenair_packet::MacAddr(SOURCE), evenair_units::BitRate::from_mbps(54)).expect("taken");
+    client.set_rate(evenair_packet::MacAddr(SOURCE), evenair_units::BitRate::from_mbps(54)).expect("taken");
     transfer(&lab.sink, &lab.source, "10.9.0.1:5007", 1 << 20);
     client.bypass().expect("bypassed");
     client.insert().expect("inserted again");

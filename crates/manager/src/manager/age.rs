@@ -20,7 +20,7 @@ use evenair_packet::TcpMeta;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
-use crate::cost::Load;
+use crate::airtime_model::PacketCost;
 use crate::domain::DomainId;
 use crate::queues::Held;
 use crate::{Controller, DropReason};
@@ -55,7 +55,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    pub(super) fn pop_young(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
+    pub(super) fn pop_young(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
         self.drop_old(now, id);
         self.pop(now, id)
     }

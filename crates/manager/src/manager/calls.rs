@@ -111,10 +111,10 @@ impl<P: Send + 'static> Manager<P> {
     /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like
     /// that; but no less than at the highest rate, since of a small packet most is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
-        let (numerator, denominator) = self.domains[self.stations.get(station).domain].standing.speed();
-        let believed = self.medium.packet_airtime(len, self.stations.get(station).rate);
+        let (numerator, denominator) = self.domains[self.stations.get(station).domain].pacer.speed();
+        let believed = self.model.packet_airtime(len, self.stations.get(station).rate);
         let rates = self.config.phy.standard().rates().iter();
-        let least = rates.map(|&rate| self.medium.packet_airtime(len, rate)).min().unwrap_or(believed);
+        let least = rates.map(|&rate| self.model.packet_airtime(len, rate)).min().unwrap_or(believed);
         believed.mul_div(denominator, numerator).max(least)
     }
 
@@ -127,7 +127,7 @@ impl<P: Send + 'static> Manager<P> {
         let Some(speech) = self.calls.speech(call, flow.serial, direction) else { return };
         speech.leave(now.saturating_since(held.came), in_box);
         if port == Port::Wlan {
-            speech.go(now, held.timestamp, self.domains[domain].standing.backlog());
+            speech.go(now, held.timestamp, self.domains[domain].pacer.backlog());
         }
     }
 
@@ -180,7 +180,7 @@ impl<P: Send + 'static> Manager<P> {
         let load = self.account_release(now, &held);
         let rate = self.rate_of(held.flow);
         let domain = &mut self.domains[self.flows.get(held.flow).domain];
-        domain.server.bypass(domain.rate.wait(&self.medium, &load, rate));
+        domain.pacer.on_unscheduled(&self.model, &load, rate);
         self.counters.calls_packets += 1;
         self.send(now, held, Port::Wlan);
     }

@@ -6,7 +6,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use super::Manager;
 use crate::domain::DomainId;
 use crate::guard::{GuardReport, GuardState, GuardStep};
-use crate::{Controller, Event, Label, Mode};
+use crate::{Event, Label, Mode};
 
 /// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what
 /// follows.
@@ -50,21 +50,20 @@ impl<P: Send + 'static> Manager<P> {
         let is_alone = self.domains.iter().count() == 1;
         let domain = &mut self.domains[id];
         let bridged = if is_alone { BitRate::from_bits_over(bytes.bits(), span).min(FASTEST) } else { BitRate::ZERO };
-        domain.guard.note_bypassed(domain.rate.throughput().max(bridged));
+        domain.pacer.guard_bypassed(bridged);
     }
 
-    /// Checks whether the box holds packets while the medium waits. Only the controller that paces by completions can
-    /// be wrong about what the medium carries; the others hold to a configured rate or a published rule.
+    /// Checks whether the box holds packets while the medium waits.
     pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
-        let is_queue = matches!(self.config.controller, Controller::Queue { .. }) && domain.discipline.is_none();
-        if !is_queue || self.mode != Mode::Inserted {
+        let can_do_harm = domain.pacer.can_do_harm() && domain.discipline.is_none();
+        if !can_do_harm || self.mode != Mode::Inserted {
             return;
         }
         let waits = domain.len() > 0 && domain.shaped_until() <= now;
-        let (reference, _) = domain.guard.rates();
-        let Some(step) = domain.guard.tick(domain.rate.throughput(), waits, domain.rate.capacity()) else { return };
-        let (before, held) = domain.guard.rates();
+        let (reference, _) = domain.pacer.state_of_guard().rates();
+        let Some(step) = domain.pacer.guard(waits) else { return };
+        let (before, held) = domain.pacer.state_of_guard().rates();
         let name = domain.name;
         self.tell(Event::Guard { domain: name, step, before, held });
         self.harm.steps += 1;
@@ -92,7 +91,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// The state, and the domain that it is of.
     fn guard_state(&self) -> (GuardState, Label) {
-        let loosened = self.domains.iter().find(|domain| domain.guard.is_loosened());
+        let loosened = self.domains.iter().find(|domain| domain.pacer.state_of_guard().is_loosened());
         match (self.harm.bypassed, loosened) {
             (Some((name, _)), _) => (GuardState::Bypassed, name),
             (None, Some(domain)) => (GuardState::Loosened, domain.name),
@@ -104,7 +103,7 @@ impl<P: Send + 'static> Manager<P> {
         let (state, name) = self.guard_state();
         let domain = self.domains.iter().find(|domain| domain.name == name);
         let (before, now) = domain.map_or((BitRate::ZERO, BitRate::ZERO), |domain| {
-            let guard = &domain.guard;
+            let guard = domain.pacer.state_of_guard();
             (guard.rates().0, guard.carried())
         });
         let before = self.harm.bypassed.map_or(before, |(_, before)| before);

@@ -6,10 +6,11 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
-use crate::cost::{Load, Packets};
+use crate::airtime_model::{PacketCost, Packets};
 use crate::domain::DomainId;
 use crate::flow::{Flow, FlowId};
 use crate::observed::lean;
+use crate::pacer::Completion;
 use crate::queues::{Held, Room, Service};
 use crate::station::StationId;
 use crate::traffic::is_control;
@@ -137,17 +138,14 @@ impl<P: Send + 'static> Manager<P> {
         let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = &mut self.domains[answered.domain()];
-            domain.standing.answer(now, answered);
+            domain.pacer.on_completion(now, answered);
             domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
-            if let Controller::Pi { target, .. } = self.config.controller {
-                domain.shaper.note_answer(now, answered.number(), target);
-            }
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
-        self.domains[domain].rate.note_crossed(&self.medium, &crossed, station.rate);
-        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
+        self.domains[domain].pacer.on_crossed(&self.model, &crossed, station.rate);
+        station.note_packet(false, arrived.ip_len, self.model.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -166,14 +164,14 @@ impl<P: Send + 'static> Manager<P> {
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
         let station = self.stations.get_mut(flow.station);
-        station.note_packet(false, arrived.ip_len, self.medium.packet_airtime(arrived.ip_len, station.rate));
-        let own = Load::alone(Packets::one(arrived.ip_len));
+        station.note_packet(false, arrived.ip_len, self.model.packet_airtime(arrived.ip_len, station.rate));
+        let own = PacketCost::alone(Packets::one(arrived.ip_len));
         let domain = &mut self.domains[flow.domain];
-        domain.rate.note_crossed(&self.medium, &own, station.rate);
+        domain.pacer.on_crossed(&self.model, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
-            let load = Load::alone(packets);
-            station.note_uncontrolled(self.medium.airtime(&load, station.rate));
-            domain.server.bypass(domain.rate.wait(&self.medium, &load, station.rate));
+            let cost = PacketCost::alone(packets);
+            station.note_uncontrolled(self.model.airtime(&cost, station.rate));
+            domain.pacer.on_unscheduled(&self.model, &cost, station.rate);
         }
         let telling = self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -256,23 +254,23 @@ impl<P: Send + 'static> Manager<P> {
         let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
         let domain = &mut self.domains[id];
         if meta.ingress == Port::Wlan {
-            domain.standing.hear(now, self.medium.packet_airtime(ip_len, rate));
+            domain.pacer.on_heard(now, self.model.packet_airtime(ip_len, rate));
         }
         let mut airtime = Span::ZERO;
         if !mac.is_multicast() {
-            let load = Load::alone(Packets::one(ip_len));
-            airtime = self.medium.airtime(&load, rate);
+            let cost = PacketCost::alone(Packets::one(ip_len));
+            airtime = self.model.airtime(&cost, rate);
             if managed {
-                domain.server.bypass(domain.rate.wait(&self.medium, &load, rate));
+                domain.pacer.on_unscheduled(&self.model, &cost, rate);
             }
             if meta.ingress == Port::Wire {
-                domain.standing.release(now, airtime, false);
+                domain.pacer.on_release(now, airtime, Completion::None);
             }
         }
         let control = is_control(meta);
         if meta.dst.is_multicast() {
             // From a station it goes up as a unicast to its access point, which then broadcasts it.
-            let group = self.medium.broadcast_airtime(ip_len);
+            let group = self.model.broadcast_airtime(ip_len);
             airtime += group;
             domain.note_group(now, group, managed);
             if self.access_points.of_frame(meta.vlan).is_none() {
@@ -337,17 +335,19 @@ impl<P: Send + 'static> Manager<P> {
             domain.note_group(now, missed, managed);
         }
         domain.queues.refresh(now);
-        domain.standing.reckon(now);
-        self.shape(now, id);
+        domain.pacer.on_time(now);
+        if self.mode != Mode::Bypassed && domain.len() > 0 {
+            domain.pacer.shape(now);
+        }
         while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
             self.look_ahead(id);
-            let Some((mut held, load, congested)) = self.take_next(now, id) else { break };
+            let Some((mut held, cost, congested)) = self.take_next(now, id) else { break };
             let rate = self.rate_of(held.flow);
             let domain = &mut self.domains[id];
-            domain.server.release(now, domain.rate.wait(&self.medium, &load, rate));
-            self.pay_debt(held.flow, &load, rate);
-            self.note_standing(now, &held, &load, rate);
-            self.note_unanswered(&held, &load, rate);
+            domain.pacer.on_service(now, &self.model, &cost, rate);
+            self.pay_debt(held.flow, &cost, rate);
+            self.note_standing(now, &held, &cost, rate);
+            self.note_unanswered(&held, &cost, rate);
             let waited = now.saturating_since(held.since);
             self.waits.note(waited);
             self.domains[id].waits.note(waited);
@@ -355,25 +355,13 @@ impl<P: Send + 'static> Manager<P> {
             held.marked |= congested;
             self.send(now, held, Port::Wlan);
             let domain = &mut self.domains[id];
-            domain.shaper.note_service(domain.len() > 0);
+            domain.pacer.on_served(domain.len() > 0);
         }
         let domain = &mut self.domains[id];
         // Then the medium may wait for the box.
-        if domain.shaped_until() > now || domain.len() == 0 || domain.standing.is_probing() {
-            domain.standing.starve();
+        if domain.shaped_until() > now || domain.len() == 0 || domain.pacer.is_probing() {
+            domain.pacer.on_starved();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
-        }
-    }
-
-    /// The load that is offered follows what was seen of the last one.
-    fn shape(&mut self, now: Instant, id: DomainId) {
-        if let Controller::Pi { interval, target } = self.config.controller
-            && self.mode != Mode::Bypassed
-            && self.domains[id].len() > 0
-        {
-            let domain = &mut self.domains[id];
-            let step = domain.shaper.judge(now, interval, target, domain.rate.rate());
-            domain.rate.shape(step);
         }
     }
 
@@ -392,32 +380,32 @@ impl<P: Send + 'static> Manager<P> {
             self.send(now, held, Port::Wlan);
         }
         self.domains[id].queues.lift_ceilings();
-        while let Some((held, load)) = self.pop_young(now, id) {
+        while let Some((held, cost)) = self.pop_young(now, id) {
             let rate = self.rate_of(held.flow);
-            self.note_standing(now, &held, &load, rate);
+            self.note_standing(now, &held, &cost, rate);
             self.counters.queued += 1;
             self.send(now, held, Port::Wlan);
         }
     }
 
-    pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
-        let (flows, stations, medium) = (&mut self.flows, &self.stations, &self.medium);
+    pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
+        let (flows, stations, model) = (&mut self.flows, &self.stations, &self.model);
         let domain = &mut self.domains[id];
-        let (numerator, denominator) = domain.standing.pace();
+        let (numerator, denominator) = domain.pacer.pace();
         let leans = domain.observed.is_some();
-        let mut load = Load::default();
+        let mut cost = PacketCost::default();
         let held = domain.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
             flow.held -= 1;
             flow.released += held.ip_len;
-            load = flow.note_release(held.tcp.as_ref(), held.ip_len);
+            cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
             let station = stations.get(flow.station);
-            let time = medium.airtime(&load, station.rate);
+            let time = model.airtime(&cost, station.rate);
             let real = time.mul_div(numerator, denominator);
             let (charged, of) = if leans { lean(flow.station, now) } else { (1, 1) };
-            Service { bits: load.bits() * charged / of, capacity: station.capacity, time, real }
+            Service { bits: cost.bits() * charged / of, capacity: station.capacity, time, real }
         })?;
-        Some((held, load))
+        Some((held, cost))
     }
 
     /// Sends congestion signals for standing queues, up to the next head to be served; true: it is to be marked.
@@ -447,73 +435,69 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// What is released without being held changes what its connection has sent all the same. Its cost.
-    pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) -> Load {
+    pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) -> PacketCost {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
-        let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
+        let cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let rate = self.stations.get(flow.station).rate;
-        self.note_standing(now, held, &load, rate);
-        self.note_unanswered(held, &load, rate);
-        load
+        self.note_standing(now, held, &cost, rate);
+        self.note_unanswered(held, &cost, rate);
+        cost
     }
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
-    fn note_standing(&mut self, now: Instant, held: &Held<P>, load: &Load, rate: PhyRate) {
-        self.note_class_release(held.flow, held.ip_len, self.medium.airtime(load, rate));
+    fn note_standing(&mut self, now: Instant, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
+        self.note_class_release(held.flow, held.ip_len, self.model.airtime(cost, rate));
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
-        station.note_packet(true, held.ip_len, self.medium.packet_airtime(held.ip_len, rate));
+        station.note_packet(true, held.ip_len, self.model.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
             // As much as has come for the packet before is expected to come for this one.
-            let airtime = self.medium.airtime(load, rate);
+            let airtime = self.model.airtime(cost, rate);
             flow.watched.charged += airtime;
             let domain = &mut self.domains[flow.domain];
-            let mark = domain.standing.release(now, airtime, false);
-            domain.standing.note_unanswerable(airtime);
+            let mark = domain.pacer.on_release(now, airtime, Completion::Unknown);
             if let Some(observed) = &mut domain.observed {
-                observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, load, &self.medium));
+                observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, cost, &self.model));
             }
             return;
         };
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
-        let airtime = self.medium.airtime(&load.outstanding(), rate);
+        let airtime = self.model.airtime(&cost.outstanding(), rate);
         flow.watched.charged += airtime;
         let domain = &mut self.domains[flow.domain];
-        let under_way = domain.standing.under_way();
-        let mark = domain.standing.release(now, airtime, asks);
-        if asks && self.mode != Mode::Bypassed {
-            domain.standing.time_answer(now);
-        }
+        let completion = match asks {
+            true => Completion::Expected { timed: self.mode != Mode::Bypassed },
+            false => Completion::None,
+        };
+        let mark = domain.pacer.on_release(now, airtime, completion);
         if let Some(observed) = &mut domain.observed {
-            let all = station.airtime_by_word(self.medium.airtime(load, rate), load, &self.medium);
+            let all = station.airtime_by_word(self.model.airtime(cost, rate), cost, &self.model);
             observed.release(mark.number(), flow.station, all);
-        }
-        if matches!(self.config.controller, Controller::Pi { .. }) {
-            domain.shaper.note_release(now, mark.number(), under_way, asks.then_some(airtime));
         }
         flow.answers.note_release(tcp, mark);
     }
 
     /// A station that has taken more than was paid for pays with its turns.
-    fn pay_debt(&mut self, id: FlowId, load: &Load, rate: PhyRate) {
+    fn pay_debt(&mut self, id: FlowId, cost: &PacketCost, rate: PhyRate) {
         let flow = self.flows.get(id);
-        let airtime = self.medium.airtime(load, rate);
+        let airtime = self.model.airtime(cost, rate);
         let paid = self.stations.get_mut(flow.station).pay(airtime);
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
             // At the price of what was released.
-            let bits = u128::from(load.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
+            let bits = u128::from(cost.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
             self.domains[flow.domain].queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
         }
     }
 
     /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it
     /// known of other protocols than TCP who does.
-    fn note_unanswered(&mut self, held: &Held<P>, load: &Load, rate: PhyRate) {
+    fn note_unanswered(&mut self, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
         if held.tcp.as_ref().is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
-            let own = Load::alone(load.0[0]);
+            let own = PacketCost::alone(cost.0[0]);
             let domain = self.flows.get(held.flow).domain;
-            self.domains[domain].rate.note_crossed(&self.medium, &own, rate);
+            self.domains[domain].pacer.on_crossed(&self.model, &own, rate);
         }
     }
 

@@ -40,7 +40,7 @@ impl<P: Send + 'static> Manager<P> {
         let Some(config) = config else { return };
         const FULL_SIZE: Bytes = Bytes(1500);
         let rate = self.stations.get(flow.station).rate;
-        let own = self.medium.packet_airtime(FULL_SIZE, rate) + self.medium.packet_airtime(arrived.ip_len, rate);
+        let own = self.model.packet_airtime(FULL_SIZE, rate) + self.model.packet_airtime(arrived.ip_len, rate);
         self.domains[domain].receiver.steering.note_sample(now, took, own, config.aim());
     }
 

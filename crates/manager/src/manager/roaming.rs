@@ -22,7 +22,7 @@ use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 impl<P: Send + 'static> Manager<P> {
     /// Handles a report of a station's place.
     pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
-        let Some((id, new)) = self.stations.told_of(mac, &self.medium, now) else {
+        let Some((id, new)) = self.stations.told_of(mac, &self.model, now) else {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
         };
         if new {
@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         let names: Vec<Label> = self.access_points.domains().collect();
         for (at, &name) in names.iter().enumerate().skip(known) {
             let id = DomainId::at(at);
-            let capacity = super::configured_capacity(&self.config, &self.medium, &self.stations, id);
+            let capacity = super::configured_capacity(&self.config, &self.model, &self.stations, id);
             self.domains.push(Domain::new((id, name), &self.config, capacity, now));
         }
     }
@@ -127,7 +127,7 @@ impl<P: Send + 'static> Manager<P> {
     /// The first packet of a busy period is about to come.
     pub(super) fn wake(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
-        if domain.queues.is_empty() && domain.server.wake(now) && self.free_at(id) <= now {
+        if domain.queues.is_empty() && domain.pacer.on_busy(now) && self.free_at(id) <= now {
             self.domains[id].queues.end_service();
         }
     }
@@ -150,7 +150,7 @@ impl<P: Send + 'static> Manager<P> {
             let mut renewed = Vec::new();
             for (at, name) in self.access_points.domains().enumerate() {
                 let kept = old.get_mut(at).and_then(|domain| domain.take_if(|domain| domain.name == name));
-                let capacity = super::configured_capacity(config, &self.medium, &self.stations, DomainId::at(at));
+                let capacity = super::configured_capacity(config, &self.model, &self.stations, DomainId::at(at));
                 renewed.push(kept.unwrap_or_else(|| Domain::new((DomainId::at(at), name), config, capacity, now)));
             }
             self.domains = Domains::new(renewed);
@@ -162,7 +162,7 @@ impl<P: Send + 'static> Manager<P> {
     fn take_held(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
         let mut taken = self.drain_discipline(now, id);
         let domain = &mut self.domains[id];
-        let capacity = domain.rate.capacity();
+        let capacity = domain.pacer.capacity();
         domain.queues.lift_ceilings();
         while let Some(held) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
             self.flows.get_mut(held.flow).held -= 1;
@@ -186,9 +186,9 @@ impl<P: Send + 'static> Manager<P> {
             learned: self.access_points.place_learned(DomainId::at(at)).is_some(),
             stations: stations.get(at).copied().unwrap_or(0),
             roamed: domain.roamed,
-            service_rate: domain.rate.rate(),
-            capacity: domain.rate.capacity(),
-            throughput: domain.rate.throughput(),
+            service_rate: domain.pacer.service_rate(),
+            capacity: domain.pacer.capacity(),
+            throughput: domain.pacer.throughput(),
             hop: domain.waits.report(Hop::Wlan, domain.len()),
             receiver: self.report_steered(&domain.receiver),
             uplink: domain.uplink.as_ref().map(|limiter| limiter.report(now)),

@@ -12,7 +12,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Handles a telemetry report about a station.
     pub(super) fn hear(&mut self, now: Instant, told: &Told) {
         let rates = self.config.phy.standard().rates();
-        let Some(heard) = self.stations.hear(now, told, rates, &self.medium) else { return };
+        let Some(heard) = self.stations.hear(now, told, rates, &self.model) else { return };
         if heard.new {
             self.note_learned(now, heard.id, told.mac);
         }
@@ -49,7 +49,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         self.observe_where_told(released_as_it_crosses);
         let rates = self.config.phy.standard().rates();
-        for id in self.stations.review_told(now, rates, &self.medium) {
+        for id in self.stations.review_told(now, rates, &self.model) {
             self.update_station(id);
         }
     }
@@ -59,7 +59,7 @@ impl<P: Send + 'static> Manager<P> {
         for id in self.domains.ids() {
             let Some(observed) = &self.domains[id].observed else { continue };
             let (costs, outputs) = (observed.costs(), &mut self.outputs);
-            self.stations.weigh_told(id, &costs, &self.medium, |mac, rate| {
+            self.stations.weigh_told(id, &costs, &self.model, |mac, rate| {
                 outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
             });
         }

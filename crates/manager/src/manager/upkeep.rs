@@ -5,12 +5,11 @@ use alloc::vec::Vec;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
-use crate::cost::Medium;
+use crate::airtime_model::AirtimeModel;
 use crate::discipline::Disciplined;
 use crate::domain::{Domain, DomainId};
-use crate::load::Shaper;
+use crate::pacer::Pacer;
 use crate::queues::{Queues, Service};
-use crate::rate::ServiceRate;
 use crate::standing::RatesSaid;
 use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
@@ -20,7 +19,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
         let before = self.rates();
         let mut elapsed = Span::ZERO;
-        let said = self.stations.rates_said(self.domains.iter().count(), self.medium.fastest());
+        let said = self.stations.rates_said(self.domains.iter().count(), self.model.fastest());
         for (id, said) in self.domains.ids().zip(said) {
             elapsed = self.judge_rate(now, id, said);
         }
@@ -46,18 +45,16 @@ impl<P: Send + 'static> Manager<P> {
     fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid) -> Span {
         let usual = self.usual_speed(said == RatesSaid::NotAll);
         let domain = &mut self.domains[id];
-        let account = domain.server.take_account(now, domain.len() > 0);
+        let waiting = domain.len() > 0;
         if self.mode == Mode::Bypassed {
-            domain.rate.measure(now, account.elapsed);
+            let elapsed = domain.pacer.tick_unmanaged(now, waiting);
             self.measure_without_box(id);
-        } else {
-            domain.rate.tick(now, account);
-            domain.standing.forget_speed(now, usual, said);
-            domain.rate.set_speed(domain.standing.speed());
-            self.set_capacity(now, id);
-            self.guard_against_harm(now, id);
+            return elapsed;
         }
-        account.elapsed
+        let elapsed = domain.pacer.tick(now, waiting, usual, said);
+        self.set_capacity(now, id);
+        self.guard_against_harm(now, id);
+        elapsed
     }
 
     /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has
@@ -65,7 +62,7 @@ impl<P: Send + 'static> Manager<P> {
     /// to a slow station, but does not slow down a fast one.
     fn usual_speed(&self, unsure: bool) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
-        let airtime = |rate| self.medium.packet_airtime(FULL_SIZE, rate).as_nanos();
+        let airtime = |rate| self.model.packet_airtime(FULL_SIZE, rate).as_nanos();
         let usual = airtime(self.config.default_rate);
         let shortest = self.config.phy.standard().rates().iter().map(|&rate| airtime(rate)).min().unwrap_or(usual);
         if unsure { (usual, shortest) } else { (1, 1) }
@@ -78,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
         let interval = |domain: &Domain<P>| {
-            let (numerator, denominator) = domain.standing.speed();
+            let (numerator, denominator) = domain.pacer.speed();
             elapsed.mul_div(numerator, denominator)
         };
         let intervals: Vec<Span> = self.domains.iter().map(interval).collect();
@@ -87,7 +84,7 @@ impl<P: Send + 'static> Manager<P> {
             outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));
         });
         for ((domain, flood), interval) in self.domains.iter_mut().zip(floods).zip(intervals) {
-            domain.standing.note_flood(flood, interval);
+            domain.pacer.on_flood(flood, interval);
         }
     }
 
@@ -107,17 +104,17 @@ impl<P: Send + 'static> Manager<P> {
     fn set_capacity(&mut self, now: Instant, id: DomainId) {
         let domain = &mut self.domains[id];
         if let Some(capacity) = domain.active_capacity(&self.stations, now) {
-            domain.rate.set_capacity(capacity);
+            domain.pacer.on_capacity(capacity);
         }
     }
 
     /// C and C* of all domains together.
     pub(super) fn rates(&self) -> (BitRate, BitRate) {
         let add = |sum: BitRate, rate: BitRate| sum + rate;
-        let sum = |rate: fn(&ServiceRate) -> BitRate| {
-            self.domains.iter().map(|domain| rate(&domain.rate)).fold(BitRate::ZERO, add)
+        let sum = |rate: fn(&Pacer) -> BitRate| {
+            self.domains.iter().map(|domain| rate(&domain.pacer)).fold(BitRate::ZERO, add)
         };
-        (sum(ServiceRate::rate), sum(ServiceRate::capacity))
+        (sum(Pacer::service_rate), sum(Pacer::capacity))
     }
 
     fn tell_rate(&mut self, before: (BitRate, BitRate)) {
@@ -130,10 +127,9 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
     pub(super) fn reconfigure(&mut self, now: Instant, config: Config) {
         let before = self.rates();
-        self.medium = Medium::new(config.phy.clone(), config.rts_threshold);
-        self.stations.reconfigure(&config, &self.medium, now);
+        self.model = AirtimeModel::new(config.phy.clone(), config.rts_threshold);
+        self.stations.reconfigure(&config, &self.model, now);
         let held = self.rebuild_domains(&config, now);
-        self.domains.iter_mut().for_each(|domain| domain.server.set_slack(config.pacing_slack));
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
         self.reads_dscp = config.policy.reads_dscp();
         self.rebuild_queues(&config, now);
@@ -154,17 +150,16 @@ impl<P: Send + 'static> Manager<P> {
     fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
         let domain = &mut self.domains[id];
         let capacity = domain.active_capacity(&self.stations, now);
-        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.medium, &self.stations, id));
-        domain.server.take_account(now, domain.len() > 0);
-        domain.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
-        domain.shaper = Shaper::new(now);
+        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.model, &self.stations, id));
+        let waiting = domain.len() > 0;
+        domain.pacer.reconfigure(config, capacity, now, waiting);
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {
         let mut old = Vec::new();
         for domain in self.domains.iter_mut() {
             let queues = core::mem::replace(&mut domain.queues, Queues::new(config, now));
-            old.push((queues, domain.rate.capacity()));
+            old.push((queues, domain.pacer.capacity()));
         }
         for id in self.flows.ids() {
             let flow = self.flows.get_mut(id);

@@ -4,7 +4,7 @@ use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
 use evenair_units::{BitRate, Bytes, Instant};
 
 use super::{Manager, configured_capacity};
-use crate::cost::Load;
+use crate::airtime_model::PacketCost;
 use crate::domain::{Domain, DomainId};
 use crate::flow::FlowId;
 use crate::uplink::{Kind, Limiter};
@@ -30,10 +30,10 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// A packet has come from a station, which shows that DATA have crossed to it.
-    pub(super) fn note_acknowledged(&mut self, now: Instant, flow: FlowId, tcp: &TcpMeta, crossed: &Load) {
+    pub(super) fn note_acknowledged(&mut self, now: Instant, flow: FlowId, tcp: &TcpMeta, crossed: &PacketCost) {
         let acknowledges = self.flows.get_mut(flow).in_doubt.acknowledge(tcp);
         let Some(limiter) = self.limiter(flow) else { return };
-        let Load([_, data, ..]) = crossed;
+        let PacketCost([_, data, ..]) = crossed;
         limiter.note_crossed(now, data.milli * data.ip_len.bits() / 1_000);
         if acknowledges {
             limiter.losses.repaired(flow);
@@ -52,8 +52,8 @@ impl<P: Send + 'static> Manager<P> {
         if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
             return;
         }
-        let capacity = configured_capacity(&self.config, &self.medium, &self.stations, id);
-        self.domains[id].rate.set_capacity(capacity);
+        let capacity = configured_capacity(&self.config, &self.model, &self.stations, id);
+        self.domains[id].pacer.on_capacity(capacity);
     }
 
     /// The traffic is managed from now on.
@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         for domain in self.domains.iter_mut() {
-            let capacity = domain.rate.capacity();
+            let capacity = domain.pacer.capacity();
             if let Some(limiter) = &mut domain.uplink {
                 limiter.judge(now, capacity);
             }
@@ -98,7 +98,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         for domain in self.domains.iter_mut() {
-            let capacity = domain.rate.capacity();
+            let capacity = domain.pacer.capacity();
             match (&mut domain.uplink, &config.uplink_limit) {
                 (Some(limiter), Some(limit)) => limiter.reconfigure(limit, capacity, now),
                 (none, limit) => *none = limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),

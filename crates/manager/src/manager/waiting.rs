@@ -6,7 +6,7 @@ use evenair_sched::{Cause, Dropped};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::cost::Load;
+use crate::airtime_model::PacketCost;
 use crate::discipline::{Disciplined, Tags};
 use crate::domain::DomainId;
 use crate::flow::FlowId;
@@ -27,7 +27,7 @@ impl<P: Send + 'static> Manager<P> {
         let id = self.flows.get(held.flow).domain;
         let domain = &mut self.domains[id];
         if domain.len() == 0 {
-            domain.server.wake(now);
+            domain.pacer.on_busy(now);
         }
         self.push_to_discipline(now, held);
         self.collect_drops(id);
@@ -60,32 +60,32 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// The next packet, with its cost and whether it is to be marked.
-    pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load, bool)> {
+    pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost, bool)> {
         if self.domains[id].discipline.is_none() {
             self.drop_old(now, id);
             let congested = self.tell_senders(now, id);
-            return self.pop(now, id).map(|(held, load)| (held, load, congested));
+            return self.pop(now, id).map(|(held, cost)| (held, cost, congested));
         }
         let taken = self.pop_from_discipline(now, id);
         self.collect_drops(id);
-        taken.map(|(held, load)| (held, load, false))
+        taken.map(|(held, cost)| (held, cost, false))
     }
 
-    fn pop_from_discipline(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, Load)> {
+    fn pop_from_discipline(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
         let discipline = self.domains[id].discipline.as_mut()?;
         let held = discipline.pop(now)?;
         let flow = self.flows.get_mut(held.flow);
         flow.held -= 1;
         flow.released += held.ip_len;
-        let load = flow.note_release(held.tcp.as_ref(), held.ip_len);
+        let cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let station = self.stations.get(flow.station);
-        let airtime = self.medium.packet_airtime(held.ip_len, station.rate);
-        discipline.note_service(load.bits(), station.capacity, airtime);
+        let airtime = self.model.packet_airtime(held.ip_len, station.rate);
+        discipline.note_service(cost.bits(), station.capacity, airtime);
         if let (Some(tags), true) = (flow.tags, discipline.asks_for_costs()) {
-            let at_best = self.medium.packet_airtime(held.ip_len, self.medium.fastest());
+            let at_best = self.model.packet_airtime(held.ip_len, self.model.fastest());
             discipline.note_cost(now, tags.leaf, held.ip_len, [airtime, at_best]);
         }
-        Some((held, load))
+        Some((held, cost))
     }
 
     fn collect_drops(&mut self, id: DomainId) {
@@ -126,7 +126,7 @@ impl<P: Send + 'static> Manager<P> {
         let mut held = self.drain_discipline(now, id);
         let domain = &mut self.domains[id];
         if config.queue.is_some() {
-            let capacity = domain.rate.capacity();
+            let capacity = domain.pacer.capacity();
             domain.queues.lift_ceilings();
             while let Some(packet) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
                 self.flows.get_mut(packet.flow).held -= 1;

@@ -2,7 +2,7 @@ use alloc::collections::VecDeque;
 
 use super::*;
 use crate::Config;
-use crate::cost::Medium;
+use crate::airtime_model::AirtimeModel;
 use crate::station::Stations;
 use evenair_packet::MacAddr;
 use evenair_wifi::adwiser_80211b;
@@ -10,7 +10,7 @@ use evenair_wifi::adwiser_80211b;
 /// Identifiers of so many stations.
 fn stations(count: u8) -> Vec<StationId> {
     let config = Config::new(adwiser_80211b());
-    let medium = Medium::new(config.phy.clone(), None);
+    let medium = AirtimeModel::new(config.phy.clone(), None);
     let mut all = Stations::new(&config, &medium, Instant::ZERO);
     (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &medium, Instant::ZERO).expect("room")).collect()
 }

@@ -8,7 +8,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
-use crate::cost::{Load, Medium};
+use crate::airtime_model::{AirtimeModel, PacketCost};
 use crate::domain::DomainId;
 use crate::observed::{Cost, MOST};
 use crate::told::{Seen, Shares, Told, ToldCounts, Verdict, judge};
@@ -28,9 +28,9 @@ pub(crate) struct Heard {
 
 impl Station {
     /// The medium time of a load by what is said of it, where `airtime` is that by what is believed.
-    pub(crate) fn airtime_by_word(&self, airtime: Span, load: &Load, medium: &Medium) -> Span {
+    pub(crate) fn airtime_by_word(&self, airtime: Span, cost: &PacketCost, model: &AirtimeModel) -> Span {
         let word = self.hearsay.as_ref().and_then(|hearsay| hearsay.word());
-        word.filter(|&word| word != self.rate).map_or(airtime, |word| medium.airtime(load, word))
+        word.filter(|&word| word != self.rate).map_or(airtime, |word| model.airtime(cost, word))
     }
 
     /// By how many hundredths of the standard's highest rate it is faster, where that is said of it and believed.
@@ -46,7 +46,7 @@ impl Station {
     }
 
     /// Takes over what sources say of it now. True: its rate is another one.
-    fn believe(&mut self, now: Instant, otherwise: PhyRate, medium: &Medium) -> bool {
+    fn believe(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) -> bool {
         let said = self.hearsay.as_ref().and_then(|hearsay| hearsay.class(now));
         if said == self.told && self.rate == self.said_rate().unwrap_or(otherwise) {
             return false;
@@ -56,7 +56,7 @@ impl Station {
             self.told_used = Span::ZERO;
         }
         self.told = said;
-        self.update(otherwise, medium)
+        self.update(otherwise, model)
     }
 }
 
@@ -78,14 +78,14 @@ impl Stations {
     }
 
     /// Handles a report about a station. `None`: a group address, or one station too many.
-    pub(crate) fn hear(&mut self, now: Instant, told: &Told, rates: &[PhyRate], medium: &Medium) -> Option<Heard> {
+    pub(crate) fn hear(&mut self, now: Instant, told: &Told, rates: &[PhyRate], model: &AirtimeModel) -> Option<Heard> {
         let known = self.find(told.mac);
         let room = self.by_mac.len() < MAX_STATIONS_BY_WORD;
         if told.mac.is_multicast() || (known.is_none() && !room) {
             self.counts.unknown += 1;
             return None;
         }
-        let id = known.unwrap_or_else(|| self.insert(told.mac, medium, now));
+        let id = known.unwrap_or_else(|| self.insert(told.mac, model, now));
         let (otherwise, mut counts) = (self.otherwise(), self.counts);
         let station = self.get_mut(id);
         let crossed = (station.to_station, station.from_station);
@@ -94,13 +94,13 @@ impl Stations {
         if hearsay.is_empty() {
             station.hearsay = None;
         }
-        let changed = station.believe(now, otherwise, medium);
+        let changed = station.believe(now, otherwise, model);
         self.counts = counts;
         Some(Heard { id, new: known.is_none(), changed })
     }
 
     /// From time to time: what is valid no longer is forgotten. The stations whose rates are others now.
-    pub(crate) fn review_told(&mut self, now: Instant, rates: &[PhyRate], medium: &Medium) -> Vec<StationId> {
+    pub(crate) fn review_told(&mut self, now: Instant, rates: &[PhyRate], model: &AirtimeModel) -> Vec<StationId> {
         for station in self.slots.iter_mut().flatten() {
             let Some(hearsay) = &mut station.hearsay else { continue };
             hearsay.expire(now);
@@ -114,7 +114,7 @@ impl Stations {
         let mut changed = Vec::new();
         for (index, station) in (0..).zip(&mut self.slots) {
             let Some(station) = station else { continue };
-            if station.believe(now, otherwise, medium) {
+            if station.believe(now, otherwise, model) {
                 changed.push(StationId(index));
             }
         }
@@ -182,7 +182,7 @@ impl Stations {
         &mut self,
         domain: DomainId,
         costs: &[Cost],
-        medium: &Medium,
+        model: &AirtimeModel,
         mut tell: impl FnMut(MacAddr, Option<PhyRate>),
     ) {
         let otherwise = self.otherwise();
@@ -191,7 +191,7 @@ impl Stations {
             // Of one that is faster than the standard it is known only that it costs no more than at its highest rate.
             let hearsay = station.hearsay.as_ref().filter(|hearsay| hearsay.above_standard().is_none())?;
             let word = hearsay.word()?;
-            let airtime = |rate| medium.packet_airtime(FULL_SIZE, rate);
+            let airtime = |rate| model.packet_airtime(FULL_SIZE, rate);
             let alone = airtime(station.rate_alone(otherwise));
             Some((cost.station, Seen { cost: cost.cost, error: cost.error, told: airtime(word), alone }))
         };

@@ -15,7 +15,7 @@ use evenair_units::Instant;
 
 use super::{MAX_STATIONS, Station, StationId, Stations, hash, number};
 use crate::access_points::Table;
-use crate::cost::Medium;
+use crate::airtime_model::AirtimeModel;
 use crate::domain::DomainId;
 
 /// Stations are looked through for so many that are to go at once: what one eviction costs is small then, however many
@@ -43,9 +43,9 @@ impl Victim {
 
 impl Stations {
     /// What all unheard stations of a domain share.
-    pub(crate) fn shared(&mut self, domain: DomainId, medium: &Medium, now: Instant) -> StationId {
+    pub(crate) fn shared(&mut self, domain: DomainId, model: &AirtimeModel, now: Instant) -> StationId {
         while self.shared.len() <= domain.index() {
-            let id = self.add(NO_ADDRESS, medium, now);
+            let id = self.add(NO_ADDRESS, model, now);
             let at = DomainId::at(self.shared.len());
             let station = self.get_mut(id);
             (station.is_shared, station.domain) = (true, at);

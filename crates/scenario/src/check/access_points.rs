@@ -176,14 +176,14 @@ pub(super) fn check_manager(raw: &ScenarioRaw, access_points: &[AccessPoint], pr
     }
     let names: BTreeSet<_> = access_points.iter().map(|point| point.name.as_str()).collect();
     for spec in &raw.manager.access_point {
-        let told_as = spec.told_as.iter().flat_map(|list| list.items());
+        let aliases = spec.aliases.iter().flat_map(|list| list.items());
         let known = |written: &Written<String>| {
             written.get(&mut Problems::default()).is_some_and(|name| names.contains(name.as_str()))
         };
-        if spec.vlan.is_none() && !known(&spec.name) && !told_as.into_iter().any(known) {
+        if spec.vlan.is_none() && !known(&spec.name) && !aliases.into_iter().any(known) {
             let what = format!("nobody would tell that a station is at {}", spec.name);
             let names: Vec<_> = names.iter().copied().collect();
-            problems.add(spec.name.span(), what, format!("a name or told_as of [[access_point]]: {}", listing(&names)));
+            problems.add(spec.name.span(), what, format!("a name or aliases of [[access_point]]: {}", listing(&names)));
         }
     }
 }

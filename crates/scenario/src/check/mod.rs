@@ -18,6 +18,7 @@ mod published;
 pub(crate) mod queue;
 mod radio;
 mod tcp;
+mod telemetry;
 mod timeline;
 mod traffic;
 pub(crate) mod tree;
@@ -144,6 +145,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         hosts: hosts.list,
         apps: apps.list,
         manager,
+        telemetry: telemetry::check(&raw.telemetry, problems),
         events,
         measure,
         tcp: tcp::check(&raw.tcp, problems),

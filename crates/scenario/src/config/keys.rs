@@ -8,12 +8,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::Problems;
+use super::renames::{Kind, now_called};
 use super::spelling::closest;
 
 /// One walk over a file.
 struct Walk<'s, 'p> {
     schema: &'s Value,
     problems: &'p mut Problems,
+    kind: Kind,
     /// Whether the raw form can be built.
     sound: bool,
 }
@@ -21,21 +23,23 @@ struct Walk<'s, 'p> {
 /// Notes what is wrong with the keys of `root` and takes unknown ones out. Returns whether the raw form can be built
 /// from what is left.
 pub(super) fn check(root: &mut DeTable<'_>, span: Range<usize>, schema: &Value, problems: &mut Problems) -> bool {
-    let mut walk = Walk { schema, problems, sound: true };
-    walk.table(root, span, schema);
+    let kind = Kind::of(|table| schema["properties"].get(table).is_some());
+    let mut walk = Walk { schema, problems, kind, sound: true };
+    walk.table(root, "", span, schema);
     walk.sound
 }
 
 impl<'s> Walk<'s, '_> {
-    fn value(&mut self, value: &mut Spanned<DeValue<'_>>, schema: &'s Value) {
+    /// The entries of a list are at the path of the list.
+    fn value(&mut self, value: &mut Spanned<DeValue<'_>>, path: &str, schema: &'s Value) {
         let schema = self.resolve(schema);
         let span = value.span();
         let (wants_table, wants_list) = (schema.get("properties").is_some(), schema.get("items").is_some());
         match value.get_mut() {
-            DeValue::Table(table) if wants_table => self.table(table, span, schema),
+            DeValue::Table(table) if wants_table => self.table(table, path, span, schema),
             DeValue::Array(array) if wants_list => {
                 for element in array.iter_mut() {
-                    self.value(element, &schema["items"]);
+                    self.value(element, path, &schema["items"]);
                 }
             }
             DeValue::Table(_) | DeValue::Array(_) => self.wrong_kind(span, value.get_ref(), schema),
@@ -44,16 +48,25 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    fn table(&mut self, table: &mut DeTable<'_>, span: Range<usize>, schema: &'s Value) {
+    fn table(&mut self, table: &mut DeTable<'_>, path: &str, span: Range<usize>, schema: &'s Value) {
         let Some(properties) = schema["properties"].as_object() else { return };
         let mut unknown = Vec::new();
         for (key, value) in table.iter_mut() {
             match properties.get(&**key.get_ref()) {
-                Some(schema) => self.value(value, schema),
+                Some(schema) => {
+                    let key = key.get_ref();
+                    let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+                    self.value(value, &path, schema);
+                }
                 None => unknown.push((key.get_ref().to_string(), key.span())),
             }
         }
         for (key, span) in unknown {
+            table.remove(key.as_str());
+            if let Some(what) = now_called(self.kind, path, &key) {
+                self.problems.add(span, what, "");
+                continue;
+            }
             let known = properties.keys().map(String::as_str);
             let hint = match (closest(&key, known), self.home_of(&key)) {
                 (Some(near), _) => format!("; did you mean \"{near}\"?"),
@@ -62,7 +75,6 @@ impl<'s> Walk<'s, '_> {
             };
             let allowed: Vec<_> = properties.keys().map(String::as_str).collect();
             self.problems.add(span, format!("no such key{hint}"), allowed.join(", "));
-            table.remove(key.as_str());
         }
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !table.contains_key(key) {

@@ -36,7 +36,7 @@ impl ManagerSpec {
         use ControllerKind::{Fixed, None as Open, Pi, Published, Queue};
         let kind = self.controller.get_or(Queue, problems)?;
         let keys = [
-            (self.ap_target.place(), Queue),
+            (self.latency_target.place(), Queue),
             (self.load_target.place(), Pi),
             (self.load_interval.place(), Pi),
             (self.service_rate.place(), Fixed),
@@ -58,7 +58,7 @@ impl ManagerSpec {
                 };
                 let targets = Span::from_micros(100)..=Span::from_secs(1);
                 let target =
-                    self.ap_target.get_or_if(target, problems, |span| targets.contains(span), "0.1 ms to 1 s")?;
+                    self.latency_target.get_or_if(target, problems, |span| targets.contains(span), "0.1 ms to 1 s")?;
                 Some(Controller::Queue { target })
             }
             Published => self.published(problems),

@@ -112,7 +112,7 @@ fn a_download_over_quic_has_its_share_and_no_more() {
 /// Without a single answer, and a rate that nobody has told, the medium is not left idle.
 #[test]
 fn quic_alone_is_not_throttled() {
-    let apps = [bulk("q", "down", "quic"), "[manager]\nknow_stations = false\nknow_rates = false\n".to_owned()];
+    let apps = [bulk("q", "down", "quic"), "[telemetry]\nstations = false\nrates = false\n".to_owned()];
     let alone = site(&[("q", 3)], &apps.concat());
     let bare = site(&[("q", 3)], &(bulk("q", "down", "quic") + "[[event]]\nat = \"3 s\"\ndo = \"bypass\"\n"));
     let (got, most) = (managed(&alone).total_ip_mbps, managed(&bare).total_ip_mbps);

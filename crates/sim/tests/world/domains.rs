@@ -141,7 +141,7 @@ fn a_box_that_takes_two_channels_for_one_loses_the_queue_to_the_access_point() {
     assert!(close(ratio, 1.0, 10.0) && queue < 12.0, "told: {ratio} times as much up as down, {queue} packets");
     let domains = ["hall", "yard"].map(|name| format!("manager.access_point.{name}.domain"));
     let as_one = domains.each_ref().map(|key| (key.as_str(), "default"));
-    for sets in [&[("manager.know_places", "false")][..], &[("manager.places_delay", "30 s")], &as_one] {
+    for sets in [&[("telemetry.associations", "false")][..], &[("telemetry.associations_delay", "30 s")], &as_one] {
         let (ratio, queue) = walker(sets);
         assert!(ratio > 3.0 && queue > 50.0, "{sets:?}: {ratio} times as much up as down, {queue} packets");
     }
@@ -378,7 +378,7 @@ do = "bypass"
         )
     };
     let named = "[[manager.access_point]]\nname = \"hall\"\n[[manager.access_point]]\nname = \"street\"\ndomain = \"out\"\n\
-                 told_as = [\"yard\"]\n[[manager.access_point]]\nname = \"roof\"\ndomain = \"out\"\n";
+                 aliases = [\"yard\"]\n[[manager.access_point]]\nname = \"roof\"\ndomain = \"out\"\n";
     let vlans = "[[manager.access_point]]\nname = \"hall\"\nvlan = [11]\n[[manager.access_point]]\nname = \"yard\"\nvlan = [12]\n";
     let queues =
         "edca = true\nap_queue = { discipline = \"fq-codel\", driver = 3 }\nstation_queue = { discipline = \"cake\" }";
@@ -392,10 +392,10 @@ do = "bypass"
             "edca = true\naccess = \"dcf\"",
             &named.replace(
                 "[[manager.access_point]]\nname = \"hall\"",
-                "[manager]\nplaces_delay = \"400 ms\"\n[[manager.access_point]]\nname = \"hall\"",
+                "[telemetry]\nassociations_delay = \"400 ms\"\n[[manager.access_point]]\nname = \"hall\"",
             ),
         ),
-        (queues, &format!("[manager]\nknow_places = false\nknow_signals = true\n{named}")),
+        (queues, &format!("[telemetry]\nassociations = false\nsignal = true\n{named}")),
     ] {
         let text = lively(more) + box_knows;
         // Of random places in so large a circle most leave a station out of reach; these do not.

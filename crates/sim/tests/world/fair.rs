@@ -133,7 +133,7 @@ const UP: &[&str] = &["up"];
 const DOWN: &[&str] = &["down"];
 const BOTH: &[&str] = &["up", "down"];
 const FOUR: &[&str] = &["up", "up", "up", "down"];
-const UNTOLD: &str = "[manager]\nknow_stations = false\nknow_rates = false\n";
+const UNTOLD: &str = "[telemetry]\nstations = false\nrates = false\n";
 
 #[test]
 fn each_station_has_a_tenth_however_many_upload() {

@@ -63,9 +63,10 @@ radio = {radio}
 server = [{{ name = "server" }}]
 event = [{{ at = "2 s", do = "insert" }}]
 phase = [{{ name = "managed", from = "10 s", to = "50 s" }}]
+[telemetry]
+stations = false
+rates = false
 [manager]
-know_stations = false
-know_rates = false
 {manager}
 {}{}{}"#,
         flood.text(),
@@ -148,7 +149,7 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
     }
     // The canary: more ahead stands for longer.
     let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };
-    let ahead = flooded(&B_11, flood, (3, 3), "ap_target = \"8 ms\"", 1);
+    let ahead = flooded(&B_11, flood, (3, 3), "latency_target = \"8 ms\"", 1);
     assert!(sojourn_p95(&ahead) > B_11.sojourn_ms, "{}", sojourn_p95(&ahead));
 }
 

@@ -213,8 +213,8 @@ duration = "30 s"
 [radio]
 standard = "802.11b"
 ap_buffer = "100 packets"
-[manager]
-know_signals = true
+[telemetry]
+signal = true
 [manager.queue]
 {discipline}
 [[manager.class]]

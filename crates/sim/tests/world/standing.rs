@@ -131,7 +131,7 @@ fn uploads_alone_without_timestamps() {
         let told = uploads("", seed);
         is_used("rates told", phase(&told, "managed"), 0.20, 12.0);
         is_fair("rates told", phase(&told, "managed"));
-        let untold = uploads("[manager]\nknow_stations = false\nknow_rates = false", seed);
+        let untold = uploads("[telemetry]\nstations = false\nrates = false", seed);
         // Too fast rather than too slow, and what stands in the access point comes to less than without the box.
         is_used("rates untold", phase(&untold, "managed"), 0.20, 400.0);
         is_fair("rates untold", phase(&untold, "managed"));
@@ -140,7 +140,7 @@ fn uploads_alone_without_timestamps() {
 
 #[test]
 fn stations_and_rates_that_nobody_has_told() {
-    let result = site("", "[manager]\nknow_stations = false\nknow_rates = false");
+    let result = site("", "[telemetry]\nstations = false\nrates = false");
     is_busy_and_short("nothing told", phase(&result, "managed"), 12.0);
     is_fair("nothing told", phase(&result, "managed"));
 }
@@ -184,7 +184,7 @@ fn rates_that_change() {
     let phases = "[[phase]]\nname = \"slow\"\nfrom = \"17 s\"\nto = \"25 s\"\n\
                   [[phase]]\nname = \"fast\"\nfrom = \"27 s\"\nto = \"40 s\"\n";
     for known in [true, false] {
-        let knows = format!("[manager]\nknow_rates = {known}\n");
+        let knows = format!("[telemetry]\nrates = {known}\n");
         let result = site("", &[&event(15, "2 Mb/s"), &event(25, "11 Mb/s"), phases, &knows].concat());
         is_busy_and_short("at 2 Mb/s", phase(&result, "slow"), 30.0);
         is_busy_and_short("at 11 Mb/s again", phase(&result, "fast"), 12.0);
@@ -200,7 +200,7 @@ fn stations_that_are_gone() {
     let some = events("\"d1\", \"u1\"", 10, "leave");
     let all = "\"d2\", \"d3\", \"d4\", \"d5\", \"u2\", \"u3\", \"u4\", \"u5\"";
     let phases = "[[phase]]\nname = \"fewer\"\nfrom = \"11 s\"\nto = \"20 s\"\n\
-                  [[phase]]\nname = \"back\"\nfrom = \"27 s\"\nto = \"40 s\"\n[manager]\nknow_stations = false\n";
+                  [[phase]]\nname = \"back\"\nfrom = \"27 s\"\nto = \"40 s\"\n[telemetry]\nstations = false\n";
     let result = site("", &[&some, &events(all, 20, "leave"), &events(all, 22, "join"), phases].concat());
     is_busy_and_short("two gone", phase(&result, "fewer"), 12.0);
     is_busy_and_short("all back", phase(&result, "back"), 12.0);

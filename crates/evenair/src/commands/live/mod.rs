@@ -120,7 +120,7 @@ fn in_short(file: &Path, config: &BoxConfig) -> String {
 
 /// Makes a box look on.
 pub fn observe(args: &ControlArgs) -> Result<ExitCode> {
-    Client::connect(&args.socket)?.watch()?;
+    Client::connect(&args.socket)?.observe()?;
     println!("observing: the bridge carries the traffic, and the box looks on");
     Ok(ExitCode::SUCCESS)
 }

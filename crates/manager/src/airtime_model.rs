@@ -1,7 +1,7 @@
-//! The airtime model: what packets cost the medium.
+//! The airtime model: what packets cost the medium, from their length and the rate of their station.
 //!
-//! This is the one place where loads (packets of some size, some of them only a fraction of one) become medium time.
-//! Collisions, retries and other networks are not modelled here; the controller measures their effect.
+//! Only it knows the PHY. It turns the cost of a packet (itself, the packets that it elicits and releases, each perhaps a fraction of
+//! one) into airtime. Collisions, retries and other networks are not in it; the pacer finds out how fast the medium really is.
 
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, TcpShape, tcp_capacity};
@@ -17,11 +17,11 @@ pub(crate) struct Packets {
 /// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before
 /// without having been charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Load(pub(crate) [Packets; 4]);
+pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
 
-/// The medium as the formulas see it.
+/// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Medium {
+pub(crate) struct AirtimeModel {
     phy: Phy,
     shape: TcpShape,
 }
@@ -32,8 +32,8 @@ impl Packets {
     }
 }
 
-impl Load {
-    /// A packet that causes no others.
+impl PacketCost {
+    /// The cost of a packet that causes no others.
     pub(crate) fn alone(packet: Packets) -> Self {
         Self([packet, Packets::default(), Packets::default(), Packets::default()])
     }
@@ -50,7 +50,7 @@ impl Load {
     }
 }
 
-impl Medium {
+impl AirtimeModel {
     pub(crate) const fn new(phy: Phy, rts_threshold: Option<Bytes>) -> Self {
         Self { phy, shape: TcpShape { rts_threshold, ..TcpShape::ADWISER } }
     }
@@ -60,13 +60,13 @@ impl Medium {
         tcp_capacity(&self.phy, rate, &self.shape)
     }
 
-    /// Medium time of a load to and from a station at `rate`. For a full-size load this is `l/C_i`.
-    pub(crate) fn airtime(&self, load: &Load, rate: PhyRate) -> Span {
-        let cost = |p: &Packets| self.packet_airtime(p.ip_len, rate).mul_div(p.milli, 1_000);
-        load.0.iter().filter(|p| p.milli > 0).map(cost).sum()
+    /// Airtime of a packet and what it causes, to and from a station at `rate`. For a full-size packet this is `l/C_i`.
+    pub(crate) fn airtime(&self, cost: &PacketCost, rate: PhyRate) -> Span {
+        let airtime = |p: &Packets| self.packet_airtime(p.ip_len, rate).mul_div(p.milli, 1_000);
+        cost.0.iter().filter(|p| p.milli > 0).map(airtime).sum()
     }
 
-    /// Medium time of one packet to or from a station.
+    /// Airtime of one packet alone, to or from a station.
     pub(crate) fn packet_airtime(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         let rts = self.shape.rts_threshold.is_some_and(|threshold| ip_len > threshold);
         self.phy.access_cost(ip_len, rate, rts).0
@@ -90,21 +90,22 @@ mod tests {
 
     #[test]
     fn a_full_size_load_takes_its_virtual_length_over_c_i() {
-        let medium = Medium::new(adwiser_80211b(), TcpShape::ADWISER.rts_threshold);
+        let model = AirtimeModel::new(adwiser_80211b(), TcpShape::ADWISER.rts_threshold);
         let data = Packets::one(Bytes(1500));
-        let load = Load([data, Packets { milli: 500, ip_len: Bytes(52) }, Packets::default(), Packets::default()]);
-        assert_eq!(load.bits(), 12_208);
+        let cost =
+            PacketCost([data, Packets { milli: 500, ip_len: Bytes(52) }, Packets::default(), Packets::default()]);
+        assert_eq!(cost.bits(), 12_208);
         for &rate in adwiser_80211b().standard().rates() {
-            let exact = medium.capacity(rate).time_for_bits(load.bits()).as_nanos();
-            let ours = medium.airtime(&load, rate).as_nanos();
+            let exact = model.capacity(rate).time_for_bits(cost.bits()).as_nanos();
+            let ours = model.airtime(&cost, rate).as_nanos();
             assert!(ours.abs_diff(exact) * 1_000_000 < exact, "{rate}: {ours} against {exact} ns");
         }
     }
 
     #[test]
     fn broadcasts_are_dear() {
-        let medium = Medium::new(adwiser_80211b(), None);
+        let model = AirtimeModel::new(adwiser_80211b(), None);
         let [_, _, _, fastest] = adwiser_80211b().standard().rates() else { panic!("four rates") };
-        assert!(medium.broadcast_airtime(Bytes(1000)) > medium.packet_airtime(Bytes(1000), *fastest) * 2);
+        assert!(model.broadcast_airtime(Bytes(1000)) > model.packet_airtime(Bytes(1000), *fastest) * 2);
     }
 }

@@ -1,0 +1,262 @@
+//! The pacer of a contention domain: how much may be released to the access points now.
+//!
+//! It receives releases, completions and time, and says when the next packet may be released ([`Pacer::ready_at`]). Which packet that
+//! is, is not its business: the queues or a discipline decide. It knows nothing of the PHY: others hand in what a packet costs.
+//!
+//! One type has the parts of all five controllers ([`Controller`]), and takes those that the configured one needs:
+//!
+//! | controller | paced by |
+//! |---|---|
+//! | `queue` | the backlog of the access points, estimated from completions ([`crate::standing`]), loosened by the guard |
+//! | `published`, `fixed` | a virtual server with a service rate ([`crate::server`], [`crate::rate`]) |
+//! | `pi` | the same server, whose rate follows the wait in the access points ([`crate::load`]) |
+//! | `none` | nothing |
+//!
+//! The backlog is estimated whatever the controller is, since calls and reports use it.
+
+use evenair_units::{BitRate, Instant, Span};
+use evenair_wifi::PhyRate;
+
+use crate::airtime_model::{AirtimeModel, PacketCost};
+use crate::domain::DomainId;
+use crate::guard::{Grip, Guard, GuardStep};
+use crate::load::Shaper;
+use crate::rate::ServiceRate;
+use crate::server::Server;
+use crate::standing::{Mark, RatesSaid, Standing};
+use crate::{Config, Controller};
+
+/// What is known of the completion of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// The station acknowledges it. `timed`: the box manages the traffic, so that the time until then tells the lag of the path.
+    Expected { timed: bool },
+    /// Another packet's acknowledgement will stand for it.
+    None,
+    /// It is of a protocol whose acknowledgements are not known.
+    Unknown,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    controller: Controller,
+    server: Server,
+    backlog: Standing,
+    guard: Guard,
+    shaper: Shaper,
+    rate: ServiceRate,
+}
+
+impl Pacer {
+    /// `capacity` is C* as long as no station is active.
+    pub(crate) fn new(id: DomainId, config: &Config, capacity: BitRate, now: Instant) -> Self {
+        Self {
+            controller: config.controller,
+            server: Server::new(config.pacing_slack, now),
+            backlog: Standing::new(id, now),
+            guard: Guard::new(),
+            shaper: Shaper::new(now),
+            rate: ServiceRate::new(config.charge, config.controller, capacity, now),
+        }
+    }
+
+    /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
+    pub(crate) fn reconfigure(&mut self, config: &Config, capacity: BitRate, now: Instant, waiting: bool) {
+        self.controller = config.controller;
+        self.server.set_slack(config.pacing_slack);
+        self.server.take_account(now, waiting);
+        self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
+        self.shaper = Shaper::new(now);
+    }
+
+    /// When the next packet may be released, if nothing happens until then; `airtime` tells what it takes.
+    pub(crate) fn ready_at(&self, airtime: impl FnOnce() -> Span) -> Instant {
+        match self.controller {
+            Controller::Queue { target } => match self.guard.grip() {
+                Grip::Target(times) => self.backlog.ready_at(target * times, airtime()),
+                Grip::Open => Instant::ZERO,
+            },
+            Controller::Published { .. } | Controller::Pi { .. } | Controller::Fixed(_) => self.server.free_at(),
+            Controller::None => Instant::ZERO,
+        }
+    }
+}
+
+/// Events.
+impl Pacer {
+    /// The box begins to hold packets: nothing that is in flight was released by it.
+    pub(crate) const fn on_insert(&mut self, now: Instant) {
+        self.backlog.begin(now);
+    }
+
+    /// The first packet of a busy period is held. True if the service of the last one has ended.
+    pub(crate) fn on_busy(&mut self, now: Instant) -> bool {
+        self.server.wake(now)
+    }
+
+    /// A packet that was held is released, which costs this much in all.
+    pub(crate) fn on_service(&mut self, now: Instant, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.server.release(now, self.rate.wait(model, cost, rate));
+    }
+
+    /// The packet of [`Self::on_service`] has gone; `waiting`: others are held.
+    pub(crate) fn on_served(&mut self, waiting: bool) {
+        self.shaper.note_service(waiting);
+    }
+
+    /// A packet goes to the access points, held before or not, with this much airtime still to come for it.
+    pub(crate) fn on_release(&mut self, now: Instant, airtime: Span, completion: Completion) -> Mark {
+        let is_expected = matches!(completion, Completion::Expected { .. });
+        let in_flight = self.backlog.under_way();
+        let mark = self.backlog.release(now, airtime, is_expected);
+        match completion {
+            Completion::Expected { timed: true } => self.backlog.time_answer(now),
+            Completion::Unknown => self.backlog.note_unanswerable(airtime),
+            Completion::Expected { timed: false } | Completion::None => {}
+        }
+        if is_expected && matches!(self.controller, Controller::Pi { .. }) {
+            self.shaper.note_release(now, mark.number(), in_flight, airtime);
+        }
+        mark
+    }
+
+    /// This release is complete, and with it all before.
+    pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark) {
+        self.backlog.answer(now, mark);
+        if let Controller::Pi { target, .. } = self.controller {
+            self.shaper.note_answer(now, mark.number(), target);
+        }
+    }
+
+    /// Something came from the WLAN, which took this airtime.
+    pub(crate) fn on_heard(&mut self, now: Instant, airtime: Span) {
+        self.backlog.hear(now, airtime);
+    }
+
+    /// Something was seen to cross the WLAN.
+    pub(crate) fn on_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.rate.note_crossed(model, cost, rate);
+    }
+
+    /// Something that is not held crosses the WLAN: what is held pays for it.
+    pub(crate) fn on_unscheduled(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
+        self.server.bypass(self.rate.wait(model, cost, rate));
+    }
+
+    /// The same of a packet to a group, of which the airtime alone is known.
+    pub(crate) fn on_unscheduled_group(&mut self, airtime: Span) {
+        self.server.bypass(self.rate.stretch(airtime));
+    }
+
+    /// The box has nothing to release, or keeps it back: the medium may wait for it.
+    pub(crate) const fn on_starved(&mut self) {
+        self.backlog.starve();
+    }
+
+    /// Other stations are active, or their rates have changed: C* is this.
+    pub(crate) fn on_capacity(&mut self, capacity: BitRate) {
+        self.rate.set_capacity(capacity);
+    }
+
+    /// Senders that do not respond have taken this part of an interval.
+    pub(crate) fn on_flood(&mut self, flood: Span, interval: Span) {
+        self.backlog.note_flood(flood, interval);
+    }
+
+    /// Time has passed.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        self.backlog.reckon(now);
+    }
+
+    /// Packets are held, and the service rate may be due for a change.
+    pub(crate) fn shape(&mut self, now: Instant) {
+        if let Controller::Pi { interval, target } = self.controller {
+            self.rate.shape(self.shaper.judge(now, interval, target, self.rate.rate()));
+        }
+    }
+}
+
+/// Intervals.
+impl Pacer {
+    /// An interval has ended in which the box managed the traffic; `usual`: the speed that is assumed of the medium where nothing can
+    /// be learned; `said`: what is known of the rates of its stations. Returns how long the interval was.
+    pub(crate) fn tick(&mut self, now: Instant, waiting: bool, usual: (u64, u64), said: RatesSaid) -> Span {
+        let account = self.server.take_account(now, waiting);
+        self.rate.tick(now, account);
+        self.backlog.forget_speed(now, usual, said);
+        self.rate.set_speed(self.backlog.speed());
+        account.elapsed
+    }
+
+    /// An interval has ended that says nothing of the service rate, since nothing was managed in it. Returns how long it was.
+    pub(crate) fn tick_unmanaged(&mut self, now: Instant, waiting: bool) -> Span {
+        let account = self.server.take_account(now, waiting);
+        self.rate.measure(now, account.elapsed);
+        account.elapsed
+    }
+
+    /// When the interval ends.
+    pub(crate) const fn next_tick(&self) -> Instant {
+        self.rate.next_tick()
+    }
+
+    /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back.
+    pub(crate) fn guard(&mut self, waits: bool) -> Option<GuardStep> {
+        self.guard.tick(self.rate.throughput(), waits, self.rate.capacity())
+    }
+
+    /// The box is bypassed, and the bridge has carried this much by its own counters.
+    pub(crate) fn guard_bypassed(&mut self, bridged: BitRate) {
+        self.guard.note_bypassed(self.rate.throughput().max(bridged));
+    }
+}
+
+/// What is known.
+impl Pacer {
+    /// Only the controller that paces by completions can be wrong about what the medium carries; the others hold to a configured
+    /// rate or a published rule.
+    pub(crate) const fn can_do_harm(&self) -> bool {
+        matches!(self.controller, Controller::Queue { .. })
+    }
+
+    /// The guard, to be read.
+    pub(crate) const fn state_of_guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// C.
+    pub(crate) const fn service_rate(&self) -> BitRate {
+        self.rate.rate()
+    }
+
+    /// C*.
+    pub(crate) const fn capacity(&self) -> BitRate {
+        self.rate.capacity()
+    }
+
+    /// IP-level bits of TCP seen to cross the WLAN per second, in the last interval.
+    pub(crate) const fn throughput(&self) -> BitRate {
+        self.rate.throughput()
+    }
+
+    /// The medium's speed, in parts of what the airtime model says: `(numerator, denominator)`.
+    pub(crate) const fn speed(&self) -> (u64, u64) {
+        self.backlog.speed()
+    }
+
+    /// The mean time that the medium really took lately, in parts of what the airtime model says: `(numerator, denominator)`.
+    pub(crate) fn pace(&self) -> (u64, u64) {
+        self.backlog.pace()
+    }
+
+    /// The backlog of the access points, in the time that the medium takes for it.
+    pub(crate) fn backlog(&self) -> Span {
+        self.backlog.backlog()
+    }
+
+    /// Few packets are kept in flight for a moment, to see how long the path takes without queues.
+    pub(crate) const fn is_probing(&self) -> bool {
+        self.backlog.is_probing()
+    }
+}
