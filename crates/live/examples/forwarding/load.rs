@@ -291,7 +291,8 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
     // When the first packet was due: later where the source was stopped, since no network makes up for such a time at once.
     let mut origin = start;
     let (mut last, mut stopped_ns) = (start, 0);
-    let late = if place == Place::OneCore { STOPPED_NS } else { LATE_NS };
+    // One that sleeps between bursts, or shares its core with the path, has no turn for longer all the time.
+    let late = if matches!(place, Place::Batches | Place::Singly) { LATE_NS } else { STOPPED_NS };
     while now < end {
         if now - last > STOPPED_NS {
             stopped_ns += now - last;
