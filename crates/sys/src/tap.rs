@@ -100,6 +100,8 @@ fn request_for(name: &str) -> Result<libc::ifreq, OsError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::netns::Netns;
 
@@ -128,7 +130,14 @@ mod tests {
         assert_eq!(second.errno(), libc::EBUSY);
         assert!(second.to_string().contains("tap0"), "{second}");
         drop(first);
-        namespace.run(|| Tap::create("tap0")).expect("entered").expect("free again");
+        // Another test of this process may be starting a program just now: the child of its fork(2) holds the device open until
+        // it calls execve(2), for as long as the scheduler lets it wait.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while let Err(error) = namespace.run(|| Tap::create("tap0")).expect("entered") {
+            assert_eq!(error.errno(), libc::EBUSY);
+            assert!(Instant::now() < deadline, "the name is still taken");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]

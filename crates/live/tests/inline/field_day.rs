@@ -1,6 +1,10 @@
 //! A day in the field, in short: whatever happens to a box in a site, in an order that a seed decides. Nothing crashes, the
 //! memory stays bounded, the sums of packets agree, and two downloads get equal shares again within two seconds.
 //!
+//! A share is what crosses the station's interface, retransmissions included, for that is what the box decides. What the application reads
+//! lags behind it by as much as TCP holds back for a missing segment: up to 700 kB after a time without the box, in which
+//! windows grow to several hundred segments that then have to recover from losses at 20 Mb/s.
+//!
 //! `EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=7` makes it last ten minutes, with another order. The hold is not to run out in all that
 //! time, however busy the box is. Clocks may step meanwhile: the box knows the monotonic one only. A virtual machine has one that
 //! can be set (`make service`).
@@ -8,7 +12,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -16,6 +20,7 @@ use evenair_packet::MacAddr;
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::ring::Sender;
+use evenair_sys::traffic;
 use evenair_units::BitRate;
 
 use crate::lab::{BoxProcess, Lab, SINK, ip, watched};
@@ -26,9 +31,8 @@ const STEADY: usize = 2;
 /// Fairness is to be back by then.
 const RECOVERY: Duration = Duration::from_secs(2);
 const WINDOW: Duration = Duration::from_millis(1500);
-/// The smaller part of two equal ones, over the larger. After a time without the box, in which the bridge let both send as they
-/// liked, one of two downloads is still recovering from its losses in this window: 0.85 to 0.89; after all else it is 1.00.
-const LEAST_FAIRNESS: f64 = 0.8;
+/// The smaller part of two equal ones, over the larger. Seen: 0.97 to 1.00 beside other work on the machine.
+const LEAST_FAIRNESS: f64 = 0.9;
 /// What the process may grow by: stations and connections that floods make up, in tables of bounded size.
 const MOST_GROWTH_KB: u64 = 200_000;
 /// A box may be held up for less than its hold lasts, 50 ms; who was for so long says that the machine is to blame.
@@ -262,25 +266,24 @@ fn serve(sink: &Netns, port: u16, over: &AtomicBool) {
 }
 
 /// Downloads, again where it breaks off, until the end of the day.
-fn download(station: &Netns, port: u16, bytes: &AtomicU64, over: &AtomicBool) {
+fn download(station: &Netns, port: u16, over: &AtomicBool) {
     let mut buffer = [0; 16_384];
     while !over.load(Relaxed) {
         let address = SocketAddr::from(([10, 9, 0, 2], port));
         let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(2));
         let Ok(mut stream) = station.run(connect).expect("entered") else { continue };
         stream.set_read_timeout(Some(Duration::from_secs(3))).expect("a socket");
-        while let (false, Ok(n @ 1..)) = (over.load(Relaxed), stream.read(&mut buffer)) {
-            bytes.fetch_add(n as u64, Relaxed);
-        }
+        while let (false, Ok(1..)) = (over.load(Relaxed), stream.read(&mut buffer)) {}
     }
 }
 
-/// The smaller of what two have got in a window, over the larger.
-fn fairness(bytes: &[AtomicU64; STEADY]) -> f64 {
-    let before = bytes.each_ref().map(|count| count.load(Relaxed));
+/// The smaller of what two stations get in a window, over the larger.
+fn fairness(stations: &[Netns]) -> f64 {
+    let crossed = |station: &Netns| station.run(|| traffic::of("sta")).expect("entered").expect("it is there").bytes;
+    let before = [crossed(&stations[0]), crossed(&stations[1])];
     sleep(WINDOW);
-    let got: Vec<f64> = bytes.iter().zip(before).map(|(count, before)| (count.load(Relaxed) - before) as f64).collect();
-    got[0].min(got[1]) / got[0].max(got[1]).max(1.0)
+    let [first, second] = [0, 1].map(|n| (crossed(&stations[n]) - before[n]) as f64);
+    first.min(second) / first.max(second).max(1.0)
 }
 
 #[test]
@@ -291,15 +294,15 @@ fn a_day_in_the_field() {
     let seed = number("EVENAIR_FIELD_SEED").unwrap_or(1);
     println!("a day of {} s, seed {seed}", length.as_secs());
     let site = Site::new(&lab);
-    let (over, bytes) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; STEADY]);
+    let over = AtomicBool::new(false);
     let held_up = thread::scope(|scope| {
-        for (n, bytes) in bytes.iter().enumerate() {
+        for n in 0..STEADY {
             let (port, sink, station, over) = (PORT + n as u16, &lab.sink, &site.stations[n], &over);
             scope.spawn(move || serve(sink, port, over));
-            scope.spawn(move || download(station, port, bytes, over));
+            scope.spawn(move || download(station, port, over));
         }
         // Whatever is found wrong, the others end before it is told.
-        let day = || watched(|| the_day(&site, seed, length, &bytes));
+        let day = || watched(|| the_day(&site, seed, length));
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(day));
         over.store(true, Relaxed);
         found.unwrap_or_else(|wrong| std::panic::resume_unwind(wrong)).1
@@ -311,7 +314,7 @@ fn a_day_in_the_field() {
     assert!(lapses == 0 || held_up > STALL, "the hold ran out {lapses} times, and nothing held the machine up");
 }
 
-fn the_day(site: &Site<'_>, seed: u64, length: Duration, bytes: &[AtomicU64; STEADY]) {
+fn the_day(site: &Site<'_>, seed: u64, length: Duration) {
     let (mut dice, start) = (Dice(seed), Instant::now());
     sleep(RECOVERY);
     let memory = site.resident_kb();
@@ -320,7 +323,7 @@ fn the_day(site: &Site<'_>, seed: u64, length: Duration, bytes: &[AtomicU64; STE
         let what = site.event(&mut dice);
         sleep(RECOVERY);
         let (fair, status, grown) = (
-            fairness(bytes),
+            fairness(&site.stations),
             site.running.client().status().expect("it lives"),
             site.resident_kb().saturating_sub(memory),
         );
