@@ -192,7 +192,7 @@ pub enum Place {
     OneCore,
     /// With some packets at once, before all else on the last core and never asleep; the first of each lot carries the time ([`stamp_of`]).
     Batches,
-    /// The same, with each packet when it is due.
+    /// The same, with each packet when it is due; where packets are acknowledged, two of them with their ACK.
     Singly,
     /// In bursts, before all else on the last core, and asleep between them: as a network card hands packets over. What is to
     /// forward them may run on all cores.
@@ -305,6 +305,8 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
         // As a network card would: some packets at once where there are many.
         let at_once = match place {
             Place::OneCore | Place::Batches => SEND_BATCH as u64 / 2,
+            // Two segments and the ACK of both.
+            Place::Singly if source.connections.is_some() => 3,
             Place::Singly => 1,
             Place::Bursts => SEND_BATCH as u64,
         };
