@@ -163,7 +163,8 @@ impl AirtimeModels {
 
     /// Whether each domain has the model of the same number.
     pub(crate) fn has_domains_of(&self, other: &Self) -> bool {
-        self.of_domain == other.of_domain
+        let domains = self.of_domain.len().max(other.of_domain.len());
+        (0..domains).map(DomainId::at).all(|domain| self.id(domain) == other.id(domain))
     }
 
     /// All of them, by number.

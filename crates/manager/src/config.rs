@@ -19,7 +19,7 @@ use crate::{
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// PHY profile of the access points, in all domains the same.
+    /// PHY profile of the access points that name no standard of their own ([`AccessPoint::standard`]).
     pub phy: Phy,
     /// Packets longer than this at IP level are sent behind an RTS/CTS exchange; `None`: none are.
     pub rts_threshold: Option<Bytes>,
