@@ -367,10 +367,11 @@ impl BoxFile {
         let (phy, rts_threshold) = self.radio.check(problems)?;
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
+        let standards = self.manager.standards(phy.standard());
         let mut stations: Vec<StationConfig> = Vec::new();
         for spec in &self.station {
             let default_rate = config.as_ref().map_or(phy.lowest_basic(), |config| config.default_rate);
-            let Some(station) = spec.check(phy.standard(), default_rate, &self.manager, problems) else { continue };
+            let Some(station) = spec.check(&standards, default_rate, &self.manager, problems) else { continue };
             if stations.iter().any(|other| other.mac == station.mac) {
                 problems.add(spec.mac.span(), format!("{} is there twice", spec.mac), "each station once");
             }
@@ -453,7 +454,7 @@ impl MetricsSpec {
 impl StationSpec {
     fn check(
         &self,
-        standard: Standard,
+        standards: &[Standard],
         default_rate: PhyRate,
         manager: &ManagerSpec,
         problems: &mut Problems,
@@ -469,10 +470,13 @@ impl StationSpec {
         let rate = match &self.rate {
             None => Some(default_rate),
             Some(written) => written.get(problems).and_then(|rate| {
-                let found = standard.rate(rate);
+                let found = standards.iter().find_map(|standard| standard.rate(rate));
                 if found.is_none() {
-                    let rates: Vec<_> = standard.rates().iter().map(|rate| format!("\"{rate} Mb/s\"")).collect();
-                    problems.add(written.span(), format!("{written} is not a rate of {standard}"), rates.join(", "));
+                    let names: Vec<_> = standards.iter().map(ToString::to_string).collect();
+                    let rates = standards.iter().flat_map(|standard| standard.rates());
+                    let rates: Vec<_> = rates.map(|rate| format!("\"{rate} Mb/s\"")).collect();
+                    let what = format!("{written} is not a rate of {}", names.join(" or "));
+                    problems.add(written.span(), what, rates.join(", "));
                 }
                 found
             }),
@@ -544,6 +548,36 @@ class = "gold"
             "\"54 Mb/s\" is not a rate of 802.11b",
             "\"11 Mb/s\"",
             "there is no class \"silver\"",
+        ] {
+            assert!(error.contains(part), "{part:?} is missing in:\n{error}");
+        }
+    }
+
+    #[test]
+    fn access_points_may_be_of_several_standards() {
+        let points =
+            "[[manager.access_point]]\nname = \"a\"\nstandard = \"802.11a\"\n[[manager.access_point]]\nname = \"b\"\n";
+        let with = |rate: &str, more: &str| {
+            BoxConfig::parse(&format!("{}{points}{more}", GOOD.replace("5.5 Mb/s", rate)), "box.toml")
+        };
+        let config = with("54 Mb/s", "").expect("good").manager;
+        let standards: Vec<_> = config.access_points.iter().map(|point| point.standard).collect();
+        assert_eq!(standards, [Some(Standard::Dot11a), None]);
+        assert_eq!(config.standards(), [Standard::Dot11b, Standard::Dot11a]);
+        assert_eq!(config.stations[0].rate.bit_rate(), BitRate::from_mbps(54), "a rate of some access point");
+        assert_eq!(config.check(), Ok(()));
+        let error = with("7 Mb/s", "").expect_err("no rate").to_string();
+        assert!(error.contains("\"7 Mb/s\" is not a rate of 802.11b or 802.11a"), "{error}");
+        // A shard has the access points of some domains alone, and rates of their standards.
+        let own = config.with_access_points(|point| point.standard.is_none());
+        assert_eq!((own.check(), own.stations[0].rate.bit_rate()), (Ok(()), BitRate::from_mbps(11)));
+        let error = with("11 Mb/s", "standard = \"802.11x\"\n").expect_err("no standard").to_string();
+        assert!(error.contains("box.toml:22:12") && error.contains("\"802.11b\", \"802.11a\""), "{error}");
+        let error = with("11 Mb/s", "domain = \"a\"\nstandard = \"802.11g\"\n").expect_err("two").to_string();
+        for part in [
+            "box.toml:23:12",
+            "the access point b is 802.11g, and the contention domain a is 802.11a",
+            "another domain",
         ] {
             assert!(error.contains(part), "{part:?} is missing in:\n{error}");
         }

@@ -13,6 +13,7 @@ use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
 use evenair_units::{BitRate, Instant, Span};
+use evenair_wifi::Standard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{info, warn};
 
@@ -354,10 +355,14 @@ impl Live {
 
     fn observe(&mut self, mac: MacAddr, rate: Option<BitRate>) -> Result<(), String> {
         let Some(rate) = rate else { return self.engine.observe(now(), Observation::StationGone { mac }) };
-        let standard = self.config.manager.phy.standard();
-        let Some(rate) = standard.rate(rate) else {
-            let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
-            return Err(format!("rate_mbps: {standard} has {}, not {}", rates.join(", "), rate.as_mbps_f64()));
+        let standards = self.config.manager.standards();
+        let Some(rate) = standards.iter().find_map(|standard| standard.rate(rate)) else {
+            let rates = |standard: &Standard| {
+                let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
+                format!("{standard} has {}", rates.join(", "))
+            };
+            let rates: Vec<_> = standards.iter().map(rates).collect();
+            return Err(format!("rate_mbps: {}, not {}", rates.join("; "), rate.as_mbps_f64()));
         };
         self.engine.observe(now(), Observation::StationRate { mac, rate })
     }

@@ -2,9 +2,20 @@
 //!
 //! Only it knows the PHY. It turns the cost of a packet (itself, the packets that it elicits and releases, each perhaps a fraction of
 //! one) into airtime. Collisions, retries and other networks are not in it; the pacer finds out how fast the medium really is.
+//!
+//! Each contention domain has the model of its PHY ([`AirtimeModels`]). A station is always at a rate of the standard of its domain, so
+//! what it costs is computed by the model of its domain, even while a discipline still holds packets for it in another one.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::Index;
 
 use evenair_units::{BitRate, Bytes, Span};
-use evenair_wifi::{Phy, PhyRate, TcpShape, tcp_capacity};
+use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
+
+use crate::access_points::Table;
+use crate::domain::DomainId;
+use crate::{AccessPoint, AccessPointError, Config};
 
 /// Packets that cross the WLAN, all of one size: `milli` thousandths of a packet of `ip_len` bytes at IP level.
 /// Fractions are real: a receiver sends, on average, half an ACK for each segment.
@@ -24,6 +35,19 @@ pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
 pub(crate) struct AirtimeModel {
     phy: Phy,
     shape: TcpShape,
+}
+
+/// One of [`AirtimeModels`]: domains with the same number have the same PHY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModelId(u8);
+
+/// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
+#[derive(Clone, Debug)]
+pub(crate) struct AirtimeModels {
+    /// That of the configuration's own PHY first.
+    distinct: Vec<AirtimeModel>,
+    /// By configured domain. Those that are learned have the first model.
+    of_domain: Vec<ModelId>,
 }
 
 impl Packets {
@@ -72,15 +96,164 @@ impl AirtimeModel {
         self.phy.access_cost(ip_len, rate, rts).0
     }
 
+    /// The rates that stations may be at, slowest first.
+    pub(crate) const fn rates(&self) -> &'static [PhyRate] {
+        self.phy.standard().rates()
+    }
+
     /// The standard's highest rate.
     pub(crate) fn fastest(&self) -> PhyRate {
-        *self.phy.standard().rates().last().expect("every standard has rates")
+        *self.rates().last().expect("every standard has rates")
+    }
+
+    /// This rate, or the nearest one that the standard has.
+    pub(crate) fn nearest(&self, rate: PhyRate) -> PhyRate {
+        if self.rates().contains(&rate) {
+            return rate;
+        }
+        let distance = |known: &&PhyRate| known.bit_rate().as_bps().abs_diff(rate.bit_rate().as_bps());
+        self.rates().iter().min_by_key(distance).copied().unwrap_or(rate)
+    }
+
+    /// The rate of a station of which nothing is known: the configured one, or the lowest basic rate of a standard that does not have
+    /// it.
+    pub(crate) fn default_rate(&self, configured: PhyRate) -> PhyRate {
+        if self.rates().contains(&configured) { configured } else { self.phy.lowest_basic() }
+    }
+
+    /// Airtime of one packet alone, at the rate at which that is shortest.
+    pub(crate) fn shortest_airtime(&self, ip_len: Bytes) -> Span {
+        let airtimes = self.rates().iter().map(|&rate| self.packet_airtime(ip_len, rate));
+        airtimes.min().expect("every standard has rates")
     }
 
     /// Airtime of a broadcast: at the lowest basic rate, without acknowledgment.
     pub(crate) fn broadcast_airtime(&self, ip_len: Bytes) -> Span {
         self.phy.difs() + self.phy.mean_backoff() + self.phy.data(ip_len, self.phy.lowest_basic())
     }
+}
+
+impl AirtimeModels {
+    /// Of a checked configuration, whose access points are those of the table.
+    pub(crate) fn new(config: &Config, table: &Table) -> Self {
+        let mut this = Self {
+            distinct: [AirtimeModel::new(config.phy.clone(), config.rts_threshold)].into(),
+            of_domain: table.domains().map(|_| ModelId::DEFAULT).collect(),
+        };
+        for (access_point, domain) in config.access_points.iter().zip(table.configured()) {
+            this.of_domain[domain.index()] = this.model_for(standard_of(config, access_point), config);
+        }
+        this
+    }
+
+    /// The number of the model of a standard, which is made if it is the first one.
+    fn model_for(&mut self, standard: Standard, config: &Config) -> ModelId {
+        let known = self.distinct.iter().position(|model| model.phy.standard() == standard);
+        let at = known.unwrap_or_else(|| {
+            self.distinct.push(AirtimeModel::new(Phy::default_for(standard), config.rts_threshold));
+            self.distinct.len() - 1
+        });
+        ModelId(u8::try_from(at).expect("there are few standards"))
+    }
+
+    /// Which model a domain has.
+    pub(crate) fn id(&self, domain: DomainId) -> ModelId {
+        self.of_domain.get(domain.index()).copied().unwrap_or(ModelId::DEFAULT)
+    }
+
+    /// Whether each domain has the model of the same number.
+    pub(crate) fn has_domains_of(&self, other: &Self) -> bool {
+        let domains = self.of_domain.len().max(other.of_domain.len());
+        (0..domains).map(DomainId::at).all(|domain| self.id(domain) == other.id(domain))
+    }
+
+    /// All of them, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ModelId, &AirtimeModel)> {
+        (0..).map(ModelId).zip(&self.distinct)
+    }
+
+    /// Whether stations of some domain may be at this rate.
+    pub(crate) fn have_rate(&self, rate: PhyRate) -> bool {
+        self.distinct.iter().any(|model| model.rates().contains(&rate))
+    }
+}
+
+impl ModelId {
+    /// That of the configuration's own PHY.
+    pub(crate) const DEFAULT: Self = Self(0);
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Index<DomainId> for AirtimeModels {
+    type Output = AirtimeModel;
+
+    fn index(&self, domain: DomainId) -> &AirtimeModel {
+        &self.distinct[self.id(domain).index()]
+    }
+}
+
+/// The standard of an access point.
+fn standard_of(config: &Config, access_point: &AccessPoint) -> Standard {
+    access_point.standard.unwrap_or(config.phy.standard())
+}
+
+/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-frame spaces and one
+/// set of rates, and the default domain, where any station may be, has those of the configuration's own PHY.
+///
+/// # Errors
+/// The first access point that is of another standard than those before it in its domain.
+pub(crate) fn check_access_points(config: &Config) -> Result<(), AccessPointError> {
+    let mut standards = BTreeMap::new();
+    standards.insert(AccessPoint::DEFAULT_DOMAIN.as_bytes(), config.phy.standard());
+    for access_point in &config.access_points {
+        let own = standard_of(config, access_point);
+        let common = *standards.entry(access_point.domain.as_bytes()).or_insert(own);
+        if own != common {
+            let AccessPoint { name, domain, .. } = *access_point;
+            return Err(AccessPointError::Standard { name, domain, own, common });
+        }
+    }
+    Ok(())
+}
+
+impl Config {
+    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in their order.
+    pub fn standards(&self) -> Vec<Standard> {
+        let mut standards: Vec<Standard> = Vec::new();
+        for standard in
+            [self.phy.standard()].into_iter().chain(self.access_points.iter().map(|at| standard_of(self, at)))
+        {
+            if !standards.contains(&standard) {
+                standards.push(standard);
+            }
+        }
+        standards
+    }
+
+    /// The same for a box that serves these access points alone, as one of several shards. A station whose rate is of none of their
+    /// standards is at the nearest one.
+    #[must_use]
+    pub fn with_access_points(&self, is_own: impl Fn(&AccessPoint) -> bool) -> Self {
+        let mut config = self.clone();
+        config.access_points.retain(is_own);
+        let models = AirtimeModels::new(&config, &Table::of(&config.access_points));
+        for station in config.stations.iter_mut().filter(|station| !models.have_rate(station.rate)) {
+            station.rate = models[DomainId::DEFAULT].nearest(station.rate);
+        }
+        config
+    }
+}
+
+/// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's own PHY does not
+/// have it.
+pub(crate) fn unknown_rate(config: &Config) -> Option<PhyRate> {
+    let (own, standards) = (config.phy.standard(), config.standards());
+    let of_some = |rate: PhyRate| standards.iter().any(|standard| standard.rates().contains(&rate));
+    let of_station = config.stations.iter().map(|station| station.rate).find(|&rate| !of_some(rate));
+    of_station.or((!own.rates().contains(&config.default_rate)).then_some(config.default_rate))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::{
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// PHY profile of the access points, in all domains the same.
+    /// PHY profile of the access points that name no standard of their own ([`AccessPoint::standard`]).
     pub phy: Phy,
     /// Packets longer than this at IP level are sent behind an RTS/CTS exchange; `None`: none are.
     pub rts_threshold: Option<Bytes>,
@@ -398,13 +398,12 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong with them.
     pub fn check_access_points(&self) -> Result<(), AccessPointError> {
-        crate::access_points::check(&self.access_points)
+        crate::access_points::check(&self.access_points)?;
+        crate::airtime_model::check_access_points(self)
     }
 
     fn check_stations(&self) -> Result<(), ConfigError> {
-        let known = self.phy.standard().rates();
-        let mut rates = self.stations.iter().map(|s| s.rate).chain([self.default_rate]);
-        if let Some(rate) = rates.find(|rate| !known.contains(rate)) {
+        if let Some(rate) = crate::airtime_model::unknown_rate(self) {
             return Err(ConfigError::UnknownRate(rate));
         }
         let mut macs = alloc::collections::BTreeSet::new();

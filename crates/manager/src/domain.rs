@@ -16,8 +16,9 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use evenair_units::{BitRate, Instant, Span};
+use evenair_units::{BitRate, Bytes, Instant, Span};
 
+use crate::airtime_model::{AirtimeModels, ModelId};
 use crate::discipline::Disciplined;
 use crate::observed::Observed;
 use crate::pacer::{Completion, Pacer};
@@ -85,8 +86,8 @@ pub(crate) struct Domains<P> {
     /// Of all others: the packets that they hold, and when the next one may be released of those that hold any.
     held: usize,
     due: BTreeSet<(Instant, DomainId)>,
-    /// Medium time of all that was sent to groups.
-    groups: Span,
+    /// Medium time of all that was sent to groups, by airtime model.
+    groups: Vec<Span>,
 }
 
 /// What was sent to groups while nothing happened in a domain has been on the air long ago, but for this much.
@@ -144,14 +145,15 @@ impl<P: Send + 'static> Domains<P> {
     /// The default one first. Those that were in another list before hold nothing.
     pub(crate) fn new(mut list: Vec<Domain<P>>) -> Self {
         list.iter_mut().for_each(|domain| (domain.touched, domain.due) = (false, None));
-        let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Span::ZERO };
+        let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Vec::new() };
         this.ids().for_each(|id| this.touch(id));
         this
     }
 
-    /// One more, at the end.
+    /// One more, at the end, which was learned and so has the default airtime model.
     pub(crate) fn push(&mut self, domain: Domain<P>) {
-        self.list.push(Domain { touched: false, due: None, groups: self.groups, ..domain });
+        let groups = self.groups_by(ModelId::DEFAULT);
+        self.list.push(Domain { touched: false, due: None, groups, ..domain });
         self.touch(DomainId::at(self.list.len() - 1));
     }
 
@@ -225,16 +227,30 @@ impl<P: Send + 'static> Domains<P> {
 
     /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others
     /// come to it when something happens there.
-    pub(crate) fn note_group(&mut self, reckoned_in: DomainId, airtime: Span) {
-        self.groups += airtime;
-        self.list[reckoned_in.index()].groups += airtime;
+    pub(crate) fn note_group(&mut self, reckoned_in: DomainId, ip_len: Bytes, models: &AirtimeModels) {
+        self.groups.resize(models.iter().count(), Span::ZERO);
+        for (sum, (_, model)) in self.groups.iter_mut().zip(models.iter()) {
+            *sum += model.broadcast_airtime(ip_len);
+        }
+        self.list[reckoned_in.index()].groups += models[reckoned_in].broadcast_airtime(ip_len);
     }
 
-    /// What was sent to groups and is not reckoned with in this domain, which is reckoned with from now on.
-    pub(crate) fn take_groups(&mut self, id: DomainId) -> Span {
+    /// What was sent to groups and is not reckoned with in this domain of this airtime model, which is reckoned with from now on.
+    pub(crate) fn take_groups(&mut self, id: DomainId, model: ModelId) -> Span {
+        let groups = self.groups_by(model);
         let domain = &mut self.list[id.index()];
-        let missed = self.groups.saturating_sub(core::mem::replace(&mut domain.groups, self.groups));
+        let missed = groups.saturating_sub(core::mem::replace(&mut domain.groups, groups));
         missed.min(GROUPS_AT_MOST)
+    }
+
+    fn groups_by(&self, model: ModelId) -> Span {
+        self.groups.get(model.index()).copied().unwrap_or(Span::ZERO)
+    }
+
+    /// The domains have other airtime models: what was sent to groups before is on the air or in no account.
+    pub(crate) fn forget_groups(&mut self) {
+        self.groups.clear();
+        self.list.iter_mut().for_each(|domain| domain.groups = Span::ZERO);
     }
 }
 

@@ -24,7 +24,7 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::{PhyRate, mixed_capacity};
 
 use crate::access_points::Table;
-use crate::airtime_model::AirtimeModel;
+use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::classes::totals::Totals;
 use crate::domain::{Domain, DomainId, Domains};
 use crate::flow::{Flow, FlowId, Flows};
@@ -48,7 +48,8 @@ pub struct Manager<P> {
     mode: Mode,
     /// While draining: when patience ends.
     drain_until: Instant,
-    model: AirtimeModel,
+    /// The airtime model of each domain.
+    models: AirtimeModels,
     stations: Stations,
     flows: Flows,
     access_points: Table,
@@ -78,12 +79,12 @@ impl<P: Send + 'static> Manager<P> {
     /// If `config` does not pass [`Config::check`].
     pub fn new(config: Config, now: Instant) -> Self {
         config.check().expect("a driver hands in a checked configuration");
-        let model = AirtimeModel::new(config.phy.clone(), config.rts_threshold);
-        let stations = Stations::new(&config, &model, now);
         let access_points = Table::of(&config.access_points);
+        let models = AirtimeModels::new(&config, &access_points);
+        let stations = Stations::new(&config, &models, now);
         let domain = |(at, name)| {
             let id = DomainId::at(at);
-            Domain::new((id, name), &config, configured_capacity(&config, &model, &stations, id), now)
+            Domain::new((id, name), &config, configured_capacity(&config, &models[id], &stations, id), now)
         };
         let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
         Self {
@@ -104,7 +105,7 @@ impl<P: Send + 'static> Manager<P> {
             counters: Counters::default(),
             harm: Harm::new(now),
             outputs: VecDeque::new(),
-            model,
+            models,
             config,
         }
     }
@@ -118,8 +119,8 @@ impl<P: Send + 'static> Manager<P> {
             Some((flow, tcp)) => {
                 if meta.ingress == Port::Wlan {
                     let flow = self.flows.get(flow);
-                    let rate = self.stations.get(flow.station).rate;
-                    let airtime = self.model.packet_airtime(meta.ip_len(), rate);
+                    let station = self.stations.get(flow.station);
+                    let airtime = self.models[station.domain].packet_airtime(meta.ip_len(), station.rate);
                     self.domains[flow.domain].pacer.on_heard(now, airtime);
                 }
                 let ip_len = meta.ip_len();
@@ -201,12 +202,12 @@ impl<P: Send + 'static> Manager<P> {
                 return self.tell_membership(now, mac, observation);
             }
         };
-        let has_rate = rate.is_none_or(|rate| self.config.phy.standard().rates().contains(&rate));
+        let has_rate = rate.is_none_or(|rate| self.models.have_rate(rate));
         let known = rate.is_none() || (!mac.is_multicast() && self.named_station(now, mac).is_some());
         if !has_rate || !known {
             return self.tell(Event::ObservationRefused(observation));
         }
-        if let Some(id) = self.stations.observe(mac, rate, &self.model) {
+        if let Some(id) = self.stations.observe(mac, rate, &self.models) {
             self.update_station(id);
             self.update_capacity(now, id);
         }
@@ -262,12 +263,18 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();
         }
-        domain.queues.peek().map_or(Span::ZERO, |head| self.model.packet_airtime(head.ip_len, self.rate_of(head.flow)))
+        let airtime = |head: &Held<P>| self.model_of(head.flow).packet_airtime(head.ip_len, self.rate_of(head.flow));
+        domain.queues.peek().map_or(Span::ZERO, airtime)
     }
 
     /// The PHY rate of a connection's station.
     fn rate_of(&self, id: FlowId) -> PhyRate {
         self.stations.get(self.flows.get(id).station).rate
+    }
+
+    /// The airtime model of a connection's station.
+    fn model_of(&self, id: FlowId) -> &AirtimeModel {
+        &self.models[self.stations.get(self.flows.get(id).station).domain]
     }
 
     /// The mode.
@@ -387,7 +394,7 @@ fn configured_capacity(config: &Config, model: &AirtimeModel, stations: &Station
     let there = stations.iter().filter(|station| station.domain == id);
     let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();
     match mixed_capacity(&parts) {
-        BitRate::ZERO => model.capacity(config.default_rate),
+        BitRate::ZERO => model.capacity(model.default_rate(config.default_rate)),
         capacity => capacity,
     }
 }

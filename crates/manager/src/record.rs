@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// First bytes of a recording: what it is, and the version of its format.
-const MAGIC: [u8; 8] = *b"evenair\x0d";
+const MAGIC: [u8; 8] = *b"evenair\x0e";
 
 /// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);

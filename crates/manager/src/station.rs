@@ -19,7 +19,7 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
-use crate::airtime_model::AirtimeModel;
+use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::domain::DomainId;
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
@@ -123,8 +123,8 @@ struct Account {
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
     default_rate: PhyRate,
-    /// The mean of the reported rates, for stations without any information.
-    typical: Option<PhyRate>,
+    /// The mean of the reported rates, for stations without any information: of each airtime model, those in its domains.
+    typical: Vec<Option<PhyRate>>,
     counts: ToldCounts,
     by_mac: BTreeMap<u64, StationId>,
     index: Index,
@@ -207,15 +207,30 @@ impl Station {
         self.told.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
     }
 
+    /// The rate that it is at by what is known of it, or else this one, as far as the standard of its domain has it.
+    fn present_rate(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
+        model.nearest(self.said_rate().unwrap_or(otherwise))
+    }
+
     /// What it is at by what is known of it, or else at this rate. True: that is another rate.
     fn update(&mut self, otherwise: PhyRate, model: &AirtimeModel) -> bool {
-        let now = self.said_rate().unwrap_or(otherwise);
+        let now = self.present_rate(otherwise, model);
         let before = core::mem::replace(&mut self.rate, now);
         if self.rate == before {
             return false;
         }
         self.capacity = model.capacity(self.rate);
         true
+    }
+
+    /// Takes over the model of its domain, which is another one now: what was reported is seen by its rates.
+    fn take_model(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) {
+        if let Some(hearsay) = &mut self.hearsay {
+            hearsay.reclassify(model.rates());
+            self.told = hearsay.class(now);
+        }
+        self.rate = self.present_rate(otherwise, model);
+        self.capacity = model.capacity(self.rate);
     }
 }
 
@@ -226,10 +241,10 @@ const fn number(mac: MacAddr) -> u64 {
 }
 
 impl Stations {
-    pub(crate) fn new(config: &Config, model: &AirtimeModel, now: Instant) -> Self {
+    pub(crate) fn new(config: &Config, models: &AirtimeModels, now: Instant) -> Self {
         let mut this = Self {
             default_rate: config.default_rate,
-            typical: None,
+            typical: Vec::new(),
             counts: ToldCounts::default(),
             by_mac: BTreeMap::new(),
             index: Index::default(),
@@ -238,32 +253,45 @@ impl Stations {
             shared: Vec::new(),
             victims: Vec::new(),
         };
-        this.reconfigure(config, model, now);
+        this.reconfigure(config, models, now);
         this
     }
 
-    /// Takes over another configuration; what was learned and observed stays as far as the PHY has the rate.
-    pub(crate) fn reconfigure(&mut self, config: &Config, model: &AirtimeModel, now: Instant) {
+    /// Takes over another configuration; what was learned and observed stays as far as some PHY has the rate.
+    pub(crate) fn reconfigure(&mut self, config: &Config, models: &AirtimeModels, now: Instant) {
         self.default_rate = config.default_rate;
-        let known = config.phy.standard().rates();
         for station in self.slots.iter_mut().flatten() {
             station.configured = None;
-            station.observed = station.observed.filter(|rate| known.contains(rate));
+            station.observed = station.observed.filter(|&rate| models.have_rate(rate));
             if let Some(hearsay) = &mut station.hearsay {
-                hearsay.reclassify(known);
+                hearsay.reclassify(models[station.domain].rates());
                 station.told = hearsay.class(now);
             }
         }
-        self.typical = self.mean_told(known);
-        let otherwise = self.otherwise();
-        self.slots.iter_mut().flatten().for_each(|station| _ = station.update(otherwise, model));
+        self.note_typical(models);
+        let otherwise = self.all_otherwise(models);
+        for station in self.slots.iter_mut().flatten() {
+            station.take_model(now, otherwise[models.id(station.domain).index()], &models[station.domain]);
+        }
         for configured in &config.stations {
             let id = self.find(configured.mac);
-            let id = id.unwrap_or_else(|| self.insert(configured.mac, model, now));
+            let id = id.unwrap_or_else(|| self.insert(configured.mac, models, now));
             let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");
             station.configured = Some(configured.clone());
-            station.update(otherwise, model);
+            station.update(otherwise[models.id(station.domain).index()], &models[station.domain]);
         }
+    }
+
+    /// Handles a station's move to another contention domain. True: that has another airtime model.
+    pub(crate) fn move_to(&mut self, now: Instant, id: StationId, domain: DomainId, models: &AirtimeModels) -> bool {
+        let otherwise = self.otherwise(domain, models);
+        let station = self.get_mut(id);
+        let before = core::mem::replace(&mut station.domain, domain);
+        let differs = models.id(before) != models.id(domain);
+        if differs {
+            station.take_model(now, otherwise, &models[domain]);
+        }
+        differs
     }
 
     pub(crate) fn get(&self, id: StationId) -> &Station {
@@ -282,8 +310,8 @@ impl Stations {
     }
 
     /// A station that is not known yet. `None`: there are too many.
-    pub(crate) fn learn(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> Option<StationId> {
-        (!self.is_full()).then(|| self.insert(mac, model, now))
+    pub(crate) fn learn(&mut self, mac: MacAddr, models: &AirtimeModels, now: Instant) -> Option<StationId> {
+        (!self.is_full()).then(|| self.insert(mac, models, now))
     }
 
     /// The station with this address.
@@ -314,25 +342,26 @@ impl Stations {
     }
 
     /// The same of a reported station; the number of those is limited by itself.
-    pub(crate) fn told_of(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> Option<(StationId, bool)> {
+    pub(crate) fn told_of(&mut self, mac: MacAddr, models: &AirtimeModels, now: Instant) -> Option<(StationId, bool)> {
         let known = self.find(mac);
         let room = !mac.is_multicast() && self.by_mac.len() < MAX_STATIONS_BY_WORD;
-        known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, model, now), true)))
+        known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, models, now), true)))
     }
 
-    fn insert(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> StationId {
-        let id = self.add(mac, model, now);
+    /// One more, in the default domain until its place is known.
+    fn insert(&mut self, mac: MacAddr, models: &AirtimeModels, now: Instant) -> StationId {
+        let id = self.add(mac, DomainId::DEFAULT, models, now);
         self.by_mac.insert(number(mac), id);
         id
     }
 
     /// One more, which no address leads to yet.
-    fn add(&mut self, mac: MacAddr, model: &AirtimeModel, now: Instant) -> StationId {
-        let rate = self.otherwise();
-        let capacity = model.capacity(rate);
+    fn add(&mut self, mac: MacAddr, domain: DomainId, models: &AirtimeModels, now: Instant) -> StationId {
+        let rate = self.otherwise(domain, models);
+        let capacity = models[domain].capacity(rate);
         let station = Station {
             mac,
-            domain: DomainId::DEFAULT,
+            domain,
             access_point: None,
             told_at: None,
             is_seen: false,
@@ -373,15 +402,16 @@ impl Stations {
 
     /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
     /// one now.
-    pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, model: &AirtimeModel) -> Option<StationId> {
+    pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, models: &AirtimeModels) -> Option<StationId> {
         let id = self.find(mac)?;
-        let otherwise = self.otherwise();
+        let domain = self.get(id).domain;
+        let otherwise = self.otherwise(domain, models);
         let station = self.get_mut(id);
         station.observed = rate;
         if rate.is_none() {
             (station.hearsay, station.told) = (None, None);
         }
-        station.update(otherwise, model).then_some(id)
+        station.update(otherwise, &models[domain]).then_some(id)
     }
 
     /// Handles a report of a station's network.
@@ -448,13 +478,13 @@ impl Stations {
         floods
     }
 
-    /// What is said in each of so many domains of the rates of the stations in use there, beside the standard's
-    /// highest.
-    pub(crate) fn rates_said(&self, domains: usize, fastest: PhyRate) -> Vec<RatesSaid> {
+    /// What is said in each of so many domains of the rates of the stations in use there, beside the highest of the
+    /// domain's standard.
+    pub(crate) fn rates_said(&self, domains: usize, models: &AirtimeModels) -> Vec<RatesSaid> {
         let mut said: Vec<RatesSaid> = (0..domains).map(|_| RatesSaid::All).collect();
         for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {
             let of_all = &mut said[station.domain.index()];
-            match (station.times_faster(fastest), *of_all) {
+            match (station.times_faster(models[station.domain].fastest()), *of_all) {
                 (Some(percent), RatesSaid::Faster { percent: before }) => {
                     *of_all = RatesSaid::Faster { percent: percent.max(before) };
                 }

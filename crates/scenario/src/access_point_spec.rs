@@ -2,6 +2,7 @@
 
 use evenair_manager::{AccessPoint, AccessPointError, Config, Label, MacPrefix};
 use evenair_packet::MacAddr;
+use evenair_wifi::Standard;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,10 @@ pub struct AccessPointSpec {
     /// Other names by which the box may be told that a station is there. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<List<String>>,
+    /// Standard of its radios, with a long preamble and the usual basic rates. All access points of a contention domain have the
+    /// same, since a domain has one slot time and one set of rates; those of the domain "default" have that of [radio]. Default: that of [radio].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard: Option<Written<Standard>>,
 }
 
 /// The address of a radio, or of several.
@@ -69,6 +74,10 @@ impl AccessPointSpec {
             Some(list) => list.items().iter().map(|name| label(name, problems)).collect(),
             None => Some(Vec::new()),
         };
+        let standard = match &self.standard {
+            Some(written) => written.get(problems).map(Some),
+            None => Some(None),
+        };
         let name = name?;
         Some(AccessPoint {
             name,
@@ -79,6 +88,7 @@ impl AccessPointSpec {
             vlans: vlans?.into_iter().map(|VlanName(vlan)| vlan).collect(),
             radios: radios?.into_iter().map(|RadioName(radio)| radio).collect(),
             told_as: aliases?,
+            standard: standard?,
         })
     }
 }
@@ -103,11 +113,17 @@ pub(crate) fn check(specs: &[AccessPointSpec], mut config: Config, problems: &mu
         let few = Config { access_points: config.access_points[..*count].to_vec(), ..config.clone() };
         few.check_access_points().is_err()
     };
-    let place = (1..=specs.len()).find(wrong).and_then(|count| specs.get(count - 1)).map(|spec| spec.name.span());
+    let spec = (1..=specs.len()).find(wrong).and_then(|count| specs.get(count - 1));
     let allowed = match error {
-        AccessPointError::TooMany => "fewer",
-        AccessPointError::Name(_) | AccessPointError::Vlan(_) | AccessPointError::Radio(_) => "one access point each",
+        AccessPointError::TooMany => "fewer".to_owned(),
+        AccessPointError::Name(_) | AccessPointError::Vlan(_) | AccessPointError::Radio(_) => {
+            "one access point each".to_owned()
+        }
+        AccessPointError::Standard { common, .. } => format!("standard = \"{common}\", or another domain"),
     };
+    let standard = spec.and_then(|spec| spec.standard.as_ref());
+    let standard = standard.filter(|_| matches!(error, AccessPointError::Standard { .. })).map(Written::span);
+    let place = standard.or_else(|| Some(spec?.name.span()));
     problems.add(place.unwrap_or_default(), error.to_string(), allowed);
     None
 }
@@ -117,7 +133,7 @@ mod tests {
     use super::*;
     use crate::ManagerSpec;
     use crate::config;
-    use evenair_wifi::{Phy, Standard};
+    use evenair_wifi::Phy;
 
     fn points(text: &str) -> Result<Vec<AccessPoint>, String> {
         let read = config::read::<ManagerSpec>(text, "box.toml", &[]);
@@ -159,6 +175,10 @@ domain = "hall"
         assert!(refused("channel = 6\n").contains("channel"));
         let long = "x".repeat(33);
         assert!(refused(&format!("aliases = [\"{long}\"]\n")).contains("1 to 32 bytes"));
+        let mixed = refused("standard = \"802.11b\"\n");
+        assert!(mixed.contains(":10:12") && mixed.contains("standard = \"802.11g\", or another domain"), "{mixed}");
+        let wrong = refused("standard = \"802.11\"\n");
+        assert!(wrong.contains(":10:12") && wrong.contains("\"802.11b\", \"802.11a\""), "{wrong}");
         assert!(points(&format!("uplink_limit = {{}}\n{TWO}")).is_ok(), "each medium has a limit of its own");
     }
 }

@@ -9,7 +9,7 @@ mod words;
 
 use evenair_manager::{Charge, ClassId, Config};
 use evenair_units::{BitRate, Bytes, Limit, Span};
-use evenair_wifi::Phy;
+use evenair_wifi::{Phy, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +143,18 @@ impl ManagerSpec {
     pub fn class_id(&self, name: &str) -> Option<ClassId> {
         let at = self.class.iter().position(|class| class.name == Written::new(name))?;
         u8::try_from(at).ok().map(ClassId)
+    }
+
+    /// The standards of the contention domains, each once, where that of the radio is this.
+    pub fn standards(&self, radio: Standard) -> Vec<Standard> {
+        let of_point = |spec: &AccessPointSpec| spec.standard.as_ref()?.get(&mut Problems::default());
+        let mut standards = vec![radio];
+        for standard in self.access_point.iter().filter_map(of_point) {
+            if !standards.contains(&standard) {
+                standards.push(standard);
+            }
+        }
+        standards
     }
 
     /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.

@@ -89,15 +89,15 @@ impl Plan {
 
     /// What the manager of a shard is told: of the access points, its own.
     pub(crate) fn config_of(&self, shard: usize, config: &Config) -> Config {
-        let mut config = config.clone();
-        if self.shards() > 1 {
-            let is_own = |point: &AccessPoint| match is_default(point) {
-                true => shard == 0,
-                false => self.domains[shard].contains(&point.domain),
-            };
-            config.access_points.retain(is_own);
-            config.wan.iter_mut().for_each(|wan| wan.shared = true);
+        if self.shards() <= 1 {
+            return config.clone();
         }
+        let is_own = |point: &AccessPoint| match is_default(point) {
+            true => shard == 0,
+            false => self.domains[shard].contains(&point.domain),
+        };
+        let mut config = config.with_access_points(is_own);
+        config.wan.iter_mut().for_each(|wan| wan.shared = true);
         config
     }
 }

@@ -6,7 +6,7 @@ use evenair_packet::codec::{self, CodecError, Reader, Write};
 
 use super::{AccessPoint, MacPrefix, Place};
 use crate::classes::codec::{put_label, read_label};
-use crate::config_codec::{put_list, read_list};
+use crate::config_codec::{put_list, put_standard, read_list, read_standard};
 
 pub(crate) fn put_access_point(out: &mut Vec<u8>, access_point: &AccessPoint) {
     put_label(out, access_point.name);
@@ -17,6 +17,7 @@ pub(crate) fn put_access_point(out: &mut Vec<u8>, access_point: &AccessPoint) {
         out.put_u8(radio.bits);
     });
     put_list(out, &access_point.told_as, |out, &name| put_label(out, name));
+    out.put_option(access_point.standard, |out, standard| put_standard(standard, out));
 }
 
 pub(crate) fn read_access_point(reader: &mut Reader<'_>) -> Result<AccessPoint, CodecError> {
@@ -26,6 +27,7 @@ pub(crate) fn read_access_point(reader: &mut Reader<'_>) -> Result<AccessPoint, 
         vlans: read_list(reader, codec::read_vlan)?,
         radios: read_list(reader, |r| Ok(MacPrefix { mac: r.mac()?, bits: r.u8()? }))?,
         told_as: read_list(reader, read_label)?,
+        standard: reader.option(|r| read_standard(r).map(|(_, standard)| standard))?,
     })
 }
 

@@ -14,8 +14,10 @@
 //! The VLAN of a station's frames takes precedence over reports: frames in the VLAN of an access point show where the
 //! station is now, while a poll may be a minute old.
 //!
-//! What is not here: what happens when a station moves (see `manager::roaming`); a PHY profile for each domain: if
-//! standards differ, some rates are mapped to the nearest one of the configured standard.
+//! Access points of a configuration may be of different standards; a domain has one (see `airtime_model`). A learned
+//! domain has that of the configuration.
+//!
+//! What is not here: what happens when a station moves (see `manager::roaming`).
 
 mod codec;
 mod learned;
@@ -25,6 +27,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use evenair_packet::{MacAddr, Vlan};
+use evenair_wifi::Standard;
 
 use crate::Label;
 
@@ -45,6 +48,9 @@ pub struct AccessPoint {
     pub radios: Vec<MacPrefix>,
     /// Other names accepted where a station's place is reported.
     pub told_as: Vec<Label>,
+    /// Its standard, with the usual profile ([`evenair_wifi::Phy::default_for`]). `None`, or that of the configuration's PHY: that
+    /// PHY. All access points of a domain have the same.
+    pub standard: Option<Standard>,
 }
 
 /// The first bits of MAC addresses.
@@ -83,6 +89,17 @@ pub enum AccessPointError {
     Vlan(Vlan),
     /// This prefix is of two, or has no bits or more than 48.
     Radio(MacPrefix),
+    /// A contention domain would have two standards: its slot and its inter-frame spaces are those of one.
+    Standard {
+        /// The access point of another standard than the domain's.
+        name: Label,
+        /// The domain.
+        domain: Label,
+        /// The access point's standard.
+        own: Standard,
+        /// The domain's: that of its first access point; of the default domain that of the configuration's PHY.
+        common: Standard,
+    },
 }
 
 impl AccessPoint {
@@ -95,7 +112,7 @@ impl AccessPoint {
 
     /// One of this name, in a domain of its own, without other names.
     pub const fn new(name: Label) -> Self {
-        Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), told_as: Vec::new() }
+        Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), told_as: Vec::new(), standard: None }
     }
 }
 
@@ -159,6 +176,12 @@ impl fmt::Display for AccessPointError {
                 None => write!(f, "the VLAN {} is of two access points", vlan.id),
             },
             Self::Radio(prefix) => write!(f, "the radio {prefix} is of two access points, or not 1 to 48 bits long"),
+            Self::Standard { name, domain, own, common } => {
+                write!(
+                    f,
+                    "the access point {name} is {own}, and the contention domain {domain} is {common}: it has one slot time and one set of rates"
+                )
+            }
         }
     }
 }

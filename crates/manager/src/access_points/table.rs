@@ -71,6 +71,11 @@ impl Table {
         core::iter::once(default).chain(self.domains.iter().copied()).chain(self.learned.names())
     }
 
+    /// The domains of the configured access points, in their order.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = DomainId> {
+        self.access_points.iter().map(|&(_, domain)| domain)
+    }
+
     /// The first domain behind those that are configured.
     fn first_learned(&self) -> usize {
         1 + self.domains.len()

@@ -124,7 +124,7 @@ pub(crate) fn read_rate(reader: &mut Reader<'_>) -> Result<PhyRate, CodecError> 
     standard.rate(BitRate::from_bps(reader.u64()?)).ok_or(CodecError::Tag(tag))
 }
 
-fn put_standard(standard: Standard, out: &mut Vec<u8>) {
+pub(crate) fn put_standard(standard: Standard, out: &mut Vec<u8>) {
     out.put_u8(match standard {
         Standard::Dot11b => 0,
         Standard::Dot11a => 1,
@@ -132,7 +132,7 @@ fn put_standard(standard: Standard, out: &mut Vec<u8>) {
     });
 }
 
-fn read_standard(reader: &mut Reader<'_>) -> Result<(u8, Standard), CodecError> {
+pub(crate) fn read_standard(reader: &mut Reader<'_>) -> Result<(u8, Standard), CodecError> {
     match reader.u8()? {
         tag @ 0 => Ok((tag, Standard::Dot11b)),
         tag @ 1 => Ok((tag, Standard::Dot11a)),
@@ -338,6 +338,7 @@ mod tests {
                 vlans: [evenair_packet::Vlan { id: 7, inner: Some(20) }].into(),
                 radios: [MacPrefix { mac: MacAddr([2, 0, 0, 0, 0, 9]), bits: 44 }].into(),
                 told_as: ["ap-1".parse().unwrap()].into(),
+                standard: Some(Standard::Dot11a),
                 ..AccessPoint::new("hall".parse().unwrap())
             }]
             .into(),

@@ -111,11 +111,11 @@ impl<P: Send + 'static> Manager<P> {
     /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like
     /// that; but no less than at the highest rate, since of a small packet most is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
-        let (numerator, denominator) = self.domains[self.stations.get(station).domain].pacer.speed();
-        let believed = self.model.packet_airtime(len, self.stations.get(station).rate);
-        let rates = self.config.phy.standard().rates().iter();
-        let least = rates.map(|&rate| self.model.packet_airtime(len, rate)).min().unwrap_or(believed);
-        believed.mul_div(denominator, numerator).max(least)
+        let station = self.stations.get(station);
+        let (numerator, denominator) = self.domains[station.domain].pacer.speed();
+        let model = &self.models[station.domain];
+        let believed = model.packet_airtime(len, station.rate);
+        believed.mul_div(denominator, numerator).max(model.shortest_airtime(len))
     }
 
     /// Takes note of a packet that leaves the box by this port, where it is one of a call.
@@ -178,9 +178,9 @@ impl<P: Send + 'static> Manager<P> {
     /// Lets a packet of a call pass. All else pays for the medium time that it takes.
     pub(super) fn pass_call(&mut self, now: Instant, held: Held<P>) {
         let load = self.account_release(now, &held);
-        let rate = self.rate_of(held.flow);
-        let domain = &mut self.domains[self.flows.get(held.flow).domain];
-        domain.pacer.on_unscheduled(&self.model, &load, rate);
+        let flow = self.flows.get(held.flow);
+        let station = self.stations.get(flow.station);
+        self.domains[flow.domain].pacer.on_unscheduled(&self.models[station.domain], &load, station.rate);
         self.counters.calls_packets += 1;
         self.send(now, held, Port::Wlan);
     }

@@ -144,8 +144,9 @@ impl<P: Send + 'static> Manager<P> {
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
-        self.domains[domain].pacer.on_crossed(&self.model, &crossed, station.rate);
-        station.note_packet(false, arrived.ip_len, self.model.packet_airtime(arrived.ip_len, station.rate));
+        let model = &self.models[station.domain];
+        self.domains[domain].pacer.on_crossed(model, &crossed, station.rate);
+        station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -164,14 +165,15 @@ impl<P: Send + 'static> Manager<P> {
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
         let station = self.stations.get_mut(flow.station);
-        station.note_packet(false, arrived.ip_len, self.model.packet_airtime(arrived.ip_len, station.rate));
+        let model = &self.models[station.domain];
+        station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
         let own = PacketCost::alone(Packets::one(arrived.ip_len));
         let domain = &mut self.domains[flow.domain];
-        domain.pacer.on_crossed(&self.model, &own, station.rate);
+        domain.pacer.on_crossed(model, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let cost = PacketCost::alone(packets);
-            station.note_uncontrolled(self.model.airtime(&cost, station.rate));
-            domain.pacer.on_unscheduled(&self.model, &cost, station.rate);
+            station.note_uncontrolled(model.airtime(&cost, station.rate));
+            domain.pacer.on_unscheduled(model, &cost, station.rate);
         }
         let telling = self.is_to_be_told(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -251,17 +253,18 @@ impl<P: Send + 'static> Manager<P> {
             self.see_vlan(now, id, meta.vlan);
         }
         let id = self.domain_of(known, meta);
-        let rate = known.map_or(self.config.default_rate, |id| self.stations.get(id).rate);
+        let model = &self.models[id];
+        let rate = known.map_or_else(|| model.default_rate(self.config.default_rate), |id| self.stations.get(id).rate);
         let domain = &mut self.domains[id];
         if meta.ingress == Port::Wlan {
-            domain.pacer.on_heard(now, self.model.packet_airtime(ip_len, rate));
+            domain.pacer.on_heard(now, model.packet_airtime(ip_len, rate));
         }
         let mut airtime = Span::ZERO;
         if !mac.is_multicast() {
             let cost = PacketCost::alone(Packets::one(ip_len));
-            airtime = self.model.airtime(&cost, rate);
+            airtime = model.airtime(&cost, rate);
             if managed {
-                domain.pacer.on_unscheduled(&self.model, &cost, rate);
+                domain.pacer.on_unscheduled(model, &cost, rate);
             }
             if meta.ingress == Port::Wire {
                 domain.pacer.on_release(now, airtime, Completion::None);
@@ -270,11 +273,11 @@ impl<P: Send + 'static> Manager<P> {
         let control = is_control(meta);
         if meta.dst.is_multicast() {
             // From a station it goes up as a unicast to its access point, which then broadcasts it.
-            let group = self.model.broadcast_airtime(ip_len);
+            let group = model.broadcast_airtime(ip_len);
             airtime += group;
             domain.note_group(now, group, managed);
             if self.access_points.of_frame(meta.vlan).is_none() {
-                self.domains.note_group(id, group);
+                self.domains.note_group(id, ip_len, &self.models);
             }
             self.counters.groups += u64::from(!control);
         }
@@ -329,7 +332,8 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Releases what the server of one domain is free for.
     fn serve_domain(&mut self, now: Instant, id: DomainId) {
-        let (missed, managed) = (self.domains.take_groups(id), self.mode != Mode::Bypassed && self.holds_for_wlan());
+        let missed = self.domains.take_groups(id, self.models.id(id));
+        let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let domain = &mut self.domains[id];
         if missed > Span::ZERO {
             domain.note_group(now, missed, managed);
@@ -342,9 +346,9 @@ impl<P: Send + 'static> Manager<P> {
         while self.mode != Mode::Bypassed && self.domains[id].len() > 0 && self.free_at(id) <= now {
             self.look_ahead(id);
             let Some((mut held, cost, congested)) = self.take_next(now, id) else { break };
-            let rate = self.rate_of(held.flow);
-            let domain = &mut self.domains[id];
-            domain.pacer.on_service(now, &self.model, &cost, rate);
+            let station = self.stations.get(self.flows.get(held.flow).station);
+            let rate = station.rate;
+            self.domains[id].pacer.on_service(now, &self.models[station.domain], &cost, rate);
             self.pay_debt(held.flow, &cost, rate);
             self.note_standing(now, &held, &cost, rate);
             self.note_unanswered(&held, &cost, rate);
@@ -389,7 +393,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
-        let (flows, stations, model) = (&mut self.flows, &self.stations, &self.model);
+        let (flows, stations, models) = (&mut self.flows, &self.stations, &self.models);
         let domain = &mut self.domains[id];
         let (numerator, denominator) = domain.pacer.pace();
         let leans = domain.observed.is_some();
@@ -400,7 +404,7 @@ impl<P: Send + 'static> Manager<P> {
             flow.released += held.ip_len;
             cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
             let station = stations.get(flow.station);
-            let time = model.airtime(&cost, station.rate);
+            let time = models[station.domain].airtime(&cost, station.rate);
             let real = time.mul_div(numerator, denominator);
             let (charged, of) = if leans { lean(flow.station, now) } else { (1, 1) };
             Service { bits: cost.bits() * charged / of, capacity: station.capacity, time, real }
@@ -447,24 +451,25 @@ impl<P: Send + 'static> Manager<P> {
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
     fn note_standing(&mut self, now: Instant, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
-        self.note_class_release(held.flow, held.ip_len, self.model.airtime(cost, rate));
+        self.note_class_release(held.flow, held.ip_len, self.model_of(held.flow).airtime(cost, rate));
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
-        station.note_packet(true, held.ip_len, self.model.packet_airtime(held.ip_len, rate));
+        let model = &self.models[station.domain];
+        station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
             // As much as has come for the packet before is expected to come for this one.
-            let airtime = self.model.airtime(cost, rate);
+            let airtime = model.airtime(cost, rate);
             flow.watched.charged += airtime;
             let domain = &mut self.domains[flow.domain];
             let mark = domain.pacer.on_release(now, airtime, Completion::Unknown);
             if let Some(observed) = &mut domain.observed {
-                observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, cost, &self.model));
+                observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, cost, model));
             }
             return;
         };
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
-        let airtime = self.model.airtime(&cost.outstanding(), rate);
+        let airtime = model.airtime(&cost.outstanding(), rate);
         flow.watched.charged += airtime;
         let domain = &mut self.domains[flow.domain];
         let completion = match asks {
@@ -473,7 +478,7 @@ impl<P: Send + 'static> Manager<P> {
         };
         let mark = domain.pacer.on_release(now, airtime, completion);
         if let Some(observed) = &mut domain.observed {
-            let all = station.airtime_by_word(self.model.airtime(cost, rate), cost, &self.model);
+            let all = station.airtime_by_word(model.airtime(cost, rate), cost, model);
             observed.release(mark.number(), flow.station, all);
         }
         flow.answers.note_release(tcp, mark);
@@ -481,8 +486,8 @@ impl<P: Send + 'static> Manager<P> {
 
     /// A station that has taken more than was paid for pays with its turns.
     fn pay_debt(&mut self, id: FlowId, cost: &PacketCost, rate: PhyRate) {
+        let airtime = self.model_of(id).airtime(cost, rate);
         let flow = self.flows.get(id);
-        let airtime = self.model.airtime(cost, rate);
         let paid = self.stations.get_mut(flow.station).pay(airtime);
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
             // At the price of what was released.
@@ -496,8 +501,9 @@ impl<P: Send + 'static> Manager<P> {
     fn note_unanswered(&mut self, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
         if held.tcp.as_ref().is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = PacketCost::alone(cost.0[0]);
-            let domain = self.flows.get(held.flow).domain;
-            self.domains[domain].pacer.on_crossed(&self.model, &own, rate);
+            let flow = self.flows.get(held.flow);
+            let model = &self.models[self.stations.get(flow.station).domain];
+            self.domains[flow.domain].pacer.on_crossed(model, &own, rate);
         }
     }
 

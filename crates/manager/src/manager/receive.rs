@@ -39,8 +39,9 @@ impl<P: Send + 'static> Manager<P> {
         flow.watched.note_trip(took);
         let Some(config) = config else { return };
         const FULL_SIZE: Bytes = Bytes(1500);
-        let rate = self.stations.get(flow.station).rate;
-        let own = self.model.packet_airtime(FULL_SIZE, rate) + self.model.packet_airtime(arrived.ip_len, rate);
+        let station = self.stations.get(flow.station);
+        let airtime = |ip_len| self.models[station.domain].packet_airtime(ip_len, station.rate);
+        let own = airtime(FULL_SIZE) + airtime(arrived.ip_len);
         self.domains[domain].receiver.steering.note_sample(now, took, own, config.aim());
     }
 

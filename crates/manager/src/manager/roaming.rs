@@ -22,7 +22,7 @@ use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 impl<P: Send + 'static> Manager<P> {
     /// Handles a report of a station's place.
     pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
-        let Some((id, new)) = self.stations.told_of(mac, &self.model, now) else {
+        let Some((id, new)) = self.stations.told_of(mac, &self.models, now) else {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
         };
         if new {
@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         let names: Vec<Label> = self.access_points.domains().collect();
         for (at, &name) in names.iter().enumerate().skip(known) {
             let id = DomainId::at(at);
-            let capacity = super::configured_capacity(&self.config, &self.model, &self.stations, id);
+            let capacity = super::configured_capacity(&self.config, &self.models[id], &self.stations, id);
             self.domains.push(Domain::new((id, name), &self.config, capacity, now));
         }
     }
@@ -89,10 +89,12 @@ impl<P: Send + 'static> Manager<P> {
 
     /// A station is on another medium from now on, with what is held for it.
     fn move_to(&mut self, now: Instant, id: StationId, domain: DomainId) {
-        let station = self.stations.get_mut(id);
-        let before = core::mem::replace(&mut station.domain, domain);
+        let before = self.stations.get(id).domain;
         if before == domain {
             return;
+        }
+        if self.stations.move_to(now, id, domain, &self.models) {
+            self.update_station(id);
         }
         self.domains[domain].roamed += 1;
         for id in [before, domain] {
@@ -132,13 +134,10 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes over other access points. What waits is taken out in the order of service, where media or who is on them
-    /// have changed, and is to be held again.
-    pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant) -> Vec<Held<P>> {
-        let table = self.access_points.renewed(&config.access_points);
-        let moved = self.stations.find_again(&table);
-        let same = table.domains().eq(self.domains.iter().map(|domain| domain.name));
-        self.access_points = table;
+    /// Takes over other access points; `moved`: stations are in other domains by them. What waits is taken out in the
+    /// order of service, where media or who is on them have changed, and is to be held again.
+    pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant, moved: bool) -> Vec<Held<P>> {
+        let same = self.access_points.domains().eq(self.domains.iter().map(|domain| domain.name));
         if same && !moved {
             return Vec::new();
         }
@@ -150,8 +149,9 @@ impl<P: Send + 'static> Manager<P> {
             let mut renewed = Vec::new();
             for (at, name) in self.access_points.domains().enumerate() {
                 let kept = old.get_mut(at).and_then(|domain| domain.take_if(|domain| domain.name == name));
-                let capacity = super::configured_capacity(config, &self.model, &self.stations, DomainId::at(at));
-                renewed.push(kept.unwrap_or_else(|| Domain::new((DomainId::at(at), name), config, capacity, now)));
+                let id = DomainId::at(at);
+                let capacity = super::configured_capacity(config, &self.models[id], &self.stations, id);
+                renewed.push(kept.unwrap_or_else(|| Domain::new((id, name), config, capacity, now)));
             }
             self.domains = Domains::new(renewed);
         }

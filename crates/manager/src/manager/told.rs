@@ -11,8 +11,7 @@ use crate::{Controller, Event, Mode, Output, Told};
 impl<P: Send + 'static> Manager<P> {
     /// Handles a telemetry report about a station.
     pub(super) fn hear(&mut self, now: Instant, told: &Told) {
-        let rates = self.config.phy.standard().rates();
-        let Some(heard) = self.stations.hear(now, told, rates, &self.model) else { return };
+        let Some(heard) = self.stations.hear(now, told, &self.models) else { return };
         if heard.new {
             self.note_learned(now, heard.id, told.mac);
         }
@@ -48,8 +47,7 @@ impl<P: Send + 'static> Manager<P> {
             self.weigh_told();
         }
         self.observe_where_told(released_as_it_crosses);
-        let rates = self.config.phy.standard().rates();
-        for id in self.stations.review_told(now, rates, &self.model) {
+        for id in self.stations.review_told(now, &self.models) {
             self.update_station(id);
         }
     }
@@ -59,7 +57,7 @@ impl<P: Send + 'static> Manager<P> {
         for id in self.domains.ids() {
             let Some(observed) = &self.domains[id].observed else { continue };
             let (costs, outputs) = (observed.costs(), &mut self.outputs);
-            self.stations.weigh_told(id, &costs, &self.model, |mac, rate| {
+            self.stations.weigh_told(id, &costs, &self.models, |mac, rate| {
                 outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
             });
         }
@@ -67,7 +65,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Runs the estimator if reports distinguish the stations and the tree decides the order.
     fn observe_where_told(&mut self, released_as_it_crosses: bool) {
-        let matters = self.stations.words_matter(self.domains.iter().count());
+        let matters = self.stations.words_matter(self.domains.iter().count(), &self.models);
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
             let observe = matters && released_as_it_crosses && domain.discipline.is_none();
             if domain.observed.is_some() != observe {

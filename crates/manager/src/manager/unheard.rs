@@ -36,12 +36,12 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn station_toward(&mut self, now: Instant, mac: MacAddr, meta: &PacketMeta) -> StationId {
         self.stations.seen(mac, now).unwrap_or_else(|| {
             let domain = self.domain_of(None, meta);
-            self.stations.shared(domain, &self.model, now)
+            self.stations.shared(domain, &self.models, now)
         })
     }
 
     fn learn_station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
-        let id = self.stations.learn(mac, &self.model, now)?;
+        let id = self.stations.learn(mac, &self.models, now)?;
         self.note_learned(now, id, mac);
         Some(id)
     }
@@ -66,7 +66,7 @@ impl<P: Send + 'static> Manager<P> {
         self.forget_calls(now, id);
         let station = self.stations.get(id);
         let (mac, domain) = (station.mac, station.domain);
-        let shared = self.stations.shared(domain, &self.model, now);
+        let shared = self.stations.shared(domain, &self.models, now);
         let flows: Vec<FlowId> = self.flows.of_station(id).collect();
         for flow in flows {
             self.flows.get_mut(flow).unheard = Some(mac);

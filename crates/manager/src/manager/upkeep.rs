@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
-use crate::airtime_model::AirtimeModel;
+use crate::airtime_model::AirtimeModels;
 use crate::discipline::Disciplined;
 use crate::domain::{Domain, DomainId};
 use crate::pacer::Pacer;
@@ -19,7 +19,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
         let before = self.rates();
         let mut elapsed = Span::ZERO;
-        let said = self.stations.rates_said(self.domains.iter().count(), self.model.fastest());
+        let said = self.stations.rates_said(self.domains.iter().count(), &self.models);
         for (id, said) in self.domains.ids().zip(said) {
             elapsed = self.judge_rate(now, id, said);
         }
@@ -43,7 +43,7 @@ impl<P: Send + 'static> Manager<P> {
     /// An interval of a domain has ended, which was so long; `said`: what is said of the rates of stations that are in
     /// use there.
     fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid) -> Span {
-        let usual = self.usual_speed(said == RatesSaid::NotAll);
+        let usual = self.usual_speed(id, said == RatesSaid::NotAll);
         let domain = &mut self.domains[id];
         let waiting = domain.len() > 0;
         if self.mode == Mode::Bypassed {
@@ -57,15 +57,14 @@ impl<P: Send + 'static> Manager<P> {
         elapsed
     }
 
-    /// How fast the medium is taken to be where nothing can be learned of it: as fast as said, or where nobody has
+    /// How fast the medium of a domain is taken to be where nothing can be learned of it: as fast as said, or where nobody has
     /// said at which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use
     /// to a slow station, but does not slow down a fast one.
-    fn usual_speed(&self, unsure: bool) -> (u64, u64) {
+    fn usual_speed(&self, id: DomainId, unsure: bool) -> (u64, u64) {
         const FULL_SIZE: Bytes = Bytes(1500);
-        let airtime = |rate| self.model.packet_airtime(FULL_SIZE, rate).as_nanos();
-        let usual = airtime(self.config.default_rate);
-        let shortest = self.config.phy.standard().rates().iter().map(|&rate| airtime(rate)).min().unwrap_or(usual);
-        if unsure { (usual, shortest) } else { (1, 1) }
+        let model = &self.models[id];
+        let usual = model.packet_airtime(FULL_SIZE, model.default_rate(self.config.default_rate)).as_nanos();
+        if unsure { (usual, model.shortest_airtime(FULL_SIZE).as_nanos()) } else { (1, 1) }
     }
 
     /// Reports unresponsive senders over their share, and takes them into account.
@@ -127,9 +126,15 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
     pub(super) fn reconfigure(&mut self, now: Instant, config: Config) {
         let before = self.rates();
-        self.model = AirtimeModel::new(config.phy.clone(), config.rts_threshold);
-        self.stations.reconfigure(&config, &self.model, now);
-        let held = self.rebuild_domains(&config, now);
+        self.access_points = self.access_points.renewed(&config.access_points);
+        let moved = self.stations.find_again(&self.access_points);
+        let models = AirtimeModels::new(&config, &self.access_points);
+        if !models.has_domains_of(&self.models) {
+            self.domains.forget_groups();
+        }
+        self.models = models;
+        self.stations.reconfigure(&config, &self.models, now);
+        let held = self.rebuild_domains(&config, now, moved);
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
         self.reads_dscp = config.policy.reads_dscp();
         self.rebuild_queues(&config, now);
@@ -150,7 +155,7 @@ impl<P: Send + 'static> Manager<P> {
     fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
         let domain = &mut self.domains[id];
         let capacity = domain.active_capacity(&self.stations, now);
-        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.model, &self.stations, id));
+        let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.models[id], &self.stations, id));
         let waiting = domain.len() > 0;
         domain.pacer.reconfigure(config, capacity, now, waiting);
     }

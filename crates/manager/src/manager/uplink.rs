@@ -52,7 +52,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
             return;
         }
-        let capacity = configured_capacity(&self.config, &self.model, &self.stations, id);
+        let capacity = configured_capacity(&self.config, &self.models[id], &self.stations, id);
         self.domains[id].pacer.on_capacity(capacity);
     }
 

@@ -79,10 +79,11 @@ impl<P: Send + 'static> Manager<P> {
         flow.released += held.ip_len;
         let cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let station = self.stations.get(flow.station);
-        let airtime = self.model.packet_airtime(held.ip_len, station.rate);
+        let model = &self.models[station.domain];
+        let airtime = model.packet_airtime(held.ip_len, station.rate);
         discipline.note_service(cost.bits(), station.capacity, airtime);
         if let (Some(tags), true) = (flow.tags, discipline.asks_for_costs()) {
-            let at_best = self.model.packet_airtime(held.ip_len, self.model.fastest());
+            let at_best = model.packet_airtime(held.ip_len, model.fastest());
             discipline.note_cost(now, tags.leaf, held.ip_len, [airtime, at_best]);
         }
         Some((held, cost))

@@ -2,7 +2,8 @@ use alloc::collections::VecDeque;
 
 use super::*;
 use crate::Config;
-use crate::airtime_model::AirtimeModel;
+use crate::access_points::Table;
+use crate::airtime_model::AirtimeModels;
 use crate::station::Stations;
 use evenair_packet::MacAddr;
 use evenair_wifi::adwiser_80211b;
@@ -10,9 +11,9 @@ use evenair_wifi::adwiser_80211b;
 /// Identifiers of so many stations.
 fn stations(count: u8) -> Vec<StationId> {
     let config = Config::new(adwiser_80211b());
-    let medium = AirtimeModel::new(config.phy.clone(), None);
-    let mut all = Stations::new(&config, &medium, Instant::ZERO);
-    (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &medium, Instant::ZERO).expect("room")).collect()
+    let models = AirtimeModels::new(&config, &Table::of(&[]));
+    let mut all = Stations::new(&config, &models, Instant::ZERO);
+    (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &models, Instant::ZERO).expect("room")).collect()
 }
 
 /// A medium that serves stations by what they are told to take, each packet really taking `real` times that (in

@@ -8,7 +8,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
-use crate::airtime_model::{AirtimeModel, PacketCost};
+use crate::airtime_model::{AirtimeModel, AirtimeModels, ModelId, PacketCost};
 use crate::domain::DomainId;
 use crate::observed::{Cost, MOST};
 use crate::told::{Seen, Shares, Told, ToldCounts, Verdict, judge};
@@ -41,14 +41,14 @@ impl Station {
     }
 
     /// The rate that it would be charged at without reports.
-    fn rate_alone(&self, otherwise: PhyRate) -> PhyRate {
-        self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise)
+    fn rate_alone(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
+        model.nearest(self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise))
     }
 
     /// Takes over what sources say of it now. True: its rate is another one.
     fn believe(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) -> bool {
         let said = self.hearsay.as_ref().and_then(|hearsay| hearsay.class(now));
-        if said == self.told && self.rate == self.said_rate().unwrap_or(otherwise) {
+        if said == self.told && self.rate == self.present_rate(otherwise, model) {
             return false;
         }
         if said != self.told {
@@ -61,14 +61,28 @@ impl Station {
 }
 
 impl Stations {
-    /// The rate of a station of which nothing is known.
-    pub(super) fn otherwise(&self) -> PhyRate {
-        self.typical.unwrap_or(self.default_rate)
+    /// The rate of a station in this domain of which nothing is known.
+    pub(super) fn otherwise(&self, domain: DomainId, models: &AirtimeModels) -> PhyRate {
+        let typical = self.typical.get(models.id(domain).index()).copied().flatten();
+        typical.unwrap_or_else(|| models[domain].default_rate(self.default_rate))
     }
 
-    /// The harmonic mean of the reported and used rates: what the medium carries for these stations on average.
-    pub(super) fn mean_told(&self, rates: &[PhyRate]) -> Option<PhyRate> {
-        let told = || self.slots.iter().flatten().filter_map(|station| station.told);
+    /// The same for the domains of each airtime model.
+    pub(super) fn all_otherwise(&self, models: &AirtimeModels) -> Vec<PhyRate> {
+        let typical = |id: ModelId| self.typical.get(id.index()).copied().flatten();
+        models.iter().map(|(id, model)| typical(id).unwrap_or_else(|| model.default_rate(self.default_rate))).collect()
+    }
+
+    /// Takes the mean of the reported rates for each airtime model.
+    pub(super) fn note_typical(&mut self, models: &AirtimeModels) {
+        self.typical =
+            models.iter().map(|(id, model)| self.mean_told(model.rates(), |at| models.id(at) == id)).collect();
+    }
+
+    /// The harmonic mean of the reported and used rates in these domains: what a medium carries for these stations on average.
+    fn mean_told(&self, rates: &[PhyRate], is_there: impl Fn(DomainId) -> bool) -> Option<PhyRate> {
+        let there = || self.slots.iter().flatten().filter(|station| is_there(station.domain));
+        let told = || there().filter_map(|station| station.told);
         let count = told().count() as u64;
         // Time for a gigabit at each.
         let time: u64 = told().map(|rate| rate.bit_rate().time_for_bits(1_000_000_000).as_nanos()).sum();
@@ -78,19 +92,20 @@ impl Stations {
     }
 
     /// Handles a report about a station. `None`: a group address, or one station too many.
-    pub(crate) fn hear(&mut self, now: Instant, told: &Told, rates: &[PhyRate], model: &AirtimeModel) -> Option<Heard> {
+    pub(crate) fn hear(&mut self, now: Instant, told: &Told, models: &AirtimeModels) -> Option<Heard> {
         let known = self.find(told.mac);
         let room = self.by_mac.len() < MAX_STATIONS_BY_WORD;
         if told.mac.is_multicast() || (known.is_none() && !room) {
             self.counts.unknown += 1;
             return None;
         }
-        let id = known.unwrap_or_else(|| self.insert(told.mac, model, now));
-        let (otherwise, mut counts) = (self.otherwise(), self.counts);
+        let id = known.unwrap_or_else(|| self.insert(told.mac, models, now));
+        let domain = self.get(id).domain;
+        let (otherwise, model, mut counts) = (self.otherwise(domain, models), &models[domain], self.counts);
         let station = self.get_mut(id);
         let crossed = (station.to_station, station.from_station);
         let hearsay = station.hearsay.get_or_insert_default();
-        hearsay.hear(now, told, crossed, rates, &mut counts);
+        hearsay.hear(now, told, crossed, model.rates(), &mut counts);
         if hearsay.is_empty() {
             station.hearsay = None;
         }
@@ -100,7 +115,7 @@ impl Stations {
     }
 
     /// From time to time: what is valid no longer is forgotten. The stations whose rates are others now.
-    pub(crate) fn review_told(&mut self, now: Instant, rates: &[PhyRate], model: &AirtimeModel) -> Vec<StationId> {
+    pub(crate) fn review_told(&mut self, now: Instant, models: &AirtimeModels) -> Vec<StationId> {
         for station in self.slots.iter_mut().flatten() {
             let Some(hearsay) = &mut station.hearsay else { continue };
             hearsay.expire(now);
@@ -109,12 +124,13 @@ impl Stations {
                 station.hearsay = None;
             }
         }
-        self.typical = self.mean_told(rates);
-        let otherwise = self.otherwise();
+        self.note_typical(models);
+        let otherwise = self.all_otherwise(models);
         let mut changed = Vec::new();
         for (index, station) in (0..).zip(&mut self.slots) {
             let Some(station) = station else { continue };
-            if station.believe(now, otherwise, model) {
+            let (of_domain, model) = (otherwise[models.id(station.domain).index()], &models[station.domain]);
+            if station.believe(now, of_domain, model) {
                 changed.push(StationId(index));
             }
         }
@@ -160,13 +176,13 @@ impl Stations {
     }
 
     /// In which of so many domains what is said of stations in use makes a difference between them.
-    pub(crate) fn words_matter(&self, domains: usize) -> Vec<bool> {
-        let otherwise = self.otherwise();
+    pub(crate) fn words_matter(&self, domains: usize, models: &AirtimeModels) -> Vec<bool> {
+        let otherwise = self.all_otherwise(models);
         let mut first: Vec<Option<(PhyRate, PhyRate)>> = (0..domains).map(|_| None).collect();
         let mut differ: Vec<(bool, bool)> = (0..domains).map(|_| (false, false)).collect();
         for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {
             let at = station.domain.index();
-            let alone = station.rate_alone(otherwise);
+            let alone = station.rate_alone(otherwise[models.id(station.domain).index()], &models[station.domain]);
             let word = station.hearsay.as_ref().and_then(|hearsay| hearsay.word());
             let own = (word.unwrap_or(alone), alone);
             // From one another, and by what is said.
@@ -182,17 +198,17 @@ impl Stations {
         &mut self,
         domain: DomainId,
         costs: &[Cost],
-        model: &AirtimeModel,
+        models: &AirtimeModels,
         mut tell: impl FnMut(MacAddr, Option<PhyRate>),
     ) {
-        let otherwise = self.otherwise();
+        let (otherwise, model) = (self.otherwise(domain, models), &models[domain]);
         let of = |cost: &Cost| {
             let station = self.slots.get(cost.station.0 as usize)?.as_ref().filter(|there| there.domain == domain)?;
             // Of one that is faster than the standard it is known only that it costs no more than at its highest rate.
             let hearsay = station.hearsay.as_ref().filter(|hearsay| hearsay.above_standard().is_none())?;
             let word = hearsay.word()?;
             let airtime = |rate| model.packet_airtime(FULL_SIZE, rate);
-            let alone = airtime(station.rate_alone(otherwise));
+            let alone = airtime(station.rate_alone(otherwise, model));
             Some((cost.station, Seen { cost: cost.cost, error: cost.error, told: airtime(word), alone }))
         };
         let seen: Vec<(StationId, Seen)> = costs.iter().filter_map(of).collect();

@@ -15,7 +15,7 @@ use evenair_units::Instant;
 
 use super::{MAX_STATIONS, Station, StationId, Stations, hash, number};
 use crate::access_points::Table;
-use crate::airtime_model::AirtimeModel;
+use crate::airtime_model::AirtimeModels;
 use crate::domain::DomainId;
 
 /// Stations are looked through for so many that are to go at once: what one eviction costs is small then, however many
@@ -43,12 +43,11 @@ impl Victim {
 
 impl Stations {
     /// What all unheard stations of a domain share.
-    pub(crate) fn shared(&mut self, domain: DomainId, model: &AirtimeModel, now: Instant) -> StationId {
+    pub(crate) fn shared(&mut self, domain: DomainId, models: &AirtimeModels, now: Instant) -> StationId {
         while self.shared.len() <= domain.index() {
-            let id = self.add(NO_ADDRESS, model, now);
             let at = DomainId::at(self.shared.len());
-            let station = self.get_mut(id);
-            (station.is_shared, station.domain) = (true, at);
+            let id = self.add(NO_ADDRESS, at, models, now);
+            self.get_mut(id).is_shared = true;
             self.shared.push(id);
         }
         self.shared[domain.index()]

@@ -168,8 +168,7 @@ impl Hearsay {
         source.signal_dbm = signal.or(source.signal_dbm);
         if let Some(one) = transmit.or(receive) {
             (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
-            let fastest = rates.iter().map(kbps).max().unwrap_or(u64::MAX);
-            source.beyond = transmit.max(receive).is_some_and(|told| u64::from(told) > fastest);
+            source.beyond = source.is_beyond(rates);
             source.sample(told.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
             source.classify(rates);
         }
@@ -245,6 +244,7 @@ impl Hearsay {
     pub(crate) fn reclassify(&mut self, rates: &[PhyRate]) {
         for source in &mut self.sources {
             source.class = None;
+            source.beyond = source.is_beyond(rates);
             source.classify(rates);
         }
     }
@@ -284,6 +284,12 @@ impl Source {
             self.samples.remove(0);
         }
         self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle });
+    }
+
+    /// Whether a rate above all of these was reported.
+    fn is_beyond(&self, rates: &[PhyRate]) -> bool {
+        let fastest = rates.iter().map(kbps).max().unwrap_or(u64::MAX);
+        self.transmit_kbps.max(self.receive_kbps).is_some_and(|told| u64::from(told) > fastest)
     }
 
     /// Total bits over total time, in kb/s.

@@ -1,4 +1,4 @@
-//! Two media for the closed loop.
+//! Media for the closed loop.
 
 use std::collections::VecDeque;
 
@@ -73,6 +73,31 @@ impl Air for Formula {
 
     fn slow_down(&mut self, permille: u64) {
         self.slowness_permille = permille;
+    }
+}
+
+/// A medium for each channel.
+pub struct Channels {
+    pub airs: Vec<Box<dyn Air>>,
+    /// Of each station.
+    pub channel: std::rc::Rc<std::cell::RefCell<Vec<usize>>>,
+}
+
+impl Air for Channels {
+    fn offer(&mut self, now: Instant, frame: Frame) {
+        self.airs[self.channel.borrow()[frame.station]].offer(now, frame);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.airs.iter().filter_map(|air| air.deadline()).min()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Frame> {
+        self.airs.iter_mut().find_map(|air| air.advance(now))
+    }
+
+    fn slow_down(&mut self, permille: u64) {
+        self.airs.iter_mut().for_each(|air| air.slow_down(permille));
     }
 }
 

@@ -14,6 +14,7 @@ use evenair_sched::{
     HtbConfig, LasAckConfig, WhtbConfig,
 };
 use evenair_units::{BitRate, Bytes, Dbm, Instant, Limit, Rng, Span, Streams};
+use evenair_wifi::Standard;
 use proptest::prelude::*;
 
 use crate::world::{config, mac, packet, rate};
@@ -88,7 +89,7 @@ impl Session {
         config
     }
 
-    /// None, or some, of which two may be on one medium; one may be told by a VLAN.
+    /// None, or some, of which two may be in one domain; one domain is of another standard; one may be told by a VLAN.
     fn access_points(&mut self) -> Vec<AccessPoint> {
         let names = ["a", "b", "c"].map(|name| name.parse().unwrap());
         let mut points: Vec<_> =
@@ -96,6 +97,7 @@ impl Session {
         let domains = [names[0], names[1], "default".parse().unwrap(), "x".parse().unwrap()];
         for point in &mut points {
             point.domain = domains[self.rng.below(4) as usize];
+            point.standard = (point.domain == names[1]).then_some(Standard::Dot11a);
         }
         if let Some(point) = points.first_mut().filter(|_| self.rng.below(3) == 0) {
             point.vlans = vec![1.into()];

@@ -1,6 +1,6 @@
 //! Several media under one manager: each at its own pace, and stations that go from one to the other.
 
-use crate::air::{Air, Dcf, Formula, Frame};
+use crate::air::{Air, Channels, Dcf, Formula};
 use crate::world::{World, bits, close, config, jain, mac, packet, rate, sources};
 use evenair_manager::{
     AccessPoint, Command, Config, Controller, Label, LimitRule, Manager, Observation, Output, Place, UplinkLimit,
@@ -10,31 +10,6 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 const HALF_A_MINUTE: Span = Span::from_secs(30);
-
-/// A medium for each channel.
-struct Channels {
-    airs: Vec<Box<dyn Air>>,
-    /// Of each station.
-    channel: std::rc::Rc<std::cell::RefCell<Vec<usize>>>,
-}
-
-impl Air for Channels {
-    fn offer(&mut self, now: Instant, frame: Frame) {
-        self.airs[self.channel.borrow()[frame.station]].offer(now, frame);
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.airs.iter().filter_map(|air| air.deadline()).min()
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Frame> {
-        self.airs.iter_mut().find_map(|air| air.advance(now))
-    }
-
-    fn slow_down(&mut self, permille: u64) {
-        self.airs.iter_mut().for_each(|air| air.slow_down(permille));
-    }
-}
 
 fn label(text: &str) -> Label {
     text.parse().expect("a short name")

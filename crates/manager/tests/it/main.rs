@@ -19,6 +19,7 @@ mod neighbours;
 mod receiver;
 mod replay;
 mod shared_link;
+mod standards;
 mod told;
 mod unheard;
 mod uplink;

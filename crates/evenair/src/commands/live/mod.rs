@@ -108,12 +108,13 @@ fn in_short(file: &Path, config: &BoxConfig) -> String {
     };
     let bridge =
         config.bridge.as_deref().map_or_else(|| "without a bridge".into(), |bridge| format!("bridge {bridge}"));
+    let standards: Vec<_> = config.manager.standards().iter().map(ToString::to_string).collect();
     format!(
         "{} is right: access points behind {}, the network behind {}, {bridge}; {}; {} stations named; starts {start}",
         file.display(),
         config.wlan,
         config.wire,
-        config.manager.phy.standard(),
+        standards.join(" and "),
         config.manager.stations.len()
     )
 }
