@@ -11,7 +11,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::{best, pages, promises, radio, receiver, simulated};
+use super::{best, calls, pages, promises, radio, receiver, simulated};
 
 /// What a run yields besides its result.
 pub struct Run<'a> {
@@ -73,6 +73,7 @@ pub fn all() -> Vec<Case> {
     ];
     cases.extend(at_receivers());
     cases.extend(promises::cases());
+    cases.push(calls::case());
     cases.push(pages::case());
     cases.extend(best::cases());
     cases

@@ -17,7 +17,7 @@ const fn group(name: &'static str, cases: &'static [(&'static str, u32)]) -> Gro
 }
 
 /// All groups. Those that took many runs of minutes each have fewer: an odd number, of which the median is judged.
-pub const GROUPS: [Group; 19] = [
+pub const GROUPS: [Group; 20] = [
     group("radio", &[("radio-1", 5), ("radio-5", 5), ("radio-10", 5), ("late", 5), ("idle", 5)]),
     group("stations", &[("tenth-1-9", 5), ("tenth-5-5", 5), ("tenth-9-1", 5), ("both-ways", 5)]),
     group("lag", &[("lag-5", 5), ("short-54", 5)]),
@@ -27,6 +27,7 @@ pub const GROUPS: [Group; 19] = [
     group("simulator", &[("sim-a11", 5), ("sim-a10", 5)]),
     group("simulator-54", &[("sim-a13", 5), ("sim-r1", 5), ("sim-r1-2", 5)]),
     group("switching", &[("flips", 3), ("telephone", 5)]),
+    group("calls", &[("calls", 5)]),
     group("receiver", &[("i12-10", 5), ("i12-5", 5)]),
     group("receiver-held", &[("i13", 5), ("b05-ecn", 5)]),
     group("receiver-options", &[("b05-unscaled", 5), ("b05-no-sack", 5), ("b05-plain", 5)]),

@@ -7,6 +7,7 @@
 //! fails the case.
 
 mod best;
+mod calls;
 mod cases;
 mod check;
 mod figures;

@@ -68,6 +68,21 @@ fn configuration(lab: &Lab, rate: &str) -> String {
     )
 }
 
+/// A station behind the switch `ap0` of `place`: address 02:00:00:00:01:n, 10.9.0.(10 + n), interface `sta`.
+pub fn station(place: &Netns, n: usize) -> Netns {
+    let ns = Netns::new().expect("root");
+    ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
+    ns.run(|| netns::set_sysctl("net/ipv4/conf/default/arp_notify", "1")).expect("entered").expect("set");
+    let path = format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
+    ip(place, &format!("link add p{n} type veth peer name sta netns {path}"));
+    ip(place, &format!("link set p{n} master ap0"));
+    ip(place, &format!("link set p{n} up"));
+    ip(&ns, &format!("link set sta address 02:00:00:00:01:{n:02x} gso_max_segs 1"));
+    ip(&ns, &format!("addr add 10.9.0.{}/24 dev sta", 10 + n));
+    ip(&ns, "link set sta up");
+    ns
+}
+
 impl<'l> Site<'l> {
     /// Stations behind a switch that is the access point.
     fn new(lab: &'l Lab) -> Self {
@@ -75,20 +90,7 @@ impl<'l> Site<'l> {
         ip(&lab.source, "addr flush dev s0");
         ip(&lab.source, "link set s0 master ap0");
         ip(&lab.source, "link set ap0 up");
-        let station = |n: usize| {
-            let ns = Netns::new().expect("root");
-            ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
-            ns.run(|| netns::set_sysctl("net/ipv4/conf/default/arp_notify", "1")).expect("entered").expect("set");
-            let path = format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
-            ip(&lab.source, &format!("link add p{n} type veth peer name sta netns {path}"));
-            ip(&lab.source, &format!("link set p{n} master ap0"));
-            ip(&lab.source, &format!("link set p{n} up"));
-            ip(&ns, &format!("link set sta address 02:00:00:00:01:{n:02x} gso_max_segs 1"));
-            ip(&ns, &format!("addr add 10.9.0.{}/24 dev sta", 10 + n));
-            ip(&ns, "link set sta up");
-            ns
-        };
-        let stations = (0..STATIONS).map(station).collect();
+        let stations = (0..STATIONS).map(|n| station(&lab.source, n)).collect();
         let config = lab.file("day.toml").display().to_string();
         std::fs::write(&config, configuration(lab, "20 Mb/s")).expect("writable");
         let running = lab.start_box(&format!("file={config}"));

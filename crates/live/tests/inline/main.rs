@@ -12,6 +12,8 @@ mod history;
 mod lab;
 mod observing;
 mod offload;
+mod outage;
+mod radio;
 mod router;
 mod shards;
 mod switching;

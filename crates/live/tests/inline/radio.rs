@@ -1,0 +1,79 @@
+//! A half-duplex radio between two interfaces of one namespace: one frame is in the air at a time, and the access point and the
+//! stations that have frames take turns, as DCF gives all contenders equal chances. It can fail and come back.
+//!
+//! The default controller needs it: it estimates the access point's backlog from TCP ACKs, which a plain veth pair returns at
+//! once. What is not here: collisions, retries, rates that differ. The testbed has them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use evenair_sys::iface;
+use evenair_sys::netns::Netns;
+use evenair_sys::ring::{Ring, Sender};
+
+/// What a frame takes beside its bits: inter-frame space, backoff, preamble and acknowledgment of 802.11g, about.
+const OVERHEAD: Duration = Duration::from_micros(100);
+/// With [`OVERHEAD`], 20 Mb/s for frames of 1,514 bytes.
+const BITS_PER_US: u32 = 24;
+/// Frames that the access point, or a station, holds at most.
+const QUEUE: usize = 100;
+/// What this thread makes up for where the machine held it up.
+const MOST_LATE: Duration = Duration::from_millis(5);
+
+/// A radio's switches.
+#[derive(Debug, Default)]
+pub struct Radio {
+    /// Nothing crosses: what is sent, and what waits, is lost.
+    pub silent: AtomicBool,
+    /// The radio's thread is to end.
+    pub over: AtomicBool,
+}
+
+impl Radio {
+    /// Carries frames between `wired`, the access point's cable, and `air`, behind which the `stations` are, until it is over.
+    /// Stations are known by the last byte of their addresses, which is their number.
+    pub fn carry(&self, ns: &Netns, wired: &str, air: &str, stations: usize) {
+        ns.run(|| self.serve([wired, air], stations)).expect("entered");
+    }
+
+    fn serve(&self, names: [&str; 2], stations: usize) {
+        let interfaces = names.map(|name| iface::find(name).expect("laid"));
+        let mut rings = interfaces.each_ref().map(|interface| Ring::open(interface, 1024).expect("root"));
+        rings.iter().for_each(|ring| ring.start().expect("up"));
+        let senders = interfaces.each_ref().map(|interface| Sender::open(interface, 1 << 20).expect("root"));
+        // That of the access point, then one of each station.
+        let mut queues: Vec<VecDeque<Vec<u8>>> = vec![VecDeque::new(); 1 + stations];
+        let (mut turn, mut idle_from) = (0, Instant::now());
+        while !self.over.load(Relaxed) {
+            for (side, ring) in rings.iter_mut().enumerate() {
+                while let Some(frame) = ring.next_frame() {
+                    let mut bytes = vec![0; frame.bytes().len() + 4];
+                    let Some(len) = frame.copy_to(&mut bytes) else { continue };
+                    bytes.truncate(len);
+                    let sender = if side == 0 { 0 } else { 1 + usize::from(bytes[11]) };
+                    let queue = queues.get_mut(sender).filter(|queue| queue.len() < QUEUE);
+                    queue.into_iter().for_each(|queue| queue.push_back(std::mem::take(&mut bytes)));
+                }
+            }
+            if self.silent.load(Relaxed) {
+                queues.iter_mut().for_each(VecDeque::clear);
+            }
+            let now = Instant::now();
+            idle_from = idle_from.max(now.checked_sub(MOST_LATE).expect("the machine has run for longer"));
+            while idle_from <= now {
+                let Some(next) = (1..=queues.len()).map(|n| (turn + n) % queues.len()).find(|&n| !queues[n].is_empty())
+                else {
+                    break;
+                };
+                turn = next;
+                let frame = queues[next].pop_front().expect("it has one");
+                // One that the kernel refuses is lost, as others are in the air.
+                let _ = senders[usize::from(next == 0)].send([&frame[..]]);
+                idle_from += OVERHEAD + Duration::from_micros(8 * frame.len() as u64) / BITS_PER_US;
+            }
+            sleep(Duration::from_micros(50));
+        }
+    }
+}
