@@ -143,6 +143,14 @@ pub struct Packets {
 }
 
 impl Status {
+    /// Takes back what an answer may say that comes after the moment it is for, at which the box was bypassed and had charged nothing.
+    pub fn as_before_insertion(&mut self) {
+        "bypassed".clone_into(&mut self.mode);
+        for station in &mut self.stations {
+            (station.charged_airtime_down_s, station.charged_airtime_up_s) = (0.0, 0.0);
+        }
+    }
+
     /// The service rate, while the box manages.
     pub fn managing_rate_mbps(&self) -> Option<f64> {
         (self.mode != "bypassed").then_some(self.service_rate_mbps)
@@ -384,6 +392,16 @@ mod tests {
     use evenair_scenario::causes::{Cause, DropReason, LossReason};
 
     use super::*;
+
+    #[test]
+    fn a_late_answer_says_nothing_of_what_came_after_the_insertion() {
+        let station = SeenStation { charged_airtime_down_s: 0.1, charged_airtime_up_s: 0.2, ..SeenStation::default() };
+        let mut status =
+            Status { mode: "inserted".into(), service_rate_mbps: 5.0, stations: vec![station], ..Status::default() };
+        assert_eq!(status.managing_rate_mbps(), Some(5.0));
+        status.as_before_insertion();
+        assert_eq!((status.managing_rate_mbps(), &status.stations[0]), (None, &SeenStation::default()));
+    }
 
     #[test]
     fn a_box_may_drain_as_long_as_the_scenario_says() {

@@ -337,8 +337,9 @@ impl<'a> Session<'a> {
             match answer {
                 Answer::Status(index, mut status) => {
                     let end = self.scenario.measure.interval * (index as u64 + 1);
+                    // One that is inserted at the end of the interval may answer after that.
                     if self.inserted_at.is_none_or(|at| end <= at) {
-                        "bypassed".clone_into(&mut status.mode);
+                        status.as_before_insertion();
                     }
                     self.collected.note_over_share(self.scenario, end, &status.stations);
                     self.collected.note_calls(end, &status.packets);
