@@ -8,6 +8,25 @@
 //! The machine is driven like all of them: `handle_frame` puts in, `poll_frame` and `poll_drop` take out until `None`,
 //! and `poll_deadline` says when `poll_frame` will have more. There is no `handle_timeout` since nothing but time
 //! itself happens on a link.
+//!
+//! ```
+//! use evenair_link::{Link, LinkConfig};
+//! use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+//!
+//! let config = LinkConfig {
+//!     rate: Some(BitRate::from_mbps(12)),
+//!     delay: Span::from_millis(10),
+//!     buffer: Limit::Packets(100),
+//! };
+//! let mut link = Link::new(config);
+//! link.handle_frame(Instant::ZERO, Bytes(1_500), "first");
+//! link.handle_frame(Instant::ZERO, Bytes(1_500), "second");
+//! // 1 ms to send it, 10 ms to arrive.
+//! let arrival = link.poll_deadline().expect("frames are under way");
+//! assert_eq!(arrival, Instant::ZERO + Span::from_millis(11));
+//! assert_eq!(link.poll_frame(arrival), Some((arrival, "first")));
+//! assert_eq!(link.poll_frame(arrival), None);
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

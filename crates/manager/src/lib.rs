@@ -29,6 +29,42 @@
 //! the WLAN.
 //!
 //! What is not here: packet bytes, clocks, the querying of telemetry (reports come in as [`Observation`]).
+//!
+//! A driver keeps the packets' bytes; here a number stands for them:
+//!
+//! ```
+//! use evenair_manager::{Command, Config, Manager, Output};
+//! use evenair_packet::{Port, parse};
+//! use evenair_units::{Instant, Span};
+//! use evenair_wifi::{Phy, Standard};
+//!
+//! let mut now = Instant::ZERO;
+//! let mut manager = Manager::new(Config::new(Phy::default_for(Standard::Dot11g)), now);
+//! manager.handle_command(now, Command::Insert);
+//! // An ARP request to all, from the wire.
+//! let mut frame = vec![0xff; 6];
+//! frame.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06]);
+//! frame.extend([0; 46]);
+//! manager.handle_packet(now, 1, &parse(Port::Wire, &frame));
+//! let mut sent = Vec::new();
+//! for _ in 0..10 {
+//!     while let Some(output) = manager.poll_output() {
+//!         match output {
+//!             Output::Release { packet, port, edits } => {
+//!                 edits.apply(&mut frame);
+//!                 sent.push((packet, port));
+//!             }
+//!             Output::Drop { packet, reason } => panic!("packet {packet} is dropped: {reason:?}"),
+//!             Output::Event(event) => println!("{event:?}"),
+//!         }
+//!     }
+//!     // Until the next packet comes or the deadline passes; a driver would wait for both.
+//!     let Some((deadline, _reason)) = manager.poll_deadline() else { break };
+//!     now = deadline;
+//!     manager.handle_timeout(now);
+//! }
+//! assert_eq!(sent, [(1, Port::Wlan)]);
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

@@ -35,6 +35,31 @@
 //!   limit is sent, alone; it is not fragmented.
 //!
 //! Not here: aggregation, other management frames.
+//!
+//! ```
+//! use evenair_medium::{AccessCategory, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, To};
+//! use evenair_units::{BitRate, Bytes, Instant, Streams};
+//! use evenair_wifi::{Phy, Standard};
+//!
+//! let mut medium = Medium::new(MediumConfig::new(Phy::default_for(Standard::Dot11a)), &Streams::new(1));
+//! let ap = medium.add_node(NodeConfig::dcf(Limit::Packets(100)));
+//! let station = medium.add_node(NodeConfig::dcf(Limit::Packets(100)));
+//! let rate = Standard::Dot11a.rate(BitRate::from_mbps(54)).expect("a rate of 802.11a");
+//! let category = AccessCategory::BestEffort;
+//! let mpdu = Mpdu { to: To::Node(station), msdu: Bytes(1_500), rate, category, frame: "a packet" };
+//! medium.handle_frame(Instant::ZERO, ap, mpdu);
+//! // The driver advances the time from deadline to deadline and takes out what has happened.
+//! let mut received = None;
+//! while let Some(deadline) = medium.poll_deadline() {
+//!     medium.handle_timeout(deadline);
+//!     while let Some(event) = medium.poll_event() {
+//!         if let Event::Delivered { frame, attempts, .. } = event {
+//!             received = Some((frame, attempts));
+//!         }
+//!     }
+//! }
+//! assert_eq!(received, Some(("a packet", 1)));
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

@@ -6,6 +6,18 @@
 //!
 //! Nothing here keeps state between packets. Into payloads it looks for what they tell of the network itself ([`Content`]),
 //! and keeps that alone.
+//!
+//! ```
+//! use evenair_packet::{MacAddr, Port, parse};
+//!
+//! // An ARP request to all.
+//! let mut frame = vec![0xff; 6];
+//! frame.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06]);
+//! frame.extend([0; 46]);
+//! let meta = parse(Port::Wlan, &frame);
+//! assert_eq!((meta.src, meta.ether_type), (MacAddr([2, 0, 0, 0, 0, 1]), 0x0806));
+//! assert!(meta.ip.is_none());
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

@@ -17,6 +17,31 @@
 //! - [`TokenBucket`], which drops what comes faster than a rate, and [`RateMeter`], how fast something comes.
 //!
 //! A discipline has no clock and no server: whoever drives it says what time it is and when the server is free.
+//!
+//! ```
+//! use evenair_sched::{Cause, Discipline, Fifo, Packet};
+//! use evenair_units::{Bytes, Instant, Limit};
+//!
+//! #[derive(Debug, PartialEq)]
+//! struct Numbered(u64);
+//!
+//! impl Packet for Numbered {
+//!     fn size(&self) -> Bytes {
+//!         Bytes(1_500)
+//!     }
+//!     fn flow(&self) -> u64 {
+//!         self.0 % 2
+//!     }
+//! }
+//!
+//! let (now, mut queue) = (Instant::ZERO, Fifo::new(Limit::Packets(2)));
+//! (0..3).for_each(|number| queue.handle_packet(now, Numbered(number)));
+//! let dropped = queue.poll_drop().expect("there was no room for the last one");
+//! assert_eq!((dropped.packet, dropped.cause), (Numbered(2), Cause::Overflow));
+//! // Whenever the server is free:
+//! assert_eq!(queue.poll_packet(now), Some(Numbered(0)));
+//! assert_eq!(queue.len(), 1);
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

@@ -19,6 +19,26 @@
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, receive buffers that grow by themselves, traffic
 //! between stations.
+//!
+//! ```
+//! use evenair_scenario::Scenario;
+//!
+//! let text = r#"
+//!     version = 1
+//!     name = "two-downloads"
+//!     duration = "3 s"
+//!     radio = { standard = "802.11g" }
+//!     station = [{ name = "near", rate = "54 Mb/s" }, { name = "far", rate = "6 Mb/s" }]
+//!     server = [{ name = "server" }]
+//!     bulk = [{ name = "bulk", stations = ["near", "far"], server = "server", direction = "down" }]
+//!     phase = [{ name = "all", from = "1 s", to = "3 s" }]
+//! "#;
+//! let scenario = Scenario::parse(text, "two-downloads.toml")?;
+//! let result = evenair_sim::run(&scenario, |_progress| {})?;
+//! // The far station drags both to its rate.
+//! assert!(result.phases[0].total_ip_mbps < 12.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod agenda;
 mod ahead;

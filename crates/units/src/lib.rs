@@ -3,6 +3,18 @@
 //! Everything here is an integer. Time never comes from a clock: an [`Instant`] is handed in by whoever drives a
 //! state machine (a simulator, the real-time testbed, the live packet loop), which is what lets the same code run in
 //! all three. Conversions that could lose precision say how they round.
+//!
+//! ```
+//! use evenair_units::{BitRate, Bytes, Instant, Span, Streams};
+//!
+//! // 1,500 bytes at 54 Mb/s, rounded up to whole nanoseconds.
+//! let rate = BitRate::from_mbps(54);
+//! let end = Instant::ZERO + rate.time_for(Bytes(1_500));
+//! assert_eq!(end, Instant::ZERO + Span::from_nanos(222_223));
+//! // A stream of random numbers is named by what draws them: the same seed and name give the same numbers.
+//! let streams = Streams::new(1);
+//! assert_eq!(streams.stream("station/sta1").next_u64(), streams.stream("station/sta1").next_u64());
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]

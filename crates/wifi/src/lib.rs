@@ -11,6 +11,18 @@
 //!
 //! What is not here: a medium with stations on it (that is the `medium` crate), 802.11n and later, fading and
 //! shadowing.
+//!
+//! ```
+//! use evenair_units::{BitRate, Bytes};
+//! use evenair_wifi::bianchi::Model;
+//! use evenair_wifi::{Phy, Standard};
+//!
+//! let phy = Phy::default_for(Standard::Dot11a);
+//! let rate = Standard::Dot11a.rate(BitRate::from_mbps(54)).expect("a rate of 802.11a");
+//! // Ten saturated stations (Bianchi, 2000).
+//! let solution = Model::basic_access(&phy, 10, Bytes(1_500), rate).solve();
+//! assert!((0.2..0.4).contains(&solution.p), "{}", solution.p);
+//! ```
 
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
