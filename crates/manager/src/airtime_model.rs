@@ -14,21 +14,9 @@ use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
 
 use crate::access_points::Table;
-use crate::domain::DomainId;
+use crate::ids::{DomainId, ModelId};
+use crate::packet_cost::{PacketCost, Packets};
 use crate::{AccessPoint, AccessPointError, Config};
-
-/// Packets that cross the WLAN, all of one size: `milli` thousandths of a packet of `ip_len` bytes at IP level.
-/// Fractions are real: a receiver sends, on average, half an ACK for each segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Packets {
-    pub(crate) milli: u64,
-    pub(crate) ip_len: Bytes,
-}
-
-/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before
-/// without having been charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -37,10 +25,6 @@ pub(crate) struct AirtimeModel {
     shape: TcpShape,
 }
 
-/// One of [`AirtimeModels`]: domains with the same number have the same PHY.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ModelId(u8);
-
 /// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeModels {
@@ -48,30 +32,6 @@ pub(crate) struct AirtimeModels {
     distinct: Vec<AirtimeModel>,
     /// By configured domain. Those that are learned have the first model.
     of_domain: Vec<ModelId>,
-}
-
-impl Packets {
-    pub(crate) const fn one(ip_len: Bytes) -> Self {
-        Self { milli: 1_000, ip_len }
-    }
-}
-
-impl PacketCost {
-    /// The cost of a packet that causes no others.
-    pub(crate) fn alone(packet: Packets) -> Self {
-        Self([packet, Packets::default(), Packets::default(), Packets::default()])
-    }
-
-    /// What is still to cross.
-    pub(crate) fn outstanding(&self) -> Self {
-        let [own, elicited, released, _] = self.0;
-        Self([own, elicited, released, Packets::default()])
-    }
-
-    /// The virtual length in bits.
-    pub(crate) fn bits(&self) -> u64 {
-        self.0.iter().map(|p| p.milli * p.ip_len.bits()).sum::<u64>() / 1_000
-    }
 }
 
 impl AirtimeModel {
@@ -175,15 +135,6 @@ impl AirtimeModels {
     /// Whether stations of some domain may be at this rate.
     pub(crate) fn have_rate(&self, rate: PhyRate) -> bool {
         self.distinct.iter().any(|model| model.rates().contains(&rate))
-    }
-}
-
-impl ModelId {
-    /// That of the configuration's own PHY.
-    pub(crate) const DEFAULT: Self = Self(0);
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
     }
 }
 

@@ -11,9 +11,10 @@ use evenair_units::{BitRate, Bytes, Dbm, Limit, Span};
 use evenair_wifi::{Phy, PhyRate};
 
 use crate::classes::check_rules;
+use crate::ids::{ClassId, Direction};
 use crate::{
-    AccessPoint, AccessPointError, Application, ClassError, ClassTree, Direction, ReceiverConfig, ReceiverError,
-    UplinkLimit, VoiceConfig, VoiceError,
+    AccessPoint, AccessPointError, Application, ClassError, ClassTree, ReceiverConfig, ReceiverError, UplinkLimit,
+    VoiceConfig, VoiceError,
 };
 
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
@@ -165,10 +166,6 @@ pub enum Level {
     /// Connections, all with weight one.
     Flow,
 }
-
-/// A class of stations, by its number in the operator's list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClassId(pub u8);
 
 /// What a packet costs the virtual server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,8 +19,9 @@ use core::fmt;
 use evenair_sched::{Discipline, Dropped, Feedback, News, Packet, Progress};
 use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 
-use crate::queues::Held;
-use crate::{ClassId, Direction, Hop, QueueConfig, QueueReport};
+use crate::held::{Held, Tags};
+use crate::ids::{ClassId, Direction};
+use crate::{Hop, QueueConfig, QueueReport};
 
 /// The discipline with what it holds.
 pub(crate) struct Disciplined<P> {
@@ -39,19 +40,6 @@ pub(crate) struct Disciplined<P> {
 struct Waiting<P> {
     held: Held<P>,
     tags: Tags,
-}
-
-/// By what a discipline distinguishes packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tags {
-    /// Its connection, by a number that no other ever has.
-    pub(crate) connection: u64,
-    /// Its queue: the connection, or the station.
-    pub(crate) flow: u64,
-    /// Its station.
-    pub(crate) station: u64,
-    /// Its leaf in a tree of classes.
-    pub(crate) leaf: u32,
 }
 
 impl<P> Packet for Waiting<P> {

@@ -18,7 +18,9 @@ use core::ops::{Index, IndexMut};
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::airtime_model::{AirtimeModels, ModelId};
+use crate::airtime_model::AirtimeModels;
+use crate::ids::{DomainId, ModelId};
+
 use crate::discipline::Disciplined;
 use crate::observed::Observed;
 use crate::pacer::{Completion, Pacer};
@@ -29,24 +31,6 @@ use crate::told::Shares;
 use crate::uplink::Limiter;
 use crate::wan::Waits;
 use crate::{Config, Label};
-
-/// A domain, by its place in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct DomainId(u16);
-
-impl DomainId {
-    /// The domain of stations that are not known to be in another.
-    pub(crate) const DEFAULT: Self = Self(0);
-
-    /// The one at this place. There are fewer than 2^16.
-    pub(crate) fn at(place: usize) -> Self {
-        Self(u16::try_from(place).unwrap_or(u16::MAX))
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// What one medium has of its own.
 #[derive(Debug)]

@@ -49,6 +49,8 @@ mod discipline;
 mod domain;
 mod flow;
 mod guard;
+mod held;
+mod ids;
 mod index;
 mod lag;
 mod leases;
@@ -57,6 +59,7 @@ mod manager;
 mod neighbours;
 mod observed;
 mod pacer;
+mod packet_cost;
 mod queues;
 mod rate;
 mod receiver;
@@ -76,17 +79,18 @@ mod watched;
 
 pub use access_points::{AccessPoint, AccessPointError, MacPrefix, Place};
 pub use api::{
-    CallReport, ClassReport, Command, Counters, Direction, DomainReport, Event, FlowReport, Hop, HopReport, Mode,
-    Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
+    CallReport, ClassReport, Command, Counters, DomainReport, Event, FlowReport, Hop, HopReport, Mode, Observation,
+    Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use causes::{Cause, Counts, DropReason, Drops};
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Rule, Takes};
 pub use config::{
-    Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
+    Charge, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
 };
 pub use delays::DelayReport;
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use guard::{GuardReport, GuardState, GuardStep};
+pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};

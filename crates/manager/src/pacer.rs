@@ -17,10 +17,12 @@
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::airtime_model::{AirtimeModel, PacketCost};
-use crate::domain::DomainId;
+use crate::airtime_model::AirtimeModel;
+
 use crate::guard::{Grip, Guard, GuardStep};
+use crate::ids::DomainId;
 use crate::load::Shaper;
+use crate::packet_cost::PacketCost;
 use crate::rate::ServiceRate;
 use crate::server::Server;
 use crate::standing::{Mark, RatesSaid, Standing};

@@ -18,8 +18,10 @@
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::airtime_model::{AirtimeModel, PacketCost};
+use crate::airtime_model::AirtimeModel;
+
 use crate::load::Step;
+use crate::packet_cost::PacketCost;
 use crate::server::Account;
 use crate::{Charge, Controller};
 

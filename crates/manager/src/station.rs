@@ -20,12 +20,12 @@ use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
 use crate::airtime_model::{AirtimeModel, AirtimeModels};
-use crate::domain::DomainId;
+use crate::ids::{ClassId, DomainId, StationId};
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
 use crate::standing::RatesSaid;
 use crate::told::{Hearsay, ToldCounts};
-use crate::{ClassId, Config, Label, Place, StationConfig, StationReport};
+use crate::{Config, Label, Place, StationConfig, StationReport};
 use unheard::Victim;
 
 /// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
@@ -50,15 +50,6 @@ const INTERVALS_OVER: u8 = 2;
 const INTERVALS_UNDER: u8 = 5;
 /// A station that takes less than this in an interval does not count as active in it.
 const LEAST_USED: Span = Span::from_millis(2);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StationId(u32);
-
-impl StationId {
-    pub(crate) const fn number(self) -> u64 {
-        self.0 as u64
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Station {

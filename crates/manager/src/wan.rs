@@ -24,7 +24,9 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::api::{Hop, HopReport};
 use crate::delays::Delays;
-use crate::queues::{Held, Queues, Service};
+use crate::held::{Held, Service};
+use crate::ids::{DOWN, UP};
+use crate::queues::Queues;
 use crate::{Config, DelayReport, Lease, LinkNeed, WanConfig};
 
 /// The server of one direction.
@@ -69,10 +71,6 @@ impl Waits {
         HopReport { hop, held: held as u64, recent: self.recent, total: self.total.report() }
     }
 }
-
-/// A direction of the link, as an index.
-pub(crate) const DOWN: usize = 0;
-pub(crate) const UP: usize = 1;
 
 impl WanConfig {
     /// Whether a flow's other end, not the station, is beyond the link; `low_is_station`: the lower end is the station.

@@ -9,7 +9,7 @@ use evenair_units::BitRate;
 
 use super::{Amount, Application, Class, ClassTree, Label, Rule, Takes};
 use crate::config_codec::{put_list, put_subnet, read_list, read_subnet};
-use crate::{ClassId, Direction};
+use crate::ids::{ClassId, Direction};
 
 pub(crate) fn put_tree(out: &mut Vec<u8>, tree: &ClassTree) {
     put_list(out, &tree.classes, |out, class| {

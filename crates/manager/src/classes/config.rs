@@ -7,7 +7,8 @@ use evenair_packet::{MacAddr, Subnet, Vlan};
 use evenair_units::BitRate;
 
 use super::Label;
-use crate::{ClassId, Config, Direction};
+use crate::Config;
+use crate::ids::{ClassId, Direction};
 
 /// A tree of classes above all levels of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,32 +21,26 @@
 pub(crate) mod codec;
 mod config;
 mod label;
+mod node;
 pub(crate) mod nodes;
 pub(crate) mod totals;
 
 pub(crate) use config::check_rules;
 pub use config::{Amount, Application, Class, ClassError, ClassTree, Rule, Takes};
 pub use label::{Label, LabelError};
+pub(crate) use node::PolicyNode;
 
 use evenair_packet::Vlan;
 
 use crate::flow::Flow;
+use crate::ids::{ClassId, Direction};
 use crate::station::Station;
-use crate::{ClassId, Direction, Level, Policy};
-
-/// Where a flow is in the policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The class farthest from the root that takes it; `None`: none does.
-    pub(crate) class: Option<ClassId>,
-    /// What it is to its station, by the number of an application.
-    pub(crate) application: Option<ClassId>,
-}
+use crate::{Level, Policy};
 
 impl Policy {
     /// Where a flow of a station is.
-    pub(crate) fn place(&self, flow: &Flow, station: &Station) -> Place {
-        let mut place = Place::default();
+    pub(crate) fn place(&self, flow: &Flow, station: &Station) -> PolicyNode {
+        let mut place = PolicyNode::default();
         for level in &self.levels {
             match level {
                 Level::Class { weights, .. } => {

@@ -19,8 +19,8 @@ use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Span};
 
 use super::{Amount, Class, ClassTree};
-use crate::ClassId;
-use crate::queues::Service;
+use crate::held::Service;
+use crate::ids::ClassId;
 
 /// For how long a class makes up for what it could not use: longer than a round of turns among a few tens of packets at
 /// low rates, shorter than what anybody would call a burst.

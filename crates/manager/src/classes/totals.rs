@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Span};
 
-use crate::{ClassId, Policy};
+use crate::Policy;
+use crate::ids::ClassId;
 
 /// Of one class, without its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

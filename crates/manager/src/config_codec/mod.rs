@@ -16,9 +16,10 @@ use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 
 use crate::access_points::{put_access_point, read_access_point};
 use crate::classes::codec::{put_application, put_name, put_tree, read_application, read_name, read_tree};
+use crate::ids::ClassId;
 use crate::receiver::{put_receiver, read_receiver};
 use crate::uplink::{put_uplink_limit, read_uplink_limit};
-use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, WanConfig};
+use crate::{Charge, Config, Controller, Level, Policy, StationConfig, WanConfig};
 
 pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     put_phy(&config.phy, out);

@@ -11,7 +11,8 @@ use evenair_sched::{
 use evenair_units::{BitRate, Bytes, Db, Dbm};
 
 use super::{put_limit, read_limit, read_list, read_span};
-use crate::{ClassId, Direction, LeafRule, QueueConfig};
+use crate::ids::{ClassId, Direction};
+use crate::{LeafRule, QueueConfig};
 
 pub(super) fn put(out: &mut Vec<u8>, queue: &QueueConfig) {
     put_discipline(out, &queue.discipline);

@@ -20,9 +20,9 @@ use evenair_packet::TcpMeta;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
-use crate::airtime_model::PacketCost;
-use crate::domain::DomainId;
-use crate::queues::Held;
+use crate::held::Held;
+use crate::ids::DomainId;
+use crate::packet_cost::PacketCost;
 use crate::{Controller, DropReason};
 
 /// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any

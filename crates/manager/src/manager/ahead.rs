@@ -11,8 +11,9 @@ use core::array;
 use evenair_packet::{PacketMeta, Port};
 
 use super::Manager;
-use crate::domain::{DomainId, Domains};
-use crate::flow::{FlowId, Flows};
+use crate::domain::Domains;
+use crate::flow::Flows;
+use crate::ids::{DomainId, FlowId};
 use crate::station::Stations;
 
 /// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are

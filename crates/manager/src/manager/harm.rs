@@ -4,8 +4,8 @@
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::Manager;
-use crate::domain::DomainId;
 use crate::guard::{GuardReport, GuardState, GuardStep};
+use crate::ids::DomainId;
 use crate::{Event, Label, Mode};
 
 /// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what

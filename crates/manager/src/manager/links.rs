@@ -9,9 +9,10 @@ use evenair_units::{Bytes, Instant};
 use super::Manager;
 use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
-use crate::flow::FlowId;
-use crate::queues::{Held, Room};
-use crate::wan::{DOWN, UP, Wan, direction_of, hop};
+use crate::held::Held;
+use crate::ids::{DOWN, FlowId, UP};
+use crate::queues::Room;
+use crate::wan::{Wan, direction_of, hop};
 use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
 
 /// In and out.

@@ -6,24 +6,15 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
-use crate::airtime_model::{PacketCost, Packets};
-use crate::domain::DomainId;
-use crate::flow::{Flow, FlowId};
+use crate::flow::Flow;
+use crate::held::{Arrived, Held, Service};
+use crate::ids::{Direction, DomainId, FlowId, StationId};
 use crate::observed::lean;
 use crate::pacer::Completion;
-use crate::queues::{Held, Room, Service};
-use crate::station::StationId;
+use crate::packet_cost::{PacketCost, Packets};
+use crate::queues::Room;
 use crate::traffic::is_control;
-use crate::{Controller, Direction, DropReason, Mode, Output};
-
-/// A packet that came from the WLAN.
-pub(super) struct Arrived<P> {
-    pub(super) packet: P,
-    pub(super) flow: FlowId,
-    pub(super) ip_len: Bytes,
-    /// Its transport understands marks of congestion (RFC 3168).
-    pub(super) takes_marks: bool,
-}
+use crate::{Controller, DropReason, Mode, Output};
 
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
@@ -84,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
             forget(evicted, &mut self.domains, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
-        self.domains[flow.domain].receiver.note_new(&flow);
+        self.domains[flow.domain].receiver.note_new(flow.is_tcp());
         Some(self.flows.insert(flow, now))
     }
 

@@ -6,12 +6,12 @@ use evenair_packet::{Edits, Port, TcpFlags, TcpMeta};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
-use super::path::Arrived;
 use crate::domain::Domain;
-use crate::queues::Held;
+use crate::held::{Arrived, Held};
+use crate::ids::Direction;
 use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
-use crate::{Direction, Mode, Output, ReceiverConfig, ReceiverReport};
+use crate::{Mode, Output, ReceiverConfig, ReceiverReport};
 
 /// A flow that was not used for so long shares no buffer.
 const UNUSED: Span = Span::from_secs(10);

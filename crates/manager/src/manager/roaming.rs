@@ -13,10 +13,9 @@ use evenair_packet::{MacAddr, Vlan};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::domain::{Domain, DomainId, Domains};
-use crate::flow::FlowId;
-use crate::queues::{Held, Service};
-use crate::station::StationId;
+use crate::domain::{Domain, Domains};
+use crate::held::{Held, Service};
+use crate::ids::{DomainId, FlowId, StationId};
 use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {

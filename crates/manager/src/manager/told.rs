@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
-use crate::station::StationId;
+use crate::ids::StationId;
 use crate::{Controller, Event, Mode, Output, Told};
 
 impl<P: Send + 'static> Manager<P> {

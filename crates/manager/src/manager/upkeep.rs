@@ -7,11 +7,12 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use super::{Manager, configured_capacity, forget};
 use crate::airtime_model::AirtimeModels;
 use crate::discipline::Disciplined;
-use crate::domain::{Domain, DomainId};
+use crate::domain::Domain;
+use crate::held::Service;
+use crate::ids::{DomainId, StationId};
 use crate::pacer::Pacer;
-use crate::queues::{Queues, Service};
+use crate::queues::Queues;
 use crate::standing::RatesSaid;
-use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.

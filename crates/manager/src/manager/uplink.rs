@@ -4,9 +4,9 @@ use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
 use evenair_units::{BitRate, Bytes, Instant};
 
 use super::{Manager, configured_capacity};
-use crate::airtime_model::PacketCost;
-use crate::domain::{Domain, DomainId};
-use crate::flow::FlowId;
+use crate::domain::Domain;
+use crate::ids::{DomainId, FlowId};
+use crate::packet_cost::PacketCost;
 use crate::uplink::{Kind, Limiter};
 use crate::{Config, Mode, Place, UplinkReport};
 

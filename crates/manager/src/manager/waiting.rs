@@ -6,11 +6,10 @@ use evenair_sched::{Cause, Dropped};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::airtime_model::PacketCost;
-use crate::discipline::{Disciplined, Tags};
-use crate::domain::DomainId;
-use crate::flow::FlowId;
-use crate::queues::{Held, Service};
+use crate::discipline::Disciplined;
+use crate::held::{Held, Service, Tags};
+use crate::ids::{DomainId, FlowId};
+use crate::packet_cost::PacketCost;
 use crate::{Config, DropReason};
 
 impl<P: Send + 'static> Manager<P> {

@@ -8,10 +8,11 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Node, Queues, Share};
 use crate::classes::nodes::ClassNodes;
-use crate::flow::{Flow, FlowId};
+use crate::flow::Flow;
+use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::sparse::Credit;
-use crate::station::{Station, StationId};
-use crate::{ClassId, Config, Direction, Level, WanConfig};
+use crate::station::Station;
+use crate::{Config, Level, WanConfig};
 
 impl<P> Queues<P> {
     pub(crate) fn new(config: &Config, now: Instant) -> Self {

@@ -13,10 +13,10 @@ use alloc::vec::Vec;
 use evenair_packet::MacAddr;
 use evenair_units::Instant;
 
-use super::{MAX_STATIONS, Station, StationId, Stations, hash, number};
+use super::{MAX_STATIONS, Station, Stations, hash, number};
 use crate::access_points::Table;
 use crate::airtime_model::AirtimeModels;
-use crate::domain::DomainId;
+use crate::ids::{DomainId, StationId};
 
 /// Stations are looked through for so many that are to go at once: what one eviction costs is small then, however many
 /// stations there are.

@@ -34,9 +34,8 @@ use core::net::IpAddr;
 use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
-use crate::Direction;
-use crate::domain::DomainId;
-use crate::station::StationId;
+use crate::ids::Direction;
+use crate::ids::{DomainId, StationId};
 
 mod config;
 mod dialogs;
