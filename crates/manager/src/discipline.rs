@@ -12,6 +12,8 @@
 //! What it does not do: weights by the Internet link, congestion signals to the senders of uploads and sparse-flow
 //! priority are features of the tree.
 
+pub(crate) mod config;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -21,7 +23,8 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 
 use crate::held::{Held, Tags};
 use crate::ids::{ClassId, Direction};
-use crate::{Hop, QueueConfig, QueueReport};
+use crate::{Hop, QueueReport};
+use config::QueueConfig;
 
 /// The discipline with what it holds.
 pub(crate) struct Disciplined<P> {
@@ -72,17 +75,6 @@ impl<P> Packet for Waiting<P> {
     fn mark(&mut self) -> bool {
         self.held.marked |= self.held.takes_marks;
         self.held.takes_marks
-    }
-}
-
-impl QueueConfig {
-    /// The leaf of a flow's packets.
-    pub(crate) fn leaf_of(&self, class: Option<ClassId>, direction: Direction) -> u32 {
-        let meets = |rule: &&crate::LeafRule| {
-            (rule.classes.is_empty() || class.is_some_and(|class| rule.classes.contains(&class)))
-                && rule.direction.is_none_or(|asked| asked == direction)
-        };
-        self.leaves.iter().find(meets).map_or(self.default_leaf, |rule| rule.leaf)
     }
 }
 

@@ -14,7 +14,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use core::ops::{Index, IndexMut};
+use core::ops::Index;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
@@ -82,10 +82,10 @@ impl<P: Send + 'static> Domain<P> {
     pub(crate) fn new((id, name): (DomainId, Label), config: &Config, capacity: BitRate, now: Instant) -> Self {
         Self {
             name,
-            queues: Queues::new(config, now),
+            queues: Queues::new(&config.tree(), now),
             discipline: config.queue.as_deref().map(Disciplined::new),
             waits: Waits::default(),
-            pacer: Pacer::new(id, config, capacity, now),
+            pacer: Pacer::new(id, config.pacer(), capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
             observed: None,
@@ -130,7 +130,7 @@ impl<P: Send + 'static> Domains<P> {
     pub(crate) fn new(mut list: Vec<Domain<P>>) -> Self {
         list.iter_mut().for_each(|domain| (domain.touched, domain.due) = (false, None));
         let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Vec::new() };
-        this.ids().for_each(|id| this.touch(id));
+        this.ids().for_each(|id| this.mark_touched(id));
         this
     }
 
@@ -138,7 +138,7 @@ impl<P: Send + 'static> Domains<P> {
     pub(crate) fn push(&mut self, domain: Domain<P>) {
         let groups = self.groups_by(ModelId::DEFAULT);
         self.list.push(Domain { touched: false, due: None, groups, ..domain });
-        self.touch(DomainId::at(self.list.len() - 1));
+        self.mark_touched(DomainId::at(self.list.len() - 1));
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = DomainId> + use<P> {
@@ -150,7 +150,7 @@ impl<P: Send + 'static> Domains<P> {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Domain<P>> {
-        self.ids().for_each(|id| self.touch(id));
+        self.ids().for_each(|id| self.mark_touched(id));
         self.list.iter_mut()
     }
 
@@ -170,11 +170,17 @@ impl<P: Send + 'static> Domains<P> {
         while let Some(&(at, id)) = self.due.first()
             && at <= now
         {
-            self.touch(id);
+            self.mark_touched(id);
         }
     }
 
-    fn touch(&mut self, id: DomainId) {
+    /// A domain that is to be changed: it is looked at afterwards.
+    pub(crate) fn touch(&mut self, id: DomainId) -> &mut Domain<P> {
+        self.mark_touched(id);
+        &mut self.list[id.index()]
+    }
+
+    fn mark_touched(&mut self, id: DomainId) {
         if id == DomainId::DEFAULT {
             return;
         }
@@ -243,12 +249,5 @@ impl<P> Index<DomainId> for Domains<P> {
 
     fn index(&self, id: DomainId) -> &Domain<P> {
         &self.list[id.index()]
-    }
-}
-
-impl<P: Send + 'static> IndexMut<DomainId> for Domains<P> {
-    fn index_mut(&mut self, id: DomainId) -> &mut Domain<P> {
-        self.touch(id);
-        &mut self.list[id.index()]
     }
 }

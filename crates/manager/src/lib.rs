@@ -43,6 +43,7 @@ mod causes;
 mod classes;
 mod config;
 mod config_codec;
+mod config_error;
 mod datagrams;
 mod delays;
 mod discipline;
@@ -54,6 +55,7 @@ mod ids;
 mod index;
 mod lag;
 mod leases;
+mod limits;
 mod load;
 mod manager;
 mod neighbours;
@@ -83,17 +85,20 @@ pub use api::{
     Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use causes::{Cause, Counts, DropReason, Drops};
-pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Rule, Takes};
-pub use config::{
-    Charge, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
-};
+pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Level, Policy, Rule, Takes};
+pub use config::Config;
+pub use config_error::ConfigError;
 pub use delays::DelayReport;
+pub use discipline::config::{LeafRule, QueueConfig};
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use guard::{GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
+pub use pacer::config::{Charge, Controller};
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
+pub use station::config::StationConfig;
 pub use told::{Told, ToldCounts, ToldReport};
 pub use uplink::{LimitRule, Steps, UplinkLimit, UplinkReport};
 pub use voice::{Codec, Refusal, SpeechReport, VoiceConfig, VoiceError};
+pub use wan::config::WanConfig;

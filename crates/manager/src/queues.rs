@@ -7,8 +7,11 @@
 //! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
 //! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
 
+mod config;
 mod layout;
 mod state;
+
+pub(crate) use config::TreeConfig;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

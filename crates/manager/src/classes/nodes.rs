@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Span};
 
-use super::{Amount, Class, ClassTree};
+use super::config::{Amount, Class, ClassTree, number};
 use crate::held::Service;
 use crate::ids::ClassId;
 
@@ -60,7 +60,7 @@ impl ClassNodes {
         let guaranteed = (0..tree.classes.len()).filter(|&at| tree.classes[at].minimum.is_some());
         Self {
             states: tree.classes.iter().map(|_| state.clone()).collect(),
-            guaranteed: guaranteed.map(super::number).collect(),
+            guaranteed: guaranteed.map(number).collect(),
             paused: Vec::new(),
             served: Span::ZERO,
             now,

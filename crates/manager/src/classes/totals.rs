@@ -52,7 +52,7 @@ impl Totals {
         for (at, total) in self.classes.into_iter().enumerate() {
             let name = from.names.get(at);
             let now = name.and_then(|name| to.names.iter().position(|other| other == name));
-            moved.of(now.map(super::number)).add(total);
+            moved.of(now.map(super::config::number)).add(total);
         }
         moved
     }

@@ -10,7 +10,7 @@ use evenair_sched::{
 };
 use evenair_units::{BitRate, Bytes, Db, Dbm};
 
-use super::{put_limit, read_limit, read_list, read_span};
+use super::values::{put_limit, read_limit, read_list, read_span};
 use crate::ids::{ClassId, Direction};
 use crate::{LeafRule, QueueConfig};
 

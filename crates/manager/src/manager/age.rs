@@ -48,7 +48,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         loop {
-            let queues = &mut self.domains[id].queues;
+            let queues = &mut self.domains.touch(id).queues;
             let Some(head) = queues.drop_next_if(|head| is_too_old(head, now)) else { return };
             self.flows.get_mut(head.flow).held -= 1;
             self.discard(head.packet, head.flow, DropReason::TooOld);

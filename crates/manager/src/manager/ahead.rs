@@ -55,7 +55,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// The same for what is to be released, once for so many releases.
     pub(super) fn look_ahead(&mut self, id: DomainId) {
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if let Some(left) = domain.seen_ahead.checked_sub(1) {
             domain.seen_ahead = left;
             return;

@@ -179,7 +179,7 @@ impl<P: Send + 'static> Manager<P> {
         let load = self.account_release(now, &held);
         let flow = self.flows.get(held.flow);
         let station = self.stations.get(flow.station);
-        self.domains[flow.domain].pacer.on_unscheduled(&self.models[station.domain], &load, station.rate);
+        self.domains.touch(flow.domain).pacer.on_unscheduled(&self.models[station.domain], &load, station.rate);
         self.counters.calls_packets += 1;
         self.send(now, held, Port::Wlan);
     }

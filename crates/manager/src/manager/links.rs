@@ -211,7 +211,7 @@ impl<P: Send + 'static> Manager<P> {
         for id in self.flows.ids() {
             self.flows.get_mut(id).links.iter_mut().for_each(|link| link.leaf = None);
         }
-        self.wan = config.wan.as_ref().map(|wan| Wan::new(config, wan, now));
+        self.wan = config.wan.as_ref().map(|wan| Wan::new(&config.tree(), config.pacing_slack, wan, now));
         let [down, up] = held;
         for held in down {
             if self.waits_for_link(&held) {

@@ -42,7 +42,7 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get(flow.station);
         let airtime = |ip_len| self.models[station.domain].packet_airtime(ip_len, station.rate);
         let own = airtime(FULL_SIZE) + airtime(arrived.ip_len);
-        self.domains[domain].receiver.steering.note_sample(now, took, own, config.aim());
+        self.domains.touch(domain).receiver.steering.note_sample(now, took, own, config.aim());
     }
 
     /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of
@@ -114,7 +114,7 @@ impl<P: Send + 'static> Manager<P> {
         let config = self.receiver_config()?;
         let flow = self.flows.get_mut(held.flow);
         let law = config.window.filter(|_| port == Port::Wire || config.uploads)?;
-        let steered = &mut self.domains[flow.domain].receiver;
+        let steered = &mut self.domains.touch(flow.domain).receiver;
         let session = self.receiver.session;
         let flow = &mut flow.receiver;
         let window = flow.windows.lower(port.opposite(), tcp, session, |segment| steered.most(law, segment));

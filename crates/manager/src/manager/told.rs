@@ -28,7 +28,7 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get(id);
         let Some(signal) = told.signal_dbm.and_then(|_| station.signal(now)) else { return };
         let class = station.class();
-        if let Some(discipline) = &mut self.domains[station.domain].discipline {
+        if let Some(discipline) = &mut self.domains.touch(station.domain).discipline {
             discipline.hear(now, class, signal);
         }
     }

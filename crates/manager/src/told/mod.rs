@@ -170,7 +170,7 @@ impl Hearsay {
             (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
             source.beyond = source.is_beyond(rates);
             source.sample(told.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
-            source.classify(rates);
+            source.update_class(rates);
         }
         self.put_first(at);
     }
@@ -245,7 +245,7 @@ impl Hearsay {
         for source in &mut self.sources {
             source.class = None;
             source.beyond = source.is_beyond(rates);
-            source.classify(rates);
+            source.update_class(rates);
         }
     }
 
@@ -299,7 +299,7 @@ impl Source {
         (nanos > 0).then(|| u64::try_from(bits * 1_000_000 / nanos).unwrap_or(u64::MAX))
     }
 
-    fn classify(&mut self, rates: &[PhyRate]) {
+    fn update_class(&mut self, rates: &[PhyRate]) {
         let Some(mean) = self.mean_kbps() else { return };
         let nearest = rates.iter().min_by_key(|rate| kbps(rate).abs_diff(mean)).copied();
         let at = self.class.and_then(|class| rates.iter().position(|rate| *rate == class));
