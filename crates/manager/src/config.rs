@@ -186,7 +186,8 @@ impl Config {
 
 /// Its contention domains.
 impl Config {
-    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in their order.
+    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in
+    /// their order.
     pub fn standards(&self) -> Vec<Standard> {
         let mut standards: Vec<Standard> = Vec::new();
         for standard in [self.phy.standard()]
@@ -200,8 +201,8 @@ impl Config {
         standards
     }
 
-    /// This configuration for a box that serves these access points alone, as one of several shards. A station whose rate is of none of their
-    /// standards is at the nearest one.
+    /// This configuration for a box that serves these access points alone, as one of several shards. A station whose
+    /// rate is of none of their standards is at the nearest one.
     #[must_use]
     pub fn with_access_points(&self, is_own: impl Fn(&AccessPoint) -> bool) -> Self {
         let mut config = self.clone();
@@ -213,8 +214,8 @@ impl Config {
         config
     }
 
-    /// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's own PHY does not
-    /// have it.
+    /// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's
+    /// own PHY does not have it.
     fn unknown_rate(&self) -> Option<PhyRate> {
         let (own, standards) = (self.phy.standard(), self.standards());
         let of_some = |rate: PhyRate| standards.iter().any(|standard| standard.rates().contains(&rate));

@@ -19,9 +19,8 @@ use core::ops::Index;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::airtime_model::AirtimeModels;
-use crate::ids::{DomainId, ModelId};
-
 use crate::discipline::Disciplined;
+use crate::ids::{DomainId, ModelId};
 use crate::observed::Observed;
 use crate::pacer::{Completion, Pacer};
 use crate::queues::Queues;

@@ -20,7 +20,6 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::airtime_model::AirtimeModel;
-
 use crate::guard::{Grip, Guard, GuardStep};
 use crate::ids::DomainId;
 use crate::load::Shaper;

@@ -1,5 +1,5 @@
-//! What a packet makes the WLAN carry, in packets and bytes. What that takes of the medium is the airtime model's to say
-//! (see `airtime_model`).
+//! What a packet makes the WLAN carry, in packets and bytes. What that takes of the medium is the airtime model's to
+//! say (see `airtime_model`).
 
 use evenair_units::Bytes;
 

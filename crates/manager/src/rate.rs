@@ -19,7 +19,6 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::airtime_model::AirtimeModel;
-
 use crate::load::Step;
 use crate::pacer::config::{Charge, Controller};
 use crate::packet_cost::PacketCost;

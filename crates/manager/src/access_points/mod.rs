@@ -189,8 +189,9 @@ impl fmt::Display for AccessPointError {
 
 impl core::error::Error for AccessPointError {}
 
-/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-frame spaces and one
-/// set of rates, and the default domain, where any station may be, has those of the configuration's own PHY (`default`).
+/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-
+/// frame spaces and one set of rates, and the default domain, where any station may be, has those of the
+/// configuration's own PHY (`default`).
 ///
 /// # Errors
 /// The first access point that is of another standard than those before it in its domain.
