@@ -6,29 +6,15 @@
 //! Each contention domain has the model of its PHY ([`AirtimeModels`]). A station is always at a rate of the standard of its domain, so
 //! what it costs is computed by the model of its domain, even while a discipline still holds packets for it in another one.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Index;
 
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
 
-use crate::access_points::Table;
-use crate::domain::DomainId;
-use crate::{AccessPoint, AccessPointError, Config};
-
-/// Packets that cross the WLAN, all of one size: `milli` thousandths of a packet of `ip_len` bytes at IP level.
-/// Fractions are real: a receiver sends, on average, half an ACK for each segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Packets {
-    pub(crate) milli: u64,
-    pub(crate) ip_len: Bytes,
-}
-
-/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before
-/// without having been charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
+use crate::access_points::{AccessPoint, Table};
+use crate::ids::{DomainId, ModelId};
+use crate::packet_cost::{PacketCost, Packets};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -37,10 +23,6 @@ pub(crate) struct AirtimeModel {
     shape: TcpShape,
 }
 
-/// One of [`AirtimeModels`]: domains with the same number have the same PHY.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ModelId(u8);
-
 /// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeModels {
@@ -48,30 +30,6 @@ pub(crate) struct AirtimeModels {
     distinct: Vec<AirtimeModel>,
     /// By configured domain. Those that are learned have the first model.
     of_domain: Vec<ModelId>,
-}
-
-impl Packets {
-    pub(crate) const fn one(ip_len: Bytes) -> Self {
-        Self { milli: 1_000, ip_len }
-    }
-}
-
-impl PacketCost {
-    /// The cost of a packet that causes no others.
-    pub(crate) fn alone(packet: Packets) -> Self {
-        Self([packet, Packets::default(), Packets::default(), Packets::default()])
-    }
-
-    /// What is still to cross.
-    pub(crate) fn outstanding(&self) -> Self {
-        let [own, elicited, released, _] = self.0;
-        Self([own, elicited, released, Packets::default()])
-    }
-
-    /// The virtual length in bits.
-    pub(crate) fn bits(&self) -> u64 {
-        self.0.iter().map(|p| p.milli * p.ip_len.bits()).sum::<u64>() / 1_000
-    }
 }
 
 impl AirtimeModel {
@@ -135,22 +93,25 @@ impl AirtimeModel {
 
 impl AirtimeModels {
     /// Of a checked configuration, whose access points are those of the table.
-    pub(crate) fn new(config: &Config, table: &Table) -> Self {
+    ///
+    /// `phy`: of the access points that name no standard of their own; `rts_threshold`: of all.
+    pub(crate) fn new(phy: &Phy, rts_threshold: Option<Bytes>, access_points: &[AccessPoint], table: &Table) -> Self {
         let mut this = Self {
-            distinct: [AirtimeModel::new(config.phy.clone(), config.rts_threshold)].into(),
+            distinct: [AirtimeModel::new(phy.clone(), rts_threshold)].into(),
             of_domain: table.domains().map(|_| ModelId::DEFAULT).collect(),
         };
-        for (access_point, domain) in config.access_points.iter().zip(table.configured()) {
-            this.of_domain[domain.index()] = this.model_for(standard_of(config, access_point), config);
+        for (access_point, domain) in access_points.iter().zip(table.configured()) {
+            this.of_domain[domain.index()] =
+                this.model_for(access_point.standard.unwrap_or(phy.standard()), rts_threshold);
         }
         this
     }
 
     /// The number of the model of a standard, which is made if it is the first one.
-    fn model_for(&mut self, standard: Standard, config: &Config) -> ModelId {
+    fn model_for(&mut self, standard: Standard, rts_threshold: Option<Bytes>) -> ModelId {
         let known = self.distinct.iter().position(|model| model.phy.standard() == standard);
         let at = known.unwrap_or_else(|| {
-            self.distinct.push(AirtimeModel::new(Phy::default_for(standard), config.rts_threshold));
+            self.distinct.push(AirtimeModel::new(Phy::default_for(standard), rts_threshold));
             self.distinct.len() - 1
         });
         ModelId(u8::try_from(at).expect("there are few standards"))
@@ -178,82 +139,12 @@ impl AirtimeModels {
     }
 }
 
-impl ModelId {
-    /// That of the configuration's own PHY.
-    pub(crate) const DEFAULT: Self = Self(0);
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 impl Index<DomainId> for AirtimeModels {
     type Output = AirtimeModel;
 
     fn index(&self, domain: DomainId) -> &AirtimeModel {
         &self.distinct[self.id(domain).index()]
     }
-}
-
-/// The standard of an access point.
-fn standard_of(config: &Config, access_point: &AccessPoint) -> Standard {
-    access_point.standard.unwrap_or(config.phy.standard())
-}
-
-/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-frame spaces and one
-/// set of rates, and the default domain, where any station may be, has those of the configuration's own PHY.
-///
-/// # Errors
-/// The first access point that is of another standard than those before it in its domain.
-pub(crate) fn check_access_points(config: &Config) -> Result<(), AccessPointError> {
-    let mut standards = BTreeMap::new();
-    standards.insert(AccessPoint::DEFAULT_DOMAIN.as_bytes(), config.phy.standard());
-    for access_point in &config.access_points {
-        let own = standard_of(config, access_point);
-        let common = *standards.entry(access_point.domain.as_bytes()).or_insert(own);
-        if own != common {
-            let AccessPoint { name, domain, .. } = *access_point;
-            return Err(AccessPointError::Standard { name, domain, own, common });
-        }
-    }
-    Ok(())
-}
-
-impl Config {
-    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in their order.
-    pub fn standards(&self) -> Vec<Standard> {
-        let mut standards: Vec<Standard> = Vec::new();
-        for standard in
-            [self.phy.standard()].into_iter().chain(self.access_points.iter().map(|at| standard_of(self, at)))
-        {
-            if !standards.contains(&standard) {
-                standards.push(standard);
-            }
-        }
-        standards
-    }
-
-    /// The same for a box that serves these access points alone, as one of several shards. A station whose rate is of none of their
-    /// standards is at the nearest one.
-    #[must_use]
-    pub fn with_access_points(&self, is_own: impl Fn(&AccessPoint) -> bool) -> Self {
-        let mut config = self.clone();
-        config.access_points.retain(is_own);
-        let models = AirtimeModels::new(&config, &Table::of(&config.access_points));
-        for station in config.stations.iter_mut().filter(|station| !models.have_rate(station.rate)) {
-            station.rate = models[DomainId::DEFAULT].nearest(station.rate);
-        }
-        config
-    }
-}
-
-/// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's own PHY does not
-/// have it.
-pub(crate) fn unknown_rate(config: &Config) -> Option<PhyRate> {
-    let (own, standards) = (config.phy.standard(), config.standards());
-    let of_some = |rate: PhyRate| standards.iter().any(|standard| standard.rates().contains(&rate));
-    let of_station = config.stations.iter().map(|station| station.rate).find(|&rate| !of_some(rate));
-    of_station.or((!own.rates().contains(&config.default_rate)).then_some(config.default_rate))
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ mod tests {
 
     /// Releases these packets, and gives their marks.
     fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
-        let mut standing = Standing::new(crate::domain::DomainId::DEFAULT, Instant::ZERO);
+        let mut standing = Standing::new(crate::ids::DomainId::DEFAULT, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
             let mark = standing.release(Instant::ZERO, Span::from_millis(1), true);
             answers.note_release(tcp, mark);

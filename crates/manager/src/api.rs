@@ -9,9 +9,10 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::guard::{GuardReport, GuardStep};
+use crate::ids::{ClassId, Direction};
 use crate::{
-    ClassId, Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, Refusal, SpeechReport, Told,
-    ToldCounts, ToldReport, UplinkReport,
+    Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, Refusal, SpeechReport, Told, ToldCounts,
+    ToldReport, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -232,15 +233,6 @@ pub enum Reason {
     DrainLimit,
     /// The service rate or the upload limit is to be evaluated, and old connections are to be forgotten.
     Tick,
-}
-
-/// Which way a connection's data travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
-    /// From a station.
-    Up,
-    /// To a station.
-    Down,
 }
 
 /// The state of a manager at one instant.

@@ -1,20 +1,26 @@
 //! The operator's settings of a manager: plain data, checked as a whole.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
-use evenair_packet::{MacAddr, Subnet};
 use evenair_sched::CodelConfig;
-use evenair_units::{BitRate, Bytes, Dbm, Limit, Span};
-use evenair_wifi::{Phy, PhyRate};
+use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_wifi::{Phy, PhyRate, Standard};
 
-use crate::classes::check_rules;
-use crate::{
-    AccessPoint, AccessPointError, Application, ClassError, ClassTree, Direction, ReceiverConfig, ReceiverError,
-    UplinkLimit, VoiceConfig, VoiceError,
-};
+use crate::access_points::{self, AccessPoint, AccessPointError, Table};
+use crate::airtime_model::AirtimeModels;
+use crate::classes::Policy;
+use crate::config_error::{ConfigError, nonzero, not_long};
+use crate::discipline::config::QueueConfig;
+use crate::ids::DomainId;
+use crate::limits;
+use crate::pacer::config::{Charge, Controller, PacerConfig};
+use crate::queues::TreeConfig;
+use crate::receiver::ReceiverConfig;
+use crate::station::config::StationConfig;
+use crate::uplink::UplinkLimit;
+use crate::voice::VoiceConfig;
+use crate::wan::config::WanConfig;
 
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,255 +74,13 @@ pub struct Config {
     pub drain_limit: Span,
 }
 
-/// The Internet link, and the servers before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WanConfig {
-    /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is
-    /// here.
-    pub down: BitRate,
-    /// Service rate from the stations.
-    pub up: BitRate,
-    /// Networks that are not beyond the link. Link-local addresses never are.
-    pub lan: Vec<Subnet>,
-    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes
-    /// first, could use all.
-    pub lan_permille: u32,
-    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to
-    /// keep the link busy while a sender recovers is a good part of one; others do not wait for it.
-    pub aqm: CodelConfig,
-    /// Other managers share the link: each direction is served only while this one holds a lease of it
-    /// ([`Manager::handle_lease`](crate::Manager::handle_lease)).
-    pub shared: bool,
-}
-
-/// A queue discipline for what waits for the WLAN.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueConfig {
-    /// Which, with its parameters. Sizes are lengths at IP level.
-    pub discipline: evenair_sched::Config,
-    /// All packets toward a station are one flow; else those of a connection are.
-    pub by_station: bool,
-    /// Of a discipline with a tree of classes: which packets are in which leaf. The first matching rule decides.
-    pub leaves: Vec<LeafRule>,
-    /// The leaf of all others.
-    pub default_leaf: u32,
-    /// Of a channel-aware discipline with a table over the noise: the level that reported signals are compared with.
-    pub noise: Dbm,
-    /// Where flows are hashed.
-    pub seed: u64,
-}
-
-/// The packets of a leaf: all conditions hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeafRule {
-    /// Its number in the discipline's tree.
-    pub leaf: u32,
-    /// Toward stations of one of these classes; empty: of any.
-    pub classes: Vec<ClassId>,
-    /// Of connections whose data travel this way; `None`: either.
-    pub direction: Option<Direction>,
-}
-
-/// The tree of queues, from the root down. A level divides what its parent gets among its children by their weights;
-/// the nodes of the last level are the queues.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// Levels in any order, each kind at most once, at least one; a tree of classes is the first.
-    pub levels: Vec<Level>,
-    /// What the operator calls the classes, by their numbers. Reports use it, and no decision does.
-    pub names: Vec<String>,
-}
-
-/// One level of the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Connections whose data travel from, and connections whose data travel to the WLAN.
-    Direction {
-        /// Weight of uploads.
-        up: u32,
-        /// Weight of downloads.
-        down: u32,
-    },
-    /// The operator's classes of stations.
-    Class {
-        /// Weight of each class.
-        weights: Vec<(ClassId, u32)>,
-        /// Weight of all stations that are in none of them, together.
-        other: u32,
-    },
-    /// A tree of classes, with rules, minimums and ceilings. Under it all shares are of medium time, unless those of
-    /// stations count in bits.
-    Tree(ClassTree),
-    /// Kinds of traffic, within whatever is above.
-    Application {
-        /// The kinds, at most [`ClassTree::MOST`].
-        applications: Vec<Application>,
-        /// Weight of what is of none of them.
-        other: u32,
-    },
-    /// Stations, by MAC address.
-    Station {
-        /// Weights count in medium time (weight times `C_i`) and not in bits.
-        time_fair: bool,
-    },
-    /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address
-    /// stands for many hosts. A host that has addresses of both versions counts for two.
-    Host,
-    /// Connections, all with weight one.
-    Flow,
-}
-
-/// A class of stations, by its number in the operator's list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClassId(pub u8);
-
-/// What a packet costs the virtual server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
-    /// The medium time of everything that crosses the WLAN because of it, stretched by C*/C. For packets of full size
-    /// that is `l/C_i * C*/C`; small packets pay for their overhead.
-    Airtime,
-    /// Published: `l/C` for virtual length `l`, whatever the station's rate.
-    Bits,
-}
-
-/// What sets the service rate C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Controller {
-    /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
-    Published {
-        /// Time between two evaluations; published 1 s.
-        interval: Span,
-        /// Step; published 0.1 Mb/s.
-        delta: BitRate,
-        /// The measured use may be this many thousandths below C and still count as equal.
-        tolerance_permille: u32,
-        /// C starts at this many thousandths of C*.
-        start_permille: u32,
-    },
-    /// Keeps the access points' backlog at this much medium time, estimated from the stations' acknowledgments, without
-    /// assumed rates.
-    Queue {
-        /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
-        target: Span,
-    },
-    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point:
-    /// the load that is offered to the medium is held just below the critical one.
-    Pi {
-        /// Time between two evaluations.
-        interval: Span,
-        /// The mean time that packets wait, measured from the stations' acknowledgments.
-        target: Span,
-    },
-    /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
-    Fixed(BitRate),
-    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue forms in the access
-    /// point. For mechanisms that need no queue, and for comparison.
-    None,
-}
-
-/// A station known beforehand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StationConfig {
-    /// Its MAC address.
-    pub mac: MacAddr,
-    /// Its PHY rate, until an observation says otherwise.
-    pub rate: PhyRate,
-    /// Its share relative to other stations.
-    pub weight: u32,
-    /// Its class.
-    pub class: Option<ClassId>,
-}
-
-/// Why a configuration cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// The policy has no level.
-    NoLevel,
-    /// A kind of level appears twice.
-    LevelTwice,
-    /// A weight is zero: its bearer would never be served.
-    ZeroWeight,
-    /// A class has two weights.
-    ClassTwice(ClassId),
-    /// The tree of classes, or the kinds of traffic.
-    Classes(ClassError),
-    /// Two stations have one address.
-    StationTwice(MacAddr),
-    /// A station's address is a group address.
-    GroupAddress(MacAddr),
-    /// A PHY rate is not one of the standard's.
-    UnknownRate(PhyRate),
-    /// A fixed service rate or a step of zero: nothing would ever be served.
-    ZeroRate,
-    /// An interval, or a drain limit, of zero.
-    ZeroSpan,
-    /// A target of the queues of zero, or above their interval.
-    Target(Span),
-    /// A rate above [`Config::MAX_RATE`].
-    HighRate(BitRate),
-    /// A span above [`Config::MAX_SPAN`].
-    LongSpan(Span),
-    /// The tolerance must be below 1000 thousandths.
-    Tolerance(u32),
-    /// The start must be between 1 and 1000 thousandths.
-    Start(u32),
-    /// The discipline in the tree's place cannot be: what is wrong with it.
-    Discipline(&'static str),
-    /// A limit of a queue, or of all, that admits no packet of full size.
-    QueueLimit,
-    /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
-    LanPart(u32),
-    /// A number of flows that is zero, or above [`Config::MAX_FLOWS`].
-    FlowLimit(u32),
-    /// Access points.
-    AccessPoints(AccessPointError),
-    /// Calls.
-    Voice(VoiceError),
-    /// The control at the receiver.
-    Receiver(ReceiverError),
-    /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
-    UplinkPart(u32),
-    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
-    /// above its depth.
-    Bucket,
-}
-
-impl Default for Policy {
-    /// The same medium time for every station, whichever way its traffic goes; in a station the same for uploads and
-    /// downloads; in each direction the same for every connection.
-    fn default() -> Self {
-        Self::of([Level::Station { time_fair: true }, Level::Direction { up: 1, down: 1 }, Level::Flow])
-    }
-}
-
-impl Default for Controller {
-    /// By the access point's queue, which is kept at a few milliseconds.
-    fn default() -> Self {
-        Self::Queue { target: Span::from_millis(3) }
-    }
-}
-
-impl Controller {
-    /// The published rule with the published interval and step.
-    pub const PUBLISHED: Self = Self::Published {
-        interval: Span::from_secs(1),
-        delta: BitRate::from_kbps(100),
-        tolerance_permille: 30,
-        start_permille: 900,
-    };
-    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is
-    /// a few packets of it.
-    pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
-}
-
 impl Config {
     /// The highest service rate or step: 1 Tb/s, far above any WLAN.
-    pub const MAX_RATE: BitRate = BitRate::from_mbps(1_000_000);
+    pub const MAX_RATE: BitRate = limits::MAX_RATE;
     /// The longest interval, slack or drain limit: a day.
-    pub const MAX_SPAN: Span = Span::from_secs(86_400);
+    pub const MAX_SPAN: Span = limits::MAX_SPAN;
     /// The most flows: two million, which are up to 4 GB.
-    pub const MAX_FLOWS: u32 = 1 << 21;
+    pub const MAX_FLOWS: u32 = limits::MAX_FLOWS;
     /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a
     /// station's turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) };
@@ -398,12 +162,12 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong with them.
     pub fn check_access_points(&self) -> Result<(), AccessPointError> {
-        crate::access_points::check(&self.access_points)?;
-        crate::airtime_model::check_access_points(self)
+        access_points::check(&self.access_points)?;
+        access_points::check_standards(self.phy.standard(), &self.access_points)
     }
 
     fn check_stations(&self) -> Result<(), ConfigError> {
-        if let Some(rate) = crate::airtime_model::unknown_rate(self) {
+        if let Some(rate) = self.unknown_rate() {
             return Err(ConfigError::UnknownRate(rate));
         }
         let mut macs = alloc::collections::BTreeSet::new();
@@ -420,169 +184,77 @@ impl Config {
     }
 }
 
-impl WanConfig {
-    /// The part of the WLAN that the LAN keeps by default.
-    pub const LAN_PERMILLE: u32 = 100;
-    /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender
-    /// that a standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as
-    /// the queue grows by until the sender has heard: where it was less, such a sender was told twice, its queue ran
-    /// empty, and those with shorter round trips had what it left.
-    pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(150), interval: Span::from_secs(1) };
-
-    fn check(&self) -> Result<(), ConfigError> {
-        for rate in [self.down, self.up] {
-            if rate == BitRate::ZERO {
-                return Err(ConfigError::ZeroRate);
+/// Its contention domains.
+impl Config {
+    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in
+    /// their order.
+    pub fn standards(&self) -> Vec<Standard> {
+        let mut standards: Vec<Standard> = Vec::new();
+        for standard in [self.phy.standard()]
+            .into_iter()
+            .chain(self.access_points.iter().map(|at| at.standard.unwrap_or(self.phy.standard())))
+        {
+            if !standards.contains(&standard) {
+                standards.push(standard);
             }
-            not_high(rate)?;
         }
-        not_long(self.aqm.interval)?;
-        if self.aqm.target == Span::ZERO || self.aqm.target > self.aqm.interval {
-            return Err(ConfigError::Target(self.aqm.target));
+        standards
+    }
+
+    /// This configuration for a box that serves these access points alone, as one of several shards. A station whose
+    /// rate is of none of their standards is at the nearest one.
+    #[must_use]
+    pub fn with_access_points(&self, is_own: impl Fn(&AccessPoint) -> bool) -> Self {
+        let mut config = self.clone();
+        config.access_points.retain(is_own);
+        let models = config.airtime_models(&Table::of(&config.access_points));
+        for station in config.stations.iter_mut().filter(|station| !models.have_rate(station.rate)) {
+            station.rate = models[DomainId::DEFAULT].nearest(station.rate);
         }
-        if !(1..1000).contains(&self.lan_permille) {
-            return Err(ConfigError::LanPart(self.lan_permille));
-        }
-        Ok(())
+        config
+    }
+
+    /// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's
+    /// own PHY does not have it.
+    fn unknown_rate(&self) -> Option<PhyRate> {
+        let (own, standards) = (self.phy.standard(), self.standards());
+        let of_some = |rate: PhyRate| standards.iter().any(|standard| standard.rates().contains(&rate));
+        let of_station = self.stations.iter().map(|station| station.rate).find(|&rate| !of_some(rate));
+        of_station.or((!own.rates().contains(&self.default_rate)).then_some(self.default_rate))
     }
 }
 
-impl Policy {
-    /// These levels, without names.
-    pub fn of(levels: impl Into<Vec<Level>>) -> Self {
-        Self { levels: levels.into(), names: Vec::new() }
+/// What its mechanisms take of it.
+impl Config {
+    /// The airtime models of its contention domains; its access points are those of the table.
+    pub(crate) fn airtime_models(&self, table: &Table) -> AirtimeModels {
+        AirtimeModels::new(&self.phy, self.rts_threshold, &self.access_points, table)
     }
 
-    /// All shares are of medium time.
-    pub(crate) fn is_by_time(&self) -> bool {
-        self.tree().is_some() && !self.levels.contains(&Level::Station { time_fair: false })
+    pub(crate) const fn pacer(&self) -> PacerConfig {
+        PacerConfig { controller: self.controller, charge: self.charge, slack: self.pacing_slack }
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
-        if self.levels.is_empty() {
-            return Err(ConfigError::NoLevel);
-        }
-        for (i, level) in self.levels.iter().enumerate() {
-            let same_kind = |other: &Level| core::mem::discriminant(other) == core::mem::discriminant(level);
-            if self.levels[..i].iter().any(same_kind) {
-                return Err(ConfigError::LevelTwice);
-            }
-            level.check()?;
-        }
-        let is_class = |level: &Level| matches!(level, Level::Class { .. });
-        let is_lower = |level: &Level| matches!(level, Level::Tree(_));
-        if self.levels[1..].iter().any(is_lower) || self.tree().is_some() && self.levels.iter().any(is_class) {
-            return Err(ConfigError::Classes(ClassError::Level));
-        }
-        Ok(())
-    }
-}
-
-impl Level {
-    fn check(&self) -> Result<(), ConfigError> {
-        match self {
-            Self::Direction { up, down } => nonzero(*up).and_then(|()| nonzero(*down)),
-            Self::Class { weights, other } => {
-                nonzero(*other)?;
-                for (i, (class, weight)) in weights.iter().enumerate() {
-                    nonzero(*weight)?;
-                    if weights[..i].iter().any(|(earlier, _)| earlier == class) {
-                        return Err(ConfigError::ClassTwice(*class));
-                    }
-                }
-                Ok(())
-            }
-            Self::Tree(tree) => {
-                nonzero(tree.other)?;
-                tree.classes.iter().try_for_each(|class| nonzero(class.weight))?;
-                tree.check().map_err(ConfigError::Classes)
-            }
-            Self::Application { applications, other } => {
-                nonzero(*other)?;
-                applications.iter().try_for_each(|application| nonzero(application.weight))?;
-                if applications.len() > ClassTree::MOST {
-                    return Err(ConfigError::Classes(ClassError::TooMany));
-                }
-                let rules = applications.iter().flat_map(|application| &application.rules);
-                check_rules(rules).map_err(ConfigError::Classes)
-            }
-            Self::Station { .. } | Self::Host | Self::Flow => Ok(()),
+    /// Of the tree of queues.
+    pub(crate) fn tree(&self) -> TreeConfig<'_> {
+        TreeConfig {
+            policy: &self.policy,
+            queue_limit: self.queue_limit,
+            held_limit: self.held_limit,
+            aqm: self.aqm,
+            sparse_first: self.sparse_first,
+            lan_permille: self.wan.as_ref().map(|wan| wan.lan_permille),
         }
     }
 }
-
-impl Controller {
-    fn check(&self) -> Result<(), ConfigError> {
-        match *self {
-            Self::None => Ok(()),
-            Self::Queue { target } if target == Span::ZERO => Err(ConfigError::ZeroSpan),
-            Self::Queue { target } => not_long(target),
-            Self::Pi { interval, target } if interval == Span::ZERO || target == Span::ZERO => {
-                Err(ConfigError::ZeroSpan)
-            }
-            Self::Pi { interval, target } => not_long(interval).and_then(|()| not_long(target)),
-            Self::Fixed(rate) if rate == BitRate::ZERO => Err(ConfigError::ZeroRate),
-            Self::Published { delta, .. } if delta == BitRate::ZERO => Err(ConfigError::ZeroRate),
-            Self::Published { interval, .. } if interval == Span::ZERO => Err(ConfigError::ZeroSpan),
-            Self::Published { tolerance_permille: t, .. } if t >= 1000 => Err(ConfigError::Tolerance(t)),
-            Self::Published { start_permille: s, .. } if s == 0 || s > 1000 => Err(ConfigError::Start(s)),
-            Self::Fixed(rate) => not_high(rate),
-            Self::Published { interval, delta, .. } => not_high(delta).and_then(|()| not_long(interval)),
-        }
-    }
-}
-
-fn not_high(rate: BitRate) -> Result<(), ConfigError> {
-    if rate <= Config::MAX_RATE { Ok(()) } else { Err(ConfigError::HighRate(rate)) }
-}
-
-fn not_long(span: Span) -> Result<(), ConfigError> {
-    if span <= Config::MAX_SPAN { Ok(()) } else { Err(ConfigError::LongSpan(span)) }
-}
-
-const fn nonzero(weight: u32) -> Result<(), ConfigError> {
-    if weight == 0 { Err(ConfigError::ZeroWeight) } else { Ok(()) }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLevel => f.write_str("the policy has no level: at least one is needed, for instance `flow`"),
-            Self::LevelTwice => f.write_str("the policy names a kind of level twice"),
-            Self::ZeroWeight => f.write_str("a weight is zero: weights are 1 or more"),
-            Self::ClassTwice(class) => write!(f, "class {} has two weights", class.0),
-            Self::Classes(error) => error.fmt(f),
-            Self::StationTwice(mac) => write!(f, "station {mac} is given twice"),
-            Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
-            Self::UnknownRate(rate) => write!(f, "{rate} Mb/s is not a rate of the PHY's standard"),
-            Self::ZeroRate => f.write_str("a service rate or step is zero: it must be positive"),
-            Self::ZeroSpan => f.write_str("an interval, target or drain limit is zero: it must be positive"),
-            Self::Target(span) => write!(f, "a queue's target is {span}: it must be above zero and up to its interval"),
-            Self::HighRate(rate) => write!(f, "a service rate or step is {rate}: the most is {}", Config::MAX_RATE),
-            Self::LongSpan(span) => write!(f, "an interval, target, slack or drain limit is {span}: the most is a day"),
-            Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
-            Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
-            Self::Discipline(what) => write!(f, "a queue discipline {what}"),
-            Self::FlowLimit(n) => write!(f, "{n} flows: it must be 1 to {}", Config::MAX_FLOWS),
-            Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
-            Self::UplinkPart(p) => write!(f, "a part of the limit on uploads is {p} thousandths: it must be 1 to 999"),
-            Self::Bucket => {
-                f.write_str("the bucket must admit 1500 bytes, 1 GiB at most, its threshold up to its depth")
-            }
-            Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
-            Self::AccessPoints(error) => error.fmt(f),
-            Self::Voice(error) => error.fmt(f),
-            Self::Receiver(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for ConfigError {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenair_wifi::{Standard, adwiser_80211b};
+    use crate::classes::Level;
+    use crate::ids::ClassId;
+    use evenair_packet::MacAddr;
+    use evenair_wifi::adwiser_80211b;
 
     /// What is wrong with a good configuration after this change.
     fn error(change: impl FnOnce(&mut Config)) -> Option<ConfigError> {

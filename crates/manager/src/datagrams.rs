@@ -13,7 +13,7 @@
 
 use evenair_units::{Bytes, Instant, Span};
 
-use crate::airtime_model::Packets;
+use crate::packet_cost::Packets;
 
 /// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers
 /// behind receive offload some tens), and an upload of a huge window is not to be blocked by one packet.

@@ -12,6 +12,8 @@
 //! What it does not do: weights by the Internet link, congestion signals to the senders of uploads and sparse-flow
 //! priority are features of the tree.
 
+pub(crate) mod config;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,8 +21,10 @@ use core::fmt;
 use evenair_sched::{Discipline, Dropped, Feedback, News, Packet, Progress};
 use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 
-use crate::queues::Held;
-use crate::{ClassId, Direction, Hop, QueueConfig, QueueReport};
+use crate::held::{Held, Tags};
+use crate::ids::{ClassId, Direction};
+use crate::{Hop, QueueReport};
+use config::QueueConfig;
 
 /// The discipline with what it holds.
 pub(crate) struct Disciplined<P> {
@@ -39,19 +43,6 @@ pub(crate) struct Disciplined<P> {
 struct Waiting<P> {
     held: Held<P>,
     tags: Tags,
-}
-
-/// By what a discipline distinguishes packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tags {
-    /// Its connection, by a number that no other ever has.
-    pub(crate) connection: u64,
-    /// Its queue: the connection, or the station.
-    pub(crate) flow: u64,
-    /// Its station.
-    pub(crate) station: u64,
-    /// Its leaf in a tree of classes.
-    pub(crate) leaf: u32,
 }
 
 impl<P> Packet for Waiting<P> {
@@ -84,17 +75,6 @@ impl<P> Packet for Waiting<P> {
     fn mark(&mut self) -> bool {
         self.held.marked |= self.held.takes_marks;
         self.held.takes_marks
-    }
-}
-
-impl QueueConfig {
-    /// The leaf of a flow's packets.
-    pub(crate) fn leaf_of(&self, class: Option<ClassId>, direction: Direction) -> u32 {
-        let meets = |rule: &&crate::LeafRule| {
-            (rule.classes.is_empty() || class.is_some_and(|class| rule.classes.contains(&class)))
-                && rule.direction.is_none_or(|asked| asked == direction)
-        };
-        self.leaves.iter().find(meets).map_or(self.default_leaf, |rule| rule.leaf)
     }
 }
 

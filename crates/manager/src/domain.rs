@@ -14,12 +14,13 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use core::ops::{Index, IndexMut};
+use core::ops::Index;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::airtime_model::{AirtimeModels, ModelId};
+use crate::airtime_model::AirtimeModels;
 use crate::discipline::Disciplined;
+use crate::ids::{DomainId, ModelId};
 use crate::observed::Observed;
 use crate::pacer::{Completion, Pacer};
 use crate::queues::Queues;
@@ -29,24 +30,6 @@ use crate::told::Shares;
 use crate::uplink::Limiter;
 use crate::wan::Waits;
 use crate::{Config, Label};
-
-/// A domain, by its place in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct DomainId(u16);
-
-impl DomainId {
-    /// The domain of stations that are not known to be in another.
-    pub(crate) const DEFAULT: Self = Self(0);
-
-    /// The one at this place. There are fewer than 2^16.
-    pub(crate) fn at(place: usize) -> Self {
-        Self(u16::try_from(place).unwrap_or(u16::MAX))
-    }
-
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// What one medium has of its own.
 #[derive(Debug)]
@@ -98,10 +81,10 @@ impl<P: Send + 'static> Domain<P> {
     pub(crate) fn new((id, name): (DomainId, Label), config: &Config, capacity: BitRate, now: Instant) -> Self {
         Self {
             name,
-            queues: Queues::new(config, now),
+            queues: Queues::new(&config.tree(), now),
             discipline: config.queue.as_deref().map(Disciplined::new),
             waits: Waits::default(),
-            pacer: Pacer::new(id, config, capacity, now),
+            pacer: Pacer::new(id, config.pacer(), capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
             observed: None,
@@ -146,7 +129,7 @@ impl<P: Send + 'static> Domains<P> {
     pub(crate) fn new(mut list: Vec<Domain<P>>) -> Self {
         list.iter_mut().for_each(|domain| (domain.touched, domain.due) = (false, None));
         let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Vec::new() };
-        this.ids().for_each(|id| this.touch(id));
+        this.ids().for_each(|id| this.mark_touched(id));
         this
     }
 
@@ -154,7 +137,7 @@ impl<P: Send + 'static> Domains<P> {
     pub(crate) fn push(&mut self, domain: Domain<P>) {
         let groups = self.groups_by(ModelId::DEFAULT);
         self.list.push(Domain { touched: false, due: None, groups, ..domain });
-        self.touch(DomainId::at(self.list.len() - 1));
+        self.mark_touched(DomainId::at(self.list.len() - 1));
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = DomainId> + use<P> {
@@ -166,7 +149,7 @@ impl<P: Send + 'static> Domains<P> {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Domain<P>> {
-        self.ids().for_each(|id| self.touch(id));
+        self.ids().for_each(|id| self.mark_touched(id));
         self.list.iter_mut()
     }
 
@@ -186,11 +169,17 @@ impl<P: Send + 'static> Domains<P> {
         while let Some(&(at, id)) = self.due.first()
             && at <= now
         {
-            self.touch(id);
+            self.mark_touched(id);
         }
     }
 
-    fn touch(&mut self, id: DomainId) {
+    /// A domain that is to be changed: it is looked at afterwards.
+    pub(crate) fn touch(&mut self, id: DomainId) -> &mut Domain<P> {
+        self.mark_touched(id);
+        &mut self.list[id.index()]
+    }
+
+    fn mark_touched(&mut self, id: DomainId) {
         if id == DomainId::DEFAULT {
             return;
         }
@@ -259,12 +248,5 @@ impl<P> Index<DomainId> for Domains<P> {
 
     fn index(&self, id: DomainId) -> &Domain<P> {
         &self.list[id.index()]
-    }
-}
-
-impl<P: Send + 'static> IndexMut<DomainId> for Domains<P> {
-    fn index_mut(&mut self, id: DomainId) -> &mut Domain<P> {
-        self.touch(id);
-        &mut self.list[id.index()]
     }
 }

@@ -14,20 +14,17 @@ use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Vlan
 use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Limit, Span};
 
-use crate::Direction;
-use crate::airtime_model::{PacketCost, Packets};
 use crate::answers::Answers;
-use crate::classes::Place;
+use crate::classes::PolicyNode;
 use crate::datagrams::Uplink;
-use crate::discipline::Tags;
-use crate::domain::DomainId;
+use crate::held::Tags;
+use crate::ids::{DOWN, Direction, DomainId, FlowId, StationId, UP};
 use crate::index::{self, Index};
+use crate::packet_cost::{PacketCost, Packets};
 use crate::receiver::FlowReceiver;
-use crate::station::StationId;
 use crate::tcp::Tcp;
 use crate::uplink::Released;
 use crate::voice::Talk;
-use crate::wan::{DOWN, UP};
 use crate::watched::Watched;
 
 /// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
@@ -44,15 +41,6 @@ const TURN_FACTOR: u64 = 2;
 /// router on the wired side joins crosses the box twice, once for each of its ends (true: its low end) on the WLAN.
 pub(crate) type Key = (Option<Vlan>, FlowKey, bool);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FlowId(u32);
-
-#[cfg(test)]
-impl FlowId {
-    /// One of no table.
-    pub(crate) const FIRST: Self = Self(0);
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) key: Key,
@@ -68,7 +56,7 @@ pub(crate) struct Flow {
     /// The direction that its packets speak for.
     pub(crate) leaning: Direction,
     /// Where it is in the operator's policy, by what was known of its station then.
-    pub(crate) place: Place,
+    pub(crate) place: PolicyNode,
     pub(crate) placed_at: Option<u32>,
     /// The code point that it is placed by, and the latest one of what travels the way of its data.
     pub(crate) dscp: u8,
@@ -163,7 +151,7 @@ impl Flow {
             domain: DomainId::DEFAULT,
             direction: guess,
             leaning: guess,
-            place: Place::default(),
+            place: PolicyNode::default(),
             placed_at: None,
             dscp: 0,
             latest_dscp: 0,

@@ -24,9 +24,11 @@
 //! Not here: throughput of single stations. A mixture of stations that becomes slower looks like harm, and only a
 //! probe shows the difference.
 
-use evenair_units::{BitRate, Instant};
+mod report;
 
-use crate::Label;
+pub use report::{GuardReport, GuardState, GuardStep};
+
+use evenair_units::BitRate;
 
 /// What is carried is averaged over so many intervals, of a second each.
 const INTERVALS: usize = 3;
@@ -66,52 +68,6 @@ pub(crate) enum Grip {
     Target(u64),
     /// Nothing is held.
     Open,
-}
-
-/// What an interval has led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuardStep {
-    /// The target is twice as large now.
-    Loosened,
-    /// Nothing is held now, for a few seconds.
-    Opened,
-    /// It is as it was before the last step, which carried no more.
-    Restored,
-    /// More is carried when nothing is held: the box has bypassed itself.
-    Bypassed,
-    /// The target is twice as large now, to see whether that carries more: the throughput without the box is unknown.
-    Probing,
-}
-
-/// What the guard is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GuardState {
-    /// It compares what is carried with what was carried before.
-    Watching,
-    /// It holds fewer packets than usual, or none: it tries whether that carries more, or that has been found out.
-    Loosened,
-    /// It has bypassed the box.
-    Bypassed,
-}
-
-/// The guard against harm, of the contention domain where it does most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GuardReport {
-    /// What it is at.
-    pub state: GuardState,
-    /// Since when.
-    pub since: Instant,
-    /// The contention domain.
-    pub domain: Label,
-    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed
-    /// the box: before the harm.
-    pub before: BitRate,
-    /// IP-level bits per second that are carried now: the mean of three seconds.
-    pub now: BitRate,
-    /// Steps that it has taken since the manager began, in all domains.
-    pub steps: u64,
-    /// How often it has bypassed the box since then.
-    pub bypasses: u64,
 }
 
 #[derive(Clone, Debug)]

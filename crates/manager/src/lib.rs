@@ -79,20 +79,25 @@ mod causes;
 mod classes;
 mod config;
 mod config_codec;
+mod config_error;
 mod datagrams;
 mod delays;
 mod discipline;
 mod domain;
 mod flow;
 mod guard;
+mod held;
+mod ids;
 mod index;
 mod lag;
 mod leases;
+mod limits;
 mod load;
 mod manager;
 mod neighbours;
 mod observed;
 mod pacer;
+mod packet_cost;
 mod queues;
 mod rate;
 mod receiver;
@@ -112,20 +117,24 @@ mod watched;
 
 pub use access_points::{AccessPoint, AccessPointError, MacPrefix, Place};
 pub use api::{
-    CallReport, ClassReport, Command, Counters, Direction, DomainReport, Event, FlowReport, Hop, HopReport, Mode,
-    Observation, Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
+    CallReport, ClassReport, Command, Counters, DomainReport, Event, FlowReport, Hop, HopReport, Mode, Observation,
+    Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use causes::{Cause, Counts, DropReason, Drops};
-pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Rule, Takes};
-pub use config::{
-    Charge, ClassId, Config, ConfigError, Controller, LeafRule, Level, Policy, QueueConfig, StationConfig, WanConfig,
-};
+pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Level, Policy, Rule, Takes};
+pub use config::Config;
+pub use config_error::ConfigError;
 pub use delays::DelayReport;
+pub use discipline::config::{LeafRule, QueueConfig};
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use guard::{GuardReport, GuardState, GuardStep};
+pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
+pub use pacer::config::{Charge, Controller};
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
+pub use station::config::StationConfig;
 pub use told::{Told, ToldCounts, ToldReport};
 pub use uplink::{LimitRule, Steps, UplinkLimit, UplinkReport};
 pub use voice::{Codec, Refusal, SpeechReport, VoiceConfig, VoiceError};
+pub use wan::config::WanConfig;

@@ -26,12 +26,12 @@ use evenair_wifi::{PhyRate, mixed_capacity};
 use crate::access_points::Table;
 use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::classes::totals::Totals;
-use crate::domain::{Domain, DomainId, Domains};
-use crate::flow::{Flow, FlowId, Flows};
-use crate::manager::harm::Harm;
-use crate::manager::path::Arrived;
+use crate::domain::{Domain, Domains};
+use crate::flow::{Flow, Flows};
+use crate::held::{Arrived, Held};
+use crate::ids::{DomainId, FlowId};
+use crate::manager::harm::record::Harm;
 use crate::neighbours::Neighbours;
-use crate::queues::Held;
 use crate::receiver::Receiver;
 use crate::station::Stations;
 use crate::voice::{Calls, Dialogs};
@@ -80,8 +80,8 @@ impl<P: Send + 'static> Manager<P> {
     pub fn new(config: Config, now: Instant) -> Self {
         config.check().expect("a driver hands in a checked configuration");
         let access_points = Table::of(&config.access_points);
-        let models = AirtimeModels::new(&config, &access_points);
-        let stations = Stations::new(&config, &models, now);
+        let models = config.airtime_models(&access_points);
+        let stations = Stations::new(config.default_rate, &config.stations, &models, now);
         let domain = |(at, name)| {
             let id = DomainId::at(at);
             Domain::new((id, name), &config, configured_capacity(&config, &models[id], &stations, id), now)
@@ -95,7 +95,7 @@ impl<P: Send + 'static> Manager<P> {
             access_points,
             domains,
             waits: Waits::default(),
-            wan: config.wan.as_ref().map(|wan| Wan::new(&config, wan, now)),
+            wan: config.wan.as_ref().map(|wan| Wan::new(&config.tree(), config.pacing_slack, wan, now)),
             neighbours: Neighbours::default(),
             calls: Calls::default(),
             dialogs: Dialogs::default(),
@@ -115,13 +115,13 @@ impl<P: Send + 'static> Manager<P> {
         self.counters.received += 1;
         self.note_neighbour(now, meta);
         let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
-        match self.classify(now, meta) {
+        match self.on_arrival(now, meta) {
             Some((flow, tcp)) => {
                 if meta.ingress == Port::Wlan {
                     let flow = self.flows.get(flow);
                     let station = self.stations.get(flow.station);
                     let airtime = self.models[station.domain].packet_airtime(meta.ip_len(), station.rate);
-                    self.domains[flow.domain].pacer.on_heard(now, airtime);
+                    self.domains.touch(flow.domain).pacer.on_heard(now, airtime);
                 }
                 let ip_len = meta.ip_len();
                 match (meta.ingress, tcp) {
@@ -378,7 +378,7 @@ impl<P: Send + 'static> Manager<P> {
 /// A connection has gone from the table.
 fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
     if let Some(leaf) = flow.leaf {
-        domains[flow.domain].queues.detach(leaf);
+        domains.touch(flow.domain).queues.detach(leaf);
     }
     for (link, on_link) in wan.into_iter().flat_map(|wan| wan.links.iter_mut().zip(flow.links)) {
         if let Some(leaf) = on_link.leaf {

@@ -14,17 +14,20 @@
 //!
 //! The backlog is estimated whatever the controller is, since calls and reports use it.
 
+pub(crate) mod config;
+
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::airtime_model::{AirtimeModel, PacketCost};
-use crate::domain::DomainId;
+use crate::airtime_model::AirtimeModel;
 use crate::guard::{Grip, Guard, GuardStep};
+use crate::ids::DomainId;
 use crate::load::Shaper;
+use crate::packet_cost::PacketCost;
 use crate::rate::ServiceRate;
 use crate::server::Server;
 use crate::standing::{Mark, RatesSaid, Standing};
-use crate::{Config, Controller};
+use config::{Controller, PacerConfig};
 
 /// What is known of the completion of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +53,10 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// `capacity` is C* as long as no station is active.
-    pub(crate) fn new(id: DomainId, config: &Config, capacity: BitRate, now: Instant) -> Self {
+    pub(crate) fn new(id: DomainId, config: PacerConfig, capacity: BitRate, now: Instant) -> Self {
         Self {
             controller: config.controller,
-            server: Server::new(config.pacing_slack, now),
+            server: Server::new(config.slack, now),
             backlog: Standing::new(id, now),
             guard: Guard::new(),
             shaper: Shaper::new(now),
@@ -62,9 +65,9 @@ impl Pacer {
     }
 
     /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
-    pub(crate) fn reconfigure(&mut self, config: &Config, capacity: BitRate, now: Instant, waiting: bool) {
+    pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
         self.controller = config.controller;
-        self.server.set_slack(config.pacing_slack);
+        self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
         self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
         self.shaper = Shaper::new(now);

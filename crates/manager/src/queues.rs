@@ -7,8 +7,11 @@
 //! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
 //! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
 
+mod config;
 mod layout;
 mod state;
+
+pub(crate) use config::TreeConfig;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -20,30 +23,11 @@ use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 
 use crate::classes::nodes::{ClassNodes, LEAD as LEAD_OF_MINIMUM};
-use crate::flow::FlowId;
+use crate::held::{Held, Service};
+use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::sparse::{Credit, LEAD, LEAD_ABOVE};
-use crate::station::StationId;
 use crate::tcp::supersedes;
-use crate::{ClassId, Direction, DropReason, Level};
-
-/// A packet that is held.
-#[derive(Clone, Debug)]
-pub(crate) struct Held<P> {
-    pub(crate) packet: P,
-    pub(crate) flow: FlowId,
-    /// `None`: another protocol.
-    pub(crate) tcp: Option<TcpMeta>,
-    pub(crate) ip_len: Bytes,
-    /// Its transport understands marks of congestion (RFC 3168).
-    pub(crate) takes_marks: bool,
-    /// It is to be marked when it leaves.
-    pub(crate) marked: bool,
-    /// Since when it waits for its present hop, and when it came.
-    pub(crate) since: Instant,
-    pub(crate) came: Instant,
-    /// When it was said, in ticks of its sender's clock, where it is RTP.
-    pub(crate) timestamp: Option<u32>,
-}
+use crate::{DropReason, Level};
 
 /// Why a packet goes now.
 #[derive(Clone, Copy, Debug)]
@@ -67,26 +51,6 @@ enum Share {
     Station(StationId),
     Host(IpAddr),
     Flow(FlowId),
-}
-
-/// What a packet is served as.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Service {
-    /// Its virtual length.
-    pub(crate) bits: u64,
-    /// C_i of its station.
-    pub(crate) capacity: BitRate,
-    /// The medium time that is believed of it, and what that is as fast as the medium was seen to be.
-    pub(crate) time: Span,
-    pub(crate) real: Span,
-}
-
-impl Service {
-    /// A packet of this length, by itself, at this speed.
-    pub(crate) fn by_length(ip_len: Bytes, capacity: BitRate) -> Self {
-        let time = capacity.time_for_bits(ip_len.bits());
-        Self { bits: ip_len.bits(), capacity, time, real: time }
-    }
 }
 
 #[derive(Clone, Debug)]

@@ -18,10 +18,11 @@
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::airtime_model::{AirtimeModel, PacketCost};
+use crate::airtime_model::AirtimeModel;
 use crate::load::Step;
+use crate::pacer::config::{Charge, Controller};
+use crate::packet_cost::PacketCost;
 use crate::server::Account;
-use crate::{Charge, Controller};
 
 /// Time between two ticks where the controller names none.
 const DEFAULT_INTERVAL: Span = Span::from_secs(1);

@@ -19,8 +19,8 @@ use evenair_packet::{MacAddr, PacketMeta, Port};
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::access_points::{put_place, read_place};
-use crate::classes::codec::{put_label, read_label};
-use crate::config_codec::{decode_config, encode_config, put_rate, read_rate};
+use crate::config_codec::values::{put_label, put_rate, read_label, read_rate};
+use crate::config_codec::{decode_config, encode_config};
 use crate::{
     Cause, Command, Config, ConfigError, Event, Hop, Lease, Manager, Mode, Observation, Output, SpeechReport, Told,
 };

@@ -50,7 +50,7 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::domain::DomainId;
+use crate::ids::DomainId;
 use crate::lag::Lag;
 use crate::speed_steps::SpeedSteps;
 

@@ -5,28 +5,33 @@
 //! from the wire creates no station, since any host can address any MAC (see `unheard`).
 
 mod addresses;
+pub(crate) mod config;
+mod record;
 mod told;
 mod unheard;
+mod victim;
 
-use alloc::boxed::Box;
+pub(crate) use record::Station;
+
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::hint::black_box;
 
-use evenair_packet::{HostName, MacAddr};
-use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
+use evenair_packet::MacAddr;
+use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
-use crate::airtime_model::{AirtimeModel, AirtimeModels};
-use crate::domain::DomainId;
+use crate::airtime_model::AirtimeModels;
+use crate::ids::{DomainId, StationId};
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
 use crate::standing::RatesSaid;
-use crate::told::{Hearsay, ToldCounts};
-use crate::{ClassId, Config, Label, Place, StationConfig, StationReport};
-use unheard::Victim;
+use crate::told::ToldCounts;
+use crate::{Label, Place, StationReport};
+use config::StationConfig;
+use record::Account;
+use victim::Victim;
 
 /// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
 /// addresses must not fill the memory (this many take some 20 MB).
@@ -39,86 +44,8 @@ const STATION_IDLE: Span = Span::from_secs(300);
 /// An address that a station has not used for so long is its own no longer.
 const ADDRESS_IDLE: Span = Span::from_secs(900);
 
-/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
-/// keeps a tenth of its turns, and it goes on hearing from us.
-const DEBT_PER_RELEASE: u64 = 9;
-/// Debt beyond this is forgiven: who had too much may have its share again soon after.
-const DEBT_LIMIT: Span = Span::from_millis(250);
-/// After this many consecutive intervals in which a station takes more than its share without control, the manager
-/// reports it, and again after as many in which it does not.
-const INTERVALS_OVER: u8 = 2;
-const INTERVALS_UNDER: u8 = 5;
 /// A station that takes less than this in an interval does not count as active in it.
 const LEAST_USED: Span = Span::from_millis(2);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct StationId(u32);
-
-impl StationId {
-    pub(crate) const fn number(self) -> u64 {
-        self.0 as u64
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Station {
-    pub(crate) mac: MacAddr,
-    /// The medium that it is on, and the access point, as far as that is known.
-    pub(crate) domain: DomainId,
-    pub(crate) access_point: Option<Label>,
-    /// The last report of its place; whether its own frames show the place, which takes precedence.
-    pub(crate) told_at: Option<Place>,
-    pub(crate) is_seen: bool,
-    configured: Option<StationConfig>,
-    observed: Option<PhyRate>,
-    /// The telemetry reports about it, and the rate that follows from them now.
-    hearsay: Option<Box<Hearsay>>,
-    told: Option<PhyRate>,
-    /// Airtime at that rate in this interval.
-    told_used: Span,
-    pub(crate) rate: PhyRate,
-    /// C_i.
-    pub(crate) capacity: BitRate,
-    /// Connections that refer to it.
-    pub(crate) flows: u32,
-    /// Charged airtime of its traffic over the WLAN, both ways.
-    pub(crate) airtime: Span,
-    /// Of it, what it sent.
-    airtime_up: Span,
-    /// Addresses that it uses, the last one first, and when each was seen last.
-    addresses: Vec<(Address, Instant)>,
-    /// The name that it uses.
-    pub(crate) name: Option<HostName>,
-    /// IP-level bytes toward it, and from it.
-    pub(crate) to_station: Bytes,
-    pub(crate) from_station: Bytes,
-    /// Its network and its group, as far as they are reported; how often that changed.
-    pub(crate) ssid: Option<Label>,
-    pub(crate) group: Option<Label>,
-    pub(crate) regrouped: u32,
-    account: Account,
-    last_seen: Instant,
-    /// A frame from it has come from the WLAN.
-    pub(crate) is_heard: bool,
-    /// It stands for all unheard stations of its domain.
-    pub(crate) is_shared: bool,
-    /// When it last sent something.
-    heard: Instant,
-}
-
-/// What a station takes of the medium that no release of its own has paid for.
-#[derive(Clone, Copy, Debug, Default)]
-struct Account {
-    /// To be paid by its next releases.
-    unpaid: Span,
-    /// In this interval, all of it and this part.
-    used: Span,
-    uncontrolled: Span,
-    /// Intervals in a row in which it took more than its share without control, or in which it did not.
-    over: u8,
-    under: u8,
-    is_over: bool,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
@@ -137,103 +64,6 @@ pub(crate) struct Stations {
     victims: Vec<Victim>,
 }
 
-impl Station {
-    pub(crate) fn weight(&self) -> u64 {
-        self.configured.as_ref().map_or(1, |c| u64::from(c.weight))
-    }
-
-    pub(crate) fn class(&self) -> Option<ClassId> {
-        self.configured.as_ref()?.class
-    }
-
-    /// Its last reported signal.
-    pub(crate) fn signal(&self, now: Instant) -> Option<Dbm> {
-        let told = self.hearsay.as_ref()?.report(now)?;
-        told.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
-    }
-
-    /// Its rate is reported or configured.
-    pub(crate) const fn has_known_rate(&self) -> bool {
-        self.told.is_some() || self.observed.is_some() || self.configured.is_some()
-    }
-
-    /// Connections refer to it, and it is one station.
-    fn is_in_use(&self) -> bool {
-        self.flows > 0 && !self.is_shared
-    }
-
-    /// Prefetches all of it that a packet needs.
-    pub(crate) fn bring(&self) {
-        black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
-    }
-
-    /// A packet toward it, or from it, was seen that takes so much of the medium.
-    pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span) {
-        *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
-        self.airtime += airtime;
-        if !toward {
-            self.airtime_up += airtime;
-        }
-        self.account.used += airtime;
-        self.told_used += airtime;
-    }
-
-    /// This much of it will not be paid for by the flow that it belongs to.
-    pub(crate) fn note_uncontrolled(&mut self, airtime: Span) {
-        self.account.unpaid = (self.account.unpaid + airtime).min(DEBT_LIMIT);
-        self.account.uncontrolled += airtime;
-    }
-
-    /// A release that takes `airtime` pays a part of what was not paid for: how much.
-    pub(crate) fn pay(&mut self, airtime: Span) -> Span {
-        let pay = self.account.unpaid.min(airtime * DEBT_PER_RELEASE);
-        self.account.unpaid -= pay;
-        pay
-    }
-
-    /// An interval has ended in which a fair share was so long; true: it is to be told whether it is over its share.
-    fn judge(&mut self, share: Span) -> bool {
-        let Account { over, under, is_over, uncontrolled, .. } = &mut self.account;
-        (*over, *under) =
-            if *uncontrolled > share { (over.saturating_add(1), 0) } else { (0, under.saturating_add(1)) };
-        let before = *is_over;
-        *is_over = if *is_over { *under < INTERVALS_UNDER } else { *over >= INTERVALS_OVER };
-        (self.account.used, self.account.uncontrolled) = (Span::ZERO, Span::ZERO);
-        self.account.is_over != before
-    }
-
-    /// The reported or configured rate.
-    fn said_rate(&self) -> Option<PhyRate> {
-        self.told.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
-    }
-
-    /// The rate that it is at by what is known of it, or else this one, as far as the standard of its domain has it.
-    fn present_rate(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
-        model.nearest(self.said_rate().unwrap_or(otherwise))
-    }
-
-    /// What it is at by what is known of it, or else at this rate. True: that is another rate.
-    fn update(&mut self, otherwise: PhyRate, model: &AirtimeModel) -> bool {
-        let now = self.present_rate(otherwise, model);
-        let before = core::mem::replace(&mut self.rate, now);
-        if self.rate == before {
-            return false;
-        }
-        self.capacity = model.capacity(self.rate);
-        true
-    }
-
-    /// Takes over the model of its domain, which is another one now: what was reported is seen by its rates.
-    fn take_model(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) {
-        if let Some(hearsay) = &mut self.hearsay {
-            hearsay.reclassify(model.rates());
-            self.told = hearsay.class(now);
-        }
-        self.rate = self.present_rate(otherwise, model);
-        self.capacity = model.capacity(self.rate);
-    }
-}
-
 /// An address as a number, in the same order: quicker to compare than its bytes.
 const fn number(mac: MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
@@ -241,9 +71,15 @@ const fn number(mac: MacAddr) -> u64 {
 }
 
 impl Stations {
-    pub(crate) fn new(config: &Config, models: &AirtimeModels, now: Instant) -> Self {
+    /// With these configured stations; `default_rate`: of stations of which nothing is known.
+    pub(crate) fn new(
+        default_rate: PhyRate,
+        configured: &[StationConfig],
+        models: &AirtimeModels,
+        now: Instant,
+    ) -> Self {
         let mut this = Self {
-            default_rate: config.default_rate,
+            default_rate,
             typical: Vec::new(),
             counts: ToldCounts::default(),
             by_mac: BTreeMap::new(),
@@ -253,13 +89,19 @@ impl Stations {
             shared: Vec::new(),
             victims: Vec::new(),
         };
-        this.reconfigure(config, models, now);
+        this.reconfigure(default_rate, configured, models, now);
         this
     }
 
     /// Takes over another configuration; what was learned and observed stays as far as some PHY has the rate.
-    pub(crate) fn reconfigure(&mut self, config: &Config, models: &AirtimeModels, now: Instant) {
-        self.default_rate = config.default_rate;
+    pub(crate) fn reconfigure(
+        &mut self,
+        default_rate: PhyRate,
+        configured: &[StationConfig],
+        models: &AirtimeModels,
+        now: Instant,
+    ) {
+        self.default_rate = default_rate;
         for station in self.slots.iter_mut().flatten() {
             station.configured = None;
             station.observed = station.observed.filter(|&rate| models.have_rate(rate));
@@ -273,7 +115,7 @@ impl Stations {
         for station in self.slots.iter_mut().flatten() {
             station.take_model(now, otherwise[models.id(station.domain).index()], &models[station.domain]);
         }
-        for configured in &config.stations {
+        for configured in configured {
             let id = self.find(configured.mac);
             let id = id.unwrap_or_else(|| self.insert(configured.mac, models, now));
             let station = self.slots[id.0 as usize].as_mut().expect("an identifier in the map is in use");

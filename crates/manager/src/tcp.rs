@@ -22,7 +22,7 @@
 use evenair_packet::{TcpFlags, TcpMeta};
 use evenair_units::Bytes;
 
-use crate::airtime_model::{PacketCost, Packets};
+use crate::packet_cost::{PacketCost, Packets};
 
 /// d at first, in thousandths: a receiver acknowledges at least every second full segment (RFC 1122, 4.2.3.2).
 const INITIAL_RATIO_MILLI: u32 = 2_000;

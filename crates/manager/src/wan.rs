@@ -17,15 +17,17 @@
 //!
 //! What is not here: more than one link; the link's own queue, which is empty as long as only the box feeds it.
 
-use core::net::IpAddr;
+pub(crate) mod config;
 
-use evenair_packet::{FlowKey, is_link_local};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::api::{Hop, HopReport};
 use crate::delays::Delays;
-use crate::queues::{Held, Queues, Service};
-use crate::{Config, DelayReport, Lease, LinkNeed, WanConfig};
+use crate::held::{Held, Service};
+use crate::ids::{DOWN, UP};
+use crate::queues::{Queues, TreeConfig};
+use crate::{DelayReport, Lease, LinkNeed};
+use config::WanConfig;
 
 /// The server of one direction.
 #[derive(Clone, Debug)]
@@ -70,25 +72,14 @@ impl Waits {
     }
 }
 
-/// A direction of the link, as an index.
-pub(crate) const DOWN: usize = 0;
-pub(crate) const UP: usize = 1;
-
-impl WanConfig {
-    /// Whether a flow's other end, not the station, is beyond the link; `low_is_station`: the lower end is the station.
-    pub(crate) fn is_beyond(&self, key: &FlowKey, low_is_station: bool) -> bool {
-        let (other, _): (IpAddr, u16) = if low_is_station { key.high() } else { key.low() };
-        !is_link_local(other) && !self.lan.iter().any(|subnet| subnet.contains(other))
-    }
-}
-
 impl<P> Wan<P> {
-    pub(crate) fn new(config: &Config, wan: &WanConfig, now: Instant) -> Self {
+    /// `slack`: how much lateness is made up.
+    pub(crate) fn new(tree: &TreeConfig<'_>, slack: Span, wan: &WanConfig, now: Instant) -> Self {
         let link = |rate| Link {
-            queues: Queues::of_link(config, wan, now),
+            queues: Queues::of_link(tree, wan, now),
             waits: Waits::default(),
             rate,
-            slack: config.pacing_slack,
+            slack,
             free_at: now,
             shared: wan.shared,
             leased_until: None,

@@ -1,12 +1,11 @@
-//! Access points to bytes and back, see [`crate::config_codec`].
+//! Access points to bytes and back, see `config_codec`.
 
 use alloc::vec::Vec;
 
 use evenair_packet::codec::{self, CodecError, Reader, Write};
 
 use super::{AccessPoint, MacPrefix, Place};
-use crate::classes::codec::{put_label, read_label};
-use crate::config_codec::{put_list, put_standard, read_list, read_standard};
+use crate::config_codec::values::{put_label, put_list, put_standard, read_label, read_list, read_standard};
 
 pub(crate) fn put_access_point(out: &mut Vec<u8>, access_point: &AccessPoint) {
     put_label(out, access_point.name);

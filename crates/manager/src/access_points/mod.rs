@@ -23,6 +23,7 @@ mod codec;
 mod learned;
 mod table;
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -187,3 +188,23 @@ impl fmt::Display for AccessPointError {
 }
 
 impl core::error::Error for AccessPointError {}
+
+/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-
+/// frame spaces and one set of rates, and the default domain, where any station may be, has those of the
+/// configuration's own PHY (`default`).
+///
+/// # Errors
+/// The first access point that is of another standard than those before it in its domain.
+pub(crate) fn check_standards(default: Standard, access_points: &[AccessPoint]) -> Result<(), AccessPointError> {
+    let mut standards = BTreeMap::new();
+    standards.insert(AccessPoint::DEFAULT_DOMAIN.as_bytes(), default);
+    for access_point in access_points {
+        let own = access_point.standard.unwrap_or(default);
+        let common = *standards.entry(access_point.domain.as_bytes()).or_insert(own);
+        if own != common {
+            let AccessPoint { name, domain, .. } = *access_point;
+            return Err(AccessPointError::Standard { name, domain, own, common });
+        }
+    }
+    Ok(())
+}

@@ -9,7 +9,7 @@ use evenair_packet::{MacAddr, Vlan};
 use super::learned::Learned;
 use super::{AccessPoint, AccessPointError, Place, masked};
 use crate::Label;
-use crate::domain::DomainId;
+use crate::ids::DomainId;
 
 /// The access points of a configuration.
 #[derive(Clone, Debug, Default)]

@@ -1,15 +1,14 @@
 //! The tree of classes to bytes and back, see [`crate::config_codec`].
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use evenair_packet::Subnet;
 use evenair_packet::codec::{self, CodecError, Reader, Write};
 use evenair_units::BitRate;
 
-use super::{Amount, Application, Class, ClassTree, Label, Rule, Takes};
-use crate::config_codec::{put_list, put_subnet, read_list, read_subnet};
-use crate::{ClassId, Direction};
+use super::{Amount, Application, Class, ClassTree, Rule, Takes};
+use crate::config_codec::values::{put_label, put_list, put_subnet, read_label, read_list, read_subnet};
+use crate::ids::{ClassId, Direction};
 
 pub(crate) fn put_tree(out: &mut Vec<u8>, tree: &ClassTree) {
     put_list(out, &tree.classes, |out, class| {
@@ -54,27 +53,6 @@ pub(crate) fn put_application(out: &mut Vec<u8>, application: &Application) {
 
 pub(crate) fn read_application(reader: &mut Reader<'_>) -> Result<Application, CodecError> {
     Ok(Application { weight: reader.u32()?, rules: read_list(reader, read_rule)? })
-}
-
-pub(crate) fn put_label(out: &mut Vec<u8>, label: Label) {
-    out.put_u8(label.as_bytes().len() as u8);
-    out.put(label.as_bytes());
-}
-
-pub(crate) fn read_label(reader: &mut Reader<'_>) -> Result<Label, CodecError> {
-    let len = reader.u8()?;
-    Label::new(reader.take(usize::from(len))?).map_err(|_| CodecError::Tag(len))
-}
-
-pub(crate) fn put_name(out: &mut Vec<u8>, name: &String) {
-    out.put_u32(name.len() as u32);
-    out.put(name.as_bytes());
-}
-
-pub(crate) fn read_name(reader: &mut Reader<'_>) -> Result<String, CodecError> {
-    let len = reader.u32()?;
-    let bytes = reader.take(len as usize)?;
-    core::str::from_utf8(bytes).map(String::from).map_err(|_| CodecError::OutOfRange(len.into()))
 }
 
 fn put_amount(out: &mut Vec<u8>, amount: Amount) {
@@ -136,6 +114,7 @@ fn read_subnets(reader: &mut Reader<'_>) -> Result<Vec<Subnet>, CodecError> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::classes::Label;
     use evenair_packet::{MacAddr, Vlan};
 
     /// A tree and kinds of traffic with every kind of condition in them.

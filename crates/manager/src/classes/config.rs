@@ -6,8 +6,9 @@ use core::fmt;
 use evenair_packet::{MacAddr, Subnet, Vlan};
 use evenair_units::BitRate;
 
-use super::Label;
-use crate::{ClassId, Config, Direction};
+use super::label::Label;
+use crate::ids::{ClassId, Direction};
+use crate::limits::MAX_RATE;
 
 /// A tree of classes above all levels of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ pub enum ClassError {
     Parent(ClassId),
     /// Two siblings take the rest.
     RestTwice(ClassId),
-    /// A minimum or ceiling of nothing, of more than all, or above [`Config::MAX_RATE`].
+    /// A minimum or ceiling of nothing, of more than all, or above [`Config::MAX_RATE`](crate::Config::MAX_RATE).
     Amount(ClassId),
     /// A minimum is above the ceiling.
     MinimumAboveCeiling(ClassId),
@@ -126,7 +127,7 @@ impl ClassTree {
             return Err(ClassError::TooMany);
         }
         for (at, class) in self.classes.iter().enumerate() {
-            let id = super::number(at);
+            let id = number(at);
             self.check_depth(id)?;
             class.check(id)?;
             let rest = |other: &Class| other.parent == class.parent && other.takes == Takes::Rest;
@@ -135,8 +136,27 @@ impl ClassTree {
             }
         }
         check_rules(self.classes.iter().flat_map(Class::rules))?;
-        let parents = (0..self.classes.len()).map(super::number);
+        let parents = (0..self.classes.len()).map(number);
         core::iter::once(None).chain(parents.map(Some)).try_for_each(|of| self.check_minima(of))
+    }
+
+    /// A class by its number.
+    pub(crate) fn get(&self, class: ClassId) -> &Class {
+        &self.classes[usize::from(class.0)]
+    }
+
+    /// A class and all above it, upward.
+    pub(crate) fn path(&self, class: Option<ClassId>) -> impl Iterator<Item = ClassId> + '_ {
+        core::iter::successors(class, |&class| self.get(class).parent)
+    }
+
+    pub(crate) fn has_children(&self, class: Option<ClassId>) -> bool {
+        self.children(class).next().is_some()
+    }
+
+    pub(crate) fn children(&self, of: Option<ClassId>) -> impl Iterator<Item = ClassId> + '_ {
+        let classes = self.classes.iter().enumerate();
+        classes.filter(move |(_, class)| class.parent == of).map(|(at, _)| number(at))
     }
 
     fn check_depth(&self, class: ClassId) -> Result<(), ClassError> {
@@ -184,7 +204,7 @@ impl Amount {
     fn is_possible(self) -> bool {
         match self {
             Self::Part(permille) => (1..=1000).contains(&permille),
-            Self::Rate(rate) => (BitRate::from_bps(1)..=Config::MAX_RATE).contains(&rate),
+            Self::Rate(rate) => (BitRate::from_bps(1)..=MAX_RATE).contains(&rate),
         }
     }
 }
@@ -202,6 +222,11 @@ impl Rule {
             + self.ssids.len()
             + self.groups.len()
     }
+}
+
+/// There are no more than fit.
+pub(super) fn number(at: usize) -> ClassId {
+    ClassId(u8::try_from(at).unwrap_or(u8::MAX))
 }
 
 /// Whether there may be these rules, together.

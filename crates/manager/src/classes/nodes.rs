@@ -18,9 +18,9 @@ use alloc::vec::Vec;
 use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Span};
 
-use super::{Amount, Class, ClassTree};
-use crate::ClassId;
-use crate::queues::Service;
+use super::config::{Amount, Class, ClassTree, number};
+use crate::held::Service;
+use crate::ids::ClassId;
 
 /// For how long a class makes up for what it could not use: longer than a round of turns among a few tens of packets at
 /// low rates, shorter than what anybody would call a burst.
@@ -60,7 +60,7 @@ impl ClassNodes {
         let guaranteed = (0..tree.classes.len()).filter(|&at| tree.classes[at].minimum.is_some());
         Self {
             states: tree.classes.iter().map(|_| state.clone()).collect(),
-            guaranteed: guaranteed.map(super::number).collect(),
+            guaranteed: guaranteed.map(number).collect(),
             paused: Vec::new(),
             served: Span::ZERO,
             now,

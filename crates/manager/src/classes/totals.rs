@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Span};
 
-use crate::{ClassId, Policy};
+use crate::Policy;
+use crate::ids::ClassId;
 
 /// Of one class, without its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Totals {
         for (at, total) in self.classes.into_iter().enumerate() {
             let name = from.names.get(at);
             let now = name.and_then(|name| to.names.iter().position(|other| other == name));
-            moved.of(now.map(super::number)).add(total);
+            moved.of(now.map(super::config::number)).add(total);
         }
         moved
     }

@@ -3,22 +3,27 @@
 //! Little endian, no self-description; the recording's header carries the version.
 
 mod queue;
+pub(crate) mod values;
 mod voice;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use evenair_packet::Subnet;
-use evenair_packet::codec::{self, CodecError, Reader, Write};
+use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_sched::CodelConfig;
-use evenair_units::{BitRate, Bytes, Limit, Span};
-use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
+use evenair_units::{BitRate, Bytes};
+use evenair_wifi::{Phy, PhyRate, Preamble};
 
 use crate::access_points::{put_access_point, read_access_point};
-use crate::classes::codec::{put_application, put_name, put_tree, read_application, read_name, read_tree};
+use crate::classes::codec::{put_application, put_tree, read_application, read_tree};
+use crate::ids::ClassId;
 use crate::receiver::{put_receiver, read_receiver};
 use crate::uplink::{put_uplink_limit, read_uplink_limit};
-use crate::{Charge, ClassId, Config, Controller, Level, Policy, StationConfig, WanConfig};
+use crate::{Charge, Config, Controller, Level, Policy, StationConfig, WanConfig};
+use values::{
+    put_limit, put_list, put_name, put_rate, put_standard, put_subnet, read_limit, read_list, read_name, read_rate,
+    read_span, read_standard, read_subnet,
+};
 
 pub(crate) fn encode_config(config: &Config, out: &mut Vec<u8>) {
     put_phy(&config.phy, out);
@@ -106,39 +111,6 @@ fn read_wan(reader: &mut Reader<'_>) -> Result<WanConfig, CodecError> {
         aqm: CodelConfig { target: read_span(reader)?, interval: read_span(reader)? },
         shared: reader.bool()?,
     })
-}
-
-pub(crate) fn read_span(reader: &mut Reader<'_>) -> Result<Span, CodecError> {
-    reader.u64().map(Span::from_nanos)
-}
-
-/// A rate is told by a standard that has it and its bit rate.
-pub(crate) fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
-    let standard = Standard::ALL.into_iter().find(|standard| standard.rates().contains(&rate));
-    put_standard(standard.expect("every rate is one of some standard"), out);
-    out.put_u64(rate.bit_rate().as_bps());
-}
-
-pub(crate) fn read_rate(reader: &mut Reader<'_>) -> Result<PhyRate, CodecError> {
-    let (tag, standard) = read_standard(reader)?;
-    standard.rate(BitRate::from_bps(reader.u64()?)).ok_or(CodecError::Tag(tag))
-}
-
-pub(crate) fn put_standard(standard: Standard, out: &mut Vec<u8>) {
-    out.put_u8(match standard {
-        Standard::Dot11b => 0,
-        Standard::Dot11a => 1,
-        Standard::Dot11g => 2,
-    });
-}
-
-pub(crate) fn read_standard(reader: &mut Reader<'_>) -> Result<(u8, Standard), CodecError> {
-    match reader.u8()? {
-        tag @ 0 => Ok((tag, Standard::Dot11b)),
-        tag @ 1 => Ok((tag, Standard::Dot11a)),
-        tag @ 2 => Ok((tag, Standard::Dot11g)),
-        tag => Err(CodecError::Tag(tag)),
-    }
 }
 
 /// The basic rates are those that a frame is answered at whose own rate they are; below the lowest of them, where a
@@ -253,65 +225,14 @@ fn read_controller(reader: &mut Reader<'_>) -> Result<Controller, CodecError> {
     })
 }
 
-fn put_limit(limit: Limit, out: &mut Vec<u8>) {
-    match limit {
-        Limit::Packets(packets) => {
-            out.put_u8(0);
-            out.put_u32(packets);
-        }
-        Limit::Bytes(bytes) => {
-            out.put_u8(1);
-            out.put_u64(bytes.0);
-        }
-        Limit::Unlimited => out.put_u8(2),
-    }
-}
-
-fn read_limit(reader: &mut Reader<'_>) -> Result<Limit, CodecError> {
-    Ok(match reader.u8()? {
-        0 => Limit::Packets(reader.u32()?),
-        1 => Limit::Bytes(Bytes(reader.u64()?)),
-        2 => Limit::Unlimited,
-        tag => return Err(CodecError::Tag(tag)),
-    })
-}
-
-pub(crate) fn put_subnet(out: &mut Vec<u8>, subnet: &Subnet) {
-    codec::put_address(out, subnet.address());
-    out.put_u8(subnet.prefix());
-}
-
-pub(crate) fn read_subnet(reader: &mut Reader<'_>) -> Result<Subnet, CodecError> {
-    let (address, prefix) = (codec::read_address(reader)?, reader.u8()?);
-    Subnet::new(address, prefix).ok_or(CodecError::Tag(prefix))
-}
-
-/// A count, then as many items.
-pub(crate) fn put_list<T>(out: &mut Vec<u8>, items: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
-    out.put_u32(items.len() as u32);
-    items.iter().for_each(|item| put(out, item));
-}
-
-/// A count, then as many items. Grows as items are read, so that a wrong count cannot ask for memory.
-pub(crate) fn read_list<T>(
-    reader: &mut Reader<'_>,
-    mut read: impl FnMut(&mut Reader<'_>) -> Result<T, CodecError>,
-) -> Result<Vec<T>, CodecError> {
-    let count = reader.u32()?;
-    let mut items = Vec::new();
-    for _ in 0..count {
-        items.push(read(reader)?);
-    }
-    Ok(items)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{AccessPoint, Codec, MacPrefix, UplinkLimit, VoiceConfig};
     use crate::{DelayLaw, ReceiverConfig, WindowLaw};
     use evenair_packet::MacAddr;
-    use evenair_wifi::adwiser_80211b;
+    use evenair_units::{Limit, Span};
+    use evenair_wifi::{Standard, adwiser_80211b};
 
     fn example() -> Config {
         let rates = Standard::Dot11b.rates();

@@ -10,8 +10,9 @@ use evenair_sched::{
 };
 use evenair_units::{BitRate, Bytes, Db, Dbm};
 
-use super::{put_limit, read_limit, read_list, read_span};
-use crate::{ClassId, Direction, LeafRule, QueueConfig};
+use super::values::{put_limit, read_limit, read_list, read_span};
+use crate::ids::{ClassId, Direction};
+use crate::{LeafRule, QueueConfig};
 
 pub(super) fn put(out: &mut Vec<u8>, queue: &QueueConfig) {
     put_discipline(out, &queue.discipline);

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use evenair_packet::codec::{CodecError, Reader, Write};
 
-use super::read_list;
+use super::values::read_list;
 use crate::{Codec, VoiceConfig};
 
 const CODECS: [Codec; 3] = [Codec::G711, Codec::G729, Codec::Other];

@@ -20,9 +20,9 @@ use evenair_packet::TcpMeta;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
-use crate::airtime_model::PacketCost;
-use crate::domain::DomainId;
-use crate::queues::Held;
+use crate::held::Held;
+use crate::ids::DomainId;
+use crate::packet_cost::PacketCost;
 use crate::{Controller, DropReason};
 
 /// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any
@@ -48,7 +48,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         loop {
-            let queues = &mut self.domains[id].queues;
+            let queues = &mut self.domains.touch(id).queues;
             let Some(head) = queues.drop_next_if(|head| is_too_old(head, now)) else { return };
             self.flows.get_mut(head.flow).held -= 1;
             self.discard(head.packet, head.flow, DropReason::TooOld);

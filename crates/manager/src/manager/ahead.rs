@@ -11,8 +11,9 @@ use core::array;
 use evenair_packet::{PacketMeta, Port};
 
 use super::Manager;
-use crate::domain::{DomainId, Domains};
-use crate::flow::{FlowId, Flows};
+use crate::domain::Domains;
+use crate::flow::Flows;
+use crate::ids::{DomainId, FlowId};
 use crate::station::Stations;
 
 /// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are
@@ -54,7 +55,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// The same for what is to be released, once for so many releases.
     pub(super) fn look_ahead(&mut self, id: DomainId) {
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if let Some(left) = domain.seen_ahead.checked_sub(1) {
             domain.seen_ahead = left;
             return;

@@ -7,11 +7,10 @@ use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use crate::api::CallReport;
-use crate::flow::FlowId;
-use crate::queues::Held;
-use crate::station::StationId;
+use crate::held::Held;
+use crate::ids::{Direction, FlowId, StationId};
 use crate::voice::{Beginning, Call, LARGEST, Sample, Speaker, index};
-use crate::{Direction, Event, Mode, SpeechReport};
+use crate::{Event, Mode, SpeechReport};
 
 /// DSCP of voice: EF (RFC 3246) and VA (RFC 5865).
 const SAYS_VOICE: [u8; 2] = [46, 44];
@@ -180,7 +179,7 @@ impl<P: Send + 'static> Manager<P> {
         let load = self.account_release(now, &held);
         let flow = self.flows.get(held.flow);
         let station = self.stations.get(flow.station);
-        self.domains[flow.domain].pacer.on_unscheduled(&self.models[station.domain], &load, station.rate);
+        self.domains.touch(flow.domain).pacer.on_unscheduled(&self.models[station.domain], &load, station.rate);
         self.counters.calls_packets += 1;
         self.send(now, held, Port::Wlan);
     }

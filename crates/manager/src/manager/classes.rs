@@ -7,8 +7,8 @@ use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use crate::classes::totals::Total;
-use crate::flow::FlowId;
-use crate::{ClassId, ClassReport, Event, Observation};
+use crate::ids::{ClassId, FlowId};
+use crate::{ClassReport, Event, Observation};
 
 impl<P: Send + 'static> Manager<P> {
     /// Handles a report of a station's network or group. Its flows move with their next packets.

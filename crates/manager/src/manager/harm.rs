@@ -1,38 +1,21 @@
 //! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is
 //! bypassed, and what became of the guard's steps.
 
+pub(super) mod record;
+
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
+use record::Harm;
+
 use super::Manager;
-use crate::domain::DomainId;
 use crate::guard::{GuardReport, GuardState, GuardStep};
+use crate::ids::DomainId;
 use crate::{Event, Label, Mode};
 
 /// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what
 /// follows.
 const MOST_BYTES: u64 = 1 << 50;
 const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
-
-/// What is kept beside the guards of the contention domains.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Harm {
-    /// What the bridge has carried in this interval, and how much of the interval that was.
-    bridged: (Bytes, Span),
-    /// A guard has bypassed the box: that of this domain, which had carried so much before. Until the next command.
-    bypassed: Option<(Label, BitRate)>,
-    /// The state as of the last interval, and since when.
-    state: GuardState,
-    since: Instant,
-    steps: u64,
-    bypasses: u64,
-}
-
-impl Harm {
-    pub(super) const fn new(now: Instant) -> Self {
-        let (bridged, bypassed, state) = ((Bytes::ZERO, Span::ZERO), None, GuardState::Watching);
-        Self { bridged, bypassed, state, since: now, steps: 0, bypasses: 0 }
-    }
-}
 
 impl<P: Send + 'static> Manager<P> {
     /// The bridge has carried so much in so much time.
@@ -48,14 +31,14 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn measure_without_box(&mut self, id: DomainId) {
         let (bytes, span) = core::mem::replace(&mut self.harm.bridged, (Bytes::ZERO, Span::ZERO));
         let is_alone = self.domains.iter().count() == 1;
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         let bridged = if is_alone { BitRate::from_bits_over(bytes.bits(), span).min(FASTEST) } else { BitRate::ZERO };
         domain.pacer.guard_bypassed(bridged);
     }
 
     /// Checks whether the box holds packets while the medium waits.
     pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         let can_do_harm = domain.pacer.can_do_harm() && domain.discipline.is_none();
         if !can_do_harm || self.mode != Mode::Inserted {
             return;

@@ -9,9 +9,10 @@ use evenair_units::{Bytes, Instant};
 use super::Manager;
 use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
-use crate::flow::FlowId;
-use crate::queues::{Held, Room};
-use crate::wan::{DOWN, UP, Wan, direction_of, hop};
+use crate::held::Held;
+use crate::ids::{DOWN, FlowId, UP};
+use crate::queues::Room;
+use crate::wan::{Wan, direction_of, hop};
 use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
 
 /// In and out.
@@ -210,7 +211,7 @@ impl<P: Send + 'static> Manager<P> {
         for id in self.flows.ids() {
             self.flows.get_mut(id).links.iter_mut().for_each(|link| link.leaf = None);
         }
-        self.wan = config.wan.as_ref().map(|wan| Wan::new(config, wan, now));
+        self.wan = config.wan.as_ref().map(|wan| Wan::new(&config.tree(), config.pacing_slack, wan, now));
         let [down, up] = held;
         for held in down {
             if self.waits_for_link(&held) {

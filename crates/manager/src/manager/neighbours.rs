@@ -5,8 +5,8 @@ use evenair_units::Instant;
 
 use super::Manager;
 use crate::Event;
+use crate::ids::StationId;
 use crate::neighbours::{Address, Claimant, SILENT, Verdict};
-use crate::station::StationId;
 
 impl<P: Send + 'static> Manager<P> {
     /// Takes note of what a packet claims.

@@ -6,30 +6,25 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
-use crate::airtime_model::{PacketCost, Packets};
-use crate::domain::DomainId;
-use crate::flow::{Flow, FlowId};
+use crate::flow::Flow;
+use crate::held::{Arrived, Held, Service};
+use crate::ids::{Direction, DomainId, FlowId, StationId};
 use crate::observed::lean;
 use crate::pacer::Completion;
-use crate::queues::{Held, Room, Service};
-use crate::station::StationId;
+use crate::packet_cost::{PacketCost, Packets};
+use crate::queues::Room;
 use crate::traffic::is_control;
-use crate::{Controller, Direction, DropReason, Mode, Output};
-
-/// A packet that came from the WLAN.
-pub(super) struct Arrived<P> {
-    pub(super) packet: P,
-    pub(super) flow: FlowId,
-    pub(super) ip_len: Bytes,
-    /// Its transport understands marks of congestion (RFC 3168).
-    pub(super) takes_marks: bool,
-}
+use crate::{Controller, DropReason, Mode, Output};
 
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
     /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all
     /// that is not held.
-    pub(super) fn classify<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Option<(FlowId, Option<&'m TcpMeta>)> {
+    pub(super) fn on_arrival<'m>(
+        &mut self,
+        now: Instant,
+        meta: &'m PacketMeta,
+    ) -> Option<(FlowId, Option<&'m TcpMeta>)> {
         let mac = match meta.ingress {
             Port::Wlan => meta.src,
             Port::Wire => meta.dst,
@@ -84,7 +79,7 @@ impl<P: Send + 'static> Manager<P> {
             forget(evicted, &mut self.domains, self.wan.as_mut(), &mut self.stations);
         }
         self.stations.get_mut(flow.station).flows += 1;
-        self.domains[flow.domain].receiver.note_new(&flow);
+        self.domains.touch(flow.domain).receiver.note_new(flow.is_tcp());
         Some(self.flows.insert(flow, now))
     }
 
@@ -121,7 +116,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(leaf) = flow.leaf {
             return leaf;
         }
-        let leaf = self.domains[flow.domain].queues.attach(id, flow, self.stations.get(flow.station));
+        let leaf = self.domains.touch(flow.domain).queues.attach(id, flow, self.stations.get(flow.station));
         flow.leaf = Some(leaf);
         leaf
     }
@@ -137,7 +132,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
         if let Some(answered) = flow.answers.note_arrival(tcp) {
-            let domain = &mut self.domains[answered.domain()];
+            let domain = self.domains.touch(answered.domain());
             domain.pacer.on_completion(now, answered);
             domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
         }
@@ -145,7 +140,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
-        self.domains[domain].pacer.on_crossed(model, &crossed, station.rate);
+        self.domains.touch(domain).pacer.on_crossed(model, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let telling = new && self.is_to_be_told(arrived.flow) && {
@@ -168,7 +163,7 @@ impl<P: Send + 'static> Manager<P> {
         let model = &self.models[station.domain];
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
         let own = PacketCost::alone(Packets::one(arrived.ip_len));
-        let domain = &mut self.domains[flow.domain];
+        let domain = self.domains.touch(flow.domain);
         domain.pacer.on_crossed(model, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let cost = PacketCost::alone(packets);
@@ -225,7 +220,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let (leaf, elsewhere) = (self.leaf(held.flow), self.held() - self.domains[id].queues.len());
         loop {
-            match self.domains[id].queues.make_room(leaf, &held, elsewhere) {
+            match self.domains.touch(id).queues.make_room(leaf, &held, elsewhere) {
                 Room::Enough => break,
                 Room::Made(head, reason) => {
                     self.flows.get_mut(head.flow).held -= 1;
@@ -236,7 +231,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         self.flows.get_mut(held.flow).held += 1;
         self.wake(now, id);
-        self.domains[id].queues.push(leaf, held, now);
+        self.domains.touch(id).queues.push(leaf, held, now);
     }
 
     /// Lets a packet pass that is not held, and charges what it takes of the medium.
@@ -255,7 +250,7 @@ impl<P: Send + 'static> Manager<P> {
         let id = self.domain_of(known, meta);
         let model = &self.models[id];
         let rate = known.map_or_else(|| model.default_rate(self.config.default_rate), |id| self.stations.get(id).rate);
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if meta.ingress == Port::Wlan {
             domain.pacer.on_heard(now, model.packet_airtime(ip_len, rate));
         }
@@ -315,7 +310,7 @@ impl<P: Send + 'static> Manager<P> {
 impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
-        self.domains[DomainId::DEFAULT].queues.refresh(now);
+        self.domains.touch(DomainId::DEFAULT).queues.refresh(now);
         self.serve_line(now);
         self.serve_links(now);
         self.serve_domain(now, DomainId::DEFAULT);
@@ -334,7 +329,7 @@ impl<P: Send + 'static> Manager<P> {
     fn serve_domain(&mut self, now: Instant, id: DomainId) {
         let missed = self.domains.take_groups(id, self.models.id(id));
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if missed > Span::ZERO {
             domain.note_group(now, missed, managed);
         }
@@ -348,20 +343,20 @@ impl<P: Send + 'static> Manager<P> {
             let Some((mut held, cost, congested)) = self.take_next(now, id) else { break };
             let station = self.stations.get(self.flows.get(held.flow).station);
             let rate = station.rate;
-            self.domains[id].pacer.on_service(now, &self.models[station.domain], &cost, rate);
+            self.domains.touch(id).pacer.on_service(now, &self.models[station.domain], &cost, rate);
             self.pay_debt(held.flow, &cost, rate);
             self.note_standing(now, &held, &cost, rate);
             self.note_unanswered(&held, &cost, rate);
             let waited = now.saturating_since(held.since);
             self.waits.note(waited);
-            self.domains[id].waits.note(waited);
+            self.domains.touch(id).waits.note(waited);
             self.counters.queued += 1;
             held.marked |= congested;
             self.send(now, held, Port::Wlan);
-            let domain = &mut self.domains[id];
+            let domain = self.domains.touch(id);
             domain.pacer.on_served(domain.len() > 0);
         }
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         // Then the medium may wait for the box.
         if domain.shaped_until() > now || domain.len() == 0 || domain.pacer.is_probing() {
             domain.pacer.on_starved();
@@ -383,7 +378,7 @@ impl<P: Send + 'static> Manager<P> {
             self.counters.queued += 1;
             self.send(now, held, Port::Wlan);
         }
-        self.domains[id].queues.lift_ceilings();
+        self.domains.touch(id).queues.lift_ceilings();
         while let Some((held, cost)) = self.pop_young(now, id) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &cost, rate);
@@ -394,7 +389,7 @@ impl<P: Send + 'static> Manager<P> {
 
     pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
         let (flows, stations, models) = (&mut self.flows, &self.stations, &self.models);
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         let (numerator, denominator) = domain.pacer.pace();
         let leans = domain.observed.is_some();
         let mut cost = PacketCost::default();
@@ -421,7 +416,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn tell_senders(&mut self, now: Instant, id: DomainId) -> bool {
         loop {
             let flows = &self.flows;
-            let judged = self.domains[id].queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
+            let judged = self.domains.touch(id).queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
             let Some((head, Verdict::Signal)) = judged else { return false };
             let of_upload = self.flows.get(head.flow).direction == Direction::Up;
             if head.tcp.as_ref().map_or(of_upload, |tcp| tcp.payload == Bytes::ZERO) {
@@ -432,7 +427,7 @@ impl<P: Send + 'static> Manager<P> {
             if head.takes_marks {
                 return true;
             }
-            let Some(head) = self.domains[id].queues.drop_next() else { return false };
+            let Some(head) = self.domains.touch(id).queues.drop_next() else { return false };
             self.flows.get_mut(head.flow).held -= 1;
             self.discard(head.packet, head.flow, DropReason::StandingQueue);
         }
@@ -461,7 +456,7 @@ impl<P: Send + 'static> Manager<P> {
             // As much as has come for the packet before is expected to come for this one.
             let airtime = model.airtime(cost, rate);
             flow.watched.charged += airtime;
-            let domain = &mut self.domains[flow.domain];
+            let domain = self.domains.touch(flow.domain);
             let mark = domain.pacer.on_release(now, airtime, Completion::Unknown);
             if let Some(observed) = &mut domain.observed {
                 observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, cost, model));
@@ -471,7 +466,7 @@ impl<P: Send + 'static> Manager<P> {
         let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = model.airtime(&cost.outstanding(), rate);
         flow.watched.charged += airtime;
-        let domain = &mut self.domains[flow.domain];
+        let domain = self.domains.touch(flow.domain);
         let completion = match asks {
             true => Completion::Expected { timed: self.mode != Mode::Bypassed },
             false => Completion::None,
@@ -492,7 +487,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
             // At the price of what was released.
             let bits = u128::from(cost.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
-            self.domains[flow.domain].queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
+            self.domains.touch(flow.domain).queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
         }
     }
 
@@ -503,7 +498,7 @@ impl<P: Send + 'static> Manager<P> {
             let own = PacketCost::alone(cost.0[0]);
             let flow = self.flows.get(held.flow);
             let model = &self.models[self.stations.get(flow.station).domain];
-            self.domains[flow.domain].pacer.on_crossed(model, &own, rate);
+            self.domains.touch(flow.domain).pacer.on_crossed(model, &own, rate);
         }
     }
 

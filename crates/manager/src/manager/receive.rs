@@ -6,12 +6,12 @@ use evenair_packet::{Edits, Port, TcpFlags, TcpMeta};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
-use super::path::Arrived;
 use crate::domain::Domain;
-use crate::queues::Held;
+use crate::held::{Arrived, Held};
+use crate::ids::Direction;
 use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
-use crate::{Direction, Mode, Output, ReceiverConfig, ReceiverReport};
+use crate::{Mode, Output, ReceiverConfig, ReceiverReport};
 
 /// A flow that was not used for so long shares no buffer.
 const UNUSED: Span = Span::from_secs(10);
@@ -42,7 +42,7 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get(flow.station);
         let airtime = |ip_len| self.models[station.domain].packet_airtime(ip_len, station.rate);
         let own = airtime(FULL_SIZE) + airtime(arrived.ip_len);
-        self.domains[domain].receiver.steering.note_sample(now, took, own, config.aim());
+        self.domains.touch(domain).receiver.steering.note_sample(now, took, own, config.aim());
     }
 
     /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of
@@ -114,7 +114,7 @@ impl<P: Send + 'static> Manager<P> {
         let config = self.receiver_config()?;
         let flow = self.flows.get_mut(held.flow);
         let law = config.window.filter(|_| port == Port::Wire || config.uploads)?;
-        let steered = &mut self.domains[flow.domain].receiver;
+        let steered = &mut self.domains.touch(flow.domain).receiver;
         let session = self.receiver.session;
         let flow = &mut flow.receiver;
         let window = flow.windows.lower(port.opposite(), tcp, session, |segment| steered.most(law, segment));

@@ -13,10 +13,9 @@ use evenair_packet::{MacAddr, Vlan};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::domain::{Domain, DomainId, Domains};
-use crate::flow::FlowId;
-use crate::queues::{Held, Service};
-use crate::station::StationId;
+use crate::domain::{Domain, Domains};
+use crate::held::{Held, Service};
+use crate::ids::{DomainId, FlowId, StationId};
 use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {
@@ -96,7 +95,7 @@ impl<P: Send + 'static> Manager<P> {
         if self.stations.move_to(now, id, domain, &self.models) {
             self.update_station(id);
         }
-        self.domains[domain].roamed += 1;
+        self.domains.touch(domain).roamed += 1;
         for id in [before, domain] {
             self.reckon_limit(now, id);
         }
@@ -113,7 +112,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(id);
         let from = core::mem::replace(&mut flow.domain, to);
         let Some(old) = flow.leaf.take() else { return };
-        let queues = &mut self.domains[from].queues;
+        let queues = &mut self.domains.touch(from).queues;
         let held = queues.take(old, id);
         queues.detach(old);
         if held.is_empty() {
@@ -123,14 +122,14 @@ impl<P: Send + 'static> Manager<P> {
         if from != to {
             self.wake(now, to);
         }
-        held.into_iter().for_each(|held| self.domains[to].queues.push(leaf, held, now));
+        held.into_iter().for_each(|held| self.domains.touch(to).queues.push(leaf, held, now));
     }
 
     /// The first packet of a busy period is about to come.
     pub(super) fn wake(&mut self, now: Instant, id: DomainId) {
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if domain.queues.is_empty() && domain.pacer.on_busy(now) && self.free_at(id) <= now {
-            self.domains[id].queues.end_service();
+            self.domains.touch(id).queues.end_service();
         }
     }
 
@@ -161,7 +160,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Takes all that waits out of a domain, in the order of service.
     fn take_held(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
         let mut taken = self.drain_discipline(now, id);
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         let capacity = domain.pacer.capacity();
         domain.queues.lift_ceilings();
         while let Some(held) = domain.queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
-use crate::station::StationId;
+use crate::ids::StationId;
 use crate::{Controller, Event, Mode, Output, Told};
 
 impl<P: Send + 'static> Manager<P> {
@@ -28,7 +28,7 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get(id);
         let Some(signal) = told.signal_dbm.and_then(|_| station.signal(now)) else { return };
         let class = station.class();
-        if let Some(discipline) = &mut self.domains[station.domain].discipline {
+        if let Some(discipline) = &mut self.domains.touch(station.domain).discipline {
             discipline.hear(now, class, signal);
         }
     }

@@ -12,8 +12,7 @@ use evenair_units::Instant;
 
 use super::Manager;
 use crate::Event;
-use crate::flow::FlowId;
-use crate::station::StationId;
+use crate::ids::{FlowId, StationId};
 
 impl<P: Send + 'static> Manager<P> {
     /// The station that a frame has come from. `None`: there are too many that must stay.

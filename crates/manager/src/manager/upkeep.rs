@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
-use crate::airtime_model::AirtimeModels;
 use crate::discipline::Disciplined;
-use crate::domain::{Domain, DomainId};
+use crate::domain::Domain;
+use crate::held::Service;
+use crate::ids::{DomainId, StationId};
 use crate::pacer::Pacer;
-use crate::queues::{Queues, Service};
+use crate::queues::Queues;
 use crate::standing::RatesSaid;
-use crate::station::StationId;
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
@@ -44,7 +44,7 @@ impl<P: Send + 'static> Manager<P> {
     /// use there.
     fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid) -> Span {
         let usual = self.usual_speed(id, said == RatesSaid::NotAll);
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         let waiting = domain.len() > 0;
         if self.mode == Mode::Bypassed {
             let elapsed = domain.pacer.tick_unmanaged(now, waiting);
@@ -90,7 +90,7 @@ impl<P: Send + 'static> Manager<P> {
     /// A station's rate or weight is another one: its queues are to have the weight that follows.
     pub(super) fn update_station(&mut self, id: StationId) {
         let station = self.stations.get(id);
-        self.domains[station.domain].queues.update_station(id, station);
+        self.domains.touch(station.domain).queues.update_station(id, station);
     }
 
     pub(super) fn update_capacity(&mut self, now: Instant, station: StationId) {
@@ -101,7 +101,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// C* of the active queues. Where there are none, the last one stands: nothing is known of who comes next.
     fn set_capacity(&mut self, now: Instant, id: DomainId) {
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if let Some(capacity) = domain.active_capacity(&self.stations, now) {
             domain.pacer.on_capacity(capacity);
         }
@@ -128,12 +128,12 @@ impl<P: Send + 'static> Manager<P> {
         let before = self.rates();
         self.access_points = self.access_points.renewed(&config.access_points);
         let moved = self.stations.find_again(&self.access_points);
-        let models = AirtimeModels::new(&config, &self.access_points);
+        let models = config.airtime_models(&self.access_points);
         if !models.has_domains_of(&self.models) {
             self.domains.forget_groups();
         }
         self.models = models;
-        self.stations.reconfigure(&config, &self.models, now);
+        self.stations.reconfigure(config.default_rate, &config.stations, &self.models, now);
         let held = self.rebuild_domains(&config, now, moved);
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);
         self.reads_dscp = config.policy.reads_dscp();
@@ -153,17 +153,17 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         let capacity = domain.active_capacity(&self.stations, now);
         let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.models[id], &self.stations, id));
         let waiting = domain.len() > 0;
-        domain.pacer.reconfigure(config, capacity, now, waiting);
+        domain.pacer.reconfigure(config.pacer(), capacity, now, waiting);
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {
         let mut old = Vec::new();
         for domain in self.domains.iter_mut() {
-            let queues = core::mem::replace(&mut domain.queues, Queues::new(config, now));
+            let queues = core::mem::replace(&mut domain.queues, Queues::new(&config.tree(), now));
             old.push((queues, domain.pacer.capacity()));
         }
         for id in self.flows.ids() {
@@ -182,7 +182,7 @@ impl<P: Send + 'static> Manager<P> {
             while let Some(held) = queues.pop(now, |held| Service::by_length(held.ip_len, capacity)) {
                 let leaf = self.leaf(held.flow);
                 let domain = self.flows.get(held.flow).domain;
-                self.domains[domain].queues.push(leaf, held, now);
+                self.domains.touch(domain).queues.push(leaf, held, now);
             }
         }
     }

@@ -4,9 +4,9 @@ use evenair_packet::{MacAddr, TcpFlags, TcpMeta};
 use evenair_units::{BitRate, Bytes, Instant};
 
 use super::{Manager, configured_capacity};
-use crate::airtime_model::PacketCost;
-use crate::domain::{Domain, DomainId};
-use crate::flow::FlowId;
+use crate::domain::Domain;
+use crate::ids::{DomainId, FlowId};
+use crate::packet_cost::PacketCost;
 use crate::uplink::{Kind, Limiter};
 use crate::{Config, Mode, Place, UplinkReport};
 
@@ -15,7 +15,7 @@ impl<P: Send + 'static> Manager<P> {
     fn limiter(&mut self, flow: FlowId) -> Option<&mut Limiter> {
         self.config.uplink_limit.as_ref()?;
         let domain = self.flows.get(flow).domain;
-        self.domains[domain].uplink.as_deref_mut()
+        self.domains.touch(domain).uplink.as_deref_mut()
     }
 
     /// A packet has come from the wire, and has not been released yet.
@@ -49,11 +49,11 @@ impl<P: Send + 'static> Manager<P> {
     /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them,
     /// by which the limit goes.
     pub(super) fn reckon_limit(&mut self, now: Instant, id: DomainId) {
-        if self.domains[id].uplink.is_none() || self.domains[id].active_capacity(&self.stations, now).is_some() {
+        if self.domains[id].uplink.is_none() || self.domains.touch(id).active_capacity(&self.stations, now).is_some() {
             return;
         }
         let capacity = configured_capacity(&self.config, &self.models[id], &self.stations, id);
-        self.domains[id].pacer.on_capacity(capacity);
+        self.domains.touch(id).pacer.on_capacity(capacity);
     }
 
     /// The traffic is managed from now on.
@@ -90,7 +90,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let found = self.access_points.find(Place::Radio(access_point));
         let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
-        self.domains[domain].uplink.as_mut().is_none_or(|limiter| limiter.losses.tell(access_point, total))
+        self.domains.touch(domain).uplink.as_mut().is_none_or(|limiter| limiter.losses.tell(access_point, total))
     }
 
     pub(super) fn reconfigure_limit(&mut self, config: &Config, now: Instant) {

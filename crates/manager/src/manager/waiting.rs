@@ -6,11 +6,10 @@ use evenair_sched::{Cause, Dropped};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::airtime_model::PacketCost;
-use crate::discipline::{Disciplined, Tags};
-use crate::domain::DomainId;
-use crate::flow::FlowId;
-use crate::queues::{Held, Service};
+use crate::discipline::Disciplined;
+use crate::held::{Held, Service, Tags};
+use crate::ids::{DomainId, FlowId};
+use crate::packet_cost::PacketCost;
 use crate::{Config, DropReason};
 
 impl<P: Send + 'static> Manager<P> {
@@ -25,7 +24,7 @@ impl<P: Send + 'static> Manager<P> {
             return self.discard(held.packet, held.flow, DropReason::QueueFull);
         }
         let id = self.flows.get(held.flow).domain;
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if domain.len() == 0 {
             domain.pacer.on_busy(now);
         }
@@ -37,7 +36,7 @@ impl<P: Send + 'static> Manager<P> {
         let tags = self.tags(held.flow);
         let flow = self.flows.get_mut(held.flow);
         flow.held += 1;
-        if let (Some(discipline), Some(tags)) = (&mut self.domains[flow.domain].discipline, tags) {
+        if let (Some(discipline), Some(tags)) = (&mut self.domains.touch(flow.domain).discipline, tags) {
             discipline.push(now, held, tags);
         }
     }
@@ -72,7 +71,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     fn pop_from_discipline(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
-        let discipline = self.domains[id].discipline.as_mut()?;
+        let discipline = self.domains.touch(id).discipline.as_mut()?;
         let held = discipline.pop(now)?;
         let flow = self.flows.get_mut(held.flow);
         flow.held -= 1;
@@ -90,7 +89,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     fn collect_drops(&mut self, id: DomainId) {
-        let next = |this: &mut Self| this.domains[id].discipline.as_mut().and_then(Disciplined::poll_drop);
+        let next = |this: &mut Self| this.domains.touch(id).discipline.as_mut().and_then(Disciplined::poll_drop);
         while let Some(Dropped { packet, cause }) = next(self) {
             self.drop_held(packet, cause);
         }
@@ -107,7 +106,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Takes all out of the discipline, in its order.
     pub(super) fn drain_discipline(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
-        let Some(discipline) = &mut self.domains[id].discipline else { return Vec::new() };
+        let Some(discipline) = &mut self.domains.touch(id).discipline else { return Vec::new() };
         let (taken, dropped) = discipline.drain(now);
         for held in &taken {
             self.flows.get_mut(held.flow).held -= 1;
@@ -125,7 +124,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         let mut held = self.drain_discipline(now, id);
-        let domain = &mut self.domains[id];
+        let domain = self.domains.touch(id);
         if config.queue.is_some() {
             let capacity = domain.pacer.capacity();
             domain.queues.lift_ceilings();
@@ -147,6 +146,6 @@ impl<P: Send + 'static> Manager<P> {
         }
         let leaf = self.leaf(held.flow);
         self.flows.get_mut(held.flow).held += 1;
-        self.domains[id].queues.push(leaf, held, now);
+        self.domains.touch(id).queues.push(leaf, held, now);
     }
 }

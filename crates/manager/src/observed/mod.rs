@@ -31,8 +31,8 @@ use alloc::vec::Vec;
 
 use evenair_units::{Instant, Span};
 
+use crate::ids::StationId;
 use crate::index::hash;
-use crate::station::StationId;
 use solve::Solution;
 
 /// A stretch in which each station leans one way.

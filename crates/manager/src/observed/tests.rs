@@ -3,7 +3,6 @@ use alloc::collections::VecDeque;
 use super::*;
 use crate::Config;
 use crate::access_points::Table;
-use crate::airtime_model::AirtimeModels;
 use crate::station::Stations;
 use evenair_packet::MacAddr;
 use evenair_wifi::adwiser_80211b;
@@ -11,8 +10,8 @@ use evenair_wifi::adwiser_80211b;
 /// Identifiers of so many stations.
 fn stations(count: u8) -> Vec<StationId> {
     let config = Config::new(adwiser_80211b());
-    let models = AirtimeModels::new(&config, &Table::of(&[]));
-    let mut all = Stations::new(&config, &models, Instant::ZERO);
+    let models = config.airtime_models(&Table::of(&[]));
+    let mut all = Stations::new(config.default_rate, &config.stations, &models, Instant::ZERO);
     (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &models, Instant::ZERO).expect("room")).collect()
 }
 

@@ -6,16 +6,19 @@ use alloc::vec::Vec;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
+use super::config::TreeConfig;
 use super::{Node, Queues, Share};
+use crate::Level;
 use crate::classes::nodes::ClassNodes;
-use crate::flow::{Flow, FlowId};
+use crate::flow::Flow;
+use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::sparse::Credit;
-use crate::station::{Station, StationId};
-use crate::{ClassId, Config, Direction, Level, WanConfig};
+use crate::station::Station;
+use crate::wan::config::WanConfig;
 
 impl<P> Queues<P> {
-    pub(crate) fn new(config: &Config, now: Instant) -> Self {
-        let origins = config.wan.as_ref().map(|wan| [wan.lan_permille.into(), (1000 - wan.lan_permille).into()]);
+    pub(crate) fn new(config: &TreeConfig<'_>, now: Instant) -> Self {
+        let origins = config.lan_permille.map(|lan| [lan.into(), (1000 - lan).into()]);
         let classes = config.policy.tree().map(|tree| ClassNodes::new(tree, now));
         let by_time = config.policy.is_by_time();
         Self { origins, classes, by_time, ..Self::with(config, levels(config), config.aqm) }
@@ -23,7 +26,7 @@ impl<P> Queues<P> {
 
     /// The queues before one direction of the Internet link: no level of directions, since all go the same way, and no
     /// weights by rates, since the link has one. Ceilings are the WLAN's.
-    pub(crate) fn of_link(config: &Config, wan: &WanConfig, now: Instant) -> Self {
+    pub(crate) fn of_link(config: &TreeConfig<'_>, wan: &WanConfig, now: Instant) -> Self {
         let of_link = |level: Level| match level {
             Level::Direction { .. } => None,
             Level::Station { .. } => Some(Level::Station { time_fair: false }),
@@ -38,7 +41,7 @@ impl<P> Queues<P> {
         Self { classes, ..Self::with(config, levels, config.aqm.map(|_| wan.aqm)) }
     }
 
-    fn with(config: &Config, levels: Vec<Level>, aqm: Option<CodelConfig>) -> Self {
+    fn with(config: &TreeConfig<'_>, levels: Vec<Level>, aqm: Option<CodelConfig>) -> Self {
         Self {
             origins: None,
             classes: None,
@@ -193,7 +196,7 @@ impl<P> Queues<P> {
 
 /// The policy's levels below its classes. Where standing queues are told apart, each connection has a queue of its
 /// own, whose wait is its own doing and no other's.
-fn levels(config: &Config) -> Vec<Level> {
+fn levels(config: &TreeConfig<'_>) -> Vec<Level> {
     let levels = config.policy.levels.iter().filter(|level| !matches!(level, Level::Tree(_)));
     let mut levels: Vec<Level> = levels.cloned().collect();
     if config.aqm.is_some() && !levels.contains(&Level::Flow) {

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 
 use evenair_units::Instant;
 
-use crate::queues::Held;
+use crate::held::Held;
 
 /// What is held, in the order of leaving.
 #[derive(Clone, Debug)]

@@ -26,7 +26,6 @@ pub(crate) mod window;
 use evenair_packet::{Port, TcpFlags, TcpMeta};
 use evenair_units::{Instant, Limit, Span};
 
-use crate::flow::Flow;
 use line::{InLine, Line};
 use steering::{Aim, Steering, Timed};
 use window::{Most, Windows};
@@ -94,9 +93,9 @@ impl Steered {
         Self { steering: Steering::new(now), flows: 0, clamped_flows: 0 }
     }
 
-    /// A flow is new, and shares the access point's buffer at once.
-    pub(crate) const fn note_new(&mut self, flow: &Flow) {
-        self.flows = self.flows.saturating_add(flow.is_tcp() as u32);
+    /// A flow is new, and if it is one of TCP, shares the access point's buffer at once.
+    pub(crate) const fn note_new(&mut self, is_tcp: bool) {
+        self.flows = self.flows.saturating_add(is_tcp as u32);
     }
 
     /// The largest window by a law, for segments of this many bytes.

@@ -3,7 +3,8 @@
 use evenair_packet::MacAddr;
 use evenair_units::{Instant, Span};
 
-use super::{Station, StationId, Stations, number};
+use super::{Station, Stations, number};
+use crate::ids::StationId;
 use crate::neighbours::Address;
 
 /// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC

@@ -7,10 +7,11 @@ use evenair_packet::MacAddr;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use super::{MAX_STATIONS_BY_WORD, Station, StationId, Stations};
-use crate::airtime_model::{AirtimeModel, AirtimeModels, ModelId, PacketCost};
-use crate::domain::DomainId;
+use super::{MAX_STATIONS_BY_WORD, Station, Stations};
+use crate::airtime_model::{AirtimeModel, AirtimeModels};
+use crate::ids::{DomainId, ModelId, StationId};
 use crate::observed::{Cost, MOST};
+use crate::packet_cost::PacketCost;
 use crate::told::{Seen, Shares, Told, ToldCounts, Verdict, judge};
 
 /// The packet by which rates are compared.

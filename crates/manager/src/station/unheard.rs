@@ -13,33 +13,17 @@ use alloc::vec::Vec;
 use evenair_packet::MacAddr;
 use evenair_units::Instant;
 
-use super::{MAX_STATIONS, Station, StationId, Stations, hash, number};
+use super::victim::Victim;
+use super::{MAX_STATIONS, Station, Stations, hash, number};
 use crate::access_points::Table;
 use crate::airtime_model::AirtimeModels;
-use crate::domain::DomainId;
+use crate::ids::{DomainId, StationId};
 
 /// Stations are looked through for so many that are to go at once: what one eviction costs is small then, however many
 /// stations there are.
 const VICTIMS_AT_ONCE: usize = 1024;
 /// What unheard stations share has no address.
 const NO_ADDRESS: MacAddr = MacAddr([0; 6]);
-
-/// A station that may be evicted, as it was when it was chosen: not heard goes before heard, and then the one that
-/// was in use longest ago.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Victim {
-    is_heard: bool,
-    last_seen: Instant,
-    id: StationId,
-}
-
-impl Victim {
-    /// `None`: it is not to be evicted.
-    fn of(id: StationId, station: &Station) -> Option<Self> {
-        let may_go = station.configured.is_none() && !station.is_shared;
-        may_go.then_some(Self { is_heard: station.is_heard, last_seen: station.last_seen, id })
-    }
-}
 
 impl Stations {
     /// What all unheard stations of a domain share.

@@ -16,15 +16,16 @@
 //! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
 
 mod contradiction;
+mod report;
 mod verdict;
 
 use alloc::vec::Vec;
 
-use evenair_packet::MacAddr;
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 pub(crate) use contradiction::{Doubt, Shares};
+pub use report::{Told, ToldCounts, ToldReport};
 pub(crate) use verdict::{Seen, Verdict, judge};
 
 /// Sources that may report one station: the access point it left, the one it is at, a controller, and one to spare.
@@ -44,59 +45,6 @@ const LEAVES_AT_PERCENT: u64 = 75;
 const RATES_KBPS: core::ops::RangeInclusive<i64> = 250..=46_200_000;
 /// Signals at which an access point holds a station, in dBm: above the noise of a narrow channel, below its own power.
 const SIGNALS_DBM: core::ops::RangeInclusive<i64> = -115..=-1;
-
-/// A source's report about a station, as received: right or wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// The station's MAC address.
-    pub mac: MacAddr,
-    /// The source: a number that the driver assigns to each of its sources.
-    pub source: u16,
-    /// When it was measured, by the manager's clock.
-    pub measured: Instant,
-    /// How long it is valid from then on.
-    pub valid_for: Span,
-    /// The PHY rate of what the access point sends to it, in kb/s.
-    pub transmit_kbps: Option<i64>,
-    /// The PHY rate of what it sends, in kb/s.
-    pub receive_kbps: Option<i64>,
-    /// How strongly the access point receives it, in dBm.
-    pub signal_dbm: Option<i64>,
-}
-
-/// The reports about a station, of which at least one value is valid now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToldReport {
-    /// The source.
-    pub source: u16,
-    /// When it was measured.
-    pub measured: Instant,
-    /// The last rate toward it, in kb/s.
-    pub transmit_kbps: Option<u32>,
-    /// The last rate from it, in kb/s.
-    pub receive_kbps: Option<u32>,
-    /// The last signal, in dBm.
-    pub signal_dbm: Option<i8>,
-    /// The rate in force that follows from the reports, if they are used.
-    pub class: Option<PhyRate>,
-    /// The observed traffic contradicts it, and it is not used.
-    pub set_aside: bool,
-}
-
-/// Counts of reports, by outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ToldCounts {
-    /// Taken, at least in part.
-    pub taken: u64,
-    /// An impossible rate or signal. The rest of the report may have been taken.
-    pub absurd: u64,
-    /// Measured in the future, expired, or older than a previous report of the source.
-    pub untimely: u64,
-    /// About a group address, or about one station too many.
-    pub unknown: u64,
-    /// How often a rate was rejected because the observed traffic contradicts it.
-    pub contradicted: u64,
-}
 
 /// The accepted reports about a station.
 #[derive(Clone, Debug, Default)]
@@ -170,7 +118,7 @@ impl Hearsay {
             (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
             source.beyond = source.is_beyond(rates);
             source.sample(told.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
-            source.classify(rates);
+            source.update_class(rates);
         }
         self.put_first(at);
     }
@@ -245,7 +193,7 @@ impl Hearsay {
         for source in &mut self.sources {
             source.class = None;
             source.beyond = source.is_beyond(rates);
-            source.classify(rates);
+            source.update_class(rates);
         }
     }
 
@@ -299,7 +247,7 @@ impl Source {
         (nanos > 0).then(|| u64::try_from(bits * 1_000_000 / nanos).unwrap_or(u64::MAX))
     }
 
-    fn classify(&mut self, rates: &[PhyRate]) {
+    fn update_class(&mut self, rates: &[PhyRate]) {
         let Some(mean) = self.mean_kbps() else { return };
         let nearest = rates.iter().min_by_key(|rate| kbps(rate).abs_diff(mean)).copied();
         let at = self.class.and_then(|class| rates.iter().position(|rate| *rate == class));

@@ -1,4 +1,5 @@
 use super::*;
+use evenair_packet::MacAddr;
 use evenair_wifi::Standard;
 
 const RATES: &[PhyRate] = Standard::Dot11g.rates();

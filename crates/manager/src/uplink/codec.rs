@@ -7,7 +7,7 @@ use evenair_sched::BucketConfig;
 use evenair_units::{BitRate, Bytes};
 
 use super::{LimitRule, Steps, UplinkLimit};
-use crate::config_codec::read_span;
+use crate::config_codec::values::read_span;
 
 pub(crate) fn put_uplink_limit(out: &mut Vec<u8>, limit: &UplinkLimit) {
     match limit.rule {

@@ -3,7 +3,8 @@
 use evenair_sched::BucketConfig;
 use evenair_units::{BitRate, Bytes, Span};
 
-use crate::{Config, ConfigError};
+use crate::config_error::ConfigError;
+use crate::limits::{MAX_RATE, MAX_SPAN};
 
 /// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow
 /// down and leave the medium to the downloads.
@@ -101,7 +102,7 @@ fn is_part(permille: u32) -> Result<(), ConfigError> {
 fn is_span(span: Span) -> Result<(), ConfigError> {
     match span {
         Span::ZERO => Err(ConfigError::ZeroSpan),
-        span if span > Config::MAX_SPAN => Err(ConfigError::LongSpan(span)),
+        span if span > MAX_SPAN => Err(ConfigError::LongSpan(span)),
         _ => Ok(()),
     }
 }
@@ -109,7 +110,7 @@ fn is_span(span: Span) -> Result<(), ConfigError> {
 fn is_rate(rate: BitRate) -> Result<(), ConfigError> {
     match rate {
         BitRate::ZERO => Err(ConfigError::ZeroRate),
-        rate if rate > Config::MAX_RATE => Err(ConfigError::HighRate(rate)),
+        rate if rate > MAX_RATE => Err(ConfigError::HighRate(rate)),
         _ => Ok(()),
     }
 }

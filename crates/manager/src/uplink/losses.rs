@@ -16,7 +16,7 @@ use alloc::collections::BTreeMap;
 use evenair_packet::{MacAddr, TcpMeta};
 use evenair_units::{Instant, Span};
 
-use crate::flow::FlowId;
+use crate::ids::FlowId;
 
 /// The most access points with counters; an observation of another is refused.
 const MAX_ACCESS_POINTS: usize = 1024;

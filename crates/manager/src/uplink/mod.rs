@@ -41,30 +41,17 @@
 mod codec;
 mod config;
 mod losses;
+mod report;
 
 pub(crate) use codec::{put_uplink_limit, read_uplink_limit};
 pub use config::{LimitRule, Steps, UplinkLimit};
 pub(crate) use losses::{Losses, Released};
+pub use report::UplinkReport;
 
 use evenair_sched::{RateMeter, TokenBucket};
 use evenair_units::{BitRate, Bytes, Instant, Rng, Span, Streams};
 
 use crate::uplink::losses::Lost;
-
-/// The state of the limit on uploads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UplinkReport {
-    /// The limit now.
-    pub limit: BitRate,
-    /// What comes from the WLAN, at IP level, before the limit.
-    pub up: BitRate,
-    /// Of it, datagrams: all but TCP.
-    pub up_datagrams: BitRate,
-    /// What comes from the wire toward the WLAN.
-    pub down: BitRate,
-    /// Packets lost by the access points, reported or inferred, since the limit began.
-    pub lost: u64,
-}
 
 /// What a packet from the WLAN is to the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

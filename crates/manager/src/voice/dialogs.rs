@@ -15,7 +15,7 @@ use evenair_packet::{Encoding, PacketMeta, RtpMeta, SdpStream, SipMeta, SipStep,
 use evenair_units::{Bytes, Instant, Span};
 
 use super::{Codec, Stream};
-use crate::station::StationId;
+use crate::ids::StationId;
 
 /// Descriptions at once; a call has two. More are not remembered, and their calls are told by their packets.
 const MOST: usize = 4096;

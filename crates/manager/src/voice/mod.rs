@@ -34,22 +34,21 @@ use core::net::IpAddr;
 use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
-use crate::Direction;
-use crate::domain::DomainId;
-use crate::station::StationId;
+use crate::ids::Direction;
+use crate::ids::{DomainId, StationId};
 
 mod config;
 mod dialogs;
 mod one_way;
 mod quality;
+mod report;
 mod shape;
 
 pub use config::{VoiceConfig, VoiceError};
 pub(crate) use dialogs::Dialogs;
 pub(crate) use one_way::OneWay;
 pub(crate) use quality::Speech;
-pub use quality::SpeechReport;
-pub use shape::Codec;
+pub use report::{Codec, Refusal, SpeechReport};
 pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 
 /// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that
@@ -102,19 +101,6 @@ pub(crate) struct Call {
     dialog: Option<u64>,
     /// It has ended, and what is still on its way belongs to it.
     hung_up: bool,
-}
-
-/// Why a call was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Refusal {
-    /// As many calls as may be are going on.
-    Calls,
-    /// As many calls of its codec as may be are going on.
-    Codec,
-    /// It would take from the part of the medium that is left to all else.
-    DataPart,
-    /// Its station has as many calls as one may have.
-    Station,
 }
 
 /// All calls.

@@ -9,7 +9,7 @@ use core::net::IpAddr;
 use evenair_units::Instant;
 
 use super::{SILENCE, Speaker, index};
-use crate::station::StationId;
+use crate::ids::StationId;
 
 /// Streams at once. Where there are more, the one that was found longest ago goes: a stream that goes on is found
 /// again.

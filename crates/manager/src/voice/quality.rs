@@ -13,6 +13,8 @@
 use evenair_packet::RtpMeta;
 use evenair_units::{Instant, Span};
 
+use super::report::SpeechReport;
+
 /// Numbers may go forward by so many that were lost, or back by so many that came late; anything else is a new
 /// beginning (RFC 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
 const MOST_LOST: u16 = 3000;
@@ -21,28 +23,6 @@ const MOST_LATE: u16 = 100;
 const CLOCK_JUMP: Span = Span::from_secs(10);
 /// The jitter is kept in parts of this (RFC 3550, A.8).
 const PARTS: u64 = 16;
-
-/// One direction of a call, as far as the box can measure it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct SpeechReport {
-    /// Packets that came to the box since the call was found.
-    pub packets: u64,
-    /// Packets that did not come, by the numbers of RTP; `None`: it is no RTP.
-    pub lost: Option<u64>,
-    /// Packets that the box dropped.
-    pub dropped: u64,
-    /// Interarrival jitter of RFC 3550; `None`: it is no RTP, or of an unknown clock.
-    pub jitter: Option<Span>,
-    /// How long packets waited in the box: the mean.
-    pub waited_mean: Span,
-    /// The longest.
-    pub waited_most: Span,
-    /// What stood in the access point when packets were released toward it, in the time that the medium takes for it:
-    /// the mean. An access point that sends voice first is quicker. `None` from the station: nobody can tell.
-    pub hop_mean: Option<Span>,
-    /// Time between two packets.
-    pub gap: Span,
-}
 
 /// One direction of a call.
 #[derive(Clone, Copy, Debug, Default)]

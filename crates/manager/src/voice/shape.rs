@@ -12,6 +12,8 @@
 use evenair_packet::RtpMeta;
 use evenair_units::{Bytes, Instant, Span};
 
+use super::report::Codec;
+
 /// No packet of speech is larger: 60 ms of 64 kb/s, with headers of IPv6.
 pub(crate) const LARGEST: Bytes = Bytes(560);
 /// Packets of speech are so far apart.
@@ -37,17 +39,6 @@ const G722: u8 = 9;
 const G729: u8 = 18;
 /// From here on a payload type means what the two ends have agreed upon.
 const FIRST_DYNAMIC: u8 = 96;
-
-/// Codec of a stream, as far as its rate identifies it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Codec {
-    /// 64 kb/s in packets of one size: G.711, or G.722, which looks the same.
-    G711,
-    /// 8 kb/s in packets of one size: G.729.
-    G729,
-    /// Anything else, such as Opus, whose packets vary.
-    Other,
-}
 
 /// What is known of one direction of a flow.
 #[derive(Clone, Copy, Debug, Default)]

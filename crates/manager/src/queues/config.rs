@@ -1,0 +1,18 @@
+//! What the tree of queues takes of a configuration.
+
+use evenair_sched::CodelConfig;
+use evenair_units::Limit;
+
+use crate::classes::Policy;
+
+/// See the fields of the same names of [`Config`](crate::Config).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TreeConfig<'c> {
+    pub(crate) policy: &'c Policy,
+    pub(crate) queue_limit: Limit,
+    pub(crate) held_limit: Option<u32>,
+    pub(crate) aqm: Option<CodelConfig>,
+    pub(crate) sparse_first: bool,
+    /// The part of the WLAN that the LAN keeps, where the box serves the Internet link.
+    pub(crate) lan_permille: Option<u32>,
+}

@@ -1,0 +1,186 @@
+//! What is known of one station, and its account of the medium.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::hint::black_box;
+
+use evenair_packet::{HostName, MacAddr};
+use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
+use evenair_wifi::PhyRate;
+
+use super::config::StationConfig;
+use crate::access_points::Place;
+use crate::airtime_model::AirtimeModel;
+use crate::classes::Label;
+use crate::ids::{ClassId, DomainId};
+use crate::neighbours::Address;
+use crate::told::Hearsay;
+
+/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
+/// keeps a tenth of its turns, and it goes on hearing from us.
+const DEBT_PER_RELEASE: u64 = 9;
+
+/// Debt beyond this is forgiven: who had too much may have its share again soon after.
+const DEBT_LIMIT: Span = Span::from_millis(250);
+
+/// After this many consecutive intervals in which a station takes more than its share without control, the manager
+/// reports it, and again after as many in which it does not.
+const INTERVALS_OVER: u8 = 2;
+const INTERVALS_UNDER: u8 = 5;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Station {
+    pub(crate) mac: MacAddr,
+    /// The medium that it is on, and the access point, as far as that is known.
+    pub(crate) domain: DomainId,
+    pub(crate) access_point: Option<Label>,
+    /// The last report of its place; whether its own frames show the place, which takes precedence.
+    pub(crate) told_at: Option<Place>,
+    pub(crate) is_seen: bool,
+    pub(super) configured: Option<StationConfig>,
+    pub(super) observed: Option<PhyRate>,
+    /// The telemetry reports about it, and the rate that follows from them now.
+    pub(super) hearsay: Option<Box<Hearsay>>,
+    pub(super) told: Option<PhyRate>,
+    /// Airtime at that rate in this interval.
+    pub(super) told_used: Span,
+    pub(crate) rate: PhyRate,
+    /// C_i.
+    pub(crate) capacity: BitRate,
+    /// Connections that refer to it.
+    pub(crate) flows: u32,
+    /// Charged airtime of its traffic over the WLAN, both ways.
+    pub(crate) airtime: Span,
+    /// Of it, what it sent.
+    pub(super) airtime_up: Span,
+    /// Addresses that it uses, the last one first, and when each was seen last.
+    pub(super) addresses: Vec<(Address, Instant)>,
+    /// The name that it uses.
+    pub(crate) name: Option<HostName>,
+    /// IP-level bytes toward it, and from it.
+    pub(crate) to_station: Bytes,
+    pub(crate) from_station: Bytes,
+    /// Its network and its group, as far as they are reported; how often that changed.
+    pub(crate) ssid: Option<Label>,
+    pub(crate) group: Option<Label>,
+    pub(crate) regrouped: u32,
+    pub(super) account: Account,
+    pub(super) last_seen: Instant,
+    /// A frame from it has come from the WLAN.
+    pub(crate) is_heard: bool,
+    /// It stands for all unheard stations of its domain.
+    pub(crate) is_shared: bool,
+    /// When it last sent something.
+    pub(super) heard: Instant,
+}
+
+/// What a station takes of the medium that no release of its own has paid for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
+    /// To be paid by its next releases.
+    pub(super) unpaid: Span,
+    /// In this interval, all of it and this part.
+    pub(super) used: Span,
+    pub(super) uncontrolled: Span,
+    /// Intervals in a row in which it took more than its share without control, or in which it did not.
+    pub(super) over: u8,
+    pub(super) under: u8,
+    pub(super) is_over: bool,
+}
+
+impl Station {
+    pub(crate) fn weight(&self) -> u64 {
+        self.configured.as_ref().map_or(1, |c| u64::from(c.weight))
+    }
+
+    pub(crate) fn class(&self) -> Option<ClassId> {
+        self.configured.as_ref()?.class
+    }
+
+    /// Its last reported signal.
+    pub(crate) fn signal(&self, now: Instant) -> Option<Dbm> {
+        let told = self.hearsay.as_ref()?.report(now)?;
+        told.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
+    }
+
+    /// Its rate is reported or configured.
+    pub(crate) const fn has_known_rate(&self) -> bool {
+        self.told.is_some() || self.observed.is_some() || self.configured.is_some()
+    }
+
+    /// Connections refer to it, and it is one station.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.flows > 0 && !self.is_shared
+    }
+
+    /// Prefetches all of it that a packet needs.
+    pub(crate) fn bring(&self) {
+        black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
+    }
+
+    /// A packet toward it, or from it, was seen that takes so much of the medium.
+    pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span) {
+        *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
+        self.airtime += airtime;
+        if !toward {
+            self.airtime_up += airtime;
+        }
+        self.account.used += airtime;
+        self.told_used += airtime;
+    }
+
+    /// This much of it will not be paid for by the flow that it belongs to.
+    pub(crate) fn note_uncontrolled(&mut self, airtime: Span) {
+        self.account.unpaid = (self.account.unpaid + airtime).min(DEBT_LIMIT);
+        self.account.uncontrolled += airtime;
+    }
+
+    /// A release that takes `airtime` pays a part of what was not paid for: how much.
+    pub(crate) fn pay(&mut self, airtime: Span) -> Span {
+        let pay = self.account.unpaid.min(airtime * DEBT_PER_RELEASE);
+        self.account.unpaid -= pay;
+        pay
+    }
+
+    /// An interval has ended in which a fair share was so long; true: it is to be told whether it is over its share.
+    pub(super) fn judge(&mut self, share: Span) -> bool {
+        let Account { over, under, is_over, uncontrolled, .. } = &mut self.account;
+        (*over, *under) =
+            if *uncontrolled > share { (over.saturating_add(1), 0) } else { (0, under.saturating_add(1)) };
+        let before = *is_over;
+        *is_over = if *is_over { *under < INTERVALS_UNDER } else { *over >= INTERVALS_OVER };
+        (self.account.used, self.account.uncontrolled) = (Span::ZERO, Span::ZERO);
+        self.account.is_over != before
+    }
+
+    /// The reported or configured rate.
+    pub(super) fn said_rate(&self) -> Option<PhyRate> {
+        self.told.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
+    }
+
+    /// The rate that it is at by what is known of it, or else this one, as far as the standard of its domain has it.
+    pub(super) fn present_rate(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
+        model.nearest(self.said_rate().unwrap_or(otherwise))
+    }
+
+    /// What it is at by what is known of it, or else at this rate. True: that is another rate.
+    pub(super) fn update(&mut self, otherwise: PhyRate, model: &AirtimeModel) -> bool {
+        let now = self.present_rate(otherwise, model);
+        let before = core::mem::replace(&mut self.rate, now);
+        if self.rate == before {
+            return false;
+        }
+        self.capacity = model.capacity(self.rate);
+        true
+    }
+
+    /// Takes over the model of its domain, which is another one now: what was reported is seen by its rates.
+    pub(super) fn take_model(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) {
+        if let Some(hearsay) = &mut self.hearsay {
+            hearsay.reclassify(model.rates());
+            self.told = hearsay.class(now);
+        }
+        self.rate = self.present_rate(otherwise, model);
+        self.capacity = model.capacity(self.rate);
+    }
+}

@@ -1,0 +1,58 @@
+//! Telemetry reports about stations as they come in, and what the manager reports of them.
+
+use evenair_packet::MacAddr;
+use evenair_units::{Instant, Span};
+use evenair_wifi::PhyRate;
+
+/// A source's report about a station, as received: right or wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The station's MAC address.
+    pub mac: MacAddr,
+    /// The source: a number that the driver assigns to each of its sources.
+    pub source: u16,
+    /// When it was measured, by the manager's clock.
+    pub measured: Instant,
+    /// How long it is valid from then on.
+    pub valid_for: Span,
+    /// The PHY rate of what the access point sends to it, in kb/s.
+    pub transmit_kbps: Option<i64>,
+    /// The PHY rate of what it sends, in kb/s.
+    pub receive_kbps: Option<i64>,
+    /// How strongly the access point receives it, in dBm.
+    pub signal_dbm: Option<i64>,
+}
+
+/// The reports about a station, of which at least one value is valid now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldReport {
+    /// The source.
+    pub source: u16,
+    /// When it was measured.
+    pub measured: Instant,
+    /// The last rate toward it, in kb/s.
+    pub transmit_kbps: Option<u32>,
+    /// The last rate from it, in kb/s.
+    pub receive_kbps: Option<u32>,
+    /// The last signal, in dBm.
+    pub signal_dbm: Option<i8>,
+    /// The rate in force that follows from the reports, if they are used.
+    pub class: Option<PhyRate>,
+    /// The observed traffic contradicts it, and it is not used.
+    pub set_aside: bool,
+}
+
+/// Counts of reports, by outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ToldCounts {
+    /// Taken, at least in part.
+    pub taken: u64,
+    /// An impossible rate or signal. The rest of the report may have been taken.
+    pub absurd: u64,
+    /// Measured in the future, expired, or older than a previous report of the source.
+    pub untimely: u64,
+    /// About a group address, or about one station too many.
+    pub unknown: u64,
+    /// How often a rate was rejected because the observed traffic contradicts it.
+    pub contradicted: u64,
+}
