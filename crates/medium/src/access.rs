@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Span};
 use evenair_wifi::{ACK_CTS, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyRate, QOS_CONTROL, RTS};
 
-use crate::chores::{Carried, News};
-use crate::function::{Head, Queued, Service};
+use crate::chores::News;
+use crate::frame::{Carried, Queued};
+use crate::function::{Head, Service};
 use crate::medium::Stage;
 use crate::reception::Sent;
 use crate::{Event, Medium, NodeId, To};
@@ -231,11 +232,19 @@ impl<F> Medium<F> {
         let from = self.functions[id as usize].node;
         let control = |psdu| Sent { rate: self.config.phy.control_rate(attempt.rate), psdu, is_data: false };
         let (rts, answer) = (control(RTS), control(ACK_CTS));
-        if attempt.rts && (self.draw_loss(from, to, rts) || self.draw_loss(to, from, answer)) {
+        if attempt.rts
+            && (self.receivers.draw_loss(&self.config.phy, from, to, rts)
+                || self.receivers.draw_loss(&self.config.phy, to, from, answer))
+        {
             Outcome::Unanswered
-        } else if self.draw_loss(from, to, Sent { rate: attempt.rate, psdu: attempt.psdu, is_data: true }) {
+        } else if self.receivers.draw_loss(
+            &self.config.phy,
+            from,
+            to,
+            Sent { rate: attempt.rate, psdu: attempt.psdu, is_data: true },
+        ) {
             Outcome::Lost
-        } else if self.draw_loss(to, from, answer) {
+        } else if self.receivers.draw_loss(&self.config.phy, to, from, answer) {
             Outcome::Unconfirmed
         } else {
             Outcome::Received

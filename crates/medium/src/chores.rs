@@ -10,13 +10,13 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::ops::Sub;
 
 use evenair_units::{Airtime, Bytes, Instant, Span};
 use evenair_wifi::{AccessCategory, LLC_SNAP};
 
+use crate::counters::Besides;
 use crate::foreign::Source;
-use crate::function::Queued;
+use crate::frame::{Carried, Own, Queued};
 use crate::sleep::Sleeper;
 use crate::{Medium, Mpdu, NodeId, To};
 
@@ -30,62 +30,6 @@ pub struct Beacons {
     pub interval: Span,
     /// Each so manieth tells of group frames, which follow it (the DTIM period); one or more.
     pub dtim_period: u32,
-}
-
-/// What was spent on frames that are no packet for or from a single station. It is part of nodes' airtime, too.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Besides {
-    /// Beacons, and what stations say of their sleep.
-    pub management: Airtime,
-    /// Packets to groups.
-    pub groups: Airtime,
-    /// Networks of others, failed attempts included.
-    pub foreign: Airtime,
-}
-
-/// What was spent since the other account was taken.
-impl Sub for Besides {
-    type Output = Self;
-    fn sub(self, base: Self) -> Self {
-        let since = |now: Airtime, base: Airtime| Airtime(now.0.saturating_sub(base.0));
-        Self {
-            management: since(self.management, base.management),
-            groups: since(self.groups, base.groups),
-            foreign: since(self.foreign, base.foreign),
-        }
-    }
-}
-
-/// What a frame of a queue carries.
-#[derive(Debug)]
-pub(crate) enum Carried<F> {
-    /// A packet of the driver's.
-    Packet(F),
-    /// Something of the node's own.
-    Own(Own),
-}
-
-impl<F> Carried<F> {
-    pub(crate) fn packet(&self) -> Option<&F> {
-        match self {
-            Self::Packet(frame) => Some(frame),
-            Self::Own(_) => None,
-        }
-    }
-}
-
-/// A frame that no driver asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Own {
-    /// The beacon of this number.
-    Beacon(u64),
-    /// A null frame, by which a station says that it is going to sleep, or that it is awake.
-    Null {
-        /// Its power management bit.
-        sleeps: bool,
-    },
-    /// Of another network.
-    Foreign,
 }
 
 /// What has become of a packet that was received, or of a frame of a node's own.
@@ -280,11 +224,11 @@ impl<F> Medium<F> {
     pub(crate) fn note_own(&mut self, at: Instant, from: NodeId, own: Own, airtime: Airtime, received: bool) {
         let Some(chores) = &mut self.chores else { return };
         match own {
-            Own::Foreign => return,
+            Own::Obss => return,
             Own::Beacon(_) | Own::Null { .. } => chores.management += airtime,
         }
         match own {
-            Own::Foreign => {}
+            Own::Obss => {}
             Own::Null { sleeps } => self.note_null(at, from, sleeps, received),
             Own::Beacon(number) => {
                 if let Some(point) = chores.points.get_mut(&from.0) {

@@ -7,8 +7,8 @@
 use evenair_units::{Bytes, Instant, Limit, Rng, Span};
 use evenair_wifi::{AccessCategory, PhyRate};
 
-use crate::chores::{Chore, Own};
-use crate::function::Queued;
+use crate::chores::Chore;
+use crate::frame::{Own, Queued};
 use crate::{Medium, Mpdu, NodeConfig, NodeId, To};
 
 /// Frames that wait at most.
@@ -66,7 +66,7 @@ impl<F> Medium<F> {
         }
         let function = self.nodes[node.0 as usize].function(AccessCategory::BestEffort);
         if self.functions[function as usize].frames() < BUFFER {
-            let own = self.own(at, To::Node(to), what.msdu, Own::Foreign);
+            let own = self.own(at, To::Node(to), what.msdu, Own::Obss);
             let mpdu = Mpdu { rate: what.rate, ..own.mpdu };
             self.accept_own(at, node, Queued { mpdu, ..own });
         }

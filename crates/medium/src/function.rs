@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Rng, Span};
 use evenair_wifi::PhyRate;
 
-use crate::chores::Carried;
+use crate::frame::{Carried, Queued};
 use crate::{Counters, Mpdu, NodeId, QueueState, To};
 
 /// Where there are many, each access fetches a function from far: so what every access needs comes first, in three pieces
@@ -52,12 +52,6 @@ pub(crate) struct Rules {
     pub(crate) more_per_billion: u32,
     /// The window is that of the medium's `IdleSense`.
     pub(crate) idle_sense: bool,
-}
-
-#[derive(Debug)]
-pub(crate) struct Queued<F> {
-    pub(crate) enqueued: Instant,
-    pub(crate) mpdu: Mpdu<Carried<F>>,
 }
 
 /// How the frame in service is to be sent.

@@ -45,8 +45,11 @@ mod access;
 mod airtimes;
 mod backlog;
 mod chores;
+mod config;
 mod contention;
+mod counters;
 mod foreign;
+mod frame;
 mod function;
 mod idle_sense;
 mod measured;
@@ -57,23 +60,20 @@ mod reception;
 mod sensing;
 mod settle;
 mod sleep;
-mod types;
 mod watch;
 mod wheel;
 
 pub use backlog::BacklogChain;
-pub use chores::{Beacons, Besides};
+pub use chores::Beacons;
+pub use config::{AfterCollision, BackOff, MediumConfig, NodeConfig};
+pub use counters::{Besides, Counters, MeasuredAirtime, MeasuredTotals, QueueState, Totals};
 pub use evenair_units::Limit;
 pub use evenair_wifi::{AccessCategory, EdcaSet};
 pub use foreign::Foreign;
+pub use frame::{DropReason, Event, Mpdu, NodeId, To};
 pub use idle_sense::{Adaptation, IdleSenseConfig};
-pub use measured::{MeasuredAirtime, MeasuredTotals};
 pub use medium::Medium;
 pub use rate_control::RateControl;
 pub use reception::{Antenna, Capture, Interference, Reception};
 pub use sleep::PowerSave;
-pub use types::{
-    AfterCollision, BackOff, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To,
-    Totals,
-};
 pub use watch::{Fate, Kind, OnAir, Transmission};

@@ -13,94 +13,11 @@
 //! point hears all exchanges of its network, and so this is the medium as it is there. Of access points that do not hear
 //! each other, exchanges at the same time share that time.
 
-use core::ops::{Add, Sub};
-
 use evenair_units::{Instant, Span};
 
+use crate::Medium;
 use crate::access::Access;
-use crate::{Medium, To};
-
-/// Measured airtime of a node. That of a station is what it sent and what it received: uplink and downlink frames.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct MeasuredAirtime {
-    /// Exchanges with frames from the node, their answers and inter-frame spaces included.
-    pub sent: Span,
-    /// The same of frames from other nodes to this one alone.
-    pub received: Span,
-    /// Of `sent`, frames for all nodes: beacons and group frames.
-    pub groups: Span,
-    /// Of `sent`, its part of time in which several exchanges were under way.
-    pub sent_collided: Span,
-    /// The same of `received`.
-    pub received_collided: Span,
-}
-
-impl MeasuredAirtime {
-    /// Its part of time in which several exchanges were under way, both ways.
-    pub fn collided(&self) -> Span {
-        self.sent_collided + self.received_collided
-    }
-}
-
-impl Add for MeasuredAirtime {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            sent: self.sent + other.sent,
-            received: self.received + other.received,
-            groups: self.groups + other.groups,
-            sent_collided: self.sent_collided + other.sent_collided,
-            received_collided: self.received_collided + other.received_collided,
-        }
-    }
-}
-
-/// What was measured since the other account was taken.
-impl Sub for MeasuredAirtime {
-    type Output = Self;
-    fn sub(self, base: Self) -> Self {
-        Self {
-            sent: self.sent - base.sent,
-            received: self.received - base.received,
-            groups: self.groups - base.groups,
-            sent_collided: self.sent_collided - base.sent_collided,
-            received_collided: self.received_collided - base.received_collided,
-        }
-    }
-}
-
-/// Measured airtime of all nodes of a medium. What they sent, back-off and idle add up to the time:
-/// `sent + (contending - contending_spaces) + (idle - idle_spaces)`, with the spans of [`crate::Totals`].
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct MeasuredTotals {
-    /// All exchanges, with their inter-frame spaces.
-    pub sent: Span,
-    /// Of it, frames for all nodes: beacons and group frames.
-    pub groups: Span,
-    /// Of it, networks of others, whose group frames there are none of.
-    pub neighbours: Span,
-    /// Of it, time in which several exchanges were under way, whose senders share it.
-    pub collisions: Span,
-    /// Inter-frame spaces, as far as they are part of [`crate::Totals::contending`].
-    pub contending_spaces: Span,
-    /// Inter-frame spaces, as far as they are part of [`crate::Totals::idle`].
-    pub idle_spaces: Span,
-}
-
-/// What was measured since the other account was taken.
-impl Sub for MeasuredTotals {
-    type Output = Self;
-    fn sub(self, base: Self) -> Self {
-        Self {
-            sent: self.sent - base.sent,
-            groups: self.groups - base.groups,
-            neighbours: self.neighbours - base.neighbours,
-            collisions: self.collisions - base.collisions,
-            contending_spaces: self.contending_spaces - base.contending_spaces,
-            idle_spaces: self.idle_spaces - base.idle_spaces,
-        }
-    }
-}
+use crate::frame::To;
 
 /// An exchange that is under way.
 #[derive(Clone, Copy, Debug)]

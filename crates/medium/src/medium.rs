@@ -7,14 +7,15 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use evenair_units::{Instant, Rng, Span, Streams};
-use evenair_wifi::{AccessCategory, PhyRate};
+use evenair_units::{Db, Dbm, Instant, Span, Streams};
+use evenair_wifi::{AccessCategory, PhyRate, power};
 
 use crate::access::Access;
 use crate::airtimes::Airtimes;
 use crate::backlog::BacklogChain;
-use crate::chores::{Carried, Chores};
+use crate::chores::Chores;
 use crate::contention::Contention;
+use crate::frame::{dropped, lost};
 use crate::function::{Function, Rules};
 use crate::idle_sense::IdleSense;
 use crate::measured::Account;
@@ -35,8 +36,6 @@ pub struct Medium<F> {
     pub(crate) config: MediumConfig,
     pub(crate) streams: Streams,
     pub(crate) nodes: Vec<Node>,
-    /// Of each node, what its losses to noise are drawn from.
-    pub(crate) errors: Vec<Rng>,
     /// Of all nodes: those of a node follow one another.
     pub(crate) functions: Vec<Function<F>>,
     /// All that functions have.
@@ -112,7 +111,6 @@ impl<F> Medium<F> {
             config,
             streams: *streams,
             nodes: Vec::new(),
-            errors: Vec::new(),
             functions: Vec::new(),
             rules: Vec::new(),
             has_edca: false,
@@ -172,13 +170,12 @@ impl<F> Medium<F> {
         let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
         let first = u32::try_from(self.functions.len()).expect("fewer than 2^32 access functions");
         self.nodes.push(Node::new(&config, first));
-        self.errors.push(node::errors(id, &self.streams));
         self.has_edca |= config.edca.is_some();
         if config.back_off == BackOff::IdleSense && config.edca.is_none() && self.idle_sense.is_none() {
             assert!(self.sensing.is_none(), "with Idle Sense all hear all");
             self.idle_sense = Some(Box::new(IdleSense::new(self.config.idle_sense)));
         }
-        self.receivers.add_node(config.antenna);
+        self.receivers.add_node(id.0, config.antenna, &self.streams);
         if let Some(rates) = &mut self.rates {
             rates.add_node(id.0, &self.streams);
         }
@@ -463,6 +460,37 @@ impl<F> Medium<F> {
         totals
     }
 
+    /// From now on a DATA frame from `from` to `to` is lost with probability `per_billion / 10^9`, each by itself, beside
+    /// what else is lost. Zero until this is called. Broadcasts are not concerned.
+    pub fn set_frame_error(&mut self, from: NodeId, to: NodeId, per_billion: u32) {
+        self.receivers.set_loss(from.0, to.0, per_billion);
+    }
+
+    /// From now on frames from `from` reach `to` with this much above noise, wherever the two are.
+    pub fn set_snr(&mut self, from: NodeId, to: NodeId, snr: Db) {
+        self.receivers.set_signal(from.0, to.0, power::noise_floor(self.config.phy.standard()) + snr);
+    }
+
+    /// The signal with which frames from `from` reach `to`, where it is known.
+    pub fn signal(&mut self, from: NodeId, to: NodeId) -> Option<Dbm> {
+        self.receivers.signal(from.0, to.0)
+    }
+
+    /// From now on the chain is counted.
+    pub fn count_backlog(&mut self) {
+        self.backlog.get_or_insert_default();
+    }
+
+    /// The chain since it is counted, or since it was last taken. `None` where it is not counted.
+    pub fn backlog_chain(&self) -> Option<&BacklogChain> {
+        self.backlog.as_deref()
+    }
+
+    /// The same, and from now on it is counted anew, from the present state.
+    pub fn take_backlog_chain(&mut self) -> Option<BacklogChain> {
+        self.backlog.as_deref_mut().map(BacklogChain::take)
+    }
+
     /// A frame has come to the head of the function's empty queue.
     fn begin_contention(&mut self, now: Instant, id: u32) {
         let answers = self.config.idle_before_ack && self.is_to_answer(now, id);
@@ -555,16 +583,4 @@ fn use_of(totals: &mut Totals, stage: Stage, backlogged: usize) -> &mut Span {
         Stage::Silent | Stage::Sensed { .. } if backlogged == 0 => &mut totals.idle,
         Stage::Silent | Stage::Sensed { .. } => &mut totals.contending,
     }
-}
-
-/// A packet that is lost.
-pub(crate) fn lost<F>(at: Instant, from: NodeId, mpdu: Mpdu<F>, reason: DropReason) -> Event<F> {
-    Event::Dropped { at, from, to: mpdu.to, msdu: mpdu.msdu, reason, frame: mpdu.frame }
-}
-
-/// A frame of a queue that is lost, where it is a packet.
-pub(crate) fn dropped<F>(at: Instant, from: NodeId, mpdu: Mpdu<Carried<F>>, reason: DropReason) -> Option<Event<F>> {
-    let Mpdu { to, msdu, rate, category, frame } = mpdu;
-    let Carried::Packet(frame) = frame else { return None };
-    Some(lost(at, from, Mpdu { to, msdu, rate, category, frame }, reason))
 }

@@ -47,11 +47,6 @@ impl Node {
     }
 }
 
-/// What a node's losses to noise are drawn from. It does not depend on how many other nodes there are.
-pub(crate) fn errors(id: NodeId, streams: &Streams) -> Rng {
-    streams.numbered("medium frame errors", u64::from(id.0))
-}
-
 /// The functions of a node: the rules of each, how it waits, and what its back-off is drawn from, which does not depend on
 /// the others.
 pub(crate) fn functions(

@@ -5,9 +5,10 @@
 use evenair_units::{Instant, Span};
 
 use crate::access::{Access, Attempt, Outcome};
-use crate::chores::{Carried, News};
-use crate::function::{Head, Queued};
-use crate::medium::{Stage, dropped};
+use crate::chores::News;
+use crate::frame::{Carried, Queued, dropped};
+use crate::function::Head;
+use crate::medium::Stage;
 use crate::{AfterCollision, DropReason, Medium, NodeId, To};
 
 impl<F> Medium<F> {

@@ -22,9 +22,8 @@ use alloc::vec::Vec;
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::chores::{Carried, Chore, Own};
-use crate::function::Queued;
-use crate::medium::{dropped, lost};
+use crate::chores::Chore;
+use crate::frame::{Carried, Own, Queued, dropped, lost};
 use crate::{DropReason, Medium, Mpdu, NodeId, QueueState, To};
 
 /// Packets that an access point keeps for a station that sleeps.

@@ -162,5 +162,10 @@ fn told<F>(medium: &mut Medium<F>, fate: Fate) {
 
 /// Whether noise spoils a frame at one who receives it. A bystander's own signal decides alone.
 fn spoils<F>(medium: &mut Medium<F>, id: u32, from: u32, frame: Frame) -> bool {
-    if frame.to == to(id) { medium.draw_loss(from, id, frame.sent) } else { !medium.decodes(from, id, frame.sent) }
+    let (receivers, phy) = (&mut medium.receivers, &medium.config.phy);
+    if frame.to == to(id) {
+        receivers.draw_loss(phy, from, id, frame.sent)
+    } else {
+        !receivers.decodes(phy, from, id, frame.sent)
+    }
 }
