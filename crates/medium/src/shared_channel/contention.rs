@@ -21,22 +21,14 @@ use alloc::vec::Vec;
 
 use evenair_units::{Instant, Span};
 
-use crate::wheel::{Linked, Links, Wheel};
+use super::wheel::{Linked, Links, Wheel};
+use crate::edcaf::Waiting;
 
 #[derive(Debug)]
 pub(crate) struct Contention {
     slot: Span,
     functions: Vec<Function>,
     groups: Vec<Group>,
-}
-
-/// How a function waits, which all of a group have in common.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Waiting {
-    /// DIFS or AIFS: silence before the first slot.
-    pub(crate) space: Span,
-    /// Whether the end of `space` counts as the end of a slot, as EDCA has it.
-    pub(crate) counts_boundaries: bool,
 }
 
 impl Linked for Function {

@@ -1,4 +1,4 @@
-//! One channel access function: its queue, its contention window, and how the frame at the head has fared. DCF has one
+//! One EDCAF (enhanced distributed channel access function): its queue, its contention window, and how the frame at the head has fared. DCF has one
 //! for each node, EDCA four.
 
 use alloc::boxed::Box;
@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Rng, Span};
 use evenair_wifi::PhyRate;
 
-use crate::frame::{Carried, Queued};
-use crate::{Counters, Mpdu, NodeId, QueueState, To};
+use crate::counters::{Counters, QueueState};
+use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
 
-/// Where there are many, each access fetches a function from far: so what every access needs comes first, in three pieces
+/// Where there are many, each access fetches an EDCAF from far: so what every access needs comes first, in three pieces
 /// of what a processor fetches at once: what a frame that comes needs, what the back-off needs, what is counted.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Function<F> {
+pub(crate) struct Edcaf<F> {
     queue: VecDeque<Queued<F>>,
     /// Of its packets.
     bytes: Bytes,
@@ -36,6 +36,15 @@ pub(crate) struct Function<F> {
     pub(crate) counters: Counters,
     /// Attempts by rate, where rates are chosen, since they were taken last.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
+}
+
+/// How an EDCAF waits before it sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Waiting {
+    /// DIFS or AIFS: silence before the first slot.
+    pub(crate) space: Span,
+    /// Whether the end of `space` counts as the end of a slot, as EDCA has it.
+    pub(crate) counts_boundaries: bool,
 }
 
 /// What does not change.
@@ -82,7 +91,7 @@ impl Service {
     }
 }
 
-impl<F> Function<F> {
+impl<F> Edcaf<F> {
     pub(crate) fn new(node: u32, rules: Arc<Rules>, back_off: Rng) -> Self {
         Self {
             node,

@@ -6,7 +6,7 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::contention::Waiting;
+use crate::edcaf::Waiting;
 
 #[derive(Debug)]
 pub(super) struct BackOff {
