@@ -129,7 +129,7 @@ impl Accounts {
     /// The exchange of an access of `node` is over.
     pub(crate) fn close<F>(&mut self, at: Instant, node: u32, nodes: &mut Nodes<F>) {
         self.split(at, nodes);
-        let edcafs = nodes.nodes[node as usize].edcafs();
+        let edcafs = nodes.edcaf_ids(node);
         let mine = |exchange: &Exchange| edcafs.contains(&(exchange.edcaf as usize));
         if let Some(place) = self.exchanges.iter().position(mine) {
             self.exchanges.remove(place);
@@ -201,7 +201,7 @@ impl Accounts {
                 self.totals.measured.groups += span;
             }
             To::Node(receiver) => {
-                let first = nodes.nodes[receiver.0 as usize].edcafs().start;
+                let first = nodes.edcaf_ids(receiver.0).start;
                 let receiver = &mut nodes.edcafs[first].counters.measured;
                 receiver.received += span;
                 receiver.received_collided += collided;

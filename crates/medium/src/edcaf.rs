@@ -1,5 +1,5 @@
-//! One EDCAF (enhanced distributed channel access function): its queue, its contention window, and how the frame at the head has fared. DCF has one
-//! for each node, EDCA four.
+//! One EDCAF (enhanced distributed channel access function): its queue, its contention window, and how the frame at the
+//! head has fared. DCF has one for each node, EDCA four.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -225,9 +225,11 @@ impl<F> Edcaf<F> {
         self.rules.space
     }
 
-    /// How long an access may last; zero: one frame.
-    pub(crate) fn txop(&self) -> Span {
-        self.rules.txop
+    /// When a TXOP ends that begins at `at`; `None`: an access is one frame.
+    #[inline]
+    pub(crate) fn txop_end(&self, at: Instant) -> Option<Instant> {
+        let txop = self.rules.txop;
+        (txop > Span::ZERO).then(|| at + txop)
     }
 
     /// Whether the buffer takes another frame of this size.

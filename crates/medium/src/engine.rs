@@ -80,8 +80,7 @@ impl Engine {
     /// A node joins, with the EDCAFs that were added since the last one.
     pub(crate) fn add_node<F>(&mut self, mac: &Mac<F>, now: Instant, id: u32) {
         if let Self::PerNode(sense) = self {
-            let present = mac.nodes.nodes.iter().zip(0..id).filter(|(node, _)| !node.has_left).map(|(_, other)| other);
-            sense.add_node(now, present);
+            sense.add_node(now, (0..id).filter(|&other| !mac.nodes.has_left(other)));
         }
     }
 
@@ -109,7 +108,7 @@ impl Engine {
 
     /// A node leaves. What it has on the air stays there.
     pub(crate) fn remove_node<F>(&mut self, mac: &mut Mac<F>, now: Instant, id: u32) {
-        let edcafs = mac.nodes.nodes[id as usize].edcafs();
+        let edcafs = mac.nodes.edcaf_ids(id);
         match self {
             Self::Shared(channel) => channel.remove_edcafs(edcafs),
             Self::PerNode(sense) => {

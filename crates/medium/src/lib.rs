@@ -25,6 +25,19 @@
 //! ([`Medium::with_hidden_nodes`]), each node senses for itself and frames go out one by one (`carrier_sense`). Both have the
 //! nodes, queues, retry rules, counters and events in common, and what is received.
 //!
+//! Modules, each above those that it uses:
+//!
+//! ```text
+//! medium                          the public interface: nodes, frames, time
+//! engine, management              who sends when; what nodes send by themselves
+//! shared_channel, carrier_sense   the two engines
+//! mac                             what both do with a frame: attempt, delivery, retry, report
+//! accounts, nodes                 airtime; queues and who has work
+//! edcaf, node, config             one queue with its window; one node; settings
+//! reception, rate_control, ...    mechanisms that know no other
+//! frame, counters                 what goes in and comes out
+//! ```
+//!
 //! Simplified:
 //! - Immediate access begins at the next boundary of slots, on the grid that the last frame on the air has set, so that
 //!   two frames that come within one slot collide. On average it begins half a slot late.
@@ -74,4 +87,4 @@ pub use management::{Beacons, Foreign, PowerSave};
 pub use medium::Medium;
 pub use rate_control::RateControl;
 pub use reception::{Antenna, Capture, Interference, Reception};
-pub use watch::{Fate, Kind, OnAir, Transmission};
+pub use watch::{Kind, OnAir, Transmission, TxStatus};

@@ -1,4 +1,5 @@
-//! What both engines have in common: how frames are sent, what becomes of them, and who is told.
+//! What both engines have in common: how frames are sent, what becomes of them, and what is recorded of
+//! it.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
@@ -19,7 +20,7 @@ use crate::frame::{Carried, DropReason, Event, NodeId, Queued, To, dropped};
 use crate::nodes::Nodes;
 use crate::rate_control::Rates;
 use crate::reception::{Receivers, Sent};
-use crate::watch::{Fate, Transmission, Watch};
+use crate::watch::{Transmission, TxStatus, Watch};
 
 /// The MAC of all nodes, without medium access.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ impl<F> Mac<F> {
     /// A node leaves, and what its buffers hold is lost.
     pub(crate) fn remove_node(&mut self, now: Instant, id: NodeId) {
         self.nodes.leave(id);
-        for number in self.nodes.nodes[id.0 as usize].edcafs() {
+        for number in self.nodes.edcaf_ids(id.0) {
             let edcaf = &mut self.nodes.edcafs[number];
             while let Some((queued, _)) = edcaf.pop() {
                 self.events.extend(dropped(now, id, queued.mpdu, DropReason::Left));
@@ -113,7 +114,7 @@ impl<F> Mac<F> {
         let To::Node(receiver) = to else { return Attempt::broadcast(phy, psdu) };
         let rts = may_reserve && self.config.rts_threshold.is_some_and(|threshold| msdu > threshold);
         let nodes = &self.nodes;
-        let qos = nodes.has_edca && nodes.nodes[node as usize].edca && nodes.nodes[receiver.0 as usize].edca;
+        let qos = nodes.has_edca && nodes.is_qos(node) && nodes.is_qos(receiver.0);
         let psdu = if qos { Bytes(psdu.0 + QOS_CONTROL.0) } else { psdu };
         let (data, answer) = self.airtimes.of(phy, psdu, rate);
         Attempt { to, rate, rts, psdu, data, answer }
@@ -225,15 +226,15 @@ impl<F> Mac<F> {
         }
     }
 
-    /// For those who watch: a frame begins.
+    /// A frame begins on the air.
     pub(crate) fn watch_begin(&mut self, transmission: Transmission) {
         if let Some(watch) = &mut self.watch {
             watch.begin(transmission);
         }
     }
 
-    /// For those who watch: a frame ends.
-    pub(crate) fn watch_end(&mut self, at: Instant, from: u32, status: Fate) {
+    /// A frame ends on the air.
+    pub(crate) fn watch_end(&mut self, at: Instant, from: u32, status: TxStatus) {
         if let Some(watch) = &mut self.watch {
             watch.end(at, from, status);
         }

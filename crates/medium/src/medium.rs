@@ -105,7 +105,7 @@ impl<F> Medium<F> {
 
     /// `from` gives up what its buffers hold for `to`, as an access point does for a station that has gone to another one:
     /// it comes out as events. What is in service already stays there, and is tried on.
-    pub fn forsake(&mut self, now: Instant, from: NodeId, to: NodeId) {
+    pub fn flush(&mut self, now: Instant, from: NodeId, to: NodeId) {
         self.handle_timeout(now);
         for queued in self.mac.nodes.take_waiting(from, to) {
             self.mac.events.extend(dropped(self.clock, from, queued.mpdu, DropReason::Left));
@@ -122,7 +122,7 @@ impl<F> Medium<F> {
     #[inline]
     pub fn handle_frame(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
         assert!(
-            !matches!(mpdu.to, To::Node(to) if to.0 as usize >= self.mac.nodes.nodes.len()),
+            !matches!(mpdu.to, To::Node(to) if to.0 as usize >= self.mac.nodes.count()),
             "{:?} was never added",
             mpdu.to
         );
@@ -185,7 +185,7 @@ impl<F> Medium<F> {
     }
 
     /// Lets everything happen that is due by `limit`, where `PAUSES` until something has become of a frame; at one
-    /// instant all happens before anybody is told.
+    /// instant all happens before it returns.
     fn run<const PAUSES: bool>(&mut self, limit: Instant) {
         loop {
             let at = self.deadline();
@@ -255,7 +255,7 @@ impl<F> Medium<F> {
     /// time, as a processor waits for many pieces as long as for one if it is told of them before it needs the first.
     #[inline]
     pub fn bring(&self, id: NodeId, fetch: impl Fn(*const ())) {
-        let edcaf = self.mac.nodes.nodes[id.0 as usize].edcaf(AccessCategory::BestEffort);
+        let edcaf = self.mac.nodes.edcaf_id(id.0, AccessCategory::BestEffort);
         self.mac.nodes.edcafs[edcaf as usize].bring(&fetch);
         self.engine.bring(edcaf, &fetch);
     }
@@ -282,7 +282,7 @@ impl<F> Medium<F> {
 
     /// Attempts of a node by the rate of their DATA since the last call, where senders choose their rates; in no order.
     pub fn take_rates_used(&mut self, id: NodeId) -> Vec<(PhyRate, u64)> {
-        let edcafs = self.mac.nodes.nodes[id.0 as usize].edcafs();
+        let edcafs = self.mac.nodes.edcaf_ids(id.0);
         edcafs.flat_map(|edcaf| core::mem::take(&mut self.mac.nodes.edcafs[edcaf].rates_used)).collect()
     }
 
@@ -298,7 +298,7 @@ impl<F> Medium<F> {
 
     /// Whether a node has an access function for each category.
     pub fn has_edca(&self, id: NodeId) -> bool {
-        self.mac.nodes.nodes[id.0 as usize].edca
+        self.mac.nodes.is_qos(id.0)
     }
 
     /// Nodes that have a frame to send, or one on the air that has not been received.

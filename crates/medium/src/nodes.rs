@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use evenair_units::{Instant, Rng};
 use evenair_wifi::AccessCategory;
@@ -18,7 +19,7 @@ use crate::watch::Kind;
 /// All nodes and all EDCAFs of a medium.
 #[derive(Debug)]
 pub(crate) struct Nodes<F> {
-    pub(crate) nodes: Vec<Node>,
+    nodes: Vec<Node>,
     /// Of all nodes: those of a node follow one another.
     pub(crate) edcafs: Vec<Edcaf<F>>,
     /// All that EDCAFs have.
@@ -57,8 +58,33 @@ impl<F> Nodes<F> {
         node.backlogged = 0;
     }
 
+    #[inline]
     pub(crate) fn has_left(&self, node: u32) -> bool {
         self.nodes[node as usize].has_left
+    }
+
+    /// Nodes that ever joined.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether a node has EDCA, and sends QoS frames to others that have.
+    #[inline]
+    pub(crate) fn is_qos(&self, node: u32) -> bool {
+        self.nodes[node as usize].edca
+    }
+
+    /// The number of the EDCAF that sends a node's frames of this category.
+    #[inline]
+    pub(crate) fn edcaf_id(&self, node: u32, category: AccessCategory) -> u32 {
+        self.nodes[node as usize].edcaf(category)
+    }
+
+    /// The numbers of a node's EDCAFs.
+    #[inline]
+    pub(crate) fn edcaf_ids(&self, node: u32) -> Range<usize> {
+        self.nodes[node as usize].edcafs()
     }
 
     /// A packet comes to the MAC of a node that is there. Says which EDCAF has work by it that had none.
@@ -85,7 +111,7 @@ impl<F> Nodes<F> {
 
     /// A node is to send a frame of its own, in its turn. Says which EDCAF has work by it that had none.
     pub(crate) fn accept_own(&mut self, from: NodeId, queued: Queued<F>) -> Option<u32> {
-        let id = self.nodes[from.0 as usize].edcaf(queued.mpdu.category);
+        let id = self.edcaf_id(from.0, queued.mpdu.category);
         let edcaf = &mut self.edcafs[id as usize];
         let had_work = edcaf.has_work();
         edcaf.push_own(queued);
@@ -94,7 +120,7 @@ impl<F> Nodes<F> {
 
     /// The same for a frame to everybody, which goes before all that wait behind the frame in service.
     pub(crate) fn accept_first(&mut self, from: NodeId, queued: Queued<F>) -> Option<u32> {
-        let id = self.nodes[from.0 as usize].edcaf(queued.mpdu.category);
+        let id = self.edcaf_id(from.0, queued.mpdu.category);
         let edcaf = &mut self.edcafs[id as usize];
         let had_work = edcaf.has_work();
         edcaf.push_first(queued);
@@ -103,7 +129,7 @@ impl<F> Nodes<F> {
 
     /// Takes out what waits at a node for another one, behind what is in service.
     pub(crate) fn take_waiting(&mut self, from: NodeId, to: NodeId) -> impl Iterator<Item = Queued<F>> {
-        let edcafs = self.nodes[from.0 as usize].edcafs();
+        let edcafs = self.edcaf_ids(from.0);
         edcafs.flat_map(move |number| self.edcafs[number].take_waiting(to))
     }
 
@@ -157,15 +183,15 @@ impl<F> Nodes<F> {
     }
 
     pub(crate) fn edcafs_of(&self, id: NodeId) -> impl Iterator<Item = &Edcaf<F>> {
-        self.edcafs[self.nodes[id.0 as usize].edcafs()].iter()
+        self.edcafs[self.edcaf_ids(id.0)].iter()
     }
 
     #[inline]
     pub(crate) fn edcaf_of(&self, id: NodeId, category: AccessCategory) -> &Edcaf<F> {
-        &self.edcafs[self.nodes[id.0 as usize].edcaf(category) as usize]
+        &self.edcafs[self.edcaf_id(id.0, category) as usize]
     }
 
-    /// RTS or DATA of an attempt, as those who watch see it.
+    /// RTS or DATA of an attempt, as the watch shows it.
     pub(crate) fn kind_of(&self, edcaf: u32, attempt: &Attempt, is_rts: bool) -> Kind {
         let this = &self.edcafs[edcaf as usize];
         let node = &self.nodes[this.node as usize];
@@ -174,7 +200,7 @@ impl<F> Nodes<F> {
             return Kind::Rts { category, attempt: number };
         }
         let qos = match attempt.to {
-            To::Node(receiver) => node.edca && self.nodes[receiver.0 as usize].edca,
+            To::Node(receiver) => node.edca && self.is_qos(receiver.0),
             To::Broadcast => false,
         };
         Kind::Data { category, attempt: number, reserved: attempt.rts, qos }

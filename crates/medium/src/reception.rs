@@ -4,7 +4,7 @@
 //! - with a probability set for a pair of nodes, DATA only;
 //! - with a plain bit error rate, which counts all bits of a MAC frame;
 //! - with what modulation and code make of the signal over noise, where a pair's signal is known: from a path loss between
-//!   the places of two nodes, or told.
+//!   the places of two nodes, or set for the pair.
 //!
 //! ACK, CTS and RTS are lost like other frames. A DATA frame whose ACK is lost is sent again, and the receiver, which
 //! knows its number, drops it (IEEE Std 802.11-2016, 10.3.2.11).

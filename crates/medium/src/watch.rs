@@ -1,9 +1,9 @@
 //! What goes on the air, frame by frame, for those who write it down. Nothing of it is kept unless it is watched.
 //!
-//! Where all hear all, an access is decided when it begins: its frames are told at once, with the instants at which they
+//! Where all hear all, an access is decided when it begins: its frames are reported at once, with the instants at which they
 //! will begin and end, RTS, CTS, DATA and ACK. (Of an RTS without CTS it is said that the RTS was lost. A receiver
 //! that leaves in the middle of a frame still seems to have answered.) Where some are hidden, each beginning and each
-//! end is told when it happens.
+//! end is reported when it happens.
 
 use alloc::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub enum OnAir {
         /// Its sender.
         from: NodeId,
         /// Whether it was received.
-        fate: Fate,
+        status: TxStatus,
     },
 }
 
@@ -76,7 +76,7 @@ pub enum Kind {
 
 /// What has become of a frame on the air, at the one for whom it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum TxStatus {
     /// It was received. A broadcast: by someone.
     Received,
     /// Other frames spoiled it, or its receiver was sending.
@@ -85,12 +85,12 @@ pub enum Fate {
     Lost,
 }
 
-/// What was seen and not told yet.
+/// What has not been polled yet.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pending: VecDeque<OnAir>,
     /// Of the frame that is ending.
-    pub(crate) fate: Option<Fate>,
+    pub(crate) status: Option<TxStatus>,
 }
 
 impl Watch {
@@ -100,12 +100,12 @@ impl Watch {
     }
 
     /// A frame ends.
-    pub(crate) fn end(&mut self, at: Instant, from: u32, status: Fate) {
-        self.pending.push_back(OnAir::Ends { at, from: NodeId(from), fate: status });
+    pub(crate) fn end(&mut self, at: Instant, from: u32, status: TxStatus) {
+        self.pending.push_back(OnAir::Ends { at, from: NodeId(from), status });
     }
 
     /// A frame begins, and what becomes of it is known.
-    pub(crate) fn frame(&mut self, transmission: Transmission, status: Fate) {
+    pub(crate) fn frame(&mut self, transmission: Transmission, status: TxStatus) {
         self.begin(transmission);
         self.end(transmission.at + transmission.lasts, transmission.from.0, status);
     }

@@ -110,24 +110,24 @@ impl CarrierSense {
         self.presume(mac, id, frame);
         let presumed = self.presumed(mac, id, frame);
         if let Some(watch) = &mut mac.watch {
-            watch.fate = Some(presumed);
+            watch.status = Some(presumed);
         }
         let mut goes_on = false;
         for place in 0..self.audibility.of(id).len() {
             let hearer = self.audibility.of(id)[place];
             if let Some(receiving) = self.nodes[hearer as usize].carrier.end(at, id) {
-                goes_on |= self.receive(mac, at, hearer, id, frame, receiving.intact);
+                goes_on |= self.receive(mac, at, hearer, receiving, frame);
             }
             self.resume(at, hearer);
         }
-        if let Some(fate) = mac.watch.as_mut().and_then(|watch| watch.fate.take()) {
-            mac.watch_end(at, id, fate);
+        if let Some(status) = mac.watch.as_mut().and_then(|watch| watch.status.take()) {
+            mac.watch_end(at, id, status);
         }
         if !goes_on {
             self.open -= 1;
             mac.accounts.close(at, sender(id, frame), &mut mac.nodes);
         }
-        if mac.nodes.nodes[id as usize].has_left {
+        if mac.nodes.has_left(id) {
             return self.forget(id);
         }
         match (frame.kind, frame.to) {

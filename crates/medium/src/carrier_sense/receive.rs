@@ -2,11 +2,12 @@
 
 use evenair_units::{Airtime, Instant};
 
+use super::carrier::Receiving;
 use super::state::CarrierSense;
 use super::terminal::{Access, Frame, Kind, Phase, to};
 use crate::frame::To;
 use crate::mac::Mac;
-use crate::watch::Fate;
+use crate::watch::TxStatus;
 
 impl CarrierSense {
     /// A frame of `from` begins at one who hears it.
@@ -46,32 +47,32 @@ impl CarrierSense {
         frame.to == to(id) && self.nodes[id as usize].access.as_ref().is_some_and(fits)
     }
 
-    /// A frame of `from` that `id` was receiving ends; `intact`: nothing overlapped it. Says whether the exchange goes
+    /// A frame that `id` was receiving ends. Says whether the exchange goes
     /// on after it.
     pub(super) fn receive<F>(
         &mut self,
         mac: &mut Mac<F>,
         at: Instant,
         id: u32,
-        from: u32,
+        receiving: Receiving,
         frame: Frame,
-        intact: bool,
     ) -> bool {
+        let Receiving { from, intact } = receiving;
         let answers = matches!(self.nodes[id as usize].phase, Phase::Awaiting(None)) && frame.to == to(id);
-        let is_gone = frame.to == to(id) && mac.nodes.nodes[from as usize].has_left;
+        let is_gone = frame.to == to(id) && mac.nodes.has_left(from);
         let is_lost = !intact || !is_gone && spoils(mac, id, from, frame);
         if is_lost {
             self.nodes[id as usize].carrier.set_erred();
             if frame.to == to(id) {
-                let fate = if intact { Fate::Lost } else { Fate::Overlapped };
-                note_status(mac, fate);
+                let status = if intact { TxStatus::Lost } else { TxStatus::Overlapped };
+                note_status(mac, status);
                 let concerned = if answers { id } else { from };
-                self.set_status(concerned, fate);
+                self.set_status(concerned, status);
             }
         } else {
             self.nodes[id as usize].carrier.set_decoded();
             if frame.to == to(id) || frame.to == To::Broadcast {
-                note_status(mac, Fate::Received);
+                note_status(mac, TxStatus::Received);
             }
         }
         // Its answer was lost, or another frame came instead (10.3.2.7, 10.3.2.9).
@@ -100,7 +101,7 @@ impl CarrierSense {
     /// A frame for others, or for all.
     fn overhear(&mut self, at: Instant, id: u32, from: u32, frame: Frame) {
         if frame.to == To::Broadcast {
-            return self.set_status(from, Fate::Received);
+            return self.set_status(from, TxStatus::Received);
         }
         let terminal = &mut self.nodes[id as usize];
         let by_rts = frame.kind == Kind::Rts;
@@ -112,10 +113,10 @@ impl CarrierSense {
     /// CTS after SIFS, unless the NAV forbids it (10.3.2.7).
     fn answer_rts<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, from: u32) -> bool {
         if !self.nodes[id as usize].carrier.may_answer(at) {
-            self.set_status(from, Fate::Lost);
+            self.set_status(from, TxStatus::Lost);
             return false;
         }
-        self.set_status(from, Fate::Received);
+        self.set_status(from, TxStatus::Received);
         let Some(access) = self.nodes[from as usize].access else { return false };
         let phy = &mac.config.phy;
         let (cts, sifs) = (Frame { to: to(from), ..access.cts(phy) }, phy.sifs());
@@ -126,7 +127,7 @@ impl CarrierSense {
 
     /// ACK after SIFS, whatever the medium is like (10.3.2.9), also for a frame that was received before (10.3.2.11).
     fn answer_data<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, from: u32) -> bool {
-        self.set_status(from, Fate::Received);
+        self.set_status(from, TxStatus::Received);
         let Some(access) = self.nodes[from as usize].access else { return false };
         let phy = &mac.config.phy;
         let (ack, sifs) = (Frame { to: to(from), ..access.ack(phy) }, phy.sifs());
@@ -147,10 +148,10 @@ impl CarrierSense {
     }
 }
 
-/// What has become of the frame that is ending, for those who watch.
-fn note_status<F>(mac: &mut Mac<F>, status: Fate) {
+/// TX status of the frame that is ending, for the watch.
+fn note_status<F>(mac: &mut Mac<F>, status: TxStatus) {
     if let Some(watch) = &mut mac.watch {
-        watch.fate = Some(status);
+        watch.status = Some(status);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::attempt::Attempt;
 use crate::config::AfterCollision;
 use crate::frame::{NodeId, To};
 use crate::mac::{Failure, Mac};
-use crate::watch::{self, Fate};
+use crate::watch::{self, TxStatus};
 
 impl CarrierSense {
     /// Back-off may have run out at an EDCAF of the node, or at several: the one of the highest priority sends, and
@@ -27,50 +27,49 @@ impl CarrierSense {
                 self.back_off(mac, edcaf);
             }
         }
-        let txop = mac.nodes.edcafs[winner as usize].txop();
+        let txop_end = mac.nodes.edcafs[winner as usize].txop_end(at);
         let attempt = mac.attempt(at, winner, true);
         self.back_offs[winner as usize].contends = false;
         self.open += 1;
         mac.accounts.open(at, winner, attempt.to, &mut mac.nodes);
-        Some(self.attempt(mac, at, id, winner, attempt, (txop > Span::ZERO).then(|| at + txop)))
+        Some(self.attempt(mac, at, winner, attempt, txop_end))
     }
 
-    /// The node begins an attempt with this frame.
+    /// The node of an EDCAF begins an attempt with this frame.
     fn attempt<F>(
         &mut self,
         mac: &mut Mac<F>,
         at: Instant,
-        id: u32,
         number: u32,
         attempt: Attempt,
         txop_end: Option<Instant>,
     ) -> Frame {
         let cleared = !attempt.rts;
         let next = next_in_txop(mac, at, number, &attempt, txop_end);
-        let access = Access { edcaf: number, attempt, cleared, status: Fate::Lost, txop_end, next };
-        self.nodes[id as usize].access = Some(access);
+        let access = Access { edcaf: number, attempt, cleared, status: TxStatus::Lost, txop_end, next };
+        self.nodes[mac.nodes.edcafs[number as usize].node as usize].access = Some(access);
         let frame = if cleared { access.data() } else { access.rts(&mac.config.phy) };
         mac.nodes.edcafs[number as usize].begin_attempt(Airtime(frame.lasts));
         frame
     }
 
     /// What has become of a frame unless its receiver says otherwise.
-    pub(super) fn presumed<F>(&self, mac: &Mac<F>, id: u32, frame: Frame) -> Fate {
+    pub(super) fn presumed<F>(&self, mac: &Mac<F>, id: u32, frame: Frame) -> TxStatus {
         match frame.to {
-            To::Node(to) if mac.nodes.nodes[to.0 as usize].has_left || !self.audibility.hears(id, to.0) => Fate::Lost,
-            To::Broadcast if self.audibility.of(id).is_empty() => Fate::Received,
-            To::Node(_) | To::Broadcast => Fate::Overlapped,
+            To::Node(to) if mac.nodes.has_left(to.0) || !self.audibility.hears(id, to.0) => TxStatus::Lost,
+            To::Broadcast if self.audibility.of(id).is_empty() => TxStatus::Received,
+            To::Node(_) | To::Broadcast => TxStatus::Overlapped,
         }
     }
 
     pub(super) fn presume<F>(&mut self, mac: &Mac<F>, id: u32, frame: Frame) {
-        let fate = self.presumed(mac, id, frame);
+        let status = self.presumed(mac, id, frame);
         if let (Kind::Rts | Kind::Data, Some(access)) = (frame.kind, &mut self.nodes[id as usize].access) {
-            access.status = fate;
+            access.status = status;
         }
     }
 
-    /// For those who watch.
+    /// Records in the watch that a frame begins.
     pub(super) fn watch_begin<F>(&self, mac: &mut Mac<F>, at: Instant, id: u32, frame: Frame) {
         if mac.watch.is_none() {
             return;
@@ -89,7 +88,7 @@ impl CarrierSense {
     /// The sender waits for an answer, which should begin after SIFS (10.3.2.7, 10.3.2.9).
     pub(super) fn wait<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
         let terminal = &mut self.nodes[id as usize];
-        let overlapped = terminal.access.is_some_and(|access| access.status == Fate::Overlapped);
+        let overlapped = terminal.access.is_some_and(|access| access.status == TxStatus::Overlapped);
         if overlapped && mac.config.after_collision == AfterCollision::DifsForAll {
             return self.fail(mac, at, id);
         }
@@ -99,7 +98,7 @@ impl CarrierSense {
 
     pub(super) fn conclude_broadcast<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
         let access = self.nodes[id as usize].access.expect("a broadcast is an access");
-        if access.status != Fate::Received {
+        if access.status != TxStatus::Received {
             return self.fail(mac, at, id);
         }
         mac.deliver(at, access.edcaf, true);
@@ -133,7 +132,7 @@ impl CarrierSense {
             return false;
         }
         mac.accounts.resume(at, access.edcaf, attempt.to, &mut mac.nodes);
-        let frame = self.attempt(mac, next, id, access.edcaf, attempt, Some(txop_end));
+        let frame = self.attempt(mac, next, access.edcaf, attempt, Some(txop_end));
         self.turn(at, id, next, frame);
         true
     }
@@ -144,7 +143,7 @@ impl CarrierSense {
         let failure = Failure {
             to: access.attempt.to,
             // Where it was received, its answer was not.
-            collided: access.status != Fate::Lost,
+            collided: access.status != TxStatus::Lost,
             after_rts: access.cleared && access.attempt.rts,
         };
         mac.fail(at, access.edcaf, failure);

@@ -11,7 +11,7 @@ use super::terminal::{Frame, Phase, Terminal, sender};
 use super::timers::Timers;
 use crate::config::{AfterCollision, MediumConfig};
 use crate::edcaf::{Edcaf, Waiting};
-use crate::watch::Fate;
+use crate::watch::TxStatus;
 
 /// The state of medium access at all nodes.
 #[derive(Debug)]
@@ -222,7 +222,7 @@ impl CarrierSense {
     }
 
     /// What has become of the frame that `from` has sent.
-    pub(super) fn set_status(&mut self, from: u32, status: Fate) {
+    pub(super) fn set_status(&mut self, from: u32, status: TxStatus) {
         if let Some(access) = &mut self.nodes[from as usize].access {
             access.status = status;
         }

@@ -11,7 +11,7 @@ use super::carrier::Carrier;
 use crate::attempt::Attempt;
 use crate::frame::{NodeId, To};
 use crate::reception::Sent;
-use crate::watch::Fate;
+use crate::watch::TxStatus;
 
 /// One node's part.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(super) struct Access {
     pub(super) attempt: Attempt,
     /// DATA goes out, or has: CTS has come, or none is needed.
     pub(super) cleared: bool,
-    pub(super) status: Fate,
+    pub(super) status: TxStatus,
     pub(super) txop_end: Option<Instant>,
     /// From the answer to the end of the next frame's, where the TXOP goes on with one.
     pub(super) next: Span,

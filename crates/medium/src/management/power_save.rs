@@ -151,7 +151,7 @@ impl<F> PowerSaving<F> {
         kept.push_back(Queued { enqueued: now, mpdu });
         let oldest = if kept.len() > limit { kept.pop_front() } else { None };
         if let Some(oldest) = oldest {
-            let edcaf = nodes.nodes[from.0 as usize].edcaf(oldest.mpdu.category);
+            let edcaf = nodes.edcaf_id(from.0, oldest.mpdu.category);
             nodes.edcafs[edcaf as usize].counters.buffer_drops += 1;
             events.extend(dropped(now, from, oldest.mpdu, DropReason::BufferFull));
         }

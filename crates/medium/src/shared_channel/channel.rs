@@ -137,8 +137,8 @@ impl SharedChannel {
         self.contention.begin(id, slots, mac.nodes.edcafs[id as usize].has_work());
     }
 
-    /// The frame at the head of the queue goes on the air, and a TXOP begins where there are any. Says when what the
-    /// sender itself sends will have ended, and the whole exchange.
+    /// The frame at the head of a queue goes on the air, and a TXOP begins where there are any. Says when what the sender
+    /// itself sends will have ended, and the whole exchange.
     #[inline(always)]
     pub(super) fn transmit<F>(
         &mut self,
@@ -148,23 +148,9 @@ impl SharedChannel {
         attempt: Attempt,
         outcome: Outcome,
     ) -> (Instant, Instant) {
-        let txop = mac.nodes.edcafs[id as usize].txop();
-        self.transmit_until(mac, at, id, attempt, outcome, (txop > Span::ZERO).then(|| at + txop))
-    }
-
-    /// The same where the TXOP has begun.
-    #[inline(always)]
-    pub(super) fn transmit_until<F>(
-        &mut self,
-        mac: &mut Mac<F>,
-        at: Instant,
-        id: u32,
-        attempt: Attempt,
-        outcome: Outcome,
-        txop_end: Option<Instant>,
-    ) -> (Instant, Instant) {
         let (sent, answered) = self.ends(mac, at, attempt, outcome);
         let edcaf = &mut mac.nodes.edcafs[id as usize];
+        let txop_end = edcaf.txop_end(at);
         edcaf.on_air = true;
         edcaf.begin_attempt(Airtime(answered - at));
         let node = edcaf.node;
@@ -183,7 +169,7 @@ impl SharedChannel {
     #[inline(always)]
     pub(super) fn outcome_alone<F>(&self, mac: &mut Mac<F>, id: u32, attempt: Attempt) -> Outcome {
         let To::Node(NodeId(to)) = attempt.to else { return Outcome::Received };
-        if mac.nodes.nodes[to as usize].has_left {
+        if mac.nodes.has_left(to) {
             return if attempt.rts { Outcome::Unanswered } else { Outcome::Lost };
         }
         if mac.receivers.is_lossy() { outcome_in_noise(mac, id, to, attempt) } else { Outcome::Received }
@@ -223,7 +209,7 @@ impl SharedChannel {
         }
     }
 
-    /// For those who watch: the accesses that begin at `at`, with all frames that belong to them.
+    /// Records the accesses that begin at `at` in the watch, with all frames that belong to them.
     pub(super) fn watch_accesses<F>(&self, mac: &mut Mac<F>, at: Instant) {
         if let Some(watch) = &mut mac.watch {
             self.on_air.iter().for_each(|access| frames::watch(watch, at, access, &mac.config.phy, &mac.nodes));

@@ -43,7 +43,7 @@ impl SharedChannel {
     #[inline(never)]
     fn report_received<F>(&self, mac: &mut Mac<F>) {
         if let [Access { node, attempt, outcome: Outcome::Received, .. }] = self.on_air[..]
-            && !mac.nodes.nodes[node as usize].has_left
+            && !mac.nodes.has_left(node)
         {
             mac.report(node, &attempt, true);
         }
@@ -53,7 +53,7 @@ impl SharedChannel {
     #[inline(always)]
     fn end_received<F>(&mut self, mac: &mut Mac<F>, node: u32, id: u32) {
         mac.nodes.edcafs[id as usize].on_air = false;
-        if !mac.nodes.nodes[node as usize].has_left {
+        if !mac.nodes.has_left(node) {
             self.back_off(mac, id);
         }
         self.on_air.clear();
@@ -89,7 +89,9 @@ impl SharedChannel {
         }
         self.on_air.clear();
         let outcome = self.outcome_alone(mac, id, attempt);
-        self.transmit_until(mac, next, id, attempt, outcome, Some(txop_end));
+        self.transmit(mac, next, id, attempt, outcome);
+        // The TXOP goes on, none begins.
+        self.on_air[0].txop_end = Some(txop_end);
         self.watch_accesses(mac, next);
         (self.stage, self.due) = self.stage_of_transmission();
         true
@@ -145,7 +147,7 @@ impl SharedChannel {
         let id = access.edcaf;
         let edcaf = &mut mac.nodes.edcafs[id as usize];
         edcaf.on_air = false;
-        if mac.nodes.nodes[access.node as usize].has_left {
+        if mac.nodes.has_left(access.node) {
             return;
         }
         report(mac, access);
@@ -157,7 +159,7 @@ impl SharedChannel {
             });
             if from != resume {
                 // The node's other EDCAFs wait like the one that sent: none of them heard the frame (10.22.2.4).
-                let edcafs = mac.nodes.nodes[access.node as usize].edcafs();
+                let edcafs = mac.nodes.edcaf_ids(access.node);
                 edcafs.for_each(|id| self.contention.set_apart(id as u32, from));
             }
             let failure = Failure {

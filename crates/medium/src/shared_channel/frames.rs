@@ -1,4 +1,4 @@
-//! The frames of an access, RTS, CTS, DATA and ACK, for those who watch: where all hear all they are known when it begins.
+//! The frames of an access for the watch, RTS, CTS, DATA and ACK: where all hear all they are known when it begins.
 
 use evenair_units::{Instant, Span};
 use evenair_wifi::Phy;
@@ -7,9 +7,9 @@ use super::access::{Access, Outcome};
 use crate::attempt::Attempt;
 use crate::frame::{NodeId, To};
 use crate::nodes::Nodes;
-use crate::watch::{Fate, Kind, Transmission, Watch};
+use crate::watch::{Kind, Transmission, TxStatus, Watch};
 
-/// An access begins.
+/// Records all frames of an access that begins.
 pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Phy, nodes: &Nodes<F>) {
     let Access { node, edcaf, attempt, outcome, .. } = *access;
     let Attempt { to, rate, data, answer, .. } = attempt;
@@ -18,9 +18,9 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
     let from = NodeId(node);
     let mut at = at;
     let spoiled = match outcome {
-        Outcome::Collided => Fate::Overlapped,
-        Outcome::Received | Outcome::Unconfirmed => Fate::Received,
-        Outcome::Lost | Outcome::Unanswered => Fate::Lost,
+        Outcome::Collided => TxStatus::Overlapped,
+        Outcome::Received | Outcome::Unconfirmed => TxStatus::Received,
+        Outcome::Lost | Outcome::Unanswered => TxStatus::Lost,
     };
     if attempt.rts {
         let kind = nodes.kind_of(edcaf, &attempt, true);
@@ -29,7 +29,7 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
         watch.frame(
             Transmission { at, lasts: rts, from, to, kind, rate: control, reserves },
             match through {
-                true => Fate::Received,
+                true => TxStatus::Received,
                 false => spoiled,
             },
         );
@@ -48,16 +48,18 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
             rate: control,
             reserves,
         };
-        watch.frame(cts_frame, Fate::Received);
+        watch.frame(cts_frame, TxStatus::Received);
         at = at + cts + sifs;
     }
     let kind = nodes.kind_of(edcaf, &attempt, false);
     watch.frame(Transmission { at, lasts: data, from, to, kind, rate, reserves: answer }, spoiled);
     if let (To::Node(receiver), true) = (to, outcome.delivers()) {
         at = at + data + sifs;
-        let fate = if outcome == Outcome::Received { Fate::Received } else { Fate::Lost };
+        let status = if outcome == Outcome::Received { TxStatus::Received } else { TxStatus::Lost };
         let (to, reserves) = (To::Node(from), Span::ZERO);
-        watch
-            .frame(Transmission { at, lasts: ack, from: receiver, to, kind: Kind::Ack, rate: control, reserves }, fate);
+        watch.frame(
+            Transmission { at, lasts: ack, from: receiver, to, kind: Kind::Ack, rate: control, reserves },
+            status,
+        );
     }
 }

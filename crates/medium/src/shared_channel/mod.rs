@@ -40,8 +40,8 @@ impl SharedChannel {
         let access = &mut self.on_air[place];
         access.delivered = true;
         let Access { node, edcaf, attempt: Attempt { to, .. }, outcome, .. } = *access;
-        let receiver_left = matches!(to, To::Node(receiver) if mac.nodes.nodes[receiver.0 as usize].has_left);
-        if receiver_left || mac.nodes.nodes[node as usize].has_left {
+        let receiver_left = matches!(to, To::Node(receiver) if mac.nodes.has_left(receiver.0));
+        if receiver_left || mac.nodes.has_left(node) {
             (access.outcome, access.answered) = (Outcome::Lost, access.sent);
         } else {
             mac.deliver(at, edcaf, outcome == Outcome::Received);
