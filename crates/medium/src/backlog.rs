@@ -11,8 +11,6 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::Medium;
-
 /// How often one state followed another.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BacklogChain {
@@ -57,6 +55,12 @@ impl BacklogChain {
         other.transitions().for_each(|(from, to, times)| *self.count(from, to) += times);
     }
 
+    /// What was counted so far; from now on it is counted anew, from the present state.
+    pub(crate) fn take(&mut self) -> Self {
+        let last = self.last;
+        core::mem::replace(self, Self { last, ..Self::default() })
+    }
+
     fn count(&mut self, from: u32, to: u32) -> &mut u64 {
         let (from, to) = (from as usize, to as usize);
         if from >= self.transitions.len() {
@@ -67,25 +71,6 @@ impl BacklogChain {
             row.resize(to + 1, 0);
         }
         &mut row[to]
-    }
-}
-
-impl<F> Medium<F> {
-    /// From now on the chain is counted.
-    pub fn count_backlog(&mut self) {
-        self.backlog.get_or_insert_default();
-    }
-
-    /// The chain since it is counted, or since it was last taken. `None` where it is not counted.
-    pub fn backlog_chain(&self) -> Option<&BacklogChain> {
-        self.backlog.as_deref()
-    }
-
-    /// The same, and from now on it is counted anew, from the present state.
-    pub fn take_backlog_chain(&mut self) -> Option<BacklogChain> {
-        let chain = self.backlog.as_deref_mut()?;
-        let last = chain.last;
-        Some(core::mem::replace(chain, BacklogChain { last, ..BacklogChain::default() }))
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A [`Medium`] holds access points and stations, each with a drop-tail buffer, and decides who sends when, what
 //! collides, what is lost, and when each frame is received. It knows no clock: a simulator drives it from event to
-//! event, the testbed in real time, through the same calls. Idle slots cost nothing (see `contention`).
+//! event, the testbed in real time, through the same calls. Idle slots cost nothing (see `shared_channel`).
 //!
 //! As in the standard:
 //! - Back-off from a window that doubles up to its largest with each failure, frozen while the medium is busy; a back-off
@@ -15,15 +15,28 @@
 //! - After a collision the senders wait for their answer in vain and then DIFS, the bystanders EIFS.
 //! - A frame whose ACK is lost is sent again, and its receiver drops the copy.
 //! - Beside it, Idle Sense and constant windows in place of DCF's.
-//! - Where asked for, beacons, stations that save power and networks of others on the channel (`chores`).
+//! - Where asked for, beacons, stations that save power and networks of others on the channel (`management`).
 //!
 //! What is received of what is sent, and at which rates senders send, is decided in `reception` and `rate_control`: plain
 //! and signal-based errors, capture, fallback schemes.
 //!
 //! There are two engines behind the one [`Medium`]. Where all hear all, the medium is busy or silent for all alike, and one
-//! access is looked at at a time (`contention`, `access`, `settle`): that is fast. Where some are hidden from others
-//! ([`Medium::with_hidden_nodes`]), each node senses for itself and frames go out one by one (`sensing`). Both have the
+//! access is looked at at a time (`shared_channel`): that is fast. Where some are hidden from others
+//! ([`Medium::with_hidden_nodes`]), each node senses for itself and frames go out one by one (`carrier_sense`). Both have the
 //! nodes, queues, retry rules, counters and events in common, and what is received.
+//!
+//! Modules, each above those that it uses:
+//!
+//! ```text
+//! medium                          the public interface: nodes, frames, time
+//! engine, management              who sends when; what nodes send by themselves
+//! shared_channel, carrier_sense   the two engines
+//! mac                             what both do with a frame: attempt, delivery, retry, report
+//! accounts, nodes                 airtime; queues and who has work
+//! edcaf, node, config             one queue with its window; one node; settings
+//! reception, rate_control, ...    mechanisms that know no other
+//! frame, counters                 what goes in and comes out
+//! ```
 //!
 //! Simplified:
 //! - Immediate access begins at the next boundary of slots, on the grid that the last frame on the air has set, so that
@@ -66,39 +79,37 @@
 
 extern crate alloc;
 
-mod access;
+mod accounts;
 mod airtimes;
+mod attempt;
 mod backlog;
-mod chores;
-mod contention;
-mod foreign;
-mod function;
+mod carrier_sense;
+mod config;
+mod counters;
+mod edcaf;
+mod engine;
+mod feedback;
+mod frame;
 mod idle_sense;
-mod measured;
+mod mac;
+mod management;
 mod medium;
 mod node;
+mod nodes;
 mod rate_control;
 mod reception;
-mod sensing;
-mod settle;
-mod sleep;
-mod types;
+mod shared_channel;
 mod watch;
-mod wheel;
 
 pub use backlog::BacklogChain;
-pub use chores::{Beacons, Besides};
+pub use config::{AfterCollision, BackOff, MediumConfig, NodeConfig};
+pub use counters::{Besides, Counters, MeasuredAirtime, MeasuredTotals, QueueState, Totals};
 pub use evenair_units::Limit;
 pub use evenair_wifi::{AccessCategory, EdcaSet};
-pub use foreign::Foreign;
+pub use frame::{DropReason, Event, Mpdu, NodeId, To};
 pub use idle_sense::{Adaptation, IdleSenseConfig};
-pub use measured::{MeasuredAirtime, MeasuredTotals};
+pub use management::{Beacons, Foreign, PowerSave};
 pub use medium::Medium;
 pub use rate_control::RateControl;
 pub use reception::{Antenna, Capture, Interference, Reception};
-pub use sleep::PowerSave;
-pub use types::{
-    AfterCollision, BackOff, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To,
-    Totals,
-};
-pub use watch::{Fate, Kind, OnAir, Transmission};
+pub use watch::{Kind, OnAir, Transmission, TxStatus};

@@ -1,29 +1,22 @@
-//! The medium as its drivers see it: nodes that join and leave, frames that come, time that passes. What an access does
-//! once back-off has run out is in `access` and its end in `settle`, who is next in `contention`, what a node and its
-//! access functions keep in `node` and `function`.
+//! The medium as its drivers see it: nodes that join and leave, frames that come, time that passes.
+//!
+//! What nodes have in common is in `mac`, medium access in `engine`, what nodes send by themselves in `management`.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use evenair_units::{Instant, Rng, Span, Streams};
-use evenair_wifi::{AccessCategory, PhyRate};
+use evenair_units::{Db, Dbm, Instant, Limit, Span, Streams};
+use evenair_wifi::{AccessCategory, PhyRate, power};
 
-use crate::access::Access;
-use crate::airtimes::Airtimes;
 use crate::backlog::BacklogChain;
-use crate::chores::{Carried, Chores};
-use crate::contention::Contention;
-use crate::function::{Function, Rules};
-use crate::idle_sense::IdleSense;
-use crate::measured::Account;
-use crate::node::{self, Node};
-use crate::rate_control::Rates;
-use crate::reception::Receivers;
-use crate::sensing::Sensing;
-use crate::watch::Watch;
-use crate::{BackOff, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig, NodeId, QueueState, To, Totals};
+use crate::config::{BackOff, MediumConfig, NodeConfig};
+use crate::counters::{Counters, QueueState, Totals};
+use crate::engine::Engine;
+use crate::frame::{DropReason, Event, Mpdu, NodeId, To, dropped, lost};
+use crate::mac::Mac;
+use crate::management::{Beacons, Foreign, Management, PowerSave};
+use crate::node;
+use crate::watch::{OnAir, Watch};
 
 /// One medium and its nodes: access points and stations alike.
 ///
@@ -32,126 +25,38 @@ use crate::{BackOff, Counters, DropReason, Event, MediumConfig, Mpdu, NodeConfig
 /// counts as the latest one.
 #[derive(Debug)]
 pub struct Medium<F> {
-    pub(crate) config: MediumConfig,
-    pub(crate) streams: Streams,
-    pub(crate) nodes: Vec<Node>,
-    /// Of each node, what its losses to noise are drawn from.
-    pub(crate) errors: Vec<Rng>,
-    /// Of all nodes: those of a node follow one another.
-    pub(crate) functions: Vec<Function<F>>,
-    /// All that functions have.
-    rules: Vec<Arc<Rules>>,
-    /// Whether any node has EDCA.
-    pub(crate) has_edca: bool,
-    pub(crate) contention: Contention,
-    /// Instead of `contention` and `on_air` where not all hear all.
-    pub(crate) sensing: Option<Box<Sensing>>,
-    /// The accesses that began together; empty while the medium is silent.
-    pub(crate) on_air: Vec<Access>,
-    /// What happens next.
-    pub(crate) stage: Stage,
-    /// When it does, but for [`Stage::Sensed`]; [`Instant::MAX`] where nothing will.
-    pub(crate) due: Instant,
-    /// Where nodes draw their back-off from a window of this.
-    pub(crate) idle_sense: Option<Box<IdleSense>>,
-    /// What is received of what is sent.
-    pub(crate) receivers: Receivers,
-    /// Which rates senders choose; `None`: those that frames bring.
-    pub(crate) rates: Option<Rates>,
-    pub(crate) events: VecDeque<Event<F>>,
-    pub(crate) clock: Instant,
-    /// Nodes with a frame.
-    pub(crate) backlogged: usize,
-    /// A frame was received, and its sender did not know.
-    pub(crate) has_repeated: bool,
-    /// Where it is counted.
-    pub(crate) backlog: Option<Box<BacklogChain>>,
-    /// Accounts up to `accounted`.
-    pub(crate) totals: Totals,
-    pub(crate) accounted: Instant,
-    /// Where what goes on the air is told.
-    pub(crate) watch: Option<Box<Watch>>,
-    pub(crate) airtimes: Airtimes,
-    /// Of measured airtime.
-    pub(crate) account: Account,
-    /// Nodes sense for themselves; also while `sensing` is at work.
-    pub(crate) sensing_engine: bool,
+    mac: Mac<F>,
+    engine: Engine,
+    /// What nodes send by themselves, where they send anything.
+    management: Option<Box<Management<F>>>,
+    streams: Streams,
+    clock: Instant,
     /// The rate of the last frame that came, which is one of the standard's.
     known_rate: PhyRate,
-    /// Kept for its memory.
-    pub(crate) senders: Vec<u32>,
-    /// What nodes do by themselves, where they do anything.
-    pub(crate) chores: Option<Box<Chores<F>>>,
-    /// When they do it next; [`Instant::MAX`] where they do not.
-    pub(crate) chores_due: Instant,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
-    /// The medium is silent until the next function sends.
-    Silent,
-    /// A DATA frame will have been received.
-    Receiving,
-    /// The medium falls silent.
-    Ending,
-    /// It differs from node to node, as `sensing` knows.
-    Sensed {
-        /// An exchange is under way somewhere.
-        busy: bool,
-    },
 }
 
 impl<F> Medium<F> {
     /// A silent medium without nodes.
     pub fn new(config: MediumConfig, streams: &Streams) -> Self {
-        let contention = Contention::new(config.phy.slot());
-        let receivers = Receivers::new(config.reception);
-        let rates = Rates::new(config.rate_control);
-        let (airtimes, known_rate) = (Airtimes::new(&config.phy, config.protection), config.phy.lowest_basic());
-        Self {
-            config,
-            streams: *streams,
-            nodes: Vec::new(),
-            errors: Vec::new(),
-            functions: Vec::new(),
-            rules: Vec::new(),
-            has_edca: false,
-            contention,
-            sensing: None,
-            on_air: Vec::new(),
-            stage: Stage::Silent,
-            due: Instant::MAX,
-            idle_sense: None,
-            receivers,
-            rates,
-            events: VecDeque::new(),
-            clock: Instant::ZERO,
-            backlogged: 0,
-            has_repeated: false,
-            backlog: None,
-            totals: Totals::default(),
-            accounted: Instant::ZERO,
-            watch: None,
-            airtimes,
-            account: Account::default(),
-            sensing_engine: false,
-            known_rate,
-            senders: Vec::new(),
-            chores: None,
-            chores_due: Instant::MAX,
-        }
+        let engine = Engine::shared(&config);
+        Self::with_engine(config, streams, engine)
     }
 
     /// The same for nodes that do not all hear each other: [`Self::hide`] says who does not. Where all do, it is slower
     /// than [`Self::new`] and otherwise no different.
     pub fn with_hidden_nodes(config: MediumConfig, streams: &Streams) -> Self {
-        let sensing = Some(Box::new(Sensing::new(&config)));
-        Self { sensing, sensing_engine: true, stage: Stage::Sensed { busy: false }, ..Self::new(config, streams) }
+        let engine = Engine::per_node(&config);
+        Self::with_engine(config, streams, engine)
+    }
+
+    fn with_engine(config: MediumConfig, streams: &Streams, engine: Engine) -> Self {
+        let known_rate = config.phy.lowest_basic();
+        Self { mac: Mac::new(config), engine, management: None, streams: *streams, clock: Instant::ZERO, known_rate }
     }
 
     /// Its rules.
     pub fn config(&self) -> &MediumConfig {
-        &self.config
+        &self.mac.config
     }
 
     /// From now on two nodes do not hear each other: neither senses the other's frames, nor can decode them, nor are
@@ -160,8 +65,7 @@ impl<F> Medium<F> {
     /// # Panics
     /// If the medium was not made by [`Self::with_hidden_nodes`], or a node was never added.
     pub fn hide(&mut self, a: NodeId, b: NodeId) {
-        let sensing = self.sensing.as_mut().expect("a medium with hidden nodes is made as such");
-        sensing.hide(self.clock, a.0, b.0);
+        self.engine.hide(self.clock, a.0, b.0);
     }
 
     /// A node joins, with empty buffers.
@@ -169,31 +73,20 @@ impl<F> Medium<F> {
     /// # Panics
     /// If it has Idle Sense and the medium was made by [`Self::with_hidden_nodes`].
     pub fn add_node(&mut self, config: NodeConfig) -> NodeId {
-        let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
-        let first = u32::try_from(self.functions.len()).expect("fewer than 2^32 access functions");
-        self.nodes.push(Node::new(&config, first));
-        self.errors.push(node::errors(id, &self.streams));
-        self.has_edca |= config.edca.is_some();
-        if config.back_off == BackOff::IdleSense && config.edca.is_none() && self.idle_sense.is_none() {
-            assert!(self.sensing.is_none(), "with Idle Sense all hear all");
-            self.idle_sense = Some(Box::new(IdleSense::new(self.config.idle_sense)));
+        let mac = &mut self.mac;
+        let id = mac.nodes.add_node(&config);
+        if config.back_off == BackOff::IdleSense && config.edca.is_none() {
+            self.engine.use_idle_sense(mac.config.idle_sense);
         }
-        self.receivers.add_node(config.antenna);
-        if let Some(rates) = &mut self.rates {
+        mac.receivers.add_node(id.0, config.antenna, &self.streams);
+        if let Some(rates) = &mut mac.rates {
             rates.add_node(id.0, &self.streams);
         }
-        for (rules, waiting, back_off) in node::functions(&config, id, &self.config.phy, &self.streams) {
-            match &mut self.sensing {
-                None => self.contention.add(waiting, rules.cw_max),
-                Some(sensing) => sensing.add_function(self.clock, waiting),
-            }
-            let rules = share(&mut self.rules, rules);
-            self.functions.push(Function::new(id.0, rules, back_off));
+        for (rules, waiting, back_off) in node::edcafs(&config, id, &mac.config.phy, &self.streams) {
+            self.engine.add_edcaf(self.clock, waiting, rules.cw_max);
+            mac.nodes.add_edcaf(id.0, rules, back_off);
         }
-        if let Some(sensing) = &mut self.sensing {
-            let present = self.nodes.iter().zip(0..id.0).filter(|(node, _)| !node.has_left).map(|(_, other)| other);
-            sensing.add_node(self.clock, present);
-        }
+        self.engine.add_node(mac, self.clock, id.0);
         id
     }
 
@@ -201,48 +94,21 @@ impl<F> Medium<F> {
     /// has on the air stays there, and is not received.
     pub fn remove_node(&mut self, now: Instant, id: NodeId) {
         self.handle_timeout(now);
-        self.account(self.clock);
-        let node = &mut self.nodes[id.0 as usize];
-        node.has_left = true;
-        self.backlogged -= usize::from(node.backlogged > 0);
-        node.backlogged = 0;
-        for number in node.functions() {
-            while let Some((queued, _)) = self.functions[number].pop() {
-                self.events.extend(dropped(self.clock, id, queued.mpdu, DropReason::Left));
-            }
-            self.functions[number].confirm();
-            match &mut self.sensing {
-                None => self.contention.remove(number as u32),
-                Some(sensing) => sensing.remove_function(number as u32),
-            }
-        }
-        if let Some(sensing) = &mut self.sensing {
-            let over = sensing.remove_node(id.0);
-            self.stage = sensing.stage();
-            if let Some(sender) = over {
-                self.close_exchange(self.clock, sender);
-            }
-        }
-        if self.stage == Stage::Silent {
-            self.due = self.contention.next();
-        }
-        if self.chores.is_some() {
-            self.forget_sleeper(id);
-        }
-        self.receivers.remove_node(id.0);
-        if let Some(rates) = &mut self.rates {
-            rates.remove_node(id.0);
+        let mac = &mut self.mac;
+        mac.account(self.clock, self.engine.is_busy());
+        mac.remove_node(self.clock, id);
+        self.engine.remove_node(mac, self.clock, id.0);
+        if let Some(management) = &mut self.management {
+            management.forget(self.clock, id, &mut mac.events);
         }
     }
 
     /// `from` gives up what its buffers hold for `to`, as an access point does for a station that has gone to another one:
     /// it comes out as events. What is in service already stays there, and is tried on.
-    pub fn forsake(&mut self, now: Instant, from: NodeId, to: NodeId) {
+    pub fn flush(&mut self, now: Instant, from: NodeId, to: NodeId) {
         self.handle_timeout(now);
-        for number in self.nodes[from.0 as usize].functions() {
-            for queued in self.functions[number].take_waiting(to) {
-                self.events.extend(dropped(self.clock, from, queued.mpdu, DropReason::Left));
-            }
+        for queued in self.mac.nodes.take_waiting(from, to) {
+            self.mac.events.extend(dropped(self.clock, from, queued.mpdu, DropReason::Left));
         }
     }
 
@@ -255,46 +121,43 @@ impl<F> Medium<F> {
     /// If a node is named that was never added, or a rate that is not one of the standard's.
     #[inline]
     pub fn handle_frame(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
-        assert!(!matches!(mpdu.to, To::Node(to) if to.0 as usize >= self.nodes.len()), "{:?} was never added", mpdu.to);
+        assert!(
+            !matches!(mpdu.to, To::Node(to) if to.0 as usize >= self.mac.nodes.count()),
+            "{:?} was never added",
+            mpdu.to
+        );
         if mpdu.rate != self.known_rate {
-            assert!(self.config.phy.standard().rates().contains(&mpdu.rate), "no rate of this medium: {:?}", mpdu.rate);
+            assert!(
+                self.mac.config.phy.standard().rates().contains(&mpdu.rate),
+                "no rate of this medium: {:?}",
+                mpdu.rate
+            );
             self.known_rate = mpdu.rate;
         }
         self.handle_timeout(now);
         let now = self.clock;
-        if self.nodes[from.0 as usize].has_left {
-            self.events.push_back(lost(now, from, mpdu, DropReason::Left));
-        } else if self.chores.is_none() {
-            self.accept(now, from, mpdu);
-        } else if let Some(mpdu) = self.meet_sleepers(now, from, mpdu) {
-            self.accept(now, from, mpdu);
+        if self.mac.nodes.has_left(from.0) {
+            return self.mac.events.push_back(lost(now, from, mpdu, DropReason::Left));
         }
-    }
-
-    /// A packet comes to the MAC of a node that is there.
-    #[inline(always)]
-    pub(crate) fn accept(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
-        let node = &self.nodes[from.0 as usize];
-        let id = node.function(mpdu.category);
-        let function = &mut self.functions[id as usize];
-        let had_work = function.has_work();
-        if !function.has_room(mpdu.msdu) {
-            function.counters.buffer_drops += 1;
-            self.events.push_back(lost(now, from, mpdu, DropReason::BufferFull));
-            return;
-        }
-        function.push(now, mpdu);
-        if !had_work {
+        let mpdu = match &mut self.management {
+            None => mpdu,
+            Some(management) => match management.keep(&mut self.mac, now, from, mpdu) {
+                Some(mpdu) => mpdu,
+                None => return,
+            },
+        };
+        if let Some(id) = self.mac.nodes.accept(now, from, mpdu, &mut self.mac.events) {
             self.begin_work(now, id);
         }
     }
 
-    /// A function that had nothing to send has got a frame.
+    /// An EDCAF that had nothing to send has got a frame.
     #[inline(always)]
-    pub(crate) fn begin_work(&mut self, now: Instant, id: u32) {
-        self.account(now);
-        self.note_backlog(self.functions[id as usize].node, true);
-        self.begin_contention(now, id);
+    fn begin_work(&mut self, now: Instant, id: u32) {
+        let mac = &mut self.mac;
+        mac.account(now, self.engine.is_busy());
+        mac.nodes.note_backlog(mac.nodes.edcafs[id as usize].node, true);
+        self.engine.begin_contention(mac, now, id);
     }
 
     /// Lets everything happen that is due by `now`, each thing at its own instant.
@@ -322,30 +185,35 @@ impl<F> Medium<F> {
     }
 
     /// Lets everything happen that is due by `limit`, where `PAUSES` until something has become of a frame; at one
-    /// instant all happens before anybody is told.
+    /// instant all happens before it returns.
     fn run<const PAUSES: bool>(&mut self, limit: Instant) {
         loop {
             let at = self.deadline();
-            if at > limit || at == Instant::MAX || PAUSES && at > self.clock && !self.events.is_empty() {
+            if at > limit || at == Instant::MAX || PAUSES && at > self.clock && !self.mac.events.is_empty() {
                 return;
             }
             self.clock = at;
-            if self.chores_due == at {
-                self.do_chores(at);
-                continue;
-            }
-            match self.stage {
-                Stage::Silent => self.start(at),
-                Stage::Receiving => self.receive(at),
-                Stage::Ending => self.end(at),
-                Stage::Sensed { .. } => self.step_sensing(at),
+            if self.mac.feedback.due == at {
+                self.run_management(at);
+            } else {
+                self.engine.step(&mut self.mac, at);
             }
         }
     }
 
+    /// Management traffic has something to do.
+    #[inline(never)]
+    fn run_management(&mut self, at: Instant) {
+        let Some(mut management) = self.management.take() else { return };
+        for &id in management.run(&mut self.mac, at) {
+            self.begin_work(at, id);
+        }
+        self.management = Some(management);
+    }
+
     /// What became of frames, in the order in which it happened.
     pub fn poll_event(&mut self) -> Option<Event<F>> {
-        self.events.pop_front()
+        self.mac.events.pop_front()
     }
 
     /// When something happens next; `None` where nothing will until a frame comes.
@@ -356,38 +224,30 @@ impl<F> Medium<F> {
     /// The same; [`Instant::MAX`] where nothing will happen.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        let due = match &self.sensing {
-            None => self.due,
-            Some(sensing) => sensing.next().unwrap_or(Instant::MAX),
-        };
-        due.min(self.chores_due)
+        self.engine.due().min(self.mac.feedback.due)
     }
 
     /// What a node's buffers hold. A frame counts until it is received, not until its ACK is.
     #[inline]
     pub fn queue(&self, id: NodeId) -> QueueState {
-        let node = &self.nodes[id.0 as usize];
-        if node.edca {
-            return self.functions_of(id).map(Function::queue_state).sum();
-        }
-        self.functions[node.functions().start].queue_state()
+        self.mac.nodes.queue(id)
     }
 
     /// What the buffer of one category holds; without EDCA, the one that all categories share.
     pub fn queue_of(&self, id: NodeId, category: AccessCategory) -> QueueState {
-        self.function_of(id, category).queue_state()
+        self.mac.nodes.edcaf_of(id, category).queue_state()
     }
 
     /// The packet at this place in a node's buffer, the first at 0; with EDCA, in that of best effort.
     #[inline]
     pub fn waiting(&self, id: NodeId, place: usize) -> Option<&F> {
-        self.function_of(id, AccessCategory::BestEffort).waiting(place)
+        self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).waiting(place)
     }
 
     /// Says where in memory is what [`Self::waiting`] will be asked for: `fetch` has a piece of memory fetched.
     #[inline]
     pub fn bring_waiting(&self, id: NodeId, place: usize, fetch: impl Fn(*const ())) {
-        self.function_of(id, AccessCategory::BestEffort).bring_waiting(place, fetch);
+        self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).bring_waiting(place, fetch);
     }
 
     /// Says where in memory is what is known of a node that will get a frame or send one soon, with EDCA, one of best effort:
@@ -395,176 +255,176 @@ impl<F> Medium<F> {
     /// time, as a processor waits for many pieces as long as for one if it is told of them before it needs the first.
     #[inline]
     pub fn bring(&self, id: NodeId, fetch: impl Fn(*const ())) {
-        let function = self.nodes[id.0 as usize].function(AccessCategory::BestEffort);
-        self.functions[function as usize].bring(&fetch);
-        self.contention.bring(function, &fetch);
+        let edcaf = self.mac.nodes.edcaf_id(id.0, AccessCategory::BestEffort);
+        self.mac.nodes.edcafs[edcaf as usize].bring(&fetch);
+        self.engine.bring(edcaf, &fetch);
     }
 
     /// The same for a node that sends next as things stand, where the medium knows one; which one.
     #[inline]
     pub fn bring_next(&self, fetch: impl Fn(*const ())) -> Option<NodeId> {
-        let function = &self.functions[self.contention.first()? as usize];
-        function.bring(&fetch);
-        function.bring_waiting(0, fetch);
-        Some(NodeId(function.node))
+        let edcaf = &self.mac.nodes.edcafs[self.engine.first()? as usize];
+        edcaf.bring(&fetch);
+        edcaf.bring_waiting(0, fetch);
+        Some(NodeId(edcaf.node))
     }
 
     /// Whether a frame was ever received without its sender's knowledge at once, so that it was still to be attempted when
     /// it was in no buffer any more.
     pub fn has_repeated(&self) -> bool {
-        self.has_repeated
+        self.mac.has_repeated
     }
 
     /// What happened at a node.
     pub fn counters(&self, id: NodeId) -> Counters {
-        let node = &self.nodes[id.0 as usize];
-        if node.edca {
-            return self.functions_of(id).map(|function| function.counters).sum();
-        }
-        self.functions[node.functions().start].counters
+        self.mac.nodes.counters(id)
     }
 
     /// Attempts of a node by the rate of their DATA since the last call, where senders choose their rates; in no order.
     pub fn take_rates_used(&mut self, id: NodeId) -> Vec<(PhyRate, u64)> {
-        let functions = self.nodes[id.0 as usize].functions();
-        functions.flat_map(|function| core::mem::take(&mut self.functions[function].rates_used)).collect()
+        let edcafs = self.mac.nodes.edcaf_ids(id.0);
+        edcafs.flat_map(|edcaf| core::mem::take(&mut self.mac.nodes.edcafs[edcaf].rates_used)).collect()
     }
 
     /// What happened at all nodes, those that have left included.
     pub fn all_counters(&self) -> Counters {
-        self.functions.iter().map(|function| function.counters).sum()
+        self.mac.nodes.edcafs.iter().map(|edcaf| edcaf.counters).sum()
     }
 
     /// What happened at the access function of one category; without EDCA, at the one that all categories share.
     pub fn counters_of(&self, id: NodeId, category: AccessCategory) -> &Counters {
-        &self.function_of(id, category).counters
+        &self.mac.nodes.edcaf_of(id, category).counters
     }
 
     /// Whether a node has an access function for each category.
     pub fn has_edca(&self, id: NodeId) -> bool {
-        self.nodes[id.0 as usize].edca
+        self.mac.nodes.is_qos(id.0)
     }
 
     /// Nodes that have a frame to send, or one on the air that has not been received.
     pub fn backlogged(&self) -> usize {
-        self.backlogged
+        self.mac.nodes.backlogged
     }
 
     /// The rate that `from` now holds for the best toward `to`, where it chooses rates itself and has sent to it.
     pub fn rate_toward(&self, from: NodeId, to: NodeId) -> Option<PhyRate> {
-        self.rates.as_ref()?.current(from.0, to.0)
+        self.mac.rates.as_ref()?.current(from.0, to.0)
     }
 
     /// What the medium was used for up to `now`, which is not later than [`Self::poll_deadline`].
     pub fn totals(&self, now: Instant) -> Totals {
-        let mut totals = Totals { besides: self.besides(), ..self.totals };
-        totals.measured.neighbours = self.neighbours();
-        *use_of(&mut totals, self.stage, self.backlogged) += now.saturating_since(self.accounted);
+        let mut totals = self.mac.accounts.totals(now, self.engine.is_busy(), self.mac.nodes.backlogged);
+        if let Some(management) = &self.management {
+            totals.besides = management.besides(&self.mac.nodes);
+            totals.measured.neighbours = management.neighbours(&self.mac.nodes);
+        }
         totals
     }
 
-    /// A frame has come to the head of the function's empty queue.
-    fn begin_contention(&mut self, now: Instant, id: u32) {
-        let answers = self.config.idle_before_ack && self.is_to_answer(now, id);
-        let function = &mut self.functions[id as usize];
-        match self.stage {
-            // It draws its back-off when its transmission ends.
-            _ if function.on_air => {}
-            Stage::Silent => {
-                self.contention.enter_at(id, now);
-                self.due = self.contention.next();
-            }
-            Stage::Receiving | Stage::Ending => {
-                if self.contention.has_run_out(id) {
-                    let slots = if answers { 0 } else { self.draw_back_off(id) };
-                    self.contention.set(id, slots);
-                }
-                self.contention.enter(id);
-            }
-            Stage::Sensed { .. } => {
-                let sensing = self.sensing.as_mut().expect("the stage says so");
-                sensing.enter(now, id, function);
-            }
-        }
+    /// Splits the time up to `now`, which is not later than [`Self::poll_deadline`], among the exchanges that are under
+    /// way, so that [`Self::counters`] and [`Self::totals`] have all measured airtime up to then. It changes nothing else.
+    pub fn settle_airtime(&mut self, now: Instant) {
+        let until = now.min(self.deadline());
+        self.engine.split_airtime(&mut self.mac, until);
     }
 
-    /// A new back-off of a function, from its own window or from that which Idle Sense has come to.
-    #[inline(always)]
-    pub(crate) fn draw_back_off(&mut self, id: u32) -> u64 {
-        let function = &mut self.functions[id as usize];
-        if let Some(sense) = &self.idle_sense
-            && function.has_idle_sense()
-        {
-            function.set_window(sense.window());
-        }
-        function.draw_back_off()
+    /// From now on a DATA frame from `from` to `to` is lost with probability `per_billion / 10^9`, each by itself, beside
+    /// what else is lost. Zero until this is called. Broadcasts are not concerned.
+    pub fn set_frame_error(&mut self, from: NodeId, to: NodeId, per_billion: u32) {
+        self.mac.receivers.set_loss(from.0, to.0, per_billion);
     }
 
-    /// Something is due where nodes sense for themselves.
-    fn step_sensing(&mut self, at: Instant) {
-        self.account(at);
-        let mut sensing = self.sensing.take().expect("the stage says so");
-        sensing.step(self, at);
-        self.stage = sensing.stage();
-        self.sensing = Some(sensing);
+    /// From now on frames from `from` reach `to` with this much above noise, wherever the two are.
+    pub fn set_snr(&mut self, from: NodeId, to: NodeId, snr: Db) {
+        self.mac.receivers.set_signal(from.0, to.0, power::noise_floor(self.mac.config.phy.standard()) + snr);
     }
 
-    /// A function of the node has got a frame, or has lost its last one.
-    pub(crate) fn note_backlog(&mut self, node: u32, has_frame: bool) {
-        let functions = &mut self.nodes[node as usize].backlogged;
-        if has_frame {
-            self.backlogged += usize::from(*functions == 0);
-            *functions += 1;
-        } else {
-            *functions -= 1;
-            self.backlogged -= usize::from(*functions == 0);
-        }
+    /// The signal with which frames from `from` reach `to`, where it is known.
+    pub fn signal(&mut self, from: NodeId, to: NodeId) -> Option<Dbm> {
+        self.mac.receivers.signal(from.0, to.0)
     }
 
-    fn functions_of(&self, id: NodeId) -> impl Iterator<Item = &Function<F>> {
-        self.functions[self.nodes[id.0 as usize].functions()].iter()
+    /// From now on the chain is counted.
+    pub fn count_backlog(&mut self) {
+        self.mac.backlog.get_or_insert_default();
     }
 
-    fn function_of(&self, id: NodeId, category: AccessCategory) -> &Function<F> {
-        &self.functions[self.nodes[id.0 as usize].function(category) as usize]
+    /// The chain since it is counted, or since it was last taken. `None` where it is not counted.
+    pub fn backlog_chain(&self) -> Option<&BacklogChain> {
+        self.mac.backlog.as_deref()
     }
 
-    /// Adds the time since the last account to what the medium was used for meanwhile.
-    #[inline]
-    pub(crate) fn account(&mut self, now: Instant) {
-        let passed = now.saturating_since(self.accounted);
-        self.accounted = now;
-        *use_of(&mut self.totals, self.stage, self.backlogged) += passed;
+    /// The same, and from now on it is counted anew, from the present state.
+    pub fn take_backlog_chain(&mut self) -> Option<BacklogChain> {
+        self.mac.backlog.as_deref_mut().map(BacklogChain::take)
     }
-}
 
-/// Rules that some function may have already.
-fn share(all: &mut Vec<Arc<Rules>>, rules: Rules) -> Arc<Rules> {
-    let known = all.iter().find(|known| ***known == rules).map(Arc::clone);
-    known.unwrap_or_else(|| {
-        let new = Arc::new(rules);
-        all.push(Arc::clone(&new));
-        new
-    })
-}
-
-/// What the medium is used for in a stage, with so many nodes that have a frame.
-fn use_of(totals: &mut Totals, stage: Stage, backlogged: usize) -> &mut Span {
-    match stage {
-        Stage::Receiving | Stage::Ending | Stage::Sensed { busy: true } => &mut totals.busy,
-        Stage::Silent | Stage::Sensed { .. } if backlogged == 0 => &mut totals.idle,
-        Stage::Silent | Stage::Sensed { .. } => &mut totals.contending,
+    /// From now on tells what goes on the air; see [`Self::poll_on_air`].
+    pub fn watch(&mut self) {
+        self.mac.watch.get_or_insert_default();
     }
-}
 
-/// A packet that is lost.
-pub(crate) fn lost<F>(at: Instant, from: NodeId, mpdu: Mpdu<F>, reason: DropReason) -> Event<F> {
-    Event::Dropped { at, from, to: mpdu.to, msdu: mpdu.msdu, reason, frame: mpdu.frame }
-}
+    /// What has happened, or is certain to happen, on the air; `None` where there is nothing more, or nobody watches.
+    pub fn poll_on_air(&mut self) -> Option<OnAir> {
+        self.mac.watch.as_deref_mut().and_then(Watch::poll)
+    }
 
-/// A frame of a queue that is lost, where it is a packet.
-pub(crate) fn dropped<F>(at: Instant, from: NodeId, mpdu: Mpdu<Carried<F>>, reason: DropReason) -> Option<Event<F>> {
-    let Mpdu { to, msdu, rate, category, frame } = mpdu;
-    let Carried::Packet(frame) = frame else { return None };
-    Some(lost(at, from, Mpdu { to, msdu, rate, category, frame }, reason))
+    /// What the frame carries that a node's category has in service. `None` where there is none, or where the receiver has
+    /// it and only its sender does not know.
+    pub fn in_service(&self, id: NodeId, category: AccessCategory) -> Option<&F> {
+        self.mac.nodes.edcaf_of(id, category).in_service()
+    }
+
+    /// Whether what a node's category has in service is no packet of the driver's: a beacon, a null frame, a frame of another
+    /// network.
+    pub fn is_own(&self, id: NodeId, category: AccessCategory) -> bool {
+        self.mac.nodes.edcaf_of(id, category).serves_own()
+    }
+
+    /// From now on a node sends beacons; the first one at a random point of its interval.
+    ///
+    /// # Panics
+    /// If the interval is zero, or the DTIM period.
+    pub fn send_beacons(&mut self, id: NodeId, beacons: Beacons) {
+        assert!(beacons.interval > Span::ZERO && beacons.dtim_period > 0, "{beacons:?}");
+        let (now, streams) = (self.clock, self.streams);
+        self.manage(|management| management.send_beacons(now, id, beacons, &streams));
+    }
+
+    /// From now on a station saves power, which is awake. Its access point sends beacons; its null frames go at this rate
+    /// until a packet brings another.
+    ///
+    /// # Panics
+    /// If the access point sends no beacons, or the listen interval is zero.
+    pub fn save_power(&mut self, station: NodeId, access_point: NodeId, rate: PhyRate, how: PowerSave) {
+        assert!(how.listen_interval > 0, "{how:?}");
+        let now = self.clock;
+        self.manage(|management| management.save_power(now, station, access_point, rate, how));
+    }
+
+    /// What an access point keeps for stations that sleep, and for groups, beside its queues.
+    pub fn kept(&self, access_point: NodeId) -> QueueState {
+        self.management.as_ref().map_or(QueueState::default(), |management| management.kept(access_point))
+    }
+
+    /// A network of others, as two nodes that come after those that are there: who sends, and who answers. What they send
+    /// does not come out as events.
+    ///
+    /// # Panics
+    /// If the mean gap is zero.
+    pub fn add_foreign(&mut self, what: Foreign) -> [NodeId; 2] {
+        assert!(what.gap > Span::ZERO, "{what:?}");
+        let nodes = [(); 2].map(|()| self.add_node(NodeConfig::dcf(Limit::Unlimited)));
+        let streams = self.streams;
+        self.manage(|management| management.add_obss(nodes, what, &streams));
+        nodes
+    }
+
+    /// Changes what management traffic there is.
+    fn manage(&mut self, change: impl FnOnce(&mut Management<F>)) {
+        let management = self.management.get_or_insert_with(|| Box::new(Management::new()));
+        change(management);
+        self.mac.feedback.is_wanted = true;
+        self.mac.feedback.due = management.next();
+    }
 }

@@ -1,14 +1,14 @@
-//! One node: its access functions, and what they have in common.
+//! One node: its EDCAFs (one with DCF, four with EDCA), and what they have in common.
 
 use core::ops::Range;
 
 use evenair_units::{Rng, Span, Streams};
 use evenair_wifi::{AccessCategory, EdcaParameters, Phy};
 
-use crate::contention::Waiting;
-use crate::function::Rules;
+use crate::config::{BackOff, NodeConfig};
+use crate::edcaf::{Rules, Waiting};
+use crate::frame::NodeId;
 use crate::idle_sense::IdleSense;
-use crate::{BackOff, NodeConfig, NodeId};
 
 /// Streams of back-off by category.
 const EDCA_STREAMS: [&str; 4] =
@@ -16,12 +16,12 @@ const EDCA_STREAMS: [&str; 4] =
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Its first function's number; EDCA's others follow in the order of priority.
+    /// Its first EDCAF's number; EDCA's others follow in the order of priority.
     first: u32,
-    /// Sends QoS frames, from four functions.
+    /// Sends QoS frames, from four EDCAFs.
     pub(crate) edca: bool,
     pub(crate) has_left: bool,
-    /// Functions with a frame.
+    /// EDCAFs with a frame.
     pub(crate) backlogged: u32,
 }
 
@@ -30,31 +30,26 @@ impl Node {
         Self { first, edca: config.edca.is_some(), has_left: false, backlogged: 0 }
     }
 
-    /// The function that sends frames of this category.
-    pub(crate) fn function(&self, category: AccessCategory) -> u32 {
+    /// The EDCAF that sends frames of this category.
+    pub(crate) fn edcaf(&self, category: AccessCategory) -> u32 {
         self.first + if self.edca { category.index() as u32 } else { 0 }
     }
 
-    /// What its function of this number sends.
-    pub(crate) fn category(&self, function: u32) -> AccessCategory {
-        if self.edca { AccessCategory::ALL[(function - self.first) as usize] } else { AccessCategory::BestEffort }
+    /// What its EDCAF of this number sends.
+    pub(crate) fn category(&self, edcaf: u32) -> AccessCategory {
+        if self.edca { AccessCategory::ALL[(edcaf - self.first) as usize] } else { AccessCategory::BestEffort }
     }
 
-    /// All its functions.
-    pub(crate) fn functions(&self) -> Range<usize> {
+    /// All its EDCAFs.
+    pub(crate) fn edcafs(&self) -> Range<usize> {
         let first = self.first as usize;
         first..first + if self.edca { AccessCategory::ALL.len() } else { 1 }
     }
 }
 
-/// What a node's losses to noise are drawn from. It does not depend on how many other nodes there are.
-pub(crate) fn errors(id: NodeId, streams: &Streams) -> Rng {
-    streams.numbered("medium frame errors", u64::from(id.0))
-}
-
-/// The functions of a node: the rules of each, how it waits, and what its back-off is drawn from, which does not depend on
+/// The EDCAFs of a node: the rules of each, how it waits, and what its back-off is drawn from, which does not depend on
 /// the others.
-pub(crate) fn functions(
+pub(crate) fn edcafs(
     config: &NodeConfig,
     id: NodeId,
     phy: &Phy,

@@ -4,7 +4,7 @@
 //! - with a probability set for a pair of nodes, DATA only;
 //! - with a plain bit error rate, which counts all bits of a MAC frame;
 //! - with what modulation and code make of the signal over noise, where a pair's signal is known: from a path loss between
-//!   the places of two nodes, or told.
+//!   the places of two nodes, or set for the pair.
 //!
 //! ACK, CTS and RTS are lost like other frames. A DATA frame whose ACK is lost is sent again, and the receiver, which
 //! knows its number, drops it (IEEE Std 802.11-2016, 10.3.2.11).
@@ -21,10 +21,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Db, Dbm};
+use evenair_units::{Bytes, Db, Dbm, Rng, Streams};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, PhyRate, Position, errors, power};
-
-use crate::{Medium, NodeId};
 
 /// What a medium does to frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -82,6 +80,8 @@ pub(crate) struct Receivers {
     rules: Reception,
     antennas: Vec<Option<Antenna>>,
     links: BTreeMap<(u32, u32), Link>,
+    /// Of each node, what its losses to noise are drawn from; it does not depend on how many other nodes there are.
+    errors: Vec<Rng>,
     /// Something may be lost but by collision.
     is_lossy: bool,
 }
@@ -99,11 +99,12 @@ struct Link {
 impl Receivers {
     pub(crate) fn new(rules: Reception) -> Self {
         let is_lossy = rules.ber != BitErrorRate::ZERO || (rules.noise && rules.path_loss.is_some());
-        Self { rules, antennas: Vec::new(), links: BTreeMap::new(), is_lossy }
+        Self { rules, antennas: Vec::new(), links: BTreeMap::new(), errors: Vec::new(), is_lossy }
     }
 
-    pub(crate) fn add_node(&mut self, antenna: Option<Antenna>) {
+    pub(crate) fn add_node(&mut self, node: u32, antenna: Option<Antenna>, streams: &Streams) {
         self.antennas.push(antenna);
+        self.errors.push(streams.numbered("medium frame errors", u64::from(node)));
     }
 
     /// Nobody will ask for the node again.
@@ -119,6 +120,42 @@ impl Receivers {
     /// Whether a frame can be received though others overlap it.
     pub(crate) fn can_capture(&self) -> bool {
         self.rules.capture.is_some()
+    }
+
+    /// From now on DATA from `from` to `to` is lost with this probability per 10^9, beside what else is lost.
+    pub(crate) fn set_loss(&mut self, from: u32, to: u32, per_billion: u32) {
+        self.is_lossy |= per_billion > 0;
+        let link = self.link(from, to);
+        link.loss = per_billion;
+        link.known.clear();
+    }
+
+    /// From now on frames from `from` reach `to` with this signal.
+    pub(crate) fn set_signal(&mut self, from: u32, to: u32, signal: Dbm) {
+        self.is_lossy |= self.rules.noise;
+        let link = self.link(from, to);
+        link.signal = Some(signal);
+        link.known.clear();
+    }
+
+    /// The signal with which frames from `from` reach `to`, where it is known.
+    pub(crate) fn signal(&mut self, from: u32, to: u32) -> Option<Dbm> {
+        self.link(from, to).signal
+    }
+
+    /// Whether noise spoils a frame that nothing overlaps.
+    pub(crate) fn draw_loss(&mut self, phy: &Phy, from: u32, to: u32, sent: Sent) -> bool {
+        if !self.is_lossy {
+            return false;
+        }
+        let error = self.error(phy, from, to, sent);
+        error > 0 && self.errors[from as usize].chance(error)
+    }
+
+    /// Whether a bystander decodes more than half of such frames.
+    pub(crate) fn decodes(&mut self, phy: &Phy, from: u32, to: u32, sent: Sent) -> bool {
+        let sent = Sent { is_data: false, ..sent };
+        !self.is_lossy || self.error(phy, from, to, sent) < 500_000_000
     }
 
     /// Probability per 10^9 that noise spoils a frame.
@@ -174,45 +211,6 @@ fn either(a: u32, b: u32) -> u32 {
     (BILLION - neither) as u32
 }
 
-impl<F> Medium<F> {
-    /// From now on a DATA frame from `from` to `to` is lost with probability `per_billion / 10^9`, each by itself, beside
-    /// what else is lost. Zero until this is called. Broadcasts are not concerned.
-    pub fn set_frame_error(&mut self, from: NodeId, to: NodeId, per_billion: u32) {
-        self.receivers.is_lossy |= per_billion > 0;
-        let link = self.receivers.link(from.0, to.0);
-        link.loss = per_billion;
-        link.known.clear();
-    }
-
-    /// From now on frames from `from` reach `to` with this much above noise, wherever the two are.
-    pub fn set_snr(&mut self, from: NodeId, to: NodeId, snr: Db) {
-        self.receivers.is_lossy |= self.config.reception.noise;
-        let link = self.receivers.link(from.0, to.0);
-        link.signal = Some(power::noise_floor(self.config.phy.standard()) + snr);
-        link.known.clear();
-    }
-
-    /// The signal with which frames from `from` reach `to`, where it is known.
-    pub fn signal(&mut self, from: NodeId, to: NodeId) -> Option<Dbm> {
-        self.receivers.link(from.0, to.0).signal
-    }
-
-    /// Whether noise spoils a frame that nothing overlaps.
-    pub(crate) fn draw_loss(&mut self, from: u32, to: u32, sent: Sent) -> bool {
-        if !self.receivers.is_lossy {
-            return false;
-        }
-        let error = self.receivers.error(&self.config.phy, from, to, sent);
-        error > 0 && self.errors[from as usize].chance(error)
-    }
-
-    /// Whether a bystander decodes more than half of such frames.
-    pub(crate) fn decodes(&mut self, from: u32, to: u32, sent: Sent) -> bool {
-        let sent = Sent { is_data: false, ..sent };
-        !self.receivers.is_lossy || self.receivers.error(&self.config.phy, from, to, sent) < 500_000_000
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use evenair_units::BitRate;
@@ -224,9 +222,9 @@ mod tests {
 
     fn receivers(rules: Reception, places: &[i64]) -> Receivers {
         let mut receivers = Receivers::new(rules);
-        for &x_mm in places {
+        for (node, &x_mm) in (0..).zip(places) {
             let position = Position { x_mm: x_mm * METRE, y_mm: 0 };
-            receivers.add_node(Some(Antenna { position, power: power::USUAL_POWER }));
+            receivers.add_node(node, Some(Antenna { position, power: power::USUAL_POWER }), &Streams::new(1));
         }
         receivers
     }
@@ -253,12 +251,12 @@ mod tests {
     #[test]
     fn nothing_is_captured_without_signals_or_threshold() {
         let mut r = Receivers::new(Reception { path_loss: None, ..capture(Interference::Sum) });
-        (0..3).for_each(|_| r.add_node(None));
+        (0..3).for_each(|node| r.add_node(node, None, &Streams::new(1)));
         assert!(!r.captures(0, 1, [2].into_iter()));
         let mut r = receivers(Reception { capture: None, ..capture(Interference::Sum) }, &[0, 1, 1_000]);
         assert!(!r.captures(0, 1, [2].into_iter()));
         let mut r = receivers(capture(Interference::Sum), &[0, 10]);
-        r.add_node(None);
+        r.add_node(2, None, &Streams::new(1));
         assert!(!r.captures(0, 1, [2].into_iter()), "how strong the other is, is not known");
     }
 

@@ -242,7 +242,7 @@ impl Air {
         let point = self.links[station].access_point;
         match &mut self.queues {
             Some(queues) if queues.has(point) => queues.forsake(node),
-            _ => self.medium.forsake(now, point, node),
+            _ => self.medium.flush(now, point, node),
         }
     }
 

@@ -227,7 +227,7 @@ impl Air {
     pub fn come(&mut self, now: Instant, station: usize, access_point: usize) {
         let old = self.points[self.stations[station].access_point];
         if let Some(node) = self.stations[station].gone.take() {
-            self.domains[old.0].medium.forsake(now, old.1, node);
+            self.domains[old.0].medium.flush(now, old.1, node);
             self.drain(now, old.0);
         }
         self.stations[station].access_point = access_point;

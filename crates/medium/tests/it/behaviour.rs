@@ -340,13 +340,13 @@ fn what_waits_for_who_has_gone_is_given_up_and_the_frame_in_service_is_tried_on(
     }
     // While the first frame is on the air; it is not received.
     medium.remove_node(at_us(100), n[1]);
-    medium.forsake(at_us(200), n[0], n[1]);
+    medium.flush(at_us(200), n[0], n[1]);
     assert_eq!(medium.queue(n[0]), QueueState { packets: 3, bytes: Bytes(3 * 1500) });
     let events = run(&mut medium);
     assert_eq!(drops(&events), [(DropReason::Left, 1), (DropReason::Left, 3), (DropReason::RetryLimit, 0)]);
     assert_eq!(received(&events).iter().map(|&(_, frame)| frame).collect::<Vec<_>>(), [2, 4]);
     assert_eq!((medium.counters(n[0]).retry_drops, medium.queue(n[0]).packets), (1, 0));
-    medium.forsake(at_us(900_000), n[0], n[2]);
+    medium.flush(at_us(900_000), n[0], n[2]);
     assert_eq!(run(&mut medium).len(), 0, "there is nothing to give up");
 }
 

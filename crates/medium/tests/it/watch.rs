@@ -1,7 +1,7 @@
 //! What is told of the frames on the air.
 
 use evenair_medium::{
-    AccessCategory, AfterCollision, Event, Fate, Kind, Medium, MediumConfig, Mpdu, NodeId, OnAir, To, Transmission,
+    AccessCategory, AfterCollision, Event, Kind, Medium, MediumConfig, Mpdu, NodeId, OnAir, To, Transmission, TxStatus,
 };
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_wifi::Standard;
@@ -12,7 +12,7 @@ use crate::{config, rate, unlimited};
 const STATIONS: u32 = 5;
 
 struct Seen {
-    frames: Vec<(Transmission, Fate)>,
+    frames: Vec<(Transmission, TxStatus)>,
     delivered: Vec<Event<u32>>,
     attempts: u64,
     successes: u64,
@@ -52,11 +52,11 @@ fn run(config: MediumConfig, hidden_engine: bool, watched: bool) -> Seen {
                     }
                     open.push(transmission);
                 }
-                OnAir::Ends { at, from, fate } => {
+                OnAir::Ends { at, from, status } => {
                     let index = open.iter().position(|frame| frame.from == from).expect("it has begun");
                     let frame = open.remove(index);
                     assert_eq!(frame.at + frame.lasts, at);
-                    seen.frames.push((frame, fate));
+                    seen.frames.push((frame, status));
                 }
             }
         }
@@ -88,24 +88,24 @@ fn dcf(rts: bool) -> MediumConfig {
 fn every_attempt_is_seen_and_its_end() {
     for rts in [false, true] {
         let seen = run(dcf(rts), false, true);
-        let count = |is: &dyn Fn(&Kind) -> bool, fate| {
-            seen.frames.iter().filter(|(frame, other)| is(&frame.kind) && *other == fate).count() as u64
+        let count = |is: &dyn Fn(&Kind) -> bool, status| {
+            seen.frames.iter().filter(|(frame, other)| is(&frame.kind) && *other == status).count() as u64
         };
         let first = |kind: &Kind| match kind {
             Kind::Rts { .. } => true,
             Kind::Data { .. } => !rts,
             Kind::Cts | Kind::Ack => false,
         };
-        let (received, overlapped) = (count(&first, Fate::Received), count(&first, Fate::Overlapped));
+        let (received, overlapped) = (count(&first, TxStatus::Received), count(&first, TxStatus::Overlapped));
         assert!(received > 300 && overlapped > 20, "{received} {overlapped}");
         // Up to the last 10 ms, in which there is time for a few attempts.
         assert!(seen.attempts - received - overlapped < 20 && seen.successes - received < 10);
         assert!(seen.collisions - overlapped < 10);
         assert_eq!(
-            count(&|kind| *kind == Kind::Ack, Fate::Received),
-            count(&|k| matches!(k, Kind::Data { .. }), Fate::Received)
+            count(&|kind| *kind == Kind::Ack, TxStatus::Received),
+            count(&|k| matches!(k, Kind::Data { .. }), TxStatus::Received)
         );
-        assert_eq!(count(&|kind| *kind == Kind::Cts, Fate::Received), if rts { received } else { 0 });
+        assert_eq!(count(&|kind| *kind == Kind::Cts, TxStatus::Received), if rts { received } else { 0 });
     }
 }
 
@@ -113,12 +113,12 @@ fn every_attempt_is_seen_and_its_end() {
 fn a_repeated_attempt_follows_one_that_failed() {
     let seen = run(dcf(false), false, true);
     let mut failed = [0; STATIONS as usize + 1];
-    for (frame, fate) in &seen.frames {
+    for (frame, status) in &seen.frames {
         if let Kind::Data { attempt, qos, reserved, .. } = frame.kind {
             let failures = &mut failed[frame.from.0 as usize];
             assert_eq!(attempt, *failures + 1);
             assert!(!qos && !reserved);
-            *failures = if *fate == Fate::Received { 0 } else { attempt };
+            *failures = if *status == TxStatus::Received { 0 } else { attempt };
         }
     }
 }

@@ -24,7 +24,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evenair_medium::{AccessCategory, Fate, Kind, NodeId, OnAir, To, Transmission};
+use evenair_medium::{AccessCategory, Kind, NodeId, OnAir, To, Transmission, TxStatus};
 use evenair_packet::MacAddr;
 use evenair_scenario::Scenario;
 use evenair_units::Instant;
@@ -135,7 +135,7 @@ impl Tracer {
                     let frame = self.frame(&transmission, (domain, air));
                     self.open.insert((domain, transmission.from), (transmission, frame));
                 }
-                OnAir::Ends { from, fate, .. } => self.end((domain, from), fate),
+                OnAir::Ends { from, status, .. } => self.end((domain, from), status),
             }
         }
         let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
@@ -214,9 +214,9 @@ impl Tracer {
     }
 
     /// The frame that a node is sending ends.
-    fn end(&mut self, from: (usize, NodeId), fate: Fate) {
+    fn end(&mut self, from: (usize, NodeId), status: TxStatus) {
         let Some((transmission, frame)) = self.open.remove(&from) else { return };
-        let bytes = self.radio.capture(&transmission, self.channels[from.0], &frame, fate == Fate::Received);
+        let bytes = self.radio.capture(&transmission, self.channels[from.0], &frame, status == TxStatus::Received);
         self.told += 1;
         self.done.push(Reverse((transmission.at, self.told, bytes)));
     }

@@ -1,26 +1,26 @@
-//! Access functions by the slot in which they may send: a wheel of slots, with a bit for each that is taken.
+//! EDCAFs by the slot in which they may send: a wheel of slots, with a bit for each that is taken.
 //!
 //! Back-off is bounded by the largest contention window, so that all that wait lie within one turn of the wheel; and a
-//! turn is found out by looking at a few words of bits. So whatever the number of functions, one comes, goes and is
+//! turn is found out by looking at a few words of bits. So whatever the number of EDCAFs, one comes, goes and is
 //! found first in constant time (a timing wheel: Varghese and Lauck, SOSP 1987).
 
 use alloc::vec::Vec;
 
-/// No function.
+/// No EDCAF.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// The first function of each slot; a power of two of them.
+    /// The first EDCAF of each slot; a power of two of them.
     heads: Vec<u32>,
-    /// One bit for each slot: whether it has a function.
+    /// One bit for each slot: whether it has an EDCAF.
     taken: Vec<u64>,
-    /// The least slot, where there is any function.
+    /// The least slot, where there is any EDCAF.
     least: u64,
-    functions: usize,
+    edcafs: usize,
 }
 
-/// A function's neighbours in its slot.
+/// An EDCAF's neighbours in its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
     before: u32,
@@ -37,36 +37,36 @@ impl Links {
 }
 
 impl Wheel {
-    /// An empty wheel for functions that never lie more than `span` slots apart.
+    /// An empty wheel for EDCAFs that never lie more than `span` slots apart.
     pub(crate) fn new(span: u32) -> Self {
         let slots = (span as usize + 1).next_power_of_two().max(64);
-        Self { heads: alloc::vec![NONE; slots], taken: alloc::vec![0; slots / 64], least: 0, functions: 0 }
+        Self { heads: alloc::vec![NONE; slots], taken: alloc::vec![0; slots / 64], least: 0, edcafs: 0 }
     }
 
-    /// Whether functions may lie `span` slots apart.
+    /// Whether EDCAFs may lie `span` slots apart.
     pub(crate) fn spans(&self, span: u32) -> bool {
         (span as usize) < self.heads.len()
     }
 
-    /// The least slot that has a function.
+    /// The least slot that has an EDCAF.
     #[inline(always)]
     pub(crate) fn least(&self) -> Option<u64> {
-        (self.functions > 0).then_some(self.least)
+        (self.edcafs > 0).then_some(self.least)
     }
 
     /// One of those of the least slot.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
-        (self.functions > 0).then(|| self.heads[self.place(self.least)])
+        (self.edcafs > 0).then(|| self.heads[self.place(self.least)])
     }
 
     #[inline(always)]
     pub(crate) fn insert<T: Linked>(&mut self, slot: u64, id: u32, all: &mut [T]) {
-        debug_assert!(self.functions == 0 || slot.abs_diff(self.least) < self.heads.len() as u64, "beyond a turn");
-        if self.functions == 0 || slot < self.least {
+        debug_assert!(self.edcafs == 0 || slot.abs_diff(self.least) < self.heads.len() as u64, "beyond a turn");
+        if self.edcafs == 0 || slot < self.least {
             self.least = slot;
         }
-        self.functions += 1;
+        self.edcafs += 1;
         let place = self.place(slot);
         let after = core::mem::replace(&mut self.heads[place], id);
         self.taken[place / 64] |= 1 << (place % 64);
@@ -88,7 +88,7 @@ impl Wheel {
             let place = self.place(slot);
             self.heads[place] = after;
         }
-        self.functions -= 1;
+        self.edcafs -= 1;
         if before == NONE && after == NONE {
             self.clear(slot);
         }
@@ -97,13 +97,13 @@ impl Wheel {
     /// Takes out all that wait for the least slot, and puts them into `taken` in the order of their numbers.
     #[inline(always)]
     pub(crate) fn take_least<T: Linked>(&mut self, all: &mut [T], taken: &mut Vec<u32>) {
-        if self.functions == 0 {
+        if self.edcafs == 0 {
             return;
         }
         let place = self.place(self.least);
         let head = core::mem::replace(&mut self.heads[place], NONE);
         taken.push(head);
-        self.functions -= 1;
+        self.edcafs -= 1;
         let after = all[head as usize].links().after;
         if after != NONE {
             self.take_rest(after, all, taken);
@@ -117,7 +117,7 @@ impl Wheel {
         let first = taken.len() - 1;
         while id != NONE {
             taken.push(id);
-            self.functions -= 1;
+            self.edcafs -= 1;
             id = all[id as usize].links().after;
         }
         taken[first..].sort_unstable();
@@ -128,7 +128,7 @@ impl Wheel {
     fn clear(&mut self, slot: u64) {
         let place = self.place(slot);
         self.taken[place / 64] &= !(1 << (place % 64));
-        if slot == self.least && self.functions > 0 {
+        if slot == self.least && self.edcafs > 0 {
             self.least = self.next_after(slot);
         }
     }

@@ -1,5 +1,5 @@
-//! One channel access function: its queue, its contention window, and how the frame at the head has fared. DCF has one
-//! for each node, EDCA four.
+//! One EDCAF (enhanced distributed channel access function): its queue, its contention window, and how the frame at the
+//! head has fared. DCF has one for each node, EDCA four.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use evenair_units::{Airtime, Bytes, Instant, Limit, Rng, Span};
 use evenair_wifi::PhyRate;
 
-use crate::chores::Carried;
-use crate::{Counters, Mpdu, NodeId, QueueState, To};
+use crate::counters::{Counters, QueueState};
+use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
 
-/// Where there are many, each access fetches a function from far: so what every access needs comes first, in three pieces
+/// Where there are many, each access fetches an EDCAF from far: so what every access needs comes first, in three pieces
 /// of what a processor fetches at once: what a frame that comes needs, what the back-off needs, what is counted.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Function<F> {
+pub(crate) struct Edcaf<F> {
     queue: VecDeque<Queued<F>>,
     /// Of its packets.
     bytes: Bytes,
@@ -38,6 +38,15 @@ pub(crate) struct Function<F> {
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
 }
 
+/// How an EDCAF waits before it sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Waiting {
+    /// DIFS or AIFS: silence before the first slot.
+    pub(crate) space: Span,
+    /// Whether the end of `space` counts as the end of a slot, as EDCA has it.
+    pub(crate) counts_boundaries: bool,
+}
+
 /// What does not change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rules {
@@ -52,12 +61,6 @@ pub(crate) struct Rules {
     pub(crate) more_per_billion: u32,
     /// The window is that of the medium's `IdleSense`.
     pub(crate) idle_sense: bool,
-}
-
-#[derive(Debug)]
-pub(crate) struct Queued<F> {
-    pub(crate) enqueued: Instant,
-    pub(crate) mpdu: Mpdu<Carried<F>>,
 }
 
 /// How the frame in service is to be sent.
@@ -88,7 +91,7 @@ impl Service {
     }
 }
 
-impl<F> Function<F> {
+impl<F> Edcaf<F> {
     pub(crate) fn new(node: u32, rules: Arc<Rules>, back_off: Rng) -> Self {
         Self {
             node,
@@ -222,9 +225,11 @@ impl<F> Function<F> {
         self.rules.space
     }
 
-    /// How long an access may last; zero: one frame.
-    pub(crate) fn txop(&self) -> Span {
-        self.rules.txop
+    /// When a TXOP ends that begins at `at`; `None`: an access is one frame.
+    #[inline]
+    pub(crate) fn txop_end(&self, at: Instant) -> Option<Instant> {
+        let txop = self.rules.txop;
+        (txop > Span::ZERO).then(|| at + txop)
     }
 
     /// Whether the buffer takes another frame of this size.

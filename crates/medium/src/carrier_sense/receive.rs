@@ -2,21 +2,23 @@
 
 use evenair_units::{Airtime, Instant};
 
-use super::exchange::{Access, to};
-use super::{Frame, Kind, Phase, Sensing};
-use crate::watch::Fate;
-use crate::{Medium, To};
+use super::carrier::Receiving;
+use super::state::CarrierSense;
+use super::terminal::{Access, Frame, Kind, Phase, to};
+use crate::frame::To;
+use crate::mac::Mac;
+use crate::watch::TxStatus;
 
-impl Sensing {
+impl CarrierSense {
     /// A frame of `from` begins at one who hears it.
-    pub(super) fn hear<F>(&mut self, medium: &mut Medium<F>, at: Instant, from: u32, hearer: u32) {
+    pub(super) fn hear<F>(&mut self, mac: &mut Mac<F>, at: Instant, from: u32, hearer: u32) {
         self.freeze(at, hearer);
         let carrier = &self.nodes[hearer as usize].carrier;
         let overlaps = self.captures && (carrier.senses() || carrier.receives().is_some());
         let (gets_through, keeps) = match carrier.receives() {
             _ if !overlaps => (false, false),
-            None => (self.captures(medium, hearer, from), false),
-            Some(first) => (self.captures(medium, hearer, from), self.captures(medium, hearer, first)),
+            None => (self.captures(mac, hearer, from), false),
+            Some(first) => (self.captures(mac, hearer, from), self.captures(mac, hearer, first)),
         };
         let receives = self.nodes[hearer as usize].carrier.begin(at, from, gets_through, keeps);
         if receives && self.answers(from, hearer) {
@@ -26,10 +28,10 @@ impl Sensing {
     }
 
     /// Whether the frame of `from` is received at `hearer` against all others that it hears.
-    fn captures<F>(&self, medium: &mut Medium<F>, hearer: u32, from: u32) -> bool {
+    fn captures<F>(&self, mac: &mut Mac<F>, hearer: u32, from: u32) -> bool {
         let sends = |other: u32| matches!(self.nodes[other as usize].phase, Phase::Sending(..));
-        let others = self.reach.of(hearer).iter().copied().filter(|&other| other != from && sends(other));
-        medium.receivers.captures(hearer, from, others)
+        let others = self.audibility.of(hearer).iter().copied().filter(|&other| other != from && sends(other));
+        mac.receivers.captures(hearer, from, others)
     }
 
     /// Whether what `from` sends is the answer for which `id` waits.
@@ -45,38 +47,38 @@ impl Sensing {
         frame.to == to(id) && self.nodes[id as usize].access.as_ref().is_some_and(fits)
     }
 
-    /// A frame of `from` that `id` was receiving ends; `intact`: nothing overlapped it. Says whether the exchange goes
+    /// A frame that `id` was receiving ends. Says whether the exchange goes
     /// on after it.
     pub(super) fn receive<F>(
         &mut self,
-        medium: &mut Medium<F>,
+        mac: &mut Mac<F>,
         at: Instant,
         id: u32,
-        from: u32,
+        receiving: Receiving,
         frame: Frame,
-        intact: bool,
     ) -> bool {
+        let Receiving { from, intact } = receiving;
         let answers = matches!(self.nodes[id as usize].phase, Phase::Awaiting(None)) && frame.to == to(id);
-        let is_gone = frame.to == to(id) && medium.nodes[from as usize].has_left;
-        let is_lost = !intact || !is_gone && spoils(medium, id, from, frame);
+        let is_gone = frame.to == to(id) && mac.nodes.has_left(from);
+        let is_lost = !intact || !is_gone && spoils(mac, id, from, frame);
         if is_lost {
             self.nodes[id as usize].carrier.set_erred();
             if frame.to == to(id) {
-                let fate = if intact { Fate::Lost } else { Fate::Overlapped };
-                told(medium, fate);
+                let status = if intact { TxStatus::Lost } else { TxStatus::Overlapped };
+                note_status(mac, status);
                 let concerned = if answers { id } else { from };
-                self.settle(concerned, fate);
+                self.set_status(concerned, status);
             }
         } else {
             self.nodes[id as usize].carrier.set_decoded();
             if frame.to == to(id) || frame.to == To::Broadcast {
-                told(medium, Fate::Received);
+                note_status(mac, TxStatus::Received);
             }
         }
         // Its answer was lost, or another frame came instead (10.3.2.7, 10.3.2.9).
         let waits = matches!(self.nodes[id as usize].phase, Phase::Awaiting(_));
         if answers && (is_lost || is_gone) || waits && !answers && !is_lost {
-            self.fail(medium, at, id);
+            self.fail(mac, at, id);
         }
         if is_lost || is_gone {
             return false;
@@ -86,12 +88,12 @@ impl Sensing {
             return false;
         }
         match frame.kind {
-            Kind::Rts => self.answer_rts(medium, at, id, from),
-            Kind::Data => self.answer_data(medium, at, id, from),
-            Kind::Cts => answers && self.send_data(medium, at, id),
+            Kind::Rts => self.answer_rts(mac, at, id, from),
+            Kind::Data => self.answer_data(mac, at, id, from),
+            Kind::Cts => answers && self.send_data(mac, at, id),
             Kind::Ack => {
                 let access = self.nodes[id as usize].access.filter(|_| answers);
-                access.is_some_and(|access| self.succeed(medium, at, id, &access))
+                access.is_some_and(|access| self.succeed(mac, at, id, &access))
             }
         }
     }
@@ -99,7 +101,7 @@ impl Sensing {
     /// A frame for others, or for all.
     fn overhear(&mut self, at: Instant, id: u32, from: u32, frame: Frame) {
         if frame.to == To::Broadcast {
-            return self.settle(from, Fate::Received);
+            return self.set_status(from, TxStatus::Received);
         }
         let terminal = &mut self.nodes[id as usize];
         let by_rts = frame.kind == Kind::Rts;
@@ -109,58 +111,51 @@ impl Sensing {
     }
 
     /// CTS after SIFS, unless the NAV forbids it (10.3.2.7).
-    fn answer_rts<F>(&mut self, medium: &mut Medium<F>, at: Instant, id: u32, from: u32) -> bool {
+    fn answer_rts<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, from: u32) -> bool {
         if !self.nodes[id as usize].carrier.may_answer(at) {
-            self.settle(from, Fate::Lost);
+            self.set_status(from, TxStatus::Lost);
             return false;
         }
-        self.settle(from, Fate::Received);
+        self.set_status(from, TxStatus::Received);
         let Some(access) = self.nodes[from as usize].access else { return false };
-        let phy = &medium.config.phy;
+        let phy = &mac.config.phy;
         let (cts, sifs) = (Frame { to: to(from), ..access.cts(phy) }, phy.sifs());
-        medium.functions[access.function as usize].charge(Airtime(sifs + cts.lasts));
+        mac.nodes.edcafs[access.edcaf as usize].charge(Airtime(sifs + cts.lasts));
         self.turn(at, id, at + sifs, cts);
         true
     }
 
     /// ACK after SIFS, whatever the medium is like (10.3.2.9), also for a frame that was received before (10.3.2.11).
-    fn answer_data<F>(&mut self, medium: &mut Medium<F>, at: Instant, id: u32, from: u32) -> bool {
-        self.settle(from, Fate::Received);
+    fn answer_data<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, from: u32) -> bool {
+        self.set_status(from, TxStatus::Received);
         let Some(access) = self.nodes[from as usize].access else { return false };
-        let phy = &medium.config.phy;
+        let phy = &mac.config.phy;
         let (ack, sifs) = (Frame { to: to(from), ..access.ack(phy) }, phy.sifs());
-        medium.functions[access.function as usize].charge(Airtime(sifs + ack.lasts));
-        medium.deliver(at, access.function, false);
+        mac.nodes.edcafs[access.edcaf as usize].charge(Airtime(sifs + ack.lasts));
+        mac.deliver(at, access.edcaf, false);
         self.turn(at, id, at + sifs, ack);
         true
     }
 
     /// DATA after CTS.
-    fn send_data<F>(&mut self, medium: &mut Medium<F>, at: Instant, id: u32) -> bool {
+    fn send_data<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) -> bool {
         let Some(access) = &mut self.nodes[id as usize].access else { return false };
         access.cleared = true;
-        let (data, function, sifs) = (access.data(), access.function, medium.config.phy.sifs());
-        medium.functions[function as usize].charge(Airtime(sifs + data.lasts));
+        let (data, edcaf, sifs) = (access.data(), access.edcaf, mac.config.phy.sifs());
+        mac.nodes.edcafs[edcaf as usize].charge(Airtime(sifs + data.lasts));
         self.turn(at, id, at + sifs, data);
         true
     }
-
-    /// What has become of the frame that `from` has sent.
-    fn settle(&mut self, from: u32, fate: Fate) {
-        if let Some(access) = &mut self.nodes[from as usize].access {
-            access.fate = fate;
-        }
-    }
 }
 
-/// What has become of the frame that is ending, for those who watch.
-fn told<F>(medium: &mut Medium<F>, fate: Fate) {
-    if let Some(watch) = &mut medium.watch {
-        watch.fate = Some(fate);
+/// TX status of the frame that is ending, for the watch.
+fn note_status<F>(mac: &mut Mac<F>, status: TxStatus) {
+    if let Some(watch) = &mut mac.watch {
+        watch.status = Some(status);
     }
 }
 
 /// Whether noise spoils a frame at one who receives it. A bystander's own signal decides alone.
-fn spoils<F>(medium: &mut Medium<F>, id: u32, from: u32, frame: Frame) -> bool {
-    if frame.to == to(id) { medium.draw_loss(from, id, frame.sent) } else { !medium.decodes(from, id, frame.sent) }
+fn spoils<F>(mac: &mut Mac<F>, id: u32, from: u32, frame: Frame) -> bool {
+    if frame.to == to(id) { mac.draw_loss(from, id, frame.sent) } else { !mac.decodes(from, id, frame.sent) }
 }

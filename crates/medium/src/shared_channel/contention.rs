@@ -1,52 +1,44 @@
 //! Back-off in slots: who sends next, and when.
 //!
-//! Nobody counts idle slots one by one. Access functions that wait for the same inter-frame space are a group, and
-//! their back-off counts down together: one counter of slots passed is kept for each group, and each function's back-off
+//! Nobody counts idle slots one by one. EDCAFs that wait for the same inter-frame space are a group, and
+//! their back-off counts down together: one counter of slots passed is kept for each group, and each EDCAF's back-off
 //! is the value of that counter at which it may send. While the medium is busy the counter stands; when it falls silent,
 //! the group's first slot begins one inter-frame space later, at the period's `origin`, and the group's next
 //! transmission is where the least expiry lies on the grid of slots from there. The medium's next one is the earliest of
-//! all groups'. All DCF functions are one group; EDCA makes one for each AIFS.
+//! all groups'. Those of all nodes with DCF are one group; EDCA makes one for each AIFS.
 //!
-//! Where others take the medium at the end of a function's t-th slot, DCF has counted t slots (10.3.4.3). EDCA counts at
+//! Where others take the medium at the end of an EDCAF's t-th slot, DCF has counted t slots (10.3.4.3). EDCA counts at
 //! slot boundaries, the first of which is the end of AIFS, and so has counted one more (10.22.2.4).
 //!
-//! Some functions begin later or earlier than the rest in one period: those of nodes whose frame collided or was lost
+//! Some EDCAFs begin later or earlier than the rest in one period: those of nodes whose frame collided or was lost
 //! wait for an answer first. They are kept apart for that period, each with an origin of its own, and join the rest when
 //! the medium becomes busy again.
 //!
-//! A transmission is sensed by all others at once: two functions collide only if they start at the same instant. Since
+//! A transmission is sensed by all others at once: two EDCAFs collide only if they start at the same instant. Since
 //! all that resume together share a grid, that is whenever they start in the same slot.
 
 use alloc::vec::Vec;
 
 use evenair_units::{Instant, Span};
 
-use crate::wheel::{Linked, Links, Wheel};
+use super::wheel::{Linked, Links, Wheel};
+use crate::edcaf::Waiting;
 
 #[derive(Debug)]
 pub(crate) struct Contention {
     slot: Span,
-    functions: Vec<Function>,
+    edcafs: Vec<Edcaf>,
     groups: Vec<Group>,
 }
 
-/// How a function waits, which all of a group have in common.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Waiting {
-    /// DIFS or AIFS: silence before the first slot.
-    pub(crate) space: Span,
-    /// Whether the end of `space` counts as the end of a slot, as EDCA has it.
-    pub(crate) counts_boundaries: bool,
-}
-
-impl Linked for Function {
+impl Linked for Edcaf {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
 }
 
 #[derive(Debug)]
-struct Function {
+struct Edcaf {
     /// Value of the group's counter at which it may send; one that is past does not keep it from sending.
     expiry: u64,
     group: u32,
@@ -71,58 +63,58 @@ struct Group {
     count: u64,
     /// When this idle period's first slot begins.
     origin: Instant,
-    /// Functions with a frame to send, by expiry, except those in `apart`.
+    /// EDCAFs with a frame to send, by expiry, except those in `apart`.
     wheel: Wheel,
-    /// Functions with an origin of their own in this period. In it, their expiry is relative to that origin.
+    /// EDCAFs with an origin of their own in this period. In it, their expiry is relative to that origin.
     apart: Vec<Apart>,
 }
 
 #[derive(Debug)]
 struct Apart {
-    function: u32,
+    edcaf: u32,
     origin: Instant,
     waits: bool,
 }
 
 impl Contention {
     pub(crate) fn new(slot: Span) -> Self {
-        Self { slot, functions: Vec::new(), groups: Vec::new() }
+        Self { slot, edcafs: Vec::new(), groups: Vec::new() }
     }
 
-    /// A function with no back-off to count, and never one of more than `cw_max` slots. Functions are numbered from zero
+    /// An EDCAF with no back-off to count, and never one of more than `cw_max` slots. EDCAFs are numbered from zero
     /// in the order of being added.
     pub(crate) fn add(&mut self, waiting: Waiting, cw_max: u32) {
         let group = self.groups.iter().position(|group| group.waiting == waiting).unwrap_or_else(|| {
             self.groups.push(Group::new(waiting));
             self.groups.len() - 1
         });
-        self.groups[group].widen(group as u32, cw_max, &mut self.functions);
+        self.groups[group].widen(group as u32, cw_max, &mut self.edcafs);
         let (expiry, group) = (self.groups[group].count, group as u32);
-        self.functions.push(Function { expiry, group, place: Place::Away, links: Links::NONE });
+        self.edcafs.push(Edcaf { expiry, group, place: Place::Away, links: Links::NONE });
     }
 
-    /// A function that sends next as things stand, where all have one inter-frame space and none is apart.
+    /// An EDCAF that sends next as things stand, where all have one inter-frame space and none is apart.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         if let [group] = &self.groups[..] { group.wheel.first() } else { None }
     }
 
-    /// Has fetched what is known of a function, where there is any.
+    /// Has fetched what is known of an EDCAF, where there is any.
     #[inline]
     pub(crate) fn bring(&self, id: u32, fetch: impl Fn(*const ())) {
-        self.functions.get(id as usize).into_iter().for_each(|function| fetch((&raw const *function).cast()));
+        self.edcafs.get(id as usize).into_iter().for_each(|edcaf| fetch((&raw const *edcaf).cast()));
     }
 
-    /// The function sends no more.
+    /// The EDCAF sends no more.
     pub(crate) fn remove(&mut self, id: u32) {
-        let Function { expiry, group, place, .. } = self.functions[id as usize];
+        let Edcaf { expiry, group, place, .. } = self.edcafs[id as usize];
         let group = &mut self.groups[group as usize];
         match place {
             Place::Apart(index) => group.apart[index as usize].waits = false,
-            Place::Waiting => group.wheel.remove(expiry, id, &mut self.functions),
+            Place::Waiting => group.wheel.remove(expiry, id, &mut self.edcafs),
             Place::Away => {}
         }
-        self.functions[id as usize].place = Place::Away;
+        self.edcafs[id as usize].place = Place::Away;
     }
 
     /// The medium fell silent at `from`, or is to be taken as if it had: inter-frame spaces count from there.
@@ -137,81 +129,81 @@ impl Contention {
         }
     }
 
-    /// In the period that begins, the inter-frame space of this function counts from an instant of its own.
+    /// In the period that begins, the inter-frame space of this EDCAF counts from an instant of its own.
     pub(crate) fn set_apart(&mut self, id: u32, from: Instant) {
-        let Function { expiry, group, place, .. } = self.functions[id as usize];
+        let Edcaf { expiry, group, place, .. } = self.edcafs[id as usize];
         let group = &mut self.groups[group as usize];
         let waits = place == Place::Waiting;
         if waits {
-            group.wheel.remove(expiry, id, &mut self.functions);
+            group.wheel.remove(expiry, id, &mut self.edcafs);
         }
-        self.functions[id as usize].place = Place::Apart(group.apart.len() as u32);
-        group.apart.push(Apart { function: id, origin: from + group.waiting.space, waits });
+        self.edcafs[id as usize].place = Place::Apart(group.apart.len() as u32);
+        group.apart.push(Apart { edcaf: id, origin: from + group.waiting.space, waits });
     }
 
-    /// The function waits `slots` slots before it sends. Only while it is not waiting to send, and no slots pass: when
+    /// The EDCAF waits `slots` slots before it sends. Only while it is not waiting to send, and no slots pass: when
     /// the medium is busy or just fell silent.
     pub(crate) fn set(&mut self, id: u32, slots: u64) {
-        let function = &mut self.functions[id as usize];
-        function.expiry = self.groups[function.group as usize].count + slots;
+        let edcaf = &mut self.edcafs[id as usize];
+        edcaf.expiry = self.groups[edcaf.group as usize].count + slots;
     }
 
-    /// A new back-off begins, as with [`Self::set`], and where the function `waits` to send, [`Self::enter`].
+    /// A new back-off begins, as with [`Self::set`], and where the EDCAF `waits` to send, [`Self::enter`].
     #[inline(always)]
     pub(crate) fn begin(&mut self, id: u32, slots: u64, waits: bool) {
-        let function = &mut self.functions[id as usize];
-        let group = &mut self.groups[function.group as usize];
-        function.expiry = group.count + slots;
+        let edcaf = &mut self.edcafs[id as usize];
+        let group = &mut self.groups[edcaf.group as usize];
+        edcaf.expiry = group.count + slots;
         if waits {
-            match function.place {
+            match edcaf.place {
                 Place::Apart(index) => group.apart[index as usize].waits = true,
-                Place::Away | Place::Waiting => group.insert(id, &mut self.functions),
+                Place::Away | Place::Waiting => group.insert(id, &mut self.edcafs),
             }
         }
     }
 
-    /// Slots that the functions with DCF have counted, while all were silent.
+    /// Slots that the EDCAFs with DCF have counted, while all were silent.
     pub(crate) fn slots(&self) -> u64 {
         self.groups.iter().find(|group| !group.waiting.counts_boundaries).map_or(0, |group| group.count)
     }
 
-    /// Whether the function's back-off had run out when the medium became busy.
+    /// Whether the EDCAF's back-off had run out when the medium became busy.
     pub(crate) fn has_run_out(&self, id: u32) -> bool {
-        let function = &self.functions[id as usize];
-        function.expiry <= self.groups[function.group as usize].count
+        let edcaf = &self.edcafs[id as usize];
+        edcaf.expiry <= self.groups[edcaf.group as usize].count
     }
 
-    /// The function, which waited for none, has a frame to send once its back-off has run out. Only while no slots pass.
+    /// The EDCAF, which waited for none, has a frame to send once its back-off has run out. Only while no slots pass.
     pub(crate) fn enter(&mut self, id: u32) {
-        let Function { group, place, .. } = self.functions[id as usize];
+        let Edcaf { group, place, .. } = self.edcafs[id as usize];
         let group = &mut self.groups[group as usize];
         match place {
             Place::Apart(index) => group.apart[index as usize].waits = true,
-            Place::Away | Place::Waiting => group.insert(id, &mut self.functions),
+            Place::Away | Place::Waiting => group.insert(id, &mut self.edcafs),
         }
     }
 
     /// The same while the medium is silent: at the first boundary of slots after `now` where back-off has run out
-    /// already, so that functions whose frames come within the same slot collide.
+    /// already, so that EDCAFs whose frames come within the same slot collide.
     pub(crate) fn enter_at(&mut self, id: u32, now: Instant) {
-        let function = &mut self.functions[id as usize];
-        let group = &self.groups[function.group as usize];
-        let origin = match function.place {
+        let edcaf = &mut self.edcafs[id as usize];
+        let group = &self.groups[edcaf.group as usize];
+        let origin = match edcaf.place {
             Place::Apart(index) => group.apart[index as usize].origin,
             Place::Away | Place::Waiting => group.origin,
         };
         let next = now.checked_since(origin).map_or(0, |passed| passed / self.slot + 1);
-        function.expiry = function.expiry.max(group.count + next);
+        edcaf.expiry = edcaf.expiry.max(group.count + next);
         self.enter(id);
     }
 
-    /// When the next function sends if the medium stays silent; [`Instant::MAX`] where none does.
+    /// When the next EDCAF sends if the medium stays silent; [`Instant::MAX`] where none does.
     #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
         if let [group] = &self.groups[..] {
-            return group.next(self.slot, &self.functions);
+            return group.next(self.slot, &self.edcafs);
         }
-        let next = self.groups.iter().map(|group| group.next(self.slot, &self.functions));
+        let next = self.groups.iter().map(|group| group.next(self.slot, &self.edcafs));
         next.min().unwrap_or(Instant::MAX)
     }
 
@@ -219,10 +211,10 @@ impl Contention {
     #[inline(always)]
     pub(crate) fn start(&mut self, at: Instant, senders: &mut Vec<u32>) {
         if let [group] = &mut self.groups[..] {
-            return group.start(at, self.slot, &mut self.functions, senders);
+            return group.start(at, self.slot, &mut self.edcafs, senders);
         }
         for group in &mut self.groups {
-            group.start(at, self.slot, &mut self.functions, senders);
+            group.start(at, self.slot, &mut self.edcafs, senders);
         }
     }
 }
@@ -232,49 +224,49 @@ impl Group {
         Self { waiting, count: 0, origin: Instant::ZERO, wheel: Wheel::new(0), apart: Vec::new() }
     }
 
-    /// Makes room for a back-off of `cw_max` slots, and one slot more: a function whose back-off has run out may wait for
+    /// Makes room for a back-off of `cw_max` slots, and one slot more: an EDCAF whose back-off has run out may wait for
     /// the next boundary.
-    fn widen(&mut self, number: u32, cw_max: u32, functions: &mut [Function]) {
+    fn widen(&mut self, number: u32, cw_max: u32, edcafs: &mut [Edcaf]) {
         if self.wheel.spans(cw_max + 1) {
             return;
         }
         self.wheel = Wheel::new(cw_max + 1);
-        for id in 0..functions.len() {
-            let Function { group, place, .. } = functions[id];
+        for id in 0..edcafs.len() {
+            let Edcaf { group, place, .. } = edcafs[id];
             if group == number && place == Place::Waiting {
-                self.insert(id as u32, functions);
+                self.insert(id as u32, edcafs);
             }
         }
     }
 
     #[inline(always)]
-    fn insert(&mut self, id: u32, functions: &mut [Function]) {
-        let function = &mut functions[id as usize];
-        function.place = Place::Waiting;
-        self.wheel.insert(function.expiry, id, functions);
+    fn insert(&mut self, id: u32, edcafs: &mut [Edcaf]) {
+        let edcaf = &mut edcafs[id as usize];
+        edcaf.place = Place::Waiting;
+        self.wheel.insert(edcaf.expiry, id, edcafs);
     }
 
     #[inline(always)]
-    fn next(&self, slot: Span, functions: &[Function]) -> Instant {
+    fn next(&self, slot: Span, edcafs: &[Edcaf]) -> Instant {
         let of = |origin: Instant, expiry: u64| origin + slot * expiry.saturating_sub(self.count);
         let waiting = self.wheel.least().map_or(Instant::MAX, |expiry| of(self.origin, expiry));
         if self.apart.is_empty() {
             return waiting;
         }
         let apart = self.apart.iter().filter(|apart| apart.waits);
-        apart.map(|apart| of(apart.origin, functions[apart.function as usize].expiry)).fold(waiting, Instant::min)
+        apart.map(|apart| of(apart.origin, edcafs[apart.edcaf as usize].expiry)).fold(waiting, Instant::min)
     }
 
     #[inline(always)]
-    fn start(&mut self, at: Instant, slot: Span, functions: &mut [Function], senders: &mut Vec<u32>) {
+    fn start(&mut self, at: Instant, slot: Span, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
         let before = self.count;
         let left = self.wheel.least().map(|expiry| expiry.saturating_sub(before));
         match left {
             Some(left) if self.origin + slot * left == at => {
                 let first = senders.len();
-                self.wheel.take_least(functions, senders);
+                self.wheel.take_least(edcafs, senders);
                 for &id in &senders[first..] {
-                    functions[id as usize].place = Place::Away;
+                    edcafs[id as usize].place = Place::Away;
                 }
                 // As many as `counted` would find by a division.
                 self.count += left + u64::from(self.waiting.counts_boundaries);
@@ -282,24 +274,24 @@ impl Group {
             _ => self.count += self.counted(self.origin, at, slot),
         }
         if !self.apart.is_empty() {
-            self.rejoin(before, (at, slot), functions, senders);
+            self.rejoin(before, (at, slot), edcafs, senders);
         }
     }
 
     /// Those that were apart send or join the rest; `before` is what had been counted when the period began.
     #[inline(never)]
-    fn rejoin(&mut self, before: u64, (at, slot): (Instant, Span), functions: &mut [Function], senders: &mut Vec<u32>) {
-        while let Some(Apart { function: id, origin, waits }) = self.apart.pop() {
-            let function = &mut functions[id as usize];
-            function.place = Place::Away;
-            let left = function.expiry.saturating_sub(before);
+    fn rejoin(&mut self, before: u64, (at, slot): (Instant, Span), edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
+        while let Some(Apart { edcaf: id, origin, waits }) = self.apart.pop() {
+            let edcaf = &mut edcafs[id as usize];
+            edcaf.place = Place::Away;
+            let left = edcaf.expiry.saturating_sub(before);
             if waits && origin + slot * left == at {
                 senders.push(id);
                 continue;
             }
-            function.expiry = self.count + left.saturating_sub(self.counted(origin, at, slot));
+            edcaf.expiry = self.count + left.saturating_sub(self.counted(origin, at, slot));
             if waits {
-                self.insert(id, functions);
+                self.insert(id, edcafs);
             }
         }
     }
@@ -322,13 +314,13 @@ mod tests {
     }
 
     /// Without an inter-frame space, so that slots begin where it would.
-    fn contention(functions: u32) -> Contention {
+    fn contention(edcafs: u32) -> Contention {
         let mut contention = Contention::new(Span::from_micros(10));
-        (0..functions).for_each(|_| contention.add(Waiting { space: Span::ZERO, counts_boundaries: false }, 40));
+        (0..edcafs).for_each(|_| contention.add(Waiting { space: Span::ZERO, counts_boundaries: false }, 40));
         contention
     }
 
-    /// EDCA functions, one for each of these inter-frame spaces.
+    /// EDCAFs of EDCA, one for each of these inter-frame spaces.
     fn boundaries(spaces_us: &[u64]) -> Contention {
         let mut contention = Contention::new(Span::from_micros(10));
         for &us in spaces_us {
@@ -423,7 +415,7 @@ mod tests {
         [(0, 5), (1, 4), (2, 0)].into_iter().for_each(|(id, slots)| c.set(id, slots));
         (0..3).for_each(|id| c.enter(id));
         c.resume(at_us(100));
-        // Function 1 at 100 + 30 + 4 slots, where function 2 has its first boundary.
+        // EDCAF 1 at 100 + 30 + 4 slots, where EDCAF 2 has its first boundary.
         assert_eq!(start(&mut c), (at_us(170), vec![1, 2]));
     }
 
@@ -435,7 +427,7 @@ mod tests {
         c.resume(at_us(100));
         assert_eq!(start(&mut c), (at_us(160), vec![0]));
         c.resume(at_us(200));
-        // Function 1 had counted at 130, 140, 150 and 160: one of five is left. Function 2 had not begun.
+        // EDCAF 1 had counted at 130, 140, 150 and 160: one of five is left. EDCAF 2 had not begun.
         assert_eq!(start(&mut c), (at_us(240), vec![1]));
         c.resume(at_us(300));
         assert_eq!(start(&mut c), (at_us(390), vec![2]));

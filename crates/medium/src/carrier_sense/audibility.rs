@@ -6,12 +6,12 @@
 use alloc::vec::Vec;
 
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(super) struct Audibility {
     /// Whom each node hears, in their order.
     heard: Vec<Vec<u32>>,
 }
 
-impl Reach {
+impl Audibility {
     /// A node that hears all of `present` and is heard by them.
     pub(super) fn add(&mut self, present: impl Iterator<Item = u32>) {
         let id = self.heard.len() as u32;
@@ -51,16 +51,16 @@ mod tests {
 
     #[test]
     fn hearing_is_mutual_and_ends() {
-        let mut reach = Reach::default();
-        (0..4).for_each(|id| reach.add(0..id));
-        reach.hide(3, 1);
+        let mut audibility = Audibility::default();
+        (0..4).for_each(|id| audibility.add(0..id));
+        audibility.hide(3, 1);
         assert_eq!(
-            [0, 1, 2, 3].map(|id| reach.of(id).to_vec()),
+            [0, 1, 2, 3].map(|id| audibility.of(id).to_vec()),
             [vec![1, 2, 3], vec![0, 2], vec![0, 1, 3], vec![0, 2]]
         );
-        assert!(reach.hears(3, 2) && reach.hears(2, 3) && !reach.hears(1, 3) && !reach.hears(3, 1));
-        reach.remove(0);
-        assert_eq!([0, 1, 2, 3].map(|id| reach.of(id).to_vec()), [vec![], vec![2], vec![1, 3], vec![2]]);
+        assert!(audibility.hears(3, 2) && audibility.hears(2, 3) && !audibility.hears(1, 3) && !audibility.hears(3, 1));
+        audibility.remove(0);
+        assert_eq!([0, 1, 2, 3].map(|id| audibility.of(id).to_vec()), [vec![], vec![2], vec![1, 3], vec![2]]);
     }
 
     use alloc::vec;

@@ -1,4 +1,4 @@
-//! The back-off of one access function in slots, where each node has its own view of when the medium is idle.
+//! The back-off of one EDCAF in slots, where each node has its own view of when the medium is idle.
 //!
 //! While the medium is idle for the node, back-off is the number of slots that were left when that began and the instant
 //! at which the first of them begins; nobody counts them. When the medium becomes busy, the slots that have passed are
@@ -6,7 +6,7 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::contention::Waiting;
+use crate::edcaf::Waiting;
 
 #[derive(Debug)]
 pub(super) struct BackOff {
@@ -37,7 +37,7 @@ impl BackOff {
         }
     }
 
-    /// The function waits for so many slots before it sends. While the medium is not idle.
+    /// The EDCAF waits for so many slots before it sends. While the medium is not idle.
     pub(super) fn set(&mut self, slots: u64) {
         self.slots = slots;
     }
@@ -47,7 +47,7 @@ impl BackOff {
         self.slots == 0
     }
 
-    /// The function has a frame to send from now on: where slots pass, at the first boundary after `now`.
+    /// The EDCAF has a frame to send from now on: where slots pass, at the first boundary after `now`.
     pub(super) fn enter(&mut self, now: Instant, slot: Span) {
         self.contends = true;
         if let Some(passed) = self.origin.and_then(|origin| now.checked_since(origin)) {

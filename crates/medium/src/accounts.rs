@@ -1,0 +1,220 @@
+//! Measured airtime: whose frames took the medium, and for how long.
+//!
+//! An exchange is what an access sends with what answers it: RTS, CTS, DATA, ACK and the SIFS between them. Its airtime is
+//! the time in which it is under way, with the inter-frame space (DIFS or AIFS) before it. Time in which several
+//! exchanges are under way is split equally among them, so that a collision is shared by its senders and each instant
+//! counts once; so is the inter-frame space of those that begin together. What is left of silence is back-off while some
+//! node has a frame, with what is waited after failures (EIFS beyond DIFS, timeouts), and idle otherwise.
+//!
+//! The inter-frame space is charged to every access, as far as the medium was silent before it: first from silence in
+//! which some node had a frame, then from silence in which none had.
+//!
+//! Where some nodes are hidden from others it is the same: an exchange is under way wherever it is heard. A single access
+//! point hears all exchanges of its network, and so this is the medium as it is there. Of access points that do not hear
+//! each other, exchanges at the same time share that time.
+
+use alloc::vec::Vec;
+
+use evenair_units::{Instant, Span};
+
+use crate::counters::Totals;
+use crate::frame::To;
+use crate::nodes::Nodes;
+
+/// An exchange that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) edcaf: u32,
+    pub(crate) to: To,
+    /// When it ends, or later than anything where that is not known yet.
+    pub(crate) ends: Instant,
+}
+
+/// What a medium was used for, and whose frames took it.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts {
+    /// Up to `accounted`.
+    pub(crate) totals: Totals,
+    accounted: Instant,
+    /// Under way; where all hear all, only while several are looked at.
+    exchanges: Vec<Exchange>,
+    /// Up to when their time is split.
+    split: Instant,
+    /// `contending` and `idle` when an exchange last began in silence.
+    silence: [Span; 2],
+}
+
+impl Accounts {
+    /// Adds the time since the last account to what the medium was used for meanwhile: it was busy, or silent with so
+    /// many nodes that had a frame.
+    #[inline]
+    pub(crate) fn account(&mut self, now: Instant, busy: bool, backlogged: usize) {
+        let passed = now.saturating_since(self.accounted);
+        self.accounted = now;
+        *use_of(&mut self.totals, busy, backlogged) += passed;
+    }
+
+    /// What the medium was used for up to `now`.
+    pub(crate) fn totals(&self, now: Instant, busy: bool, backlogged: usize) -> Totals {
+        let mut totals = self.totals;
+        *use_of(&mut totals, busy, backlogged) += now.saturating_since(self.accounted);
+        totals
+    }
+
+    /// An exchange begins in silence, alone.
+    #[inline]
+    pub(crate) fn begin_alone<F>(&mut self, at: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
+        self.split = at;
+        let space = self.take_space(nodes.edcafs[edcaf as usize].space());
+        self.charge(edcaf, to, space, false, nodes);
+    }
+
+    /// Exchanges begin together in silence.
+    pub(crate) fn begin_together<F>(
+        &mut self,
+        at: Instant,
+        exchanges: impl Iterator<Item = Exchange>,
+        nodes: &mut Nodes<F>,
+    ) {
+        self.split = at;
+        self.exchanges.clear();
+        self.exchanges.extend(exchanges);
+        self.charge_spaces(nodes);
+        self.exchanges.clear();
+    }
+
+    /// Charges the time up to `until` to the one exchange that was under way.
+    #[inline]
+    pub(crate) fn split_alone<F>(&mut self, until: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
+        let span = until.saturating_since(self.split);
+        self.charge(edcaf, to, span, false, nodes);
+        self.split = self.split.max(until);
+    }
+
+    /// Splits the time up to `until` among these exchanges, as far as each was under way.
+    pub(crate) fn split_together<F>(
+        &mut self,
+        until: Instant,
+        exchanges: impl Iterator<Item = Exchange>,
+        nodes: &mut Nodes<F>,
+    ) {
+        self.exchanges.clear();
+        self.exchanges.extend(exchanges);
+        self.split(until, nodes);
+        self.exchanges.clear();
+    }
+
+    /// None was under way up to `until`.
+    #[inline]
+    pub(crate) fn skip(&mut self, until: Instant) {
+        self.split = self.split.max(until);
+    }
+
+    /// An exchange begins where nodes sense for themselves.
+    pub(crate) fn open<F>(&mut self, at: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
+        self.split(at, nodes);
+        self.exchanges.push(Exchange { edcaf, to, ends: Instant::MAX });
+    }
+
+    /// A TXOP goes on with a frame for `to` where nodes sense for themselves. After a broadcast, which nothing answers, its
+    /// exchange has ended already.
+    pub(crate) fn resume<F>(&mut self, at: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
+        self.split(at, nodes);
+        match self.exchanges.iter_mut().find(|exchange| exchange.edcaf == edcaf) {
+            Some(exchange) => exchange.to = to,
+            None => self.open(at, edcaf, to, nodes),
+        }
+    }
+
+    /// The exchange of an access of `node` is over.
+    pub(crate) fn close<F>(&mut self, at: Instant, node: u32, nodes: &mut Nodes<F>) {
+        self.split(at, nodes);
+        let edcafs = nodes.edcaf_ids(node);
+        let mine = |exchange: &Exchange| edcafs.contains(&(exchange.edcaf as usize));
+        if let Some(place) = self.exchanges.iter().position(mine) {
+            self.exchanges.remove(place);
+        }
+    }
+
+    /// How many exchanges are under way where nodes sense for themselves.
+    pub(crate) fn exchanges(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// Splits the time since the last split among the exchanges that were under way in it.
+    pub(crate) fn split<F>(&mut self, until: Instant, nodes: &mut Nodes<F>) {
+        while self.split < until {
+            let from = self.split;
+            let under_way = |exchange: &&Exchange| exchange.ends > from;
+            let next = self.exchanges.iter().filter(under_way).map(|exchange| exchange.ends).min();
+            let Some(next) = next else { break };
+            let next = next.min(until);
+            self.share(next - from, |exchange| exchange.ends > from, nodes);
+            self.split = next;
+        }
+        self.split = self.split.max(until);
+    }
+
+    /// Exchanges begin together in silence: the longest of their inter-frame spaces is theirs in equal parts.
+    pub(crate) fn charge_spaces<F>(&mut self, nodes: &mut Nodes<F>) {
+        let spaces = self.exchanges.iter().map(|exchange| nodes.edcafs[exchange.edcaf as usize].space());
+        let longest = spaces.max();
+        let space = self.take_space(longest.unwrap_or(Span::ZERO));
+        self.share(space, |_| true, nodes);
+    }
+
+    /// Charges a span to some of the exchanges in equal parts; what does not divide goes to the lowest EDCAF.
+    fn share<F>(&mut self, span: Span, takes_part: impl Fn(&Exchange) -> bool, nodes: &mut Nodes<F>) {
+        let exchanges = core::mem::take(&mut self.exchanges);
+        let sharing = || exchanges.iter().filter(|&exchange| takes_part(exchange));
+        let count = sharing().count() as u64;
+        let first = sharing().map(|exchange| exchange.edcaf).min();
+        for exchange in sharing() {
+            let whole = span.as_nanos() / count;
+            let rest = if Some(exchange.edcaf) == first { span.as_nanos() % count } else { 0 };
+            self.charge(exchange.edcaf, exchange.to, Span::from_nanos(whole + rest), count > 1, nodes);
+        }
+        self.exchanges = exchanges;
+    }
+
+    /// Takes an inter-frame space out of the silence before an exchange; how much of it there was.
+    fn take_space(&mut self, space: Span) -> Span {
+        let [contending, idle] = core::mem::replace(&mut self.silence, [self.totals.contending, self.totals.idle]);
+        let contending = space.min(self.totals.contending - contending);
+        let idle = (space - contending).min(self.totals.idle - idle);
+        self.totals.measured.contending_spaces += contending;
+        self.totals.measured.idle_spaces += idle;
+        contending + idle
+    }
+
+    #[inline]
+    fn charge<F>(&mut self, edcaf: u32, to: To, span: Span, shared: bool, nodes: &mut Nodes<F>) {
+        let collided = if shared { span } else { Span::ZERO };
+        self.totals.measured.sent += span;
+        self.totals.measured.collisions += collided;
+        let sender = &mut nodes.edcafs[edcaf as usize].counters.measured;
+        sender.sent += span;
+        sender.sent_collided += collided;
+        match to {
+            To::Broadcast => {
+                sender.groups += span;
+                self.totals.measured.groups += span;
+            }
+            To::Node(receiver) => {
+                let first = nodes.edcaf_ids(receiver.0).start;
+                let receiver = &mut nodes.edcafs[first].counters.measured;
+                receiver.received += span;
+                receiver.received_collided += collided;
+            }
+        }
+    }
+}
+
+/// What the medium is used for while it is busy, or silent with so many nodes that have a frame.
+fn use_of(totals: &mut Totals, busy: bool, backlogged: usize) -> &mut Span {
+    match (busy, backlogged) {
+        (true, _) => &mut totals.busy,
+        (false, 0) => &mut totals.idle,
+        (false, _) => &mut totals.contending,
+    }
+}

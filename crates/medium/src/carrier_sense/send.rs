@@ -1,0 +1,183 @@
+//! The sender's side: what an access begins with, and what it comes to.
+//!
+//! Clause numbers are those of IEEE Std 802.11-2016.
+
+use evenair_units::{Airtime, Instant, Span};
+
+use super::state::CarrierSense;
+use super::terminal::{Access, Frame, Kind, Phase};
+use crate::attempt::Attempt;
+use crate::config::AfterCollision;
+use crate::frame::{NodeId, To};
+use crate::mac::{Failure, Mac};
+use crate::watch::{self, TxStatus};
+
+impl CarrierSense {
+    /// Back-off may have run out at an EDCAF of the node, or at several: the one of the highest priority sends, and
+    /// the others behave as if they had collided (10.22.2.4).
+    pub(super) fn win<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) -> Option<Frame> {
+        let edcafs = self.nodes[id as usize].edcafs.clone();
+        let is_due = |sense: &Self, edcaf: u32| sense.back_offs[edcaf as usize].due(sense.slot) == Some(at);
+        let winner = edcafs.clone().rev().find(|&edcaf| is_due(self, edcaf))?;
+        for edcaf in edcafs.start..winner {
+            if is_due(self, edcaf) {
+                mac.nodes.edcafs[edcaf as usize].counters.internal_collisions += 1;
+                self.back_offs[edcaf as usize].freeze(at, self.slot);
+                mac.retry(at, edcaf, false);
+                self.back_off(mac, edcaf);
+            }
+        }
+        let txop_end = mac.nodes.edcafs[winner as usize].txop_end(at);
+        let attempt = mac.attempt(at, winner, true);
+        self.back_offs[winner as usize].contends = false;
+        self.open += 1;
+        mac.accounts.open(at, winner, attempt.to, &mut mac.nodes);
+        Some(self.attempt(mac, at, winner, attempt, txop_end))
+    }
+
+    /// The node of an EDCAF begins an attempt with this frame.
+    fn attempt<F>(
+        &mut self,
+        mac: &mut Mac<F>,
+        at: Instant,
+        number: u32,
+        attempt: Attempt,
+        txop_end: Option<Instant>,
+    ) -> Frame {
+        let cleared = !attempt.rts;
+        let next = next_in_txop(mac, at, number, &attempt, txop_end);
+        let access = Access { edcaf: number, attempt, cleared, status: TxStatus::Lost, txop_end, next };
+        self.nodes[mac.nodes.edcafs[number as usize].node as usize].access = Some(access);
+        let frame = if cleared { access.data() } else { access.rts(&mac.config.phy) };
+        mac.nodes.edcafs[number as usize].begin_attempt(Airtime(frame.lasts));
+        frame
+    }
+
+    /// What has become of a frame unless its receiver says otherwise.
+    pub(super) fn presumed<F>(&self, mac: &Mac<F>, id: u32, frame: Frame) -> TxStatus {
+        match frame.to {
+            To::Node(to) if mac.nodes.has_left(to.0) || !self.audibility.hears(id, to.0) => TxStatus::Lost,
+            To::Broadcast if self.audibility.of(id).is_empty() => TxStatus::Received,
+            To::Node(_) | To::Broadcast => TxStatus::Overlapped,
+        }
+    }
+
+    pub(super) fn presume<F>(&mut self, mac: &Mac<F>, id: u32, frame: Frame) {
+        let status = self.presumed(mac, id, frame);
+        if let (Kind::Rts | Kind::Data, Some(access)) = (frame.kind, &mut self.nodes[id as usize].access) {
+            access.status = status;
+        }
+    }
+
+    /// Records in the watch that a frame begins.
+    pub(super) fn watch_begin<F>(&self, mac: &mut Mac<F>, at: Instant, id: u32, frame: Frame) {
+        if mac.watch.is_none() {
+            return;
+        }
+        let kind = match (frame.kind, &self.nodes[id as usize].access) {
+            (Kind::Rts, Some(access)) => mac.nodes.kind_of(access.edcaf, &access.attempt, true),
+            (Kind::Data, Some(access)) => mac.nodes.kind_of(access.edcaf, &access.attempt, false),
+            (Kind::Cts, _) => watch::Kind::Cts,
+            (Kind::Ack, _) => watch::Kind::Ack,
+            (Kind::Rts | Kind::Data, None) => return,
+        };
+        let Frame { to, lasts, reserves, sent, .. } = frame;
+        mac.watch_begin(watch::Transmission { at, lasts, from: NodeId(id), to, kind, rate: sent.rate, reserves });
+    }
+
+    /// The sender waits for an answer, which should begin after SIFS (10.3.2.7, 10.3.2.9).
+    pub(super) fn wait<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
+        let terminal = &mut self.nodes[id as usize];
+        let overlapped = terminal.access.is_some_and(|access| access.status == TxStatus::Overlapped);
+        if overlapped && mac.config.after_collision == AfterCollision::DifsForAll {
+            return self.fail(mac, at, id);
+        }
+        terminal.phase = Phase::Awaiting(Some(at + mac.config.phy.response_timeout()));
+        self.arm(id);
+    }
+
+    pub(super) fn conclude_broadcast<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
+        let access = self.nodes[id as usize].access.expect("a broadcast is an access");
+        if access.status != TxStatus::Received {
+            return self.fail(mac, at, id);
+        }
+        mac.deliver(at, access.edcaf, true);
+        if self.carry_on(mac, at, id, &access) {
+            self.open += 1;
+        } else {
+            self.conclude(mac, at, id, access.edcaf);
+        }
+    }
+
+    /// The answer to its DATA reached the sender. Says whether its TXOP goes on.
+    pub(super) fn succeed<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, access: &Access) -> bool {
+        mac.deliver(at, access.edcaf, true);
+        mac.report(id, &access.attempt, true);
+        let goes_on = self.carry_on(mac, at, id, access);
+        if !goes_on {
+            self.conclude(mac, at, id, access.edcaf);
+        }
+        goes_on
+    }
+
+    /// A TXOP goes on after SIFS while the next frame and its answer fit (10.22.2.7, 10.22.2.8).
+    fn carry_on<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, access: &Access) -> bool {
+        let Some(txop_end) = access.txop_end else { return false };
+        if !mac.nodes.edcafs[access.edcaf as usize].has_work() {
+            return false;
+        }
+        let attempt = mac.attempt(at, access.edcaf, false);
+        let next = at + mac.config.phy.sifs();
+        if next + attempt.data + attempt.answer > txop_end {
+            return false;
+        }
+        mac.accounts.resume(at, access.edcaf, attempt.to, &mut mac.nodes);
+        let frame = self.attempt(mac, next, access.edcaf, attempt, Some(txop_end));
+        self.turn(at, id, next, frame);
+        true
+    }
+
+    /// No answer came, or another frame, or one that could not be decoded.
+    pub(super) fn fail<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
+        let access = self.nodes[id as usize].access.expect("who waits for an answer has sent something");
+        let failure = Failure {
+            to: access.attempt.to,
+            // Where it was received, its answer was not.
+            collided: access.status != TxStatus::Lost,
+            after_rts: access.cleared && access.attempt.rts,
+        };
+        mac.fail(at, access.edcaf, failure);
+        if access.cleared {
+            mac.report(id, &access.attempt, false);
+        }
+        self.conclude(mac, at, id, access.edcaf);
+    }
+
+    /// The access is over, and a new back-off begins.
+    fn conclude<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, edcaf: u32) {
+        self.nodes[id as usize].access = None;
+        self.back_off(mac, edcaf);
+        self.listen(at, id, at);
+    }
+
+    /// A new back-off begins, with or without a frame (10.3.4.2).
+    pub(super) fn back_off<F>(&mut self, mac: &mut Mac<F>, number: u32) {
+        let edcaf = &mut mac.nodes.edcafs[number as usize];
+        let back_off = &mut self.back_offs[number as usize];
+        back_off.set(edcaf.draw_back_off());
+        back_off.contends = edcaf.has_work();
+    }
+}
+
+/// What follows in a TXOP the answer to a frame that is sent at `at`: SIFS, the next frame and its answer, if they fit.
+/// Nothing where senders choose their rates, for the next one is not chosen yet.
+fn next_in_txop<F>(mac: &mut Mac<F>, at: Instant, number: u32, attempt: &Attempt, txop_end: Option<Instant>) -> Span {
+    let next = mac.nodes.edcafs[number as usize].next_service().zip(txop_end).filter(|_| mac.rates.is_none());
+    let Some((service, txop_end)) = next else { return Span::ZERO };
+    let next = mac.attempt_at(mac.nodes.edcafs[number as usize].node, service, false);
+    let phy = &mac.config.phy;
+    let reservation = if attempt.rts { phy.reservation(attempt.rate) } else { Span::ZERO };
+    let next = phy.sifs() + next.data + next.answer;
+    let ends = at + reservation + attempt.data + attempt.answer + next;
+    if ends <= txop_end { next } else { Span::ZERO }
+}

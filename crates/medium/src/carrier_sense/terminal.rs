@@ -1,0 +1,128 @@
+//! One node's part in medium access: what it sends, waits for and answers.
+//!
+//! Clause numbers are those of IEEE Std 802.11-2016.
+
+use core::ops::Range;
+
+use evenair_units::{Bytes, Instant, Span};
+use evenair_wifi::{ACK_CTS, Phy, RTS};
+
+use super::carrier::Carrier;
+use crate::attempt::Attempt;
+use crate::frame::{NodeId, To};
+use crate::reception::Sent;
+use crate::watch::TxStatus;
+
+/// One node's part.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    pub(super) edcafs: Range<u32>,
+    pub(super) carrier: Carrier,
+    pub(super) phase: Phase,
+    /// What it is sending, from its first frame to the answer to its last.
+    pub(super) access: Option<Access>,
+    /// When it gives up the reservation of an RTS unless it is used, and when that RTS ended.
+    pub(super) give_up: Option<(Instant, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    Listening,
+    /// Sends this frame until then.
+    Sending(Frame, Instant),
+    /// Begins to send this frame then: an answer, or what follows one.
+    Turning(Frame, Instant),
+    /// Waits for an answer: for its beginning until then, or for its end.
+    Awaiting(Option<Instant>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) kind: Kind,
+    pub(super) to: To,
+    pub(super) lasts: Span,
+    /// Its Duration field: for how long after it others keep off.
+    pub(super) reserves: Span,
+    /// RTS: for how long after it others keep off where they hear nothing more.
+    pub(super) unless_used: Span,
+    pub(super) sent: Sent,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Rts,
+    Cts,
+    Data,
+    Ack,
+}
+
+/// What a node sends when it has won the medium, from its first frame to the answer to its last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) edcaf: u32,
+    pub(super) attempt: Attempt,
+    /// DATA goes out, or has: CTS has come, or none is needed.
+    pub(super) cleared: bool,
+    pub(super) status: TxStatus,
+    pub(super) txop_end: Option<Instant>,
+    /// From the answer to the end of the next frame's, where the TXOP goes on with one.
+    pub(super) next: Span,
+}
+
+impl Access {
+    /// Its Duration is that of its answer and, in a TXOP, of the next frame and its answer (9.2.5.2).
+    pub(super) fn data(&self) -> Frame {
+        Frame {
+            kind: Kind::Data,
+            to: self.attempt.to,
+            lasts: self.attempt.data,
+            reserves: self.attempt.answer + self.next,
+            unless_used: Span::ZERO,
+            sent: Sent { rate: self.attempt.rate, psdu: self.attempt.psdu, is_data: true },
+        }
+    }
+
+    fn control(&self, phy: &Phy, psdu: Bytes) -> Sent {
+        Sent { rate: phy.control_rate(self.attempt.rate), psdu, is_data: false }
+    }
+
+    /// Its Duration is that of all that follows (9.2.5.1); who hears nothing of that gives the reservation up after two
+    /// SIFS, CTS, the delay of detection and two slots (10.3.2.4).
+    pub(super) fn rts(&self, phy: &Phy) -> Frame {
+        let cts = self.cts(phy);
+        Frame {
+            kind: Kind::Rts,
+            to: self.attempt.to,
+            lasts: phy.rts(self.attempt.rate),
+            reserves: phy.sifs() + cts.lasts + cts.reserves,
+            unless_used: phy.sifs() + cts.lasts + phy.response_timeout() + phy.slot(),
+            sent: self.control(phy, RTS),
+        }
+    }
+
+    /// The CTS that answers its RTS. Where it goes is filled in by who sends it.
+    pub(super) fn cts(&self, phy: &Phy) -> Frame {
+        let reserves = phy.sifs() + self.attempt.data + self.attempt.answer + self.next;
+        let sent = self.control(phy, ACK_CTS);
+        Frame { kind: Kind::Cts, reserves, lasts: phy.cts(self.attempt.rate), sent, ..self.data() }
+    }
+
+    /// The ACK that answers its DATA. Where it goes is filled in by who sends it.
+    pub(super) fn ack(&self, phy: &Phy) -> Frame {
+        let sent = self.control(phy, ACK_CTS);
+        Frame { kind: Kind::Ack, reserves: self.next, lasts: phy.ack(self.attempt.rate), sent, ..self.data() }
+    }
+}
+
+/// Whose access a frame of `id` belongs to: its own, or that which it answers.
+pub(super) fn sender(id: u32, frame: Frame) -> u32 {
+    match (frame.kind, frame.to) {
+        (Kind::Cts | Kind::Ack, To::Node(sender)) => sender.0,
+        _ => id,
+    }
+}
+
+/// A frame's receiver.
+pub(super) const fn to(id: u32) -> To {
+    To::Node(NodeId(id))
+}

@@ -1,0 +1,252 @@
+//! What both engines have in common: how frames are sent, what becomes of them, and what is recorded of
+//! it.
+//!
+//! Clause numbers are those of IEEE Std 802.11-2016.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use evenair_units::{Bytes, Instant};
+use evenair_wifi::{LLC_SNAP, MAC_HEADER_AND_FCS, PhyRate, QOS_CONTROL};
+
+use crate::accounts::Accounts;
+use crate::airtimes::Airtimes;
+use crate::attempt::Attempt;
+use crate::backlog::BacklogChain;
+use crate::config::MediumConfig;
+use crate::edcaf::{Head, Service};
+use crate::feedback::{Feedback, FeedbackQueue};
+use crate::frame::{Carried, DropReason, Event, NodeId, Queued, To, dropped};
+use crate::nodes::Nodes;
+use crate::rate_control::Rates;
+use crate::reception::{Receivers, Sent};
+use crate::watch::{Transmission, TxStatus, Watch};
+
+/// The MAC of all nodes, without medium access.
+#[derive(Debug)]
+pub(crate) struct Mac<F> {
+    pub(crate) config: MediumConfig,
+    pub(crate) nodes: Nodes<F>,
+    /// What is received of what is sent.
+    pub(crate) receivers: Receivers,
+    /// Which rates senders choose; `None`: those that frames bring.
+    pub(crate) rates: Option<Rates>,
+    pub(crate) events: VecDeque<Event<F>>,
+    /// A frame was received, and its sender did not know.
+    pub(crate) has_repeated: bool,
+    /// Where it is counted.
+    pub(crate) backlog: Option<Box<BacklogChain>>,
+    pub(crate) accounts: Accounts,
+    /// Where what goes on the air is watched.
+    pub(crate) watch: Option<Box<Watch>>,
+    airtimes: Airtimes,
+    /// To management traffic.
+    pub(crate) feedback: FeedbackQueue,
+}
+
+impl<F> Mac<F> {
+    pub(crate) fn new(config: MediumConfig) -> Self {
+        Self {
+            nodes: Nodes::new(),
+            receivers: Receivers::new(config.reception),
+            rates: Rates::new(config.rate_control),
+            events: VecDeque::new(),
+            has_repeated: false,
+            backlog: None,
+            accounts: Accounts::default(),
+            watch: None,
+            airtimes: Airtimes::new(&config.phy, config.protection),
+            feedback: FeedbackQueue::new(),
+            config,
+        }
+    }
+
+    /// A node leaves, and what its buffers hold is lost.
+    pub(crate) fn remove_node(&mut self, now: Instant, id: NodeId) {
+        self.nodes.leave(id);
+        for number in self.nodes.edcaf_ids(id.0) {
+            let edcaf = &mut self.nodes.edcafs[number];
+            while let Some((queued, _)) = edcaf.pop() {
+                self.events.extend(dropped(now, id, queued.mpdu, DropReason::Left));
+            }
+            edcaf.confirm();
+        }
+        self.receivers.remove_node(id.0);
+        if let Some(rates) = &mut self.rates {
+            rates.remove_node(id.0);
+        }
+    }
+
+    /// Adds the time since the last account to what the medium was used for meanwhile.
+    #[inline]
+    pub(crate) fn account(&mut self, now: Instant, busy: bool) {
+        self.accounts.account(now, busy, self.nodes.backlogged);
+    }
+
+    /// How the frame at the head of the queue is sent now.
+    #[inline(always)]
+    pub(crate) fn attempt(&mut self, at: Instant, id: u32, may_reserve: bool) -> Attempt {
+        let edcaf = &self.nodes.edcafs[id as usize];
+        let mut service = edcaf.service().expect("a function contends while it has a frame");
+        let node = edcaf.node;
+        if self.rates.is_some() {
+            service.rate = self.choose_rate(at, id, service);
+        }
+        self.attempt_at(node, service, may_reserve)
+    }
+
+    /// The rate of the next attempt, where senders choose it.
+    #[inline(never)]
+    fn choose_rate(&mut self, at: Instant, id: u32, service: Service) -> PhyRate {
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let (Some(rates), To::Node(receiver)) = (&mut self.rates, service.to) else { return service.rate };
+        let (pair, attempt, highest) = ((edcaf.node, receiver.0), edcaf.head.attempts, service.rate);
+        let choose = || rates.choose((at, &self.config.phy), pair, highest, attempt);
+        *edcaf.head.rate.get_or_insert_with(choose)
+    }
+
+    /// How a node sends a frame.
+    #[inline(always)]
+    pub(crate) fn attempt_at(&mut self, node: u32, service: Service, may_reserve: bool) -> Attempt {
+        let Service { to, msdu, rate, .. } = service;
+        let phy = &self.config.phy;
+        let psdu = Bytes(msdu.0 + LLC_SNAP.0 + MAC_HEADER_AND_FCS.0);
+        let To::Node(receiver) = to else { return Attempt::broadcast(phy, psdu) };
+        let rts = may_reserve && self.config.rts_threshold.is_some_and(|threshold| msdu > threshold);
+        let nodes = &self.nodes;
+        let qos = nodes.has_edca && nodes.is_qos(node) && nodes.is_qos(receiver.0);
+        let psdu = if qos { Bytes(psdu.0 + QOS_CONTROL.0) } else { psdu };
+        let (data, answer) = self.airtimes.of(phy, psdu, rate);
+        Attempt { to, rate, rts, psdu, data, answer }
+    }
+
+    /// Whether noise spoils a frame that nothing overlaps.
+    pub(crate) fn draw_loss(&mut self, from: u32, to: u32, sent: Sent) -> bool {
+        self.receivers.draw_loss(&self.config.phy, from, to, sent)
+    }
+
+    /// Whether a bystander decodes more than half of such frames.
+    pub(crate) fn decodes(&mut self, from: u32, to: u32, sent: Sent) -> bool {
+        self.receivers.decodes(&self.config.phy, from, to, sent)
+    }
+
+    /// The frame in service has been received, and where `confirmed`, its sender will know. A receiver drops what it
+    /// has had before.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, at: Instant, id: u32, confirmed: bool) {
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        if !edcaf.is_unconfirmed() {
+            if let Some(chain) = &mut self.backlog {
+                chain.push(self.nodes.backlogged as u32);
+            }
+            let service = if confirmed { None } else { edcaf.service() };
+            let (Queued { enqueued, mpdu }, head) = edcaf.pop().expect("the frame in service is at the head");
+            let (from, to) = (NodeId(edcaf.node), mpdu.to);
+            if let Some(service) = service {
+                edcaf.keep(service, head);
+                self.has_repeated = true;
+            }
+            let Head { attempts, airtime, .. } = head;
+            let own = match mpdu.frame {
+                Carried::Own(own) => Some(own),
+                Carried::Packet(frame) => {
+                    let msdu = mpdu.msdu;
+                    self.events.push_back(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame });
+                    None
+                }
+            };
+            if self.feedback.is_wanted {
+                self.feedback.push(Feedback { at, from, to, own, airtime, received: true });
+            }
+        } else if confirmed {
+            edcaf.confirm();
+        }
+        if confirmed {
+            let edcaf = &mut self.nodes.edcafs[id as usize];
+            edcaf.counters.successes += 1;
+            edcaf.reset_window();
+            self.nodes.note_if_empty(id);
+        }
+    }
+
+    /// The sender's choice of rates learns what became of its DATA.
+    pub(crate) fn report(&mut self, from: u32, attempt: &Attempt, acknowledged: bool) {
+        if let (Some(rates), To::Node(NodeId(to))) = (&mut self.rates, attempt.to) {
+            rates.report(from, to, attempt.rate, acknowledged);
+        }
+    }
+
+    /// An attempt failed, in a collision or without one; `after_rts`: its DATA did, and CTS had come.
+    pub(crate) fn fail(&mut self, at: Instant, id: u32, failure: Failure) {
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let counters = &mut edcaf.counters;
+        counters.repeated_failures += u64::from(edcaf.head.attempts > 1);
+        match failure.collided {
+            true => counters.collisions += 1,
+            false => counters.losses += 1,
+        }
+        match failure.to {
+            To::Broadcast => self.give_up(at, id, DropReason::BroadcastCollision),
+            To::Node(_) => self.retry(at, id, failure.after_rts),
+        }
+    }
+
+    /// Doubles the window, or gives the frame up (10.3.3, 10.3.4.4). DATA after RTS has a retry limit of its own.
+    pub(crate) fn retry(&mut self, at: Instant, id: u32, after_rts: bool) {
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let (retries, limit) = match after_rts {
+            true => (&mut edcaf.head.long_retries, self.config.long_retry_limit),
+            false => (&mut edcaf.head.short_retries, self.config.short_retry_limit),
+        };
+        *retries += 1;
+        if *retries < limit {
+            return edcaf.widen_window();
+        }
+        if edcaf.confirm() {
+            // Nothing is lost: it was received, only its sender does not know.
+            edcaf.reset_window();
+            return self.nodes.note_if_empty(id);
+        }
+        edcaf.counters.retry_drops += 1;
+        self.give_up(at, id, DropReason::RetryLimit);
+    }
+
+    fn give_up(&mut self, at: Instant, id: u32, reason: DropReason) {
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let (queued, head) = edcaf.pop().expect("the frame in service is at the head of its queue");
+        edcaf.reset_window();
+        let from = NodeId(edcaf.node);
+        self.nodes.note_if_empty(id);
+        match queued.mpdu.frame {
+            Carried::Own(own) => {
+                let (to, airtime) = (queued.mpdu.to, head.airtime);
+                self.feedback.push(Feedback { at, from, to, own: Some(own), airtime, received: false });
+            }
+            Carried::Packet(_) => self.events.extend(dropped(at, from, queued.mpdu, reason)),
+        }
+    }
+
+    /// A frame begins on the air.
+    pub(crate) fn watch_begin(&mut self, transmission: Transmission) {
+        if let Some(watch) = &mut self.watch {
+            watch.begin(transmission);
+        }
+    }
+
+    /// A frame ends on the air.
+    pub(crate) fn watch_end(&mut self, at: Instant, from: u32, status: TxStatus) {
+        if let Some(watch) = &mut self.watch {
+            watch.end(at, from, status);
+        }
+    }
+}
+
+/// How an attempt failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub(crate) to: To,
+    /// Other frames overlapped it.
+    pub(crate) collided: bool,
+    /// DATA failed, and CTS had come.
+    pub(crate) after_rts: bool,
+}

@@ -1,0 +1,75 @@
+//! Beacons of access points.
+//!
+//! A beacon goes before all that waits in the access point, behind the frame in service, as from the queue of its own that
+//! hardware has for it. Where the one before is still waiting, it is left out. It contends with the access point's other
+//! frames' back-off; the short one that some hardware gives to beacons is not here.
+
+use alloc::collections::BTreeMap;
+
+use evenair_units::{Bytes, Span};
+use evenair_wifi::{AccessCategory, LLC_SNAP};
+
+use super::tasks::{Context, Task};
+use crate::frame::{Mpdu, NodeId, Own, Queued, To};
+
+/// Body of a beacon of 802.11a, b or g with the elements of RSN and WMM (IEEE Std 802.11-2016, table 9-27), about.
+const BEACON_BODY: Bytes = Bytes(110);
+
+/// An access point's beacons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beacons {
+    /// From one to the next; usually 100 time units of 1024 us.
+    pub interval: Span,
+    /// Each so manieth tells of group frames, which follow it (the DTIM period); one or more.
+    pub dtim_period: u32,
+}
+
+/// An access point with beacons.
+#[derive(Debug)]
+struct Beaconing {
+    beacons: Beacons,
+    /// Beacons that were due so far.
+    count: u64,
+    /// The last one is still in the queue.
+    waits: bool,
+}
+
+/// All access points with beacons.
+#[derive(Debug, Default)]
+pub(super) struct BeaconSchedule {
+    points: BTreeMap<u32, Beaconing>,
+}
+
+impl BeaconSchedule {
+    /// From now on a node sends beacons.
+    pub(super) fn add(&mut self, id: NodeId, beacons: Beacons) {
+        self.points.insert(id.0, Beaconing { beacons, count: 0, waits: false });
+    }
+
+    /// Whether a node sends beacons.
+    pub(super) fn has(&self, id: NodeId) -> bool {
+        self.points.contains_key(&id.0)
+    }
+
+    /// A beacon is due. Says whether group frames follow it.
+    pub(super) fn send<F>(&mut self, ctx: &mut Context<'_, F>, id: NodeId) -> bool {
+        let Some(point) = self.points.get_mut(&id.0) else { return false };
+        let number = point.count;
+        point.count += 1;
+        ctx.timers.schedule(ctx.at + point.beacons.interval, Task::Beacon(id.0));
+        if !core::mem::replace(&mut point.waits, true) {
+            let body = BEACON_BODY.saturating_sub(LLC_SNAP);
+            let beacon = ctx.own(To::Broadcast, body, Own::Beacon(number));
+            let mpdu = Mpdu { category: AccessCategory::Voice, ..beacon.mpdu };
+            ctx.send_first(id, Queued { mpdu, ..beacon });
+        }
+        number.is_multiple_of(u64::from(point.beacons.dtim_period))
+    }
+
+    /// A beacon was sent, or given up.
+    pub(super) fn note_sent(&mut self, id: NodeId) {
+        if let Some(point) = self.points.get_mut(&id.0) {
+            point.waits = false;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The end of an access where all hear all: the medium falls silent, senders learn what became of their frames, and
+//! back-off begins anew.
+//!
+//! Clause numbers are those of IEEE Std 802.11-2016.
+
+use evenair_units::{Instant, Span};
+
+use super::access::{Access, Outcome};
+use super::channel::{SharedChannel, Stage};
+use crate::config::AfterCollision;
+use crate::frame::To;
+use crate::mac::{Failure, Mac};
+
+impl SharedChannel {
+    /// The medium falls silent, unless the TXOP goes on.
+    #[inline(always)]
+    pub(super) fn end<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        if mac.rates.is_some() {
+            self.report_received(mac);
+        }
+        self.split_airtime(mac, at);
+        if mac.nodes.has_edca && self.carry_on(mac, at) {
+            return;
+        }
+        mac.account(at, true);
+        self.stage = Stage::Silent;
+        if let [Access { node, edcaf, outcome: Outcome::Received, .. }] = self.on_air[..] {
+            self.contention.resume(at);
+            self.end_received(mac, node, edcaf);
+        } else {
+            self.end_failed(mac, at);
+        }
+        self.due = self.contention.next();
+    }
+
+    /// The medium falls silent with the end of DATA: nothing answers it.
+    #[inline(never)]
+    pub(super) fn end_broadcast<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        self.end(mac, at);
+    }
+
+    /// The one access was a success, if it was.
+    #[inline(never)]
+    fn report_received<F>(&self, mac: &mut Mac<F>) {
+        if let [Access { node, attempt, outcome: Outcome::Received, .. }] = self.on_air[..]
+            && !mac.nodes.has_left(node)
+        {
+            mac.report(node, &attempt, true);
+        }
+    }
+
+    /// The one access was a success, and its TXOP is over.
+    #[inline(always)]
+    fn end_received<F>(&mut self, mac: &mut Mac<F>, node: u32, id: u32) {
+        mac.nodes.edcafs[id as usize].on_air = false;
+        if !mac.nodes.has_left(node) {
+            self.back_off(mac, id);
+        }
+        self.on_air.clear();
+    }
+
+    /// An access failed, or several began together.
+    #[inline(never)]
+    fn end_failed<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        let resume = at + self.wait_of_bystanders(mac);
+        self.contention.resume(resume);
+        let mut on_air = core::mem::take(&mut self.on_air);
+        for access in &on_air {
+            self.end_access(mac, at, resume, access);
+        }
+        on_air.clear();
+        self.on_air = on_air;
+    }
+
+    /// A TXOP goes on after SIFS while the next frame and its answer fit (10.22.2.7, 10.22.2.8). After a failure the
+    /// EDCAF backs off, as it may.
+    #[inline(never)]
+    fn carry_on<F>(&mut self, mac: &mut Mac<F>, at: Instant) -> bool {
+        let [Access { edcaf: id, outcome: Outcome::Received, txop_end: Some(txop_end), .. }] = self.on_air[..] else {
+            return false;
+        };
+        if !mac.nodes.edcafs[id as usize].has_work() {
+            return false;
+        }
+        let attempt = mac.attempt(at, id, false);
+        let next = at + mac.config.phy.sifs();
+        if next + attempt.data + attempt.answer > txop_end {
+            return false;
+        }
+        self.on_air.clear();
+        let outcome = self.outcome_alone(mac, id, attempt);
+        self.transmit(mac, next, id, attempt, outcome);
+        // The TXOP goes on, none begins.
+        self.on_air[0].txop_end = Some(txop_end);
+        self.watch_accesses(mac, next);
+        (self.stage, self.due) = self.stage_of_transmission();
+        true
+    }
+
+    /// From the end of the last frame until the inter-frame space begins, for those who did not send.
+    fn wait_of_bystanders<F>(&self, mac: &Mac<F>) -> Span {
+        let phy = &mac.config.phy;
+        let Access { outcome, attempt, .. } = self.on_air[0];
+        let outcome = if self.on_air.len() > 1 { self.last_of_collision() } else { outcome };
+        match outcome {
+            Outcome::Received | Outcome::Unconfirmed => Span::ZERO,
+            // They could decode the frame, and keep off while the ACK is due (the NAV, 10.3.2.4). The receiver, which
+            // could not, would wait EIFS: a few microseconds more, which are left out.
+            Outcome::Lost => attempt.answer,
+            // They give the reservation up when no CTS comes, as the sender does.
+            Outcome::Unanswered => phy.response_timeout(),
+            Outcome::Collided => match mac.config.after_collision {
+                AfterCollision::Eifs => phy.eifs() - phy.difs(),
+                AfterCollision::Difs | AfterCollision::DifsForAll => Span::ZERO,
+                AfterCollision::EifsThenDifs => phy.eifs(),
+            },
+        }
+    }
+
+    /// What bystanders of a collision hear last: the answer to a frame that was captured, or only noise.
+    fn last_of_collision(&self) -> Outcome {
+        let answers = self.on_air.iter().filter(|access| access.outcome.delivers());
+        let answered = answers.map(|access| access.answered).max();
+        let noises = self.on_air.iter().filter(|access| !access.outcome.delivers());
+        let noise_ends = noises.map(|access| access.sent).max();
+        if answered.is_some() && answered >= noise_ends { Outcome::Received } else { Outcome::Collided }
+    }
+
+    /// How long a sender whose access failed waits, from the end of its own frame, before its inter-frame space begins.
+    fn wait_of_sender<F>(&self, mac: &Mac<F>, access: &Access) -> Span {
+        let phy = &mac.config.phy;
+        let collided = access.outcome == Outcome::Collided;
+        match mac.config.after_collision {
+            _ if access.attempt.to == To::Broadcast => Span::ZERO,
+            AfterCollision::DifsForAll if collided => Span::ZERO,
+            // The inter-frame space is over when the answer is.
+            AfterCollision::EifsThenDifs if collided => {
+                Span::from_nanos(access.attempt.answer.as_nanos().saturating_sub(phy.difs().as_nanos()))
+            }
+            _ => phy.response_timeout(),
+        }
+    }
+
+    /// The sender learns what became of its access, and draws its next back-off: also where it has no other frame, so
+    /// that it cannot take the medium twice in a row at once (10.3.4.2).
+    fn end_access<F>(&mut self, mac: &mut Mac<F>, at: Instant, resume: Instant, access: &Access) {
+        let id = access.edcaf;
+        let edcaf = &mut mac.nodes.edcafs[id as usize];
+        edcaf.on_air = false;
+        if mac.nodes.has_left(access.node) {
+            return;
+        }
+        report(mac, access);
+        if access.outcome != Outcome::Received {
+            let from = at.max(match access.outcome {
+                // It heard the ACK, and could not decode it.
+                Outcome::Unconfirmed => access.answered + mac.config.phy.eifs() - mac.config.phy.difs(),
+                _ => access.sent + self.wait_of_sender(mac, access),
+            });
+            if from != resume {
+                // The node's other EDCAFs wait like the one that sent: none of them heard the frame (10.22.2.4).
+                let edcafs = mac.nodes.edcaf_ids(access.node);
+                edcafs.for_each(|id| self.contention.set_apart(id as u32, from));
+            }
+            let failure = Failure {
+                to: access.attempt.to,
+                collided: access.outcome == Outcome::Collided,
+                after_rts: access.attempt.rts && matches!(access.outcome, Outcome::Lost | Outcome::Unconfirmed),
+            };
+            mac.fail(at, id, failure);
+        }
+        self.back_off(mac, id);
+    }
+}
+
+/// The sender's choice of rates learns what became of an access, where DATA was sent.
+fn report<F>(mac: &mut Mac<F>, access: &Access) {
+    let sent_data = !access.attempt.rts || !matches!(access.outcome, Outcome::Unanswered | Outcome::Collided);
+    if sent_data {
+        mac.report(access.node, &access.attempt, access.outcome == Outcome::Received);
+    }
+}

@@ -1,0 +1,55 @@
+//! Medium access where all hear all: one state of the medium for all nodes, and one access at a time.
+//!
+//! Who sends next is in `contention`, the beginning of an access in `start`, its end in `end`.
+
+mod access;
+mod channel;
+mod contention;
+mod end;
+mod frames;
+mod start;
+mod wheel;
+
+use evenair_units::Instant;
+
+use self::access::{Access, Outcome};
+use self::channel::Stage;
+use crate::attempt::Attempt;
+use crate::frame::To;
+use crate::mac::Mac;
+
+pub(crate) use self::channel::SharedChannel;
+
+impl SharedChannel {
+    /// What is due at `at`, which is [`Self::due`].
+    #[inline(always)]
+    pub(crate) fn step<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        match self.stage {
+            Stage::Silent => self.start(mac, at),
+            Stage::Receiving => self.receive(mac, at),
+            Stage::Ending => self.end(mac, at),
+        }
+    }
+
+    /// The end of a DATA frame that is received, unless one of the two has left meanwhile.
+    #[inline(always)]
+    pub(super) fn receive<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        let is_due = |access: &Access| access.outcome.delivers() && !access.delivered && access.sent == at;
+        let alone = self.on_air.len() == 1;
+        let place = if alone { 0 } else { self.on_air.iter().position(is_due).expect("the stage says so") };
+        let access = &mut self.on_air[place];
+        access.delivered = true;
+        let Access { node, edcaf, attempt: Attempt { to, .. }, outcome, .. } = *access;
+        let receiver_left = matches!(to, To::Node(receiver) if mac.nodes.has_left(receiver.0));
+        if receiver_left || mac.nodes.has_left(node) {
+            (access.outcome, access.answered) = (Outcome::Lost, access.sent);
+        } else {
+            mac.deliver(at, edcaf, outcome == Outcome::Received);
+        }
+        (self.stage, self.due) =
+            if alone { (Stage::Ending, self.on_air[0].answered) } else { self.stage_of_transmission() };
+        if self.stage == Stage::Ending && self.due <= at {
+            self.end_broadcast(mac, at);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The beginning of an access where all hear all: who sends, and what is received of frames that begin together.
+//!
+//! Clause numbers are those of IEEE Std 802.11-2016.
+
+use alloc::vec::Vec;
+
+use evenair_units::{Airtime, Instant};
+
+use super::access::{Access, Outcome};
+use super::channel::{SharedChannel, Stage};
+use crate::frame::{NodeId, To};
+use crate::mac::Mac;
+
+impl SharedChannel {
+    /// Back-off has run out at one EDCAF, or at several at once.
+    #[inline(always)]
+    pub(super) fn start<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        mac.account(at, false);
+        let slots = self.idle_sense.is_some().then(|| self.contention.slots());
+        self.contention.start(at, &mut self.senders);
+        if let (Some(before), Some(sense)) = (slots, &mut self.idle_sense) {
+            sense.observe(self.contention.slots() - before);
+        }
+        if self.senders.len() > 1 && mac.nodes.has_edca {
+            self.collide_internally(mac, at);
+        }
+        mac.accounts.totals.transmissions += 1;
+        if let [id] = self.senders[..] {
+            self.senders.clear();
+            let attempt = mac.attempt(at, id, true);
+            let outcome = self.outcome_alone(mac, id, attempt);
+            let (sent, answered) = self.transmit(mac, at, id, attempt, outcome);
+            (self.stage, self.due) =
+                if outcome.delivers() { (Stage::Receiving, sent) } else { (Stage::Ending, answered) };
+        } else {
+            self.start_together(mac, at);
+        }
+        self.begin_airtime(mac, at);
+        if mac.watch.is_some() {
+            self.watch_accesses(mac, at);
+        }
+    }
+
+    /// Several EDCAFs send at once.
+    #[inline(never)]
+    fn start_together<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        let senders = core::mem::take(&mut self.senders);
+        for &id in &senders {
+            let attempt = mac.attempt(at, id, true);
+            self.transmit(mac, at, id, attempt, Outcome::Collided);
+        }
+        self.senders = senders;
+        self.senders.clear();
+        mac.accounts.totals.collisions += 1;
+        if mac.receivers.can_capture() {
+            self.capture(mac, at);
+        }
+        (self.stage, self.due) = self.stage_of_transmission();
+    }
+
+    /// Of the EDCAFs of one node that would send, the one of the highest priority does. The others behave as if they
+    /// had collided (10.22.2.4).
+    #[inline(never)]
+    fn collide_internally<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        let mut senders = core::mem::take(&mut self.senders);
+        // The EDCAFs of a node have successive numbers, in the order of priority.
+        senders.sort_unstable_by(|a, b| b.cmp(a));
+        let mut last = None;
+        let mut losers = Vec::new();
+        senders.retain(|&id| {
+            let node = mac.nodes.edcafs[id as usize].node;
+            let wins = last.replace(node) != Some(node);
+            if !wins {
+                losers.push(id);
+            }
+            wins
+        });
+        self.senders = senders;
+        for id in losers {
+            mac.nodes.edcafs[id as usize].counters.internal_collisions += 1;
+            mac.retry(at, id, false);
+            self.back_off(mac, id);
+        }
+    }
+
+    /// Of frames that began together, those go on that are received in spite of the others.
+    fn capture<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
+        for index in 0..self.on_air.len() {
+            let Access { node, edcaf, attempt, .. } = self.on_air[index];
+            let To::Node(NodeId(to)) = attempt.to else { continue };
+            let receiver_sends = self.on_air.iter().any(|access| access.node == to);
+            if receiver_sends || !self.is_captured(mac, index, to, node, at) {
+                continue;
+            }
+            let mut outcome = self.outcome_alone(mac, edcaf, attempt);
+            let phy = &mac.config.phy;
+            let cts_begins = at + phy.rts(attempt.rate) + phy.sifs();
+            if attempt.rts && !self.is_captured(mac, index, node, to, cts_begins) {
+                outcome = Outcome::Unanswered;
+            }
+            let (sent, _) = self.ends(mac, at, attempt, outcome);
+            if outcome == Outcome::Received && !self.is_captured(mac, index, node, to, sent + mac.config.phy.sifs()) {
+                outcome = Outcome::Unconfirmed;
+            }
+            let (sent, answered) = self.ends(mac, at, attempt, outcome);
+            let more = Airtime(answered - self.on_air[index].answered);
+            mac.nodes.edcafs[edcaf as usize].charge(more);
+            self.on_air[index] = Access { outcome, sent, answered, ..self.on_air[index] };
+        }
+    }
+
+    /// Whether what begins at `begins` from `from` for `at` is received in spite of the frames that began with that of
+    /// `index` and are still on the air then.
+    fn is_captured<F>(&self, mac: &mut Mac<F>, index: usize, at: u32, from: u32, begins: Instant) -> bool {
+        let others = self.on_air.iter().enumerate().filter(|&(other, access)| other != index && access.sent > begins);
+        mac.receivers.captures(at, from, others.map(|(_, access)| access.node))
+    }
+}
