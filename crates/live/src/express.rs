@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use crate::offloads::{Offload, SwitchedOff};
 use crate::pool::Pool;
 
-/// How packets come in and go out.
+/// How the box receives and sends packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
     /// Through AF_XDP sockets where that is known to do as well, else through packet rings.

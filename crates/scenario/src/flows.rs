@@ -21,11 +21,11 @@ pub struct FlowSpec {
     pub gap: Span,
     /// Exponential gaps; otherwise all are equal.
     pub poisson: bool,
-    /// The most arrivals.
+    /// Largest number of arrivals.
     pub count: Option<u64>,
     /// None later than this after the start.
     pub until: Option<u64>,
-    /// Which station gets the next.
+    /// How the next station is chosen.
     pub spread: Spread,
     /// Bytes of a transfer.
     pub size: Distribution,

@@ -23,7 +23,7 @@ pub struct Scenario {
     pub name: String,
     /// One line for headings.
     pub title: String,
-    /// What the experiment shows and where its set-up comes from.
+    /// Purpose of the experiment and source of its set-up.
     pub description: String,
     /// Seed of every random stream of the run.
     pub seed: u64,
@@ -124,11 +124,11 @@ pub struct Radio {
     pub hidden: Vec<(usize, usize)>,
     /// What is received of what is sent.
     pub reception: Reception,
-    /// How senders choose their rates.
+    /// Rate control of the senders.
     pub rate_control: RateControl,
     /// Where stations are that have no place of their own; `None`: places do not matter, or each has its own.
     pub layout: Option<Layout>,
-    /// Where the access point is.
+    /// Position of the access point.
     pub ap_position: Position,
     /// What the access point sends with, and stations without a power of their own.
     pub tx_power: Dbm,
@@ -533,7 +533,7 @@ pub struct Published {
     pub value: Option<f64>,
     /// Unit of the number; empty where it has none.
     pub unit: String,
-    /// Source, and what was found in words.
+    /// Source, and the finding in words.
     pub note: String,
     /// Unique in the scenario; what is judged has one.
     #[serde(default)]

@@ -44,7 +44,7 @@ pub(crate) enum What {
     Measure(String),
 }
 
-/// How senders choose their rates.
+/// Rate control of the senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateControlWord {
     Fixed,

@@ -86,7 +86,7 @@ pub struct Status {
     /// are those of all together.
     #[serde(default)]
     pub domains: Vec<DomainStatus>,
-    /// Access points and controllers that are asked for stations and rates.
+    /// Telemetry sources: access points and controllers that the box polls for stations and rates.
     #[serde(default)]
     pub telemetry: Vec<SourceStatus>,
     /// What became of what they told.

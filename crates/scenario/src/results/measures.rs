@@ -19,7 +19,7 @@ pub struct Measure {
     pub pattern: &'static str,
     /// Its unit; empty where it has none.
     pub unit: &'static str,
-    /// What it is.
+    /// Its name.
     pub meaning: &'static str,
 }
 
