@@ -21,7 +21,7 @@ const FILE: &str = "scenarios/demo.toml";
 /// What `evenair demo` is told.
 #[derive(Args)]
 pub struct DemoArgs {
-    /// Where the results go, in a directory of their own
+    /// Parent directory of the results
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
 }

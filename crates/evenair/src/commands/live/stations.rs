@@ -2,7 +2,7 @@
 
 use evenair_live::control::{StationStatus, Status};
 
-/// So many stations are printed, those with the most charged airtime first.
+/// Number of printed stations, those with the most charged airtime first.
 const MOST_STATIONS: usize = 20;
 /// Characters of a name.
 const NAME: usize = 15;
