@@ -1,11 +1,12 @@
-//! A box that waits for its ports: when it starts before they are there, and when one goes away and comes back (a USB adapter,
-//! a container's interface, a bridge that a tool makes anew).
+//! Waiting for ports: at the start, and when a port is removed and created again (a USB adapter, a container's interface, a
+//! recreated bridge).
 //!
-//! A new interface is another one to the kernel even under the old name, so the box closes everything and opens it again, in
-//! the same process and in the mode that it was in. Meanwhile the bridge carries whatever it can. What the box knew of
-//! stations and connections begins anew, as after a restart.
+//! A new interface has another index, even under the old name. The box therefore closes everything and opens it again, in
+//! the same process and the same mode. Meanwhile the bridge carries the traffic as far as it can. The box learns stations
+//! and connections anew, as after a restart.
 //!
-//! It does not add an interface to the bridge: whoever makes the interface does, and the box waits for that too.
+//! The box does not add an interface to the bridge: the program that creates the interface must do this, and the box waits
+//! for it.
 
 use std::fmt;
 use std::time::Duration;

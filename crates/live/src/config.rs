@@ -1,4 +1,4 @@
-//! What a box is told at start, and the file in which it stands.
+//! The configuration of a box.
 //!
 //! ```toml
 //! [ports]
@@ -18,9 +18,9 @@
 //! weight = 2
 //! ```
 //!
-//! Beside these there are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
-//! keys are those of a scenario's manager. A file with
-//! anything wrong in it is refused whole, each problem with its line.
+//! Further tables are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (sources of stations and rates) and
+//! `[manager]`, with the keys of a scenario's manager. An invalid file is rejected as a whole, and each problem is reported
+//! with its line.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! What is left of a box that crashes: a report of bounded size in its state directory, with where it happened, what the box
-//! said last, its version and a digest of its configuration. The traffic goes on over the bridge meanwhile.
+//! Crash reports: a file of bounded size in the state directory, with the source line, the last log lines, the version and
+//! a digest of the configuration. Meanwhile the bridge carries the traffic.
 //!
-//! A panic leaves all of that. A signal that kills (an abort, as of an allocation that failed; a fault) leaves version, signal
-//! and time, since nothing else can be had safely then ([`evenair_sys::fatal`]).
+//! The report of a panic has all of this. The report of a fatal signal (an abort, such as after a failed allocation; a
+//! fault) has version, signal and time, since nothing else is safe in a signal handler ([`evenair_sys::fatal`]).
 
 use std::backtrace::Backtrace;
 use std::collections::VecDeque;

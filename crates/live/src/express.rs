@@ -1,8 +1,8 @@
-//! A port's express lane: AF_XDP sockets beside the packet ring ([`crate::port`]).
+//! The AF_XDP path of a port: AF_XDP sockets beside the packet ring ([`crate::port`]).
 //!
-//! The ring stays for what the lane cannot do ([`evenair_sys::hold::Express`]): what goes to groups, of which the bridge gets a
-//! copy, and what an observing box looks at. So a lane that cannot be opened is no reason not to run: the ring then takes
-//! everything, and the status says why.
+//! The ring remains for frames that the AF_XDP path does not take ([`evenair_sys::hold::Express`]): group-addressed frames,
+//! which the bridge receives too, and all frames while the box observes. So the box also runs if the AF_XDP path cannot be
+//! opened: the ring then takes all frames, and the status shows the reason.
 
 use std::fmt;
 

@@ -1,21 +1,22 @@
-//! Whether the bridge could carry the traffic if the box did not.
+//! Monitors whether the bridge could carry the traffic if the box did not.
 //!
-//! That the network goes on when the box dies, hangs or is bypassed rests on the bridge: it must exist, be up and forward
-//! between both ports. Somebody may take that away while the box runs. So a thread watches the interfaces from start to
-//! end ([`FailOpen::watch`]), says when fail-open is lost and when it is back, and until then the box does not hand the
-//! traffic to a bridge that cannot carry it, unless it is forced to.
+//! Fail-open relies on the bridge when the box dies, hangs or is bypassed: it must exist, be up and forward between both
+//! ports. Other programs may change that while the box runs. A thread monitors the interfaces ([`FailOpen::watch`]), and
+//! reports when fail-open is lost and when it is back. Until then the box does not hand the traffic to the bridge unless
+//! forced to.
 //!
-//! A thread of its own, because to ask the kernel for an interface may take long, just while interfaces change: the
-//! kernel answers one such request after the other. The packet loop only reads what was found.
+//! It is a separate thread because the kernel may answer requests about an interface slowly while interfaces change: it
+//! processes one such request after the other. The packet loop only reads the result.
 //!
-//! What the box does not do: insert itself where it is bypassed and the bridge loses a port. Whoever takes a port out of a
-//! bridge may want the networks apart, and a box that joined them behind the bridge's back would undo that. It says that
-//! nothing carries the traffic; `insert` remains possible.
+//! A bypassed box does not insert itself when the bridge loses a port: the operator may want to separate the networks, and
+//! joining them behind the bridge's back would undo that. The box reports that nothing carries the traffic; `insert`
+//! remains possible.
 //!
-//! A raised MTU of both ports is noticed here, too: the box has rings and memory for frames as long as they were when it opened
-//! the ports, and has to open them anew for longer ones. It watches for that where no bridge is configured as well.
+//! This thread also notices a raised MTU of both ports: the rings and the packet memory fit the MTU at the time when the
+//! box opened the ports, and it must reopen them for longer frames. It monitors the MTU without a configured bridge as
+//! well.
 //!
-//! Not seen here: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
+//! Not detected: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

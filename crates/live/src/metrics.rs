@@ -1,12 +1,11 @@
-//! What a box tells a monitoring system: `http://ADDRESS/metrics`, in the text format of OpenMetrics 1.0, which
-//! Prometheus reads.
+//! Metrics for a monitoring system: `http://ADDRESS/metrics`, in the text format of OpenMetrics 1.0, which Prometheus
+//! reads.
 //!
-//! Counters are since the box started. Names that others use for the same are theirs (`wifi_stations`,
-//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by threads of its own ([`crate::http`]), one
-//! page after the other: the loop is asked for raw numbers only, as by the control socket.
+//! Counters start with the box. Metrics that other exporters have too use the common names (`wifi_stations`,
+//! `wifi_station_transmit_kilobits_per_second`); the others begin with `evenair_`. Separate threads serve the page
+//! ([`crate::http`]), one request after the other: they request only raw numbers from the loop, like the control socket.
 //!
-//! What is not here: names and passwords. It listens on loopback addresses alone; whoever wants it elsewhere puts a
-//! server with TLS before it.
+//! The server listens on loopback addresses only, without passwords; for access from elsewhere use a TLS proxy.
 
 use std::fmt;
 use std::net::SocketAddr;

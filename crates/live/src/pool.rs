@@ -1,7 +1,7 @@
-//! Memory for the packets that the box holds: a fixed number of frames of one size, reserved at start.
+//! Packet memory of the box: a fixed number of frames of one size, reserved at start.
 //!
-//! Frames are copied out of the receive ring at once, so that a packet held for long does not block the ring, and so
-//! that a release only moves a number. Nothing is allocated per packet.
+//! Frames are copied out of the receive ring at once, so that a long-queued packet does not block the ring, and a release
+//! moves only an index. There are no allocations per packet.
 
 use std::hint::black_box;
 

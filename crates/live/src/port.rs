@@ -1,5 +1,5 @@
-//! One side of the box: its receive ring, its sender, the frames that wait to be sent, and what became of them all; and where
-//! it has one, its express lane ([`crate::express`]), through which most packets then come and all go.
+//! A port of the box: its receive ring, its sender, the transmit queue, and counters; and, if it has one, its AF_XDP path
+//! ([`crate::express`]), which then receives most packets and sends all.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;

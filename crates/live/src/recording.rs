@@ -1,8 +1,8 @@
-//! Recording of everything the manager is told, and its replay.
+//! Recording of the manager's inputs, and its replay.
 //!
-//! The packet loop only appends to memory; a thread of its own writes it to the file. When the disk is full, or too
-//! slow to keep up, the recording stops and the traffic goes on. At the end the digest of the manager's decisions is
-//! written beside the recording (`FILE.digest`), and [`replay`] tells whether it came to the same.
+//! The packet loop only appends to memory; a separate thread writes the file. When the disk is full or too slow, the
+//! recording stops and the traffic continues. At the end the digest of the manager's decisions is written beside the
+//! recording (`FILE.digest`), and [`replay`] checks whether it reproduces them.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
-//! The reference of the box's configuration, and its JSON schema, both from the form that is read.
+//! The reference of the box's configuration, and its JSON schema, both generated from the types that read it.
 //!
-//! `docs/box-format.md` is [`reference`]'s output; `evenair config` prints both.
+//! `docs/box-format.md` is the output of [`reference`]; `evenair config` prints both.
 
 use std::collections::BTreeMap;
 

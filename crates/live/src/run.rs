@@ -1,8 +1,8 @@
-//! The box: a thread that waits for packets, deadlines, commands and signals, and moves the [`Engine`] forward; or one for
-//! each shard (see [`crate::shards`]).
+//! The box: a thread that waits for packets, deadlines, commands and signals, and advances the [`Engine`]; or one thread
+//! for each shard (see [`crate::shards`]).
 //!
-//! It sleeps until something is due. While the box carries the traffic it wakes up every few milliseconds to beat the
-//! hold; while the bridge does, only for commands.
+//! It sleeps until the next event. While the box carries the traffic it wakes up every few milliseconds to renew the
+//! fail-open lease; while the bridge does, only for commands.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};

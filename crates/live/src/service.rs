@@ -1,8 +1,7 @@
-//! What the box tells the service manager that started it, where one did (sd_notify(3)): that it is ready, what it is
-//! doing, that it still lives, that it ends.
+//! Notifications to systemd (sd_notify(3)): ready, status, watchdog heartbeat, stopping.
 //!
-//! The signs of life come from the loop that moves the packets. If that hangs, the bridge takes over after 50 ms, and the
-//! service manager restarts the box when its patience ends.
+//! The packet loop sends the heartbeats. If it hangs, the bridge carries the traffic after 50 ms, and systemd restarts the
+//! box after the watchdog timeout.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! Who carries the traffic: the kernel's bridge or this box, and how it changes hands.
+//! Switchover of the traffic between the kernel's bridge and this box.
 //!
-//! Giving it back takes three steps. The manager has drained and everything it released has been sent; then the hold
-//! is released, which lets packets past the box as soon as the ring's last one has been sent; and when that has been
-//! so for [`GRACE`], longer than any packet is between its decision and the count of it, the hold is lifted.
+//! Handing the traffic to the bridge takes three steps. First the manager drains its queues and everything it released is
+//! sent. Then the lease is released, which lets packets past the box once the last packet of the ring has been sent. When
+//! that has been the case for [`GRACE`], longer than a packet takes from the filter's decision to its count, the lease is
+//! revoked.
 
 use evenair_sys::hold::Hold;
 use evenair_units::{Instant, Span};

@@ -1,8 +1,8 @@
-//! Small eBPF programs without a compiler or a loader library: an assembler for the few instructions that are needed,
-//! and bpf(2) for maps, programs and links.
+//! Small eBPF programs without a compiler or a loader library: an assembler for the few required instructions, and bpf(2)
+//! for maps, programs and links.
 //!
-//! Sources: RFC 9669 (instruction set), linux/bpf.h (commands, map and program types, helper numbers). Every object
-//! is a descriptor of this process, and the kernel takes it away with the process.
+//! Sources: RFC 9669 (instruction set), linux/bpf.h (commands, map and program types, helper numbers). Every object is a
+//! descriptor of this process, and the kernel frees it with the process.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -1,9 +1,9 @@
-//! Transport checksums that a sender on the same machine left for its network card to fill in.
+//! Transport checksums that a sender on the same machine left for its network card.
 //!
-//! Such a frame carries the sum of the pseudo header in the place of its checksum (RFC 1071 and the headers of RFC 793 and RFC
-//! 768). Where the kernel says that it is so, [`complete`] fills it in. Where a frame is seen before the kernel has a place to
-//! say so, [`complete_if_partial`] tells by the number: a checksum that is wrong, and is just that sum, is one that nobody has
-//! filled in. Of damaged packets one in 65,536 looks the same, as many as a receiver's own check lets by.
+//! Such a frame has the sum of the pseudo header in its checksum field (RFC 1071 and the headers of RFC 793 and RFC 768).
+//! Where the kernel marks such frames, [`complete`] computes the checksum. Where a frame is read before the kernel can mark
+//! it, [`complete_if_partial`] compares the field: a wrong checksum that equals the pseudo header's sum is an incomplete
+//! one. One in 65,536 damaged packets looks the same, as many as pass a receiver's own check.
 //!
 //! Not here: transport headers behind IPv6 extension headers, and in fragments.
 

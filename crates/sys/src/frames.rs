@@ -1,9 +1,9 @@
-//! Memory for frames, in places of one size, any of which can be lent to the kernel.
+//! Memory for frames, divided into slots of one size that can be lent to the kernel.
 //!
-//! A [`FrameId`] stands for a place and cannot be copied: who has one has the place. A place that is lent is the kernel's
-//! alone until it gives it back, and has no id meanwhile.
+//! A [`FrameId`] owns a slot and cannot be copied. A lent slot belongs to the kernel until the kernel returns it, and has
+//! no id meanwhile.
 //!
-//! Not here: which places are free.
+//! Not here: the list of free slots.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;

@@ -1,7 +1,8 @@
-//! What the kernel knows of a network interface: one RTM_GETLINK request per question (rtnetlink(7)).
+//! The kernel's state of a network interface: one RTM_GETLINK request per query (rtnetlink(7)).
 //!
-//! rtnetlink instead of `/sys/class/net`, because sysfs shows the namespace that mounted it, not the caller's. It
-//! only reads, but for [`set_receive_merging`] and [`set_vlan_stripping`], which are ethtool requests; making interfaces is left to `ip(8)`.
+//! It uses rtnetlink instead of `/sys/class/net`, because sysfs shows the namespace that mounted it, not the caller's. It
+//! only reads, except for [`set_receive_merging`] and [`set_vlan_stripping`], which are ethtool requests; `ip(8)` creates
+//! interfaces.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,7 +1,7 @@
-//! Notifications that a network interface changed (rtnetlink(7), RTNLGRP_LINK).
+//! Notifications of changed network interfaces (rtnetlink(7), RTNLGRP_LINK).
 //!
-//! They say that something changed and not what: the caller looks the interfaces up ([`crate::iface`]). So a burst of
-//! notifications that overflows the socket loses nothing, and no message has to be parsed.
+//! They do not contain the change: the caller queries the interfaces ([`crate::iface`]). So an overflow of the socket loses
+//! nothing, and no message has to be parsed.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

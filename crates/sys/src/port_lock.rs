@@ -1,13 +1,12 @@
 //! A lock on a network interface: one process at a time may take its packets.
 //!
-//! The lock is an abstract Unix socket (unix(7)) named after the interface's number. The kernel lets one socket have a name
-//! in a network namespace, decides that at once for two that ask together, and frees the name when the process ends, however
-//! it ends. It needs no file, no privilege and no particular kernel. The socket listens, so that a process that is refused
-//! can ask for the credentials of the one that holds the lock (SO_PEERCRED: those of the process that called listen(2)).
+//! The lock is an abstract Unix socket (unix(7)) named after the interface's index. The kernel allows one socket per name
+//! in a network namespace, decides atomically between two processes, and frees the name when the process ends in any way.
+//! It needs no file, no privilege and no particular kernel. The socket listens, so that a refused process can query the
+//! credentials of the holder (SO_PEERCRED: those of the process that called listen(2)).
 //!
-//! An interface that is made anew has another number and another lock. The lock of an interface that was moved to another
-//! namespace stays behind in the old one. Any local process can take such a name, so whoever is refused should look at what
-//! the holder may do at all.
+//! A recreated interface has another index and another lock. When an interface moves to another namespace, its lock stays
+//! in the old one. Any local process can take such a name, so a refused process should check the privileges of the holder.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! Child processes that live in a namespace and cannot outlive the thread that started them.
 //!
-//! `PR_SET_PDEATHSIG` is bound to the *thread* that spawned the child (prctl(2)), so that whoever calls [`tie`] has to
-//! spawn from a thread that lives as long as the child should.
+//! `PR_SET_PDEATHSIG` is bound to the *thread* that spawned the child (prctl(2)), so callers of [`tie`] must spawn from a
+//! thread that lives as long as the child should.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

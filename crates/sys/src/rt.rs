@@ -1,11 +1,11 @@
-//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for "a descriptor is ready or it is
-//! time" with an error of microseconds.
+//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for a descriptor or a deadline with an error
+//! of microseconds.
 //!
-//! Waiting sleeps until shortly before the deadline and polls the rest: a sleep alone is late by tens of
-//! microseconds (wake-up from idle), and polling all the time would run into the kernel's limit for real-time threads
-//! (sched_rt_runtime_us: 950 ms a second) and starve what shares the core.
+//! Waiting sleeps until shortly before the deadline and polls the rest: a sleep alone is late by tens of microseconds (wake-up
+//! from idle), and polling all the time would run into the kernel's limit for real-time threads (sched_rt_runtime_us: 950 ms a
+//! second) and starve other threads on the core.
 //!
-//! [`RunDelay`] tells how long the thread was runnable without running. That is what makes the age of an event
+//! [`RunDelay`] is the time for which the thread was runnable without running. That is what makes the age of an event
 //! measurable: a thread that slept on a descriptor became runnable at the moment of the event.
 #![allow(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Everything that a run tells, put in order by interval.
+//! Collects all data of a run by interval.
 //!
-//! Three sources speak of the same intervals: the radio's snapshots (what crossed the air), the agents' samples (what
-//! applications received, how the senders' TCP stands) and the box's status. All use the same boundaries, multiples of
-//! the scenario's interval after the start.
+//! There are three sources for each interval: the radio's snapshots (traffic on the air), the agents' samples (data that
+//! applications received, TCP state of the senders) and the box's status. All use the same boundaries, multiples of the
+//! scenario's interval after the start.
 
 use std::collections::{BTreeMap, BTreeSet};
 

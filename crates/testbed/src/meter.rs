@@ -1,8 +1,8 @@
-//! Counting what crosses the WLAN hop, by application.
+//! Counters of traffic over the WLAN hop, by application.
 //!
-//! A frame belongs to the application whose server port it carries and whose station sent or received it. Counted are
-//! IP-level bytes of all its frames at the moment of delivery over the air, in both directions; whatever belongs to no
-//! application (ARP, neighbour discovery) is counted apart.
+//! A frame belongs to the application with its server port, if the application's station sent or received the frame.
+//! Counted are IP-level bytes of all its frames at the moment of delivery over the air, in both directions; frames of no
+//! application (ARP, neighbour discovery) are counted separately.
 
 use std::collections::BTreeMap;
 

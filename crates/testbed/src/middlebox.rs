@@ -1,8 +1,8 @@
-//! The box program between the access point and the wire: the one that is deployed, started in its namespace on a
-//! configuration made from the scenario, and told by its control socket what the scenario's events say.
+//! The box between the access point and the wire: the deployed program, started in its namespace with a configuration made
+//! from the scenario, and controlled over its control socket by the scenario's events.
 //!
-//! The box answers "bypass" only when its queues have drained, so that commands and questions have a connection and a
-//! thread each. What is said is one JSON object a line, as its documentation has it.
+//! The box replies to "bypass" only when its queues have drained, so commands and queries each have their own connection
+//! and thread. The protocol is one JSON object per line, as in its documentation.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

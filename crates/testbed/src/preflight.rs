@@ -1,4 +1,4 @@
-//! What can be known to be missing before anything is started.
+//! Checks for missing requirements before a run.
 
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! The radio as a thread: what the rest of the testbed sees of the real-time loop.
+//! The radio thread: the interface of the real-time loop for the rest of the testbed.
 //!
-//! The loop owns the medium, the links and all TAP devices. Commands go in and snapshots come out through channels
-//! that never make the loop wait.
+//! The loop owns the medium, the links and all TAP devices. Commands go in and snapshots come out through channels that
+//! never block the loop.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

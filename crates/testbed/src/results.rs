@@ -1,4 +1,4 @@
-//! From what was collected to what is reported.
+//! Converts the collected data to results.
 
 use evenair_medium::Totals;
 use evenair_scenario::results::histogram::Times;

@@ -1,7 +1,7 @@
-//! One run from beginning to end.
+//! One run from start to end.
 //!
-//! Whatever way it ends (done, error, panic, cancelled), everything that was started is gone when [`run`] returns:
-//! each part cleans up when it is dropped, in the reverse order of its coming.
+//! In all cases (done, error, panic, cancelled) everything that was started is gone when [`run`] returns: each part cleans
+//! up when it is dropped, in reverse order of creation.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From the scenario's applications to what each host's agent has to do.
+//! Converts the scenario's applications to the tasks of each host's agent.
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
-//! Waiting for "a TAP device is readable or it is time", and knowing how long a frame may have waited meanwhile.
+//! Waits until a TAP device is readable or a deadline is due, and bounds how long a frame may have waited meanwhile.
 //!
-//! See [`crate::lateness`] for what is bounded and why the bound holds.
+//! See [`crate::lateness`] for the bound and its justification.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The sending end: keeps the medium full, and notes which signal the station had in each window.
+//! The sender of a calibration: saturates the medium, and records the station's signal in each window.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! From windows and signals to pairs of both.
+//! Combines windows and signals into pairs.
 
 use std::time::{Duration, Instant};
 

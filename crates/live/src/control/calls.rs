@@ -1,9 +1,9 @@
-//! What a box tells of calls, and how well they are heard.
+//! Calls and their quality in the status.
 //!
-//! The rating R is that of the E-model (ITU-T G.107) with its default values, by the formula by which the simulator rates its
-//! calls ([`evenair_scenario::voice`]). It stands for what the box can tell: packets that did not come to it or that it
-//! dropped, the wait here and in the access point, the codec, and a receiver that plays packets after 60 ms. What the rest
-//! of the way adds is not in it: of a call over a slow or lossy way behind the box it is an upper bound.
+//! The rating R is that of the E-model (ITU-T G.107) with its default values, by the same formula as in the simulator
+//! ([`evenair_scenario::voice`]). It covers what the box can measure: packets lost before the box or dropped in it, the
+//! waiting time here and in the access point, the codec, and a receiver with a playout delay of 60 ms. The rest of the path
+//! is not included: for a call over a slow or lossy path beyond the box, R is an upper bound.
 
 use evenair_manager::{CallReport, Codec, Refusal, SpeechReport};
 use evenair_scenario::voice;

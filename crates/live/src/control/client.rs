@@ -1,4 +1,4 @@
-//! Talks to a running box.
+//! Client of the control socket.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! What a box tells of its media.
+//! Contention domains in the status.
 
 use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, Place};
 use evenair_units::{BitRate, Instant};

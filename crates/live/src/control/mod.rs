@@ -1,4 +1,4 @@
-//! How to talk to a running box: one JSON object a line over a Unix socket, one answer a line.
+//! The control socket of a running box: one JSON object per line, one reply per line.
 //!
 //! ```text
 //! {"command":"insert"}                                                  {"ok":true}
@@ -8,12 +8,12 @@
 //! {"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5}        {"ok":false,"error":"..."}
 //! ```
 //!
-//! A client that has no request under way for ten seconds is hung up on, and sooner where others need its place (`slots`).
-//! Errors in a file that a request names are told with line, column and key, and without what the line says: the box may read
-//! files that its client may not.
+//! The server disconnects a client without a request for ten seconds, and sooner if others need its slot (`slots`). Errors in a
+//! file that a request names are reported with line, column and key, but without the text of the line: the box may be able to
+//! read files that its client may not.
 //!
-//! The socket is served by threads of its own, so that neither a slow reader nor the making of JSON delays a packet:
-//! the loop is asked for raw numbers only.
+//! Separate threads serve the socket, so that neither a slow reader nor the formatting of JSON delays a packet: they request
+//! only raw numbers from the loop.
 
 mod calls;
 mod client;

@@ -1,4 +1,4 @@
-//! The box's end of the control socket.
+//! Server of the control socket.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};

@@ -1,7 +1,7 @@
-//! What shards tell, each and together.
+//! Status of several shards, separately and in total.
 //!
-//! Counts add up. Of waiting times and of punctuality that were seen apart, no percentile of all can be told; what is told
-//! is the worst shard's, which it cannot exceed.
+//! Counters are summed. Percentiles of waiting times and of lateness cannot be combined; the total has those of the worst
+//! shard, which are an upper bound.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a box tells of itself.
+//! The status of a box.
 
 mod limits;
 mod machinery;

@@ -1,4 +1,4 @@
-//! What a box tells of its telemetry.
+//! Telemetry sources in the status.
 
 use evenair_manager::{ToldCounts, ToldReport};
 use evenair_telemetry::Health;

@@ -1,4 +1,4 @@
-//! Whether packets can come in through AF_XDP, where that is asked for, and what they would lack.
+//! Check whether AF_XDP is available where it is configured, and what is missing.
 
 use evenair_sys::iface;
 

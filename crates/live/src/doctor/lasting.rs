@@ -1,4 +1,4 @@
-//! Whether the network that the box stands in is there again after a start of the machine.
+//! Check whether the network of the box survives a reboot.
 
 use super::Finding;
 use crate::config::BoxConfig;

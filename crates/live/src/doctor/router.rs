@@ -1,4 +1,4 @@
-//! Whether this machine is the gateway that the configuration takes it for.
+//! Check whether this machine is the gateway that the configuration describes.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is kept: one record at each start of the box, one for each interval, one for each event.
+//! History records: one at each start of the box, one for each interval, one for each event.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The thread that keeps history, and the loop's end of the queue to it.
+//! The history thread, and the loop's end of its queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! History as people write it: `[history]`.
+//! The configuration of the history: `[history]`.
 
 use std::path::PathBuf;
 

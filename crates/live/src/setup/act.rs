@@ -1,4 +1,4 @@
-//! One change of the machine: how it is made, and how a person or a shell would make it.
+//! One change of the machine: how it is made, and the equivalent command for a person or a shell.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

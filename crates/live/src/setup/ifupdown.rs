@@ -1,6 +1,6 @@
-//! The bridge by ifupdown (interfaces(5)): what it had for the wired side it gets for the bridge.
+//! The bridge with ifupdown (interfaces(5)): the bridge gets the configuration of the wired side.
 //!
-//! Lines of files of others are not lost: they become comments with a mark, which taking it all back removes.
+//! Lines of other files are kept as comments with a mark; reverting the setup removes the mark.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
-//! Who configures the interfaces of this machine when it starts.
+//! Detects which service configures the interfaces of this machine at boot.
 //!
-//! Sources: systemd-networkd writes what it does with a link to `/run/systemd/netif/links/INDEX` (sd-network's private state, the
-//! same since systemd 218, drop-ins since 252), NetworkManager to `/run/NetworkManager/devices/INDEX` (NetworkManager(8)); ifupdown goes
-//! by interfaces(5).
+//! Sources: systemd-networkd writes its state of a link to `/run/systemd/netif/links/INDEX` (sd-network's private state,
+//! unchanged since systemd 218, drop-ins since 252), NetworkManager to `/run/NetworkManager/devices/INDEX`
+//! (NetworkManager(8)); ifupdown uses interfaces(5).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! The bridge by systemd-networkd: what it had for the wired side it gets for the bridge.
+//! The bridge with systemd-networkd: the bridge gets the configuration of the wired side.
 //!
-//! networkd goes by the first file that fits an interface (systemd.network(5)), so that three files whose names come first leave
-//! those of others alone. Until the change is confirmed they are below `/run`, which a start of the machine empties.
+//! networkd uses the first file that matches an interface (systemd.network(5)), so that three files with names that sort
+//! first leave other files unchanged. Until the change is confirmed they are below `/run`, which does not survive a reboot.
 
 use std::fs;
 use std::path::{Path, PathBuf};

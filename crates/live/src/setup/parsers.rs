@@ -1,5 +1,5 @@
-//! What `evenair init` reads of the writing of others, for tests of changed inputs and for fuzz targets. No interface of the
-//! crate: it may change at any time.
+//! Parsers of `evenair init` for the output of other programs, exported for tests with mutated inputs and for fuzz targets.
+//! Not a stable interface of the crate.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Changes of the machine, and how each is taken back; those that join two interfaces in a bridge.
+//! Changes of the machine, and how each is reverted; those that join two interfaces in a bridge.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
 //! The changes of the network that make this machine the stations' gateway, with a place for the box in it.
 //!
-//! The stations' gateway is one end of a pair of virtual cables; the other end and the access points' port are joined by a
-//! bridge. So the box has two ports as ever, and sees packets as stations do: before their addresses are translated, and
-//! after they were translated back. Routing and translation are the kernel's, and go on when the box does not run.
+//! The stations' gateway is one end of a veth pair; a bridge joins the other end and the access points' port. So the box has
+//! two ports as usual, and sees the stations' own addresses: before translation of uploads, and after translation of downloads.
+//! The kernel does routing and translation, also when the box does not run.
 //!
 //! ```text
 //! Internet --- uplink  (kernel: routes, nftables)  gateway === gateway's port --- [ box ] --- WLAN port --- access points
 //! ```
 //!
-//! What comes from beyond the uplink reaches stations only as an answer, whichever version of IP it has: without translation,
-//! as with IPv6, nothing else would keep it out.
+//! From the uplink only replies reach stations, with IPv4 and IPv6: IPv6 is not translated, so nothing else would block
+//! unsolicited traffic.
 //!
-//! What is not here: who gives stations their addresses (DHCP, router advertisements).
+//! Not here: address assignment to stations (DHCP, router advertisements).
 
 use std::net::IpAddr;
 use std::path::Path;

@@ -1,9 +1,8 @@
-//! Whom everybody talks to where there are several loops: it passes on what is asked to all of them, and makes one answer of
-//! theirs.
+//! Coordinator of several loops: it forwards each request to all of them, and combines their replies.
 //!
-//! What is asked reaches each shard in the order in which it was asked. What would be refused by one and not by another is
-//! checked before any of them hears of it. A shard that does not answer holds up nobody but who asked; the service manager
-//! hears that the box lives only as long as all of them do. Where one ends by itself, or panics, the box ends.
+//! Each shard gets the requests in order. Requests that one shard might refuse and another accept are checked before any
+//! shard gets them. A shard that does not reply delays only the client of that request; the systemd heartbeat requires all
+//! shards. When a shard exits or panics, the box exits.
 
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};

@@ -1,4 +1,4 @@
-//! How many shards, as it is written.
+//! The configuration of shards.
 
 use evenair_manager::Config;
 use evenair_scenario::config::{Problems, Written};

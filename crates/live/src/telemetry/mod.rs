@@ -1,8 +1,8 @@
-//! Access points and controllers that the box asks for stations and rates, beside the packets.
+//! Telemetry: access points and controllers that the box polls for stations and rates.
 //!
-//! Each source is asked by a thread of its own; what it says goes to the loop in small portions, so that a controller with a
-//! thousand stations delays no packet. Whether to believe it is the manager's business. Without any source, or with all of
-//! them silent or wrong, the box goes by what crosses.
+//! A separate thread polls each source; its reports go to the loop in small portions, so that a controller with a thousand
+//! stations delays no packet. The manager checks the reports. Without sources, or if all of them fail or are wrong, the box
+//! relies on the traffic.
 
 mod listen;
 mod places;

@@ -1,4 +1,4 @@
-//! Sources of telemetry as they are written in the box's configuration.
+//! Telemetry sources in the box's configuration.
 //!
 //! ```toml
 //! [[telemetry]]
@@ -7,8 +7,8 @@
 //! secrets = "/etc/evenair/secrets/ap1.toml"     # community = "..."
 //! ```
 //!
-//! Which keys there are depends on the kind ([`KEYS`]). Passwords and communities stand in a file of their own, which
-//! others need not be able to read: TOML with `community`, or `password`, or `authentication` and `privacy`.
+//! The keys depend on the kind ([`KEYS`]). Passwords and communities are in a separate secret file, with restricted
+//! permissions: TOML with `community`, or `password`, or `authentication` and `privacy`.
 
 use std::fmt;
 use std::ops::Range;

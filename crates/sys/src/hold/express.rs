@@ -1,16 +1,18 @@
-//! The express lane of a port: an XDP program that hands packets to the loop's AF_XDP sockets ([`crate::xsk`]) before the
-//! kernel has made a packet of its own of them.
+//! The AF_XDP path of a port: an XDP program that redirects packets to the loop's AF_XDP sockets ([`crate::xsk`]) before
+//! the kernel has allocated an sk_buff.
 //!
-//! It takes what nobody else is to see: whole frames to one address that is not the machine's own. All else passes it and
-//! comes to the port's packet ring and gate ([`super`]), which need a packet of which there can be two: frames to groups,
-//! of which the bridge gets a copy; what a loop that observes looks at, which the bridge forwards; and frames too long for a
-//! place, or from a queue without a socket.
+//! It takes only packets for the loop alone: whole frames to one address that is not the machine's own. All others pass to
+//! the port's packet ring and gate ([`super`]), which can duplicate a packet: group-addressed frames, which the bridge
+//! receives too; all frames while a loop observes, which the bridge forwards; and frames that are too long for a slot, or
+//! from a queue without a socket.
 //!
-//! It obeys the same hold. The program reads the same words for each packet: once the loop does not beat any more, all passes.
-//! A process that dies takes its program and its sockets along. To end these takes the kernel tens of milliseconds; so the
-//! program looks for one more socket, bound to nothing, that is the first to go, and at once ([`Express::start`]). While the hold is being released a queue's packets are taken
-//! until all that were taken of it have been sent, as at the ring; each of the card's queues is counted by itself, since
-//! its packets come one after the other, and those of a flow in one queue.
+//! It obeys the same lease. The program reads the same words for each packet: once the loop stops renewing, all packets
+//! pass. When a process dies, the kernel removes its program and sockets. Since that takes the kernel tens of milliseconds,
+//! the program also checks an additional unbound socket, which the kernel closes first, at once ([`Express::start`]).
+//!
+//! While the lease is being released, packets of a queue are taken until all packets taken from it have been sent, as with
+//! the ring; each queue of the card is counted separately, since its packets are ordered, and those of a flow are in one
+//! queue.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;

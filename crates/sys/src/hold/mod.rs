@@ -1,38 +1,38 @@
-//! The hold: while it is in force, packets that come in on the box's ports go to this process and not through the
-//! kernel's bridge; as soon as it is not, for whatever reason, the bridge forwards.
+//! The fail-open gate: while its lease is valid, packets that arrive at the box's ports go to this process instead of the
+//! kernel's bridge; as soon as the lease ends, for any reason, the bridge forwards them.
 //!
-//! Two small programs a port share the memory of this process:
+//! Two small programs per port share memory with this process:
 //!
-//! - The **filter** of the port's packet ring decides, packet by packet, whether the ring takes it, and notes the
-//!   decision in a slot of the processor.
+//! - The **filter** of the port's packet ring decides for each packet whether the ring takes it, and stores the decision in
+//!   a per-processor slot.
 //! - The **gate** at tc ingress drops exactly the packets that the ring took. The kernel runs packet taps before tc
-//!   ingress, for each packet on one processor without another of the port in between, so that the gate reads the
-//!   decision on its own packet. No packet is taken and forwarded, or neither, however often the hold changes.
+//!   ingress, for each packet on one processor without another packet of the port in between, so that the gate reads the
+//!   decision for its own packet. So each packet is either taken or forwarded, however often the lease changes.
 //!
-//! The hold is a point in time, beaten forward by the packet loop. It ends
-//! - when the process dies, whose descriptors are all that keeps the programs in place (before Linux 6.6 the gate stays,
-//!   and passes everything, since without the filter no packet is decided to be the ring's);
-//! - when the loop stops beating (stopped, hung), at the time last set;
-//! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter goes on
-//!   taking until everything that was taken has been sent ([`Hold::settle`]), and that is checked for each packet.
+//! The lease ends at a point in time that the packet loop renews. It ends
+//! - when the process dies, whose descriptors keep the programs attached (before Linux 6.6 the gate stays, and passes
+//!   everything, since without the filter no packet is assigned to the ring);
+//! - when the loop stops renewing it (stopped, hung), at the time last set;
+//! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter continues to
+//!   take packets until everything that was taken has been sent ([`Hold::settle`]), and checks this for each packet.
 //!
-//! Where the hold is not in force, the rings may be given copies of what the bridge forwards ([`Hold::watch`]): to be looked
-//! at and not to be sent.
+//! Without a valid lease, the rings may receive copies of the frames that the bridge forwards ([`Hold::watch`]), for
+//! observation only.
 //!
-//! Where several loops share the traffic, each has a ring of its own on every port, and a hold of its own
-//! ([`Hold::of_shards`]): by the outer VLAN tag of a packet each filter knows whether the packet is its loop's, and one gate
-//! a port obeys whichever filter took it. What is said above is true of each loop's packets: those of a loop that hangs go
-//! to the bridge, and the others' stay where they are.
+//! With several loops, each loop has its own ring on every port and its own lease ([`Hold::of_shards`]): each filter takes
+//! its loop's packets by the outer VLAN tag, and one gate per port obeys whichever filter took a packet. The statements
+//! above apply to each loop's packets: the packets of a hanging loop go to the bridge, and the other loops continue.
 //!
-//! What need not be seen by anybody but the loop may be taken on a shorter way, before the kernel has made a packet of its own
-//! of it: [`Express`], which obeys the same hold.
+//! Packets that only the loop must see may be taken earlier, before the kernel has allocated an sk_buff: [`Express`], which
+//! obeys the same lease.
 //!
-//! The machine itself stays reachable: what is addressed to the bridge goes to the kernel, and of group-addressed
-//! packets the bridge gets a copy that it does not forward.
+//! The machine itself stays reachable: packets addressed to the bridge go to the kernel, and of group-addressed packets the
+//! bridge gets a copy that it does not forward.
 //!
-//! This orders packets of one processor, as the kernel does; a flow stays on one processor.
+//! Order is guaranteed for the packets of one processor, as in the kernel; a flow stays on one processor.
 //!
-//! Not here: what needs no BPF (an nftables table owned by the process does the same without the order at the switch).
+//! Not here: fail-open without BPF (an nftables table owned by the process does the same without ordering at the
+//! switchover).
 
 mod express;
 

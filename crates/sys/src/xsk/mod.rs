@@ -1,15 +1,15 @@
-//! Whole Ethernet frames from and to interfaces through AF_XDP sockets (Documentation/networking/af_xdp.rst): frames stay in one
-//! memory, [`Frames`], from the card, or the kernel's copy out of it, to the loop and to the card of the other interface.
+//! Whole Ethernet frames from and to interfaces through AF_XDP sockets (Documentation/networking/af_xdp.rst): frames stay
+//! in one memory area, [`Frames`], from the card (or the kernel's copy) to the loop and to the card of the other interface.
 //!
-//! An interface has a [`Lane`], of a socket for each of its receive queues, and sends through the first. All lanes share the
-//! memory. A place for a frame is lent to a socket to receive into, comes back with a frame, is lent again to send it, and comes
-//! back when that is done. No more places are lent to receive into than a socket was opened for.
+//! An interface has a [`Lane`] with one socket for each of its receive queues, and sends through the first socket. All
+//! lanes share the memory. A slot is lent to a socket for reception, comes back with a frame, is lent again for
+//! transmission, and comes back on completion. A socket never has more slots for reception than it was opened for.
 //!
-//! Which packets come here is decided by [`crate::hold::Express`]; one who dies takes the sockets along. Sent frames do not
-//! go through the interface's queueing discipline: what the kernel still has there when a loop begins to send may be overtaken.
+//! [`crate::hold::Express`] decides which packets are redirected here; when a process dies, its sockets are closed. Sent
+//! frames bypass the interface's queueing discipline: they may overtake frames that the kernel has queued there.
 //!
-//! Not here: frames longer than a page; the VLAN tag that a card took off and keeps beside the frame (see
-//! [`crate::iface::set_vlan_stripping`]); packets that were merged.
+//! Not here: frames longer than a page; a VLAN tag that the card stripped (see [`crate::iface::set_vlan_stripping`]);
+//! merged packets.
 #![allow(unsafe_code)]
 
 mod queue;

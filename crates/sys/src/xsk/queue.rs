@@ -1,5 +1,5 @@
-//! One of the rings that an AF_XDP socket shares with the kernel (Documentation/networking/af_xdp.rst): numbers of one side that
-//! the other reads, and elements between them. Either side writes its own number only.
+//! One of the rings that an AF_XDP socket shares with the kernel (Documentation/networking/af_xdp.rst): a producer and a
+//! consumer index, and elements between them. Each side writes only its own index.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;

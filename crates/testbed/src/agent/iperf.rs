@@ -1,7 +1,7 @@
-//! Bulk TCP by iperf3 (<https://software.es.net/iperf/>), for those who want to see a tool they know.
+//! Bulk TCP with iperf3 (<https://software.es.net/iperf/>), for users who prefer a familiar tool.
 //!
-//! iperf3 talks over a control connection beside its data connection. The control connection must not cross the radio,
-//! where it would wait in the queues under test; see the `management` module for how the two are told apart.
+//! iperf3 has a control connection beside its data connection. The control connection must not cross the radio, where it
+//! would wait in the queues under test; the `management` module describes how the two are distinguished.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,7 @@
-//! What the testbed and the agent of a host say to each other: one JSON object a line, over pipes.
+//! The protocol between the testbed and a host's agent: one JSON object per line, over pipes.
 //!
-//! Pipes and not sockets, because the hosts have no network but the one under test. All instants are nanoseconds of
-//! the machine's monotonic clock, which all processes share.
+//! It uses pipes because the hosts have no network except the one under test. All times are nanoseconds of the machine's
+//! monotonic clock, which all processes share.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

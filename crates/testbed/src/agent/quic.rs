@@ -1,8 +1,8 @@
-//! Bulk transfers over QUIC (RFC 9000), by the state machine of quinn: what a box sees of them are encrypted datagrams.
+//! Bulk transfers over QUIC (RFC 9000), with quinn's state machine: the box sees encrypted datagrams.
 //!
-//! The station opens the connection, and whoever sends opens one stream. The certificate is made for the run, and the
-//! station trusts that one and no other. Packets carry no ECN: what a datagram socket is told of marks is not read here, so
-//! that this sender slows down for losses alone, as many do.
+//! The station opens the connection, and the sender opens one stream. The certificate is made for the run, and the station
+//! trusts no other. Packets do not use ECN: the agent does not read the marks of a datagram socket, so that this sender
+//! reacts only to losses, like many QUIC senders.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! TCP transfers of known size: arrivals of flows, and file after file.
 //!
-//! The station draws them, from the same streams as the simulator, and opens the connections. It says with the first
-//! bytes of each transfer which one it is and how long, 16 bytes that the simulator's have not. Whoever receives tells
-//! the testbed when the last byte is there, which knows from the station when it all began: clocks are shared.
+//! The station draws them, from the same random streams as the simulator, and opens the connections. The first 16 bytes of
+//! each transfer, which the simulator's transfers do not have, are its number and its length. The receiver reports the
+//! arrival of the last byte to the testbed, which knows the start from the station: they share a clock.
 //!
-//! A pause after a file begins when the kernel has had all of an upload acknowledged (looked at each millisecond), or
-//! when the station has the last byte of a download: half a round-trip time before its sender knows.
+//! The pause after a file begins when the kernel has had all of an upload acknowledged (polled each millisecond), or when
+//! the station has the last byte of a download: half a round-trip time before its sender knows.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

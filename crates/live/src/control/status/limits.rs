@@ -1,4 +1,4 @@
-//! What is done beside the queues: control at the receiver, the limit on uploads.
+//! Mechanisms beside the queues in the status: control at the receiver, the upload limiter.
 
 use evenair_manager::{ReceiverReport, UplinkReport};
 use evenair_units::Span;

@@ -1,4 +1,4 @@
-//! What the box itself is made of: its ports, its memory, its hold on the path, its loop, its recording.
+//! The box's own state in the status: ports, memory, fail-open lease, loop, recording.
 
 use evenair_scenario::causes::{self, Losses};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The balance of all packets.
+//! The packet balance in the status.
 
 use evenair_scenario::causes::{self, Drops, Losses};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Whose packets they are: stations, flows, classes.
+//! Traffic in the status: stations, flows, classes.
 
 use evenair_manager::{ClassReport, FlowReport, StationReport};
 use evenair_packet::FlowKey;
