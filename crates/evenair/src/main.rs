@@ -1,7 +1,7 @@
-//! The `evenair` command: the box, the real-time testbed, and what surrounds them.
+//! The `evenair` command: the box, the real-time testbed, and their tools.
 //!
-//! This crate only reads the command line, calls the library crates and prints. Every command's errors end here: one
-//! line that says what went wrong and what would be right, and exit status 1 (2 for a wrong command line).
+//! This crate only parses the command line, calls the library crates and prints. Every command's errors end here: one line
+//! with the error and its remedy, and exit status 1 (2 for a wrong command line).
 
 mod accept;
 mod commands;

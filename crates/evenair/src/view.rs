@@ -1,7 +1,7 @@
-//! The live view of a run: who gets what, now.
+//! The live view of a run: present throughput by flow.
 //!
-//! On a terminal it is a panel that is redrawn in place; elsewhere (a pipe, a log) it is one line every few seconds.
-//! The panel is inline: what was printed before stays above it.
+//! On a terminal it is a panel that is redrawn in place; elsewhere (a pipe, a log) it is one line every few seconds. The
+//! panel is inline: earlier output stays above it.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 

@@ -1,4 +1,4 @@
-//! Access points as people write them: `[[manager.access_point]]`.
+//! The configuration of access points: `[[manager.access_point]]`.
 
 use evenair_manager::{AccessPoint, AccessPointError, Config, Label, MacPrefix};
 use evenair_packet::MacAddr;

@@ -1,5 +1,5 @@
-//! From a checked scenario to its media and the nodes on them: one step for the simulator and the testbed, so that both
-//! run the same radio.
+//! Builds the contention domains and their nodes from a checked scenario, for the simulator and the testbed alike, so that
+//! both run the same radio.
 
 use evenair_medium::{Antenna, Beacons, Foreign, Medium, MediumConfig, NodeConfig, NodeId, PowerSave};
 use evenair_units::{Db, Dbm, Limit, Streams};

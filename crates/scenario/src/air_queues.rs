@@ -1,8 +1,7 @@
-//! Queues between the network layer and the MAC of the access point and of stations, driven by the simulator; the testbed
-//! has none.
+//! Queues between the network layer and the MAC of the access point and of stations, for the simulator only.
 //!
-//! The MAC keeps a few packets, as a driver does, and takes the next from the queue above when it has room. So what
-//! waits, waits where a discipline decides who is next. With EDCA each access category has a queue.
+//! The MAC holds a few packets, like a driver, and takes the next packet from the queue when it has room. So packets wait
+//! in the queue, where a discipline chooses the next one. With EDCA each access category has a queue.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;

@@ -1,7 +1,7 @@
-//! Classes, and kinds of traffic within a station, as people write them.
+//! The configuration of classes, and of kinds of traffic within a station.
 //!
-//! In its plain form a class has a name and a weight, and stations name it. With any other key in any of them, the classes
-//! are a tree with rules; see `evenair_manager::ClassTree` for what these say.
+//! In the plain form a class has a name and a weight, and stations name it. If any class has another key, the classes are a
+//! tree with rules; see `evenair_manager::ClassTree`.
 
 use evenair_manager::{Amount, Application, Class, ClassId, ClassTree, Level, Rule, Takes};
 use evenair_packet::{MacAddr, Subnet, Vlan};

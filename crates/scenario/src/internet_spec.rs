@@ -1,4 +1,4 @@
-//! The Internet link as the box serves it, as people write it.
+//! The configuration of the Internet link: `[manager.wan]`.
 
 use evenair_manager::{CodelConfig, WanConfig};
 use evenair_packet::Subnet;

@@ -1,4 +1,4 @@
-//! A queue discipline in the manager, in place of its tree of queues, as people write it.
+//! The configuration of a queue discipline in the manager, instead of its tree of queues.
 
 use evenair_manager::{LeafRule, QueueConfig};
 use evenair_sched::Config as Discipline;

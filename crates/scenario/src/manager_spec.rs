@@ -1,5 +1,5 @@
-//! The manager's settings as people write them: in a scenario and in the box's own configuration. They can be written
-//! back, so that the testbed can start the box on a file of its own.
+//! The configuration of the manager, in a scenario and in the box's own configuration. It can be serialized, so that the
+//! testbed can write a configuration file for the box.
 
 mod controller;
 mod levels;

@@ -1,4 +1,4 @@
-//! The PHY profile of a BSS as people write it.
+//! The configuration of the PHY profile of a BSS.
 
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};

@@ -1,8 +1,8 @@
-//! Ways to manage a WLAN, to be set beside one another in one experiment.
+//! Policies to manage a WLAN, to compare in one experiment.
 //!
-//! A policy is a few tables of a scenario. It takes the place of the scenario's own choice of mechanisms, and leaves what
-//! the scenario says of the site: stations and their classes, links, what the box is told. A policy with a box manages
-//! from the scenario's own `insert` on, or where it has none from the start; one without leaves the box bypassed.
+//! A policy is a few tables of a scenario. It replaces the scenario's mechanisms, and keeps its description of the site:
+//! stations and their classes, links, telemetry. A policy with a box manages from the scenario's `insert` on, or from the
+//! start if there is none; one without leaves the box bypassed.
 
 use std::fmt;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A scenario as it is written. See `docs/scenario-format.md` for the reference with examples; the comments here are
-//! what editors show.
+//! The raw form of a scenario. See `docs/scenario-format.md` for the reference with examples; editors show the comments
+//! here.
 
 use evenair_medium::{Adaptation, AfterCollision};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};

@@ -1,4 +1,4 @@
-//! Control at the receiver as people write it: `[manager.receiver]`.
+//! The configuration of control at the receiver: `[manager.receiver]`.
 
 use evenair_manager::{DelayLaw, ReceiverConfig, WindowLaw};
 use evenair_units::{Bytes, Limit, Span};

@@ -1,8 +1,8 @@
-//! What every engine reports: one JSON document per run.
+//! The results of every engine: one JSON document per run.
 //!
-//! Units are in the names of the fields. Rates named `ip_mbps` count IP-level bits of DATA and ACKs that crossed the
-//! WLAN hop; `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts to
-//! read, so they are floats; no engine computes with them.
+//! Units are in the names of the fields. Rates named `ip_mbps` count IP-level bits of DATA and ACKs that crossed the WLAN hop;
+//! `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts, so they are floats; no
+//! engine computes with them.
 
 pub mod air;
 mod airtime;

@@ -1,10 +1,10 @@
-//! What an experiment of many runs varies: keys, their values, and the points that these span.
+//! The parameters of a sweep: keys, their values, and the resulting points.
 //!
-//! Values are written as in [`Scenario::load_with`], several of them separated by commas, or as a range with a step:
-//! `2, 5, 10`, `2..20 step 2`, `50 packets, 100 packets`, `1 Mb/s .. 7 Mb/s step 0.5 Mb/s`. Ranges hold their first
-//! value, and their last one where a step falls on it. They are counted in decimals, so that nothing is rounded.
+//! Values are in the notation of [`Scenario::load_with`], separated by commas, or a range with a step: `2, 5, 10`, `2..20
+//! step 2`, `50 packets, 100 packets`, `1 Mb/s .. 7 Mb/s step 0.5 Mb/s`. A range includes its first value, and its last one
+//! if a step reaches it. Ranges are computed in decimals, without rounding.
 //!
-//! Whether a key exists and takes the values follows from each point, which is a scenario that is checked by itself.
+//! Each point is checked as a scenario, which validates keys and values.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,9 +1,8 @@
-//! A checked scenario: what an engine (simulator or testbed) is handed.
+//! A checked scenario: the input of an engine (simulator or testbed).
 //!
-//! Nothing here can be wrong in itself any more: names are resolved to indices, quantities have units, rates belong to
-//! the radio's standard, instants lie inside the run. The forms that people write are in [`crate::raw`]; the step from
-//! one to the other is [`crate::check`]. Instants of a run are [`Span`]s since its start, because each engine has an
-//! origin of its own.
+//! All values are valid: names are resolved to indices, quantities have units, rates belong to the radio's standard,
+//! instants are within the run. The raw forms are in [`crate::raw`]; [`crate::check`] converts them. Instants of a run are
+//! [`Span`]s since its start, because each engine has its own origin of time.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! The limit on uploads as people write it: `[manager.uplink_limit]`.
+//! The configuration of the upload limiter: `[manager.uplink_limit]`.
 
 use std::fmt;
 

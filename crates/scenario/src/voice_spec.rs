@@ -1,4 +1,4 @@
-//! Calls as people write them: `[manager.voice]`.
+//! The configuration of calls: `[manager.voice]`.
 
 use evenair_manager::{Codec, VoiceConfig};
 use schemars::JsonSchema;

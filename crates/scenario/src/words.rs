@@ -1,4 +1,4 @@
-//! The words of the scenario format that no checked type has.
+//! String enums of the scenario format without a checked type.
 
 use evenair_medium::{Adaptation, AfterCollision};
 use evenair_sched::{Overflow, Sharing};

@@ -1,4 +1,4 @@
-//! What all disciplines have in common: how they are driven, what they may know of a packet, and why one is dropped.
+//! The common interface of all disciplines: how they are driven, the properties of a packet, and the causes of drops.
 
 use alloc::vec::Vec;
 

@@ -1,7 +1,7 @@
 //! TCP connections: a table of pairs of endpoints.
 //!
-//! The station opens each connection and the server accepts it. Both endpoints live in one entry, which is used again
-//! when both are closed; a serial number tells strays of an earlier connection apart.
+//! The station opens each connection and the server accepts it. Both endpoints are in one entry, which is reused when both
+//! are closed; a serial number identifies stray packets of an earlier connection.
 
 use std::sync::Arc;
 

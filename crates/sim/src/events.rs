@@ -1,4 +1,4 @@
-//! What the scenario says happens in a run, and what the box is told meanwhile by whoever manages access points.
+//! The scenario's events in a run, and the telemetry of the box.
 
 use evenair_manager::Command;
 use evenair_medium::RateControl;

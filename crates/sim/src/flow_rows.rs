@@ -1,4 +1,4 @@
-//! What is kept of each application by interval.
+//! Rows of each application by interval.
 
 use evenair_scenario::results::FlowSeries;
 use evenair_units::Span;

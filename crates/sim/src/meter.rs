@@ -1,7 +1,7 @@
-//! What is counted: what crosses the WLAN hop and what applications receive, by interval.
+//! Counters of traffic over the WLAN hop and of application data, by interval.
 //!
-//! The counts mean what the testbed's mean: IP-level bytes at the moment of delivery over the air, in both directions
-//! of a flow; DATA packets in the direction of the data, pure ACKs against it; goodput where the application gets it.
+//! They are defined as in the testbed: IP-level bytes at the moment of delivery over the air, in both directions of a flow;
+//! DATA packets in the direction of the data, pure ACKs against it; goodput at the application.
 
 use evenair_scenario::results::histogram::Histogram;
 use evenair_scenario::results::stretch::{DelayRecord, FlowStretch};

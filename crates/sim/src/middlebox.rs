@@ -1,8 +1,8 @@
 //! The box between the access point and the wire: the deployed manager, in virtual time.
 //!
-//! As the live box does it, the manager sees the traffic from the insertion on until it has drained after a bypass;
-//! before and after that a bridge carries it past, and the manager gets the bridge's byte count alone. What it may know of a packet is made from the packet's record, with
-//! the fields that parsing a frame would give.
+//! As in the live box, the manager sees the traffic from the insertion until it has drained after a bypass; at other times
+//! a bridge carries the traffic, and the manager gets only the bridge's byte count. The manager's view of a packet is made
+//! from the packet's record, with the same fields as from parsing a frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

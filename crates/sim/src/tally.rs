@@ -1,5 +1,5 @@
-//! What is counted on one medium: by sender, by interval, and in stretches for what has no series. What stands in a queue
-//! is counted as `occupancy` says.
+//! Counters of one medium: by sender, by interval, and by period for values without series. Queue lengths are counted by
+//! `occupancy`.
 
 use std::collections::BTreeSet;
 use std::iter::repeat_with;

@@ -1,8 +1,8 @@
-//! A reader of web pages: a main object, then further objects over parallel connections, then a pause.
+//! A web client: a main object, then further objects over parallel connections, then a pause.
 //!
-//! The connection of the main object also fetches the first of the others; each further object has a connection of its
-//! own, which ends with it. The last one ends with the page. Requests and answers have the sizes of the testbed's HTTP,
-//! and the draws come from the stream that the testbed's reader uses, so that both read the same pages.
+//! The connection of the main object also fetches the first of the others; each further object has its own connection,
+//! which is closed after it. The last one to end completes the page. Requests and responses have the sizes of the testbed's
+//! HTTP, and the draws come from the same random stream, so that both load the same pages.
 
 use evenair_scenario::Distribution;
 use evenair_units::{Bytes, Instant, Rng, Span};

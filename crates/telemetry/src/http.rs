@@ -1,4 +1,4 @@
-//! HTTP as the drivers need it: JSON, bounded in time and size, with certificates that an access point signs itself.
+//! HTTP client of the drivers: JSON, bounded in time and size, with self-signed certificates of access points.
 
 use std::time::Duration;
 

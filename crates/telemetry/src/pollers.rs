@@ -1,7 +1,7 @@
-//! Asks sources at their intervals, each in a thread of its own.
+//! Polls sources at their intervals, each in a separate thread.
 //!
-//! One that does not answer is asked more and more rarely, and again at its interval once it does. Whatever goes wrong
-//! stays here: it is told once in the log, then now and then while it lasts, and in the health of the source.
+//! A source that does not respond is polled less and less often, and again at its interval once it responds. Errors stay
+//! here: they are logged once, then occasionally while they last, and are shown in the health of the source.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};

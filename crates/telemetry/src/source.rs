@@ -1,4 +1,4 @@
-//! What drivers have in common.
+//! The common interface of the drivers.
 
 use std::io;
 use std::net::IpAddr;

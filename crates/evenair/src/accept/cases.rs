@@ -1,4 +1,4 @@
-//! The cases: which scenario, and which figures are read off its runs.
+//! The cases: their scenarios, and the figures of their runs.
 
 use anyhow::{Context, Result};
 use evenair_scenario::results::{CallResult, PhaseResult, RunResult};

@@ -1,8 +1,8 @@
-//! Control at the receiver with the kernel's TCP through the live box: what stands in the access point, and whether
-//! connections bear it.
+//! Control at the receiver with the kernel's TCP through the live box: the access point's backlog, and whether connections
+//! survive.
 //!
-//! A box that comes later knows no scale of a connection's windows, and leaves it alone. So downloads begin under control, and
-//! others, after they have ended and the box has gone, without it.
+//! A box that is inserted later does not know the window scale of a connection, and does not change it. So downloads begin
+//! under control, and others, after these have ended and the box is bypassed, without it.
 //!
 //! Source: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 

@@ -1,8 +1,8 @@
-//! Is the simulated TCP like the kernel's? The testbed against the simulator, on the same scenario.
+//! Accuracy of the simulated TCP: the testbed compared with the simulator, on the same scenario.
 //!
-//! Totals are compared as they are. Shares are parts of the total: that of the uploads, and those of the flows. Flows of
-//! one direction and rate are alike, and which of them fares best is chance; so they are compared in the order of their
-//! shares, the best with the best.
+//! Totals are compared directly. Shares are parts of the total: those of the uploads, and those of the flows. Flows of one
+//! direction and rate are equivalent, and their order is random; so they are compared in the order of their shares, the
+//! best with the best.
 
 use anyhow::{Context, Result};
 use evenair_scenario::Scenario;

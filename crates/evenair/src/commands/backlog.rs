@@ -1,4 +1,4 @@
-//! `evenair backlog`: how many stations had something to send, from captures.
+//! `evenair backlog`: the number of backlogged nodes, from captures.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

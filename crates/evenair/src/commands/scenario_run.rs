@@ -1,4 +1,4 @@
-//! What every engine's `run FILE` has in common: the file, the place of the results, what is printed.
+//! The common part of every engine's `run FILE`: the file, the directory of the results, the output.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 //! Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 //!
 //! The halves of A4, A5, A6 and A15 with the box, which serves the Internet link, and of A7 with a limit of calls, are
-//! scenarios of our own (`scenarios/box`), and not judged here.
+//! Evenair's own scenarios (`scenarios/box`), and not compared here.
 
 use evenair_scenario::Direction;
 

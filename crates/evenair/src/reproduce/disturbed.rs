@@ -1,9 +1,9 @@
-//! Ours: what the box makes of what keeps answers from it, with the default manager that is told nothing. Stations that sleep
-//! (B12), packets to groups (B13), a network of others on the channel (B14).
+//! Evenair's own scenarios (not published): the default manager without telemetry under disturbances. Power save (B12),
+//! group-addressed packets (B13), another network on the channel (B14).
 //!
-//! Each disturbed run has a twin without the disturbance. Throughput may be smaller by the time that the disturbance really
-//! took, as the medium counted it, and by a twentieth. Bounds of the access point's queue are those of undisturbed media, at
-//! 95 %: 5 ms at 54 Mb/s, 10 ms at 11 Mb/s, with what cannot be otherwise added to them.
+//! Each disturbed run has a twin without the disturbance. Throughput may be lower by the airtime that the disturbance
+//! really took, as counted on the medium, and by a twentieth. Bounds of the access point's queue are those of undisturbed
+//! media, at 95 %: 5 ms at 54 Mb/s, 10 ms at 11 Mb/s, plus the unavoidable delay.
 
 use evenair_scenario::Direction;
 use evenair_scenario::results::PhaseResult;

@@ -1,4 +1,4 @@
-//! What we promise beyond the sources, where a run says whether it holds: the default manager while the population changes.
+//! Evenair's own promises in the simulator, beyond the sources: the default manager with a changing population.
 
 use evenair_scenario::results::PhaseResult;
 use evenair_units::{BitRate, Bytes};

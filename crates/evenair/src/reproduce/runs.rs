@@ -1,4 +1,4 @@
-//! Which variants of a scenario an experiment runs, and what its judge reads off them.
+//! The variants of a scenario that an experiment runs, and the figures of their runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

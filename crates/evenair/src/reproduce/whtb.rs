@@ -1,12 +1,11 @@
 //! WHTB: Garroppo, Giordano, Lucetti, Valori, "The Wireless Hierarchical Token Bucket: a Channel Aware Scheduler for 802.11
 //! Networks".
 //!
-//! The places of the second station are signals at which the column of DRR comes out; the other columns are judged with
-//! them. One cause that is not in the base is changed: the estimate of the second station's channel is too good, as the
-//! authors say it was; by how much they do not say, and 1 dB is our choice. Beside it there are runs in a better place, which
-//! another scheduler's published column implies for itself: they show that the columns are of different channels, and
-//! explain nothing. No scheduler can have what was published there on the channel of DRR's column: together the goodputs of
-//! both stations take more than all of the medium's time.
+//! The signals of the second station are those that reproduce the column of DRR; the other columns are compared at the same
+//! signals. One cause is changed: the estimate of the second station's channel is too good, as the authors say it was; they do
+//! not say by how much, and 1 dB is our choice. Further runs use a better signal, which another scheduler's published column
+//! implies: they show that the columns are of different channels, and explain nothing. No scheduler can reach the published
+//! figures on the channel of DRR's column: the goodputs of both stations together would need more than all of the medium time.
 
 use evenair_scenario::Scenario;
 use evenair_sched::{Config, Estimator, WhtbConfig};

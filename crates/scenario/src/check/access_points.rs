@@ -1,7 +1,7 @@
-//! Access points: names resolved, and who shares a medium.
+//! Access points: resolved names and contention domains.
 //!
-//! Radios on one channel share a medium unless they are in different areas. Channels that overlap in part, which disturb
-//! each other without being heard, are not modelled, and so are refused. Spacings are those of IEEE Std 802.11-2016: a
+//! Radios on one channel share a domain unless they are in different areas. Partially overlapping channels, which interfere
+//! without being decodable, are not modelled, and so are rejected. Channel spacings are those of IEEE Std 802.11-2016: a
 //! channel of 802.11b is 22 MHz wide and 5 MHz from the next (15.4.4.3), one of OFDM 20 MHz (17.3.8.4).
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Applications: one per station and repetition.
+//! Applications: one per station and instance.
 
 use std::collections::BTreeSet;
 use std::path::Path;

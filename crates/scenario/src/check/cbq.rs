@@ -1,4 +1,4 @@
-//! The classes of CBQ: what they have besides those of every tree.
+//! Additional parameters of the classes of CBQ.
 
 use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
 use evenair_units::{Bytes, Span};

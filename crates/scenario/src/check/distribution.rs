@@ -1,4 +1,4 @@
-//! Distributions of sizes and times: which keys belong to which family, and that what they say is possible.
+//! Distributions of sizes and times: the keys of each family, and the range of their values.
 
 use std::fs;
 use std::ops::Range;

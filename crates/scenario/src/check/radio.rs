@@ -1,4 +1,4 @@
-//! The wireless side: PHY, MAC, buffers, and what is received of what is sent.
+//! The wireless side: PHY, MAC, buffers, and reception.
 
 use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
 use evenair_units::{Dbm, Limit};

@@ -1,4 +1,4 @@
-//! What applications send: the keys of `[[udp]]`, `[[replay]]`, `[[voip]]`, `[[flows]]` and `[[onoff]]`.
+//! Traffic of applications: the keys of `[[udp]]`, `[[replay]]`, `[[voip]]`, `[[flows]]` and `[[onoff]]`.
 
 use std::net::IpAddr;
 use std::path::Path;

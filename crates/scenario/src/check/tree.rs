@@ -1,4 +1,4 @@
-//! A tree of classes with rates and ceilings (HTB), wherever one is written.
+//! A tree of classes with rates and ceilings (HTB), in any of its tables.
 
 use std::ops::Range;
 

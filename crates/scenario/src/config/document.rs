@@ -1,4 +1,4 @@
-//! From text to the raw form, and from a place in the text to what its author sees there.
+//! Parses text into the raw form, and maps a position to the text that its author sees there.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

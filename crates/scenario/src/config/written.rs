@@ -1,4 +1,4 @@
-//! A leaf of a configuration file as its author wrote it.
+//! A leaf of a configuration file with its position.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Queues in front of the medium, as they are written.
+//! The raw form of queues in front of the medium.
 
 use evenair_sched::{Overflow, Sharing};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Span};

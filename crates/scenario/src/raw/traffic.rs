@@ -1,4 +1,4 @@
-//! Applications with random traffic as they are written, and distributions.
+//! The raw form of applications with random traffic, and of distributions.
 
 use evenair_units::{BitRate, Bytes, Span};
 use schemars::JsonSchema;

@@ -1,8 +1,7 @@
-//! What happened on the air: by sender, by interval and by phase; and what was lost where.
+//! Results of the air: by sender, by interval and by phase; and losses by site.
 //!
-//! At each place what was offered was delivered, was lost for a reason, or is still there:
-//! `offered = delivered + lost + change of the queue`. A series that is empty stands for zeros all through, so that
-//! what never happened takes no room.
+//! At each site offered frames are delivered, lost for a reason, or still queued: `offered = delivered + lost + change of
+//! the queue`. An empty series means zeros throughout, so that events that never occur need no memory.
 
 use serde::{Deserialize, Serialize};
 

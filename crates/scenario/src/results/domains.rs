@@ -1,6 +1,6 @@
-//! Access points and contention domains by themselves, where a scenario names its access points.
+//! Results of access points and contention domains, for scenarios with named access points.
 //!
-//! What is said of the medium as a whole is then of all domains together: counts are sums, parts of time are means.
+//! Results of the medium as a whole then cover all domains together: counts are sums, parts of time are means.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Flows put together by what they have in common, and how evenly they share.
+//! Groups of flows, and the fairness within them.
 
 use serde::{Deserialize, Serialize};
 

@@ -3,14 +3,13 @@
 //! The engine is a closure from a seed to a result, so that this serves the simulator and the testbed alike (a testbed
 //! wants one thread). Replication `k` has the seed `first_seed + k`.
 //!
-//! A plan may say "until": replications go on until the interval of each named measure is narrow enough. What comes out
-//! does not depend on threads: the rule is asked after each replication in the order of the seeds, and what was run
-//! beyond the one that satisfied it is thrown away. Stopping because an interval happens to be narrow makes it hold the
-//! expectation a little less often than it says (Law, "Simulation Modeling and Analysis", 9.4.1; asymptotically it does
-//! not matter: Chow and Robbins, Ann. Math. Stat. 36, 1965). The least number of replications keeps that small; for
-//! figures that are to be defended, take a fixed number.
+//! A plan may have a stopping rule: replications continue until the interval of each named measure is narrow enough. The result
+//! does not depend on threads: the rule is evaluated after each replication in the order of the seeds, and later replications
+//! are discarded. Stopping because an interval happens to be narrow slightly reduces its coverage (Law, "Simulation Modeling
+//! and Analysis", 9.4.1; asymptotically it does not matter: Chow and Robbins, Ann. Math. Stat. 36, 1965). The minimum number of
+//! replications keeps this effect small; for published figures, use a fixed number.
 //!
-//! Only the measures of a replication are kept, so that memory does not grow with what a run reports.
+//! Only the measures of a replication are kept, so that memory does not depend on the size of a run's results.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! What a run says for each interval.
+//! Results of each interval.
 
 use evenair_units::Span;
 use serde::{Deserialize, Serialize};

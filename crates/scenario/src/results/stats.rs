@@ -1,4 +1,4 @@
-//! Numbers about numbers.
+//! Descriptive statistics.
 
 /// Jain's fairness index: 1 where all are equal, 1/n where one has everything; `None` where nobody has anything.
 ///

@@ -1,4 +1,4 @@
-//! Results on disk: one JSON document per run, there whole or not at all.
+//! Results on disk: one JSON document per run, written atomically.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

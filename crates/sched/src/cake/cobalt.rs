@@ -1,9 +1,9 @@
-//! COBALT: CoDel for senders that slow down when told, BLUE for those that do not.
+//! COBALT: CoDel for responsive senders, BLUE for unresponsive ones.
 //!
-//! Two things differ from the CoDel of RFC 8289. The count of signals is not reset when the queue is good again but taken
-//! back as it was built up, one step for each spacing that passes, so that the next standing queue meets about the rate of
-//! signals that the last one needed. And beside it stands a probability of loss, which a full queue raises and an empty one
-//! lowers: a sender that ignores signals is thus thinned to what fits, though no delay tells of it.
+//! Two things differ from the CoDel of RFC 8289. When the queue is good again the count of signals is not reset but
+//! reduced, one step for each interval between signals, so that the next standing queue starts with about the signal rate
+//! that the last one needed. In addition there is a drop probability, which a full queue raises and an empty one lowers: it
+//! limits an unresponsive sender to the available rate, even if its delay does not show congestion.
 //!
 //! Source: Palmei et al., "Design and Evaluation of COBALT Queue Discipline", IEEE LANMAN 2019; BLUE: Feng, Shin, Kandlur,
 //! Saha, IEEE/ACM ToN 10(4), 2002. The steps of the probability are those of CAKE.

@@ -1,4 +1,4 @@
-//! One class: its estimator, and what follows from it.
+//! One class: its estimator and its state.
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 

@@ -1,4 +1,4 @@
-//! The parameters of a tree, and how bursts become times.
+//! The parameters of a tree, and the conversion of bursts to times.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,13 +1,13 @@
-//! The sender's answer to loss: when it is noticed, what is sent again, and what the window is meanwhile.
+//! Loss recovery: detection, retransmissions, and the window during recovery.
 //!
-//! Three phases. *Open*: nothing is known to be lost. *Fast*: loss was found by duplicate acknowledgments and is being
-//! repaired (RFC 5681, section 3.2; RFC 6582; RFC 6675). *Loss*: the timer ran out and everything not SACKed is sent
-//! again from the lowest byte in slow start (RFC 5681, section 3.1; RFC 6675, section 5.1). Fast and Loss end when all
-//! that was outstanding at their beginning (`recover`) is acknowledged.
+//! There are three phases. *Open*: no known loss. *Fast*: duplicate acknowledgments have indicated a loss, which is being
+//! repaired (RFC 5681, section 3.2; RFC 6582; RFC 6675). *Loss*: the timer expired, and everything not SACKed is
+//! retransmitted from the lowest byte in slow start (RFC 5681, section 3.1; RFC 6675, section 5.1). Fast and Loss end when
+//! all data that was outstanding at their beginning (`recover`) is acknowledged.
 //!
-//! With RACK-TLP, as Linux has it, what is lost and what was sent again is a matter of the segment (see `scoreboard`):
-//! a recovery that ends with something above `recover` lost is followed by another one at once, which sends nothing
-//! again that is under way. It begins in Loss as well, where what was sent again got lost again.
+//! With RACK-TLP, as in Linux, loss and retransmission are properties of a segment (see `scoreboard`): a recovery that ends
+//! with lost segments above `recover` is followed at once by another one, which retransmits nothing that is in flight. If
+//! retransmissions got lost, it begins in Loss.
 
 use std::ops::Range;
 

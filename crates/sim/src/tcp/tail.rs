@@ -1,5 +1,5 @@
-//! Tail loss probes (RFC 8985, section 7): where the end of a flight is lost nothing comes back to show that. Before the
-//! retransmission timer runs out one more segment is sent, and what is SACKed in answer starts fast recovery.
+//! Tail loss probes (RFC 8985, section 7): if the end of a flight is lost, no ACK shows that. Before the retransmission timer
+//! runs out one more segment is sent, and what is SACKed in answer starts fast recovery.
 
 use std::collections::VecDeque;
 

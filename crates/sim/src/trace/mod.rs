@@ -1,17 +1,16 @@
-//! Traces: what crosses the air and the wire as files that Wireshark opens, with the content that a capture would have.
+//! Traces: the frames on the air and the wire as pcap files with the content of a capture.
 //!
-//! - `air.pcap`: every frame on the air with a radiotap header (radiotap.org), as a monitor beside each receiver would
-//!   have taken it: DATA, ACK, RTS, CTS, retries with the Retry bit, and what its receiver could not decode marked as
-//!   having a bad FCS.
+//! - `air.pcap`: every frame on the air with a radiotap header (radiotap.org), as seen by its receiver: DATA, ACK, RTS, CTS,
+//!   retries with the Retry bit, and frames that the receiver could not decode, marked with a bad FCS.
 //! - `ap-wire.pcap`: Ethernet at the access point's wired side.
-//! - `box-wire.pcap`: Ethernet at the box's other side, where a box is in the path.
+//! - `box-wire.pcap`: Ethernet at the box's wired side, if there is a box.
 //!
-//! Times are those of the run, in nanoseconds from 1970, and say when a frame began. Headers are rebuilt from what is
-//! simulated, with right lengths, checksums and sequence numbers; payloads are zeros. Files are written as the run goes
-//! on; what is kept in memory is what is on the air.
+//! Times are those of the run, in nanoseconds from 1970, at the start of a frame. Headers are rebuilt from the simulated state,
+//! with correct lengths, checksums and sequence numbers; payloads are zeros. Files are written during the run; only the frames
+//! on the air are in memory.
 //!
-//! Not here: beacons, what stations say of their sleep, networks of others; ARP and association, which are not simulated;
-//! the Internet side of the router.
+//! Not here: beacons, power-save frames, other networks; ARP and association, which are not simulated; the Internet side of the
+//! router.
 
 mod frame;
 mod packet;

@@ -1,4 +1,4 @@
-//! Where the world is watched.
+//! The taps of the traces in the world.
 
 use std::io;
 use std::path::{Path, PathBuf};

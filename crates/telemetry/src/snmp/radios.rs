@@ -1,7 +1,7 @@
-//! Radios: which channel a station is on, by the row of the radio that it is at, and what radios lose.
+//! Radios: the channel of each station, from the row of its radio, and losses of radios.
 //!
-//! What is not here: radios at 6 GHz whose agents tell the number of a channel and not its frequency; where such a number is one
-//! of another band too, it is taken for that.
+//! Limitation: a 6 GHz radio whose agent reports the channel's number but not its frequency is assigned to another band
+//! that has the same number.
 
 use std::collections::BTreeMap;
 

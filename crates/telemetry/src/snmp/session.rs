@@ -1,4 +1,4 @@
-//! Questions over SNMP, bounded: in time, in rows, and against agents that lead in circles.
+//! SNMP requests with bounds on time, on rows, and against agents whose tables loop.
 
 use std::fmt;
 use std::io;

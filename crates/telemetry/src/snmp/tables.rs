@@ -1,7 +1,8 @@
-//! The vendors' tables of stations and of radios, as data: where each is, which column says what, in which unit.
+//! The vendors' tables of stations and of radios, as data: the location of each table, the meaning of its columns, and
+//! their units.
 //!
-//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB, AH-INTERFACE-MIB, and
-//! for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
+//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB,
+//! AH-INTERFACE-MIB, and for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
 
 /// A table with a row for each station.
 #[derive(Debug)]

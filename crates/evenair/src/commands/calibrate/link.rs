@@ -1,4 +1,4 @@
-//! `evenair calibrate link`: the end on the wired side, which measures.
+//! `evenair calibrate link`: the measuring end on the wired side.
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `evenair calibrate`: the table from signal to goodput by which WHTB knows channels, of a simulated link or a real one.
+//! `evenair calibrate`: the table from signal to goodput for WHTB, of a simulated or a real link.
 
 mod link;
 mod sink;

@@ -1,4 +1,4 @@
-//! Questions at a terminal, each asked until the answer is of use.
+//! Questions at a terminal, each repeated until the answer is valid.
 
 use std::io::{self, BufRead, Write};
 

@@ -1,4 +1,4 @@
-//! `evenair doctor`: what would go wrong on this machine, and how to mend it.
+//! `evenair doctor`: problems on this machine, and how to fix them.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

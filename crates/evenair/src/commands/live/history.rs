@@ -1,7 +1,7 @@
-//! `evenair history`: what a box has kept of what was.
+//! `evenair history`: the stored history of a box.
 //!
-//! It reads the files that the box writes, whether or not the box runs, and prints as it reads: however long the history is, it
-//! takes little memory.
+//! It reads the box's files, whether or not the box runs, and prints while reading, so that it needs little memory for a
+//! history of any length.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

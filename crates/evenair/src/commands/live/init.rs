@@ -1,5 +1,5 @@
-//! `evenair init`: from two network ports to a box's configuration, and if wanted to the bridge or the gateway that it
-//! needs. Without `--apply` it says what it would do, and does nothing.
+//! `evenair init`: makes a box's configuration from two network ports, and optionally the required bridge or gateway.
+//! Without `--apply` it prints the plan, and changes nothing.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};

@@ -1,4 +1,4 @@
-//! The box: `run`, and what is said to a running one.
+//! The box: `run`, and the commands to a running box.
 
 mod config;
 mod dialogue;

@@ -1,4 +1,4 @@
-//! The stations of `evenair status`: who they are, their rates, and the medium time that they were charged.
+//! The stations of `evenair status`: names, rates, and charged airtime.
 
 use evenair_live::control::{StationStatus, Status};
 

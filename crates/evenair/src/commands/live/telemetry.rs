@@ -1,4 +1,4 @@
-//! `evenair telemetry`: what access points tell of their stations, asked once.
+//! `evenair telemetry`: polls access points once, and prints their reports.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `evenair top`: a running box, station by station, as it is now.
+//! `evenair top`: live view of a running box, station by station.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;

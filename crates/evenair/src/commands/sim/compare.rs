@@ -1,4 +1,4 @@
-//! `evenair sim compare`: how two variants differ.
+//! `evenair sim compare`: differences between two variants.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

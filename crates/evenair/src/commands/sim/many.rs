@@ -1,4 +1,4 @@
-//! What commands of many runs have in common: how often, with which seeds, on how many cores, where results go.
+//! The common part of commands with many runs: replications, seeds, cores, directory of the results.
 
 use std::fs;
 use std::num::NonZeroUsize;

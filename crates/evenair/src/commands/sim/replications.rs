@@ -1,4 +1,4 @@
-//! `evenair sim run --replications`: the same scenario from several seeds, and how far its measures may be trusted.
+//! `evenair sim run --replications`: one scenario with several seeds, and confidence intervals of its measures.
 
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! Flows, stations, and flows by what they have in common.
+//! Averages of flows, stations, and groups of flows.
 
 use std::ops::Range;
 

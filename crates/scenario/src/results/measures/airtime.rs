@@ -1,4 +1,4 @@
-//! Kinds of measures: who had the medium in a phase.
+//! Measures of airtime.
 
 use super::{Measure, measure};
 

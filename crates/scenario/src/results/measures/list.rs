@@ -1,4 +1,4 @@
-//! Kinds of measures: throughput, fairness, TCP, the medium and its senders, queues, delays, losses.
+//! Measures of throughput, fairness, TCP, the medium and its senders, queues, delays, losses.
 
 use super::{Measure, measure};
 

@@ -1,7 +1,7 @@
-//! The congestion window (RFC 5681): slow start here, the rest one file an algorithm.
+//! The congestion window (RFC 5681): slow start here, the other algorithms one file each.
 //!
-//! Windows are bytes. Recovery (`recovery`) decides when a loss is a congestion event and what the window is while loss
-//! is being repaired; this module decides how far the window falls and how it grows again.
+//! Windows are in bytes. Recovery (`recovery`) decides when a loss is a congestion event and sets the window during loss
+//! recovery; this module reduces the window and increases it again.
 
 mod cubic;
 mod hystart;
