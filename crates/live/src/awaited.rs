@@ -48,7 +48,7 @@ impl std::error::Error for PortLost {}
 /// happens later. Returns its final state; none if it was told to end while it waited.
 ///
 /// # Errors
-/// A missing privilege, a control socket that cannot be made, whatever is not about the ports.
+/// A missing privilege, a control socket that cannot be created, anything that does not concern the ports.
 pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     let _ending = Ending;
     let signals = Signals::catch()?;
@@ -72,7 +72,7 @@ pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     }
 }
 
-/// Waits until the ports can be used. False: the box was told to end.
+/// Waits until the ports can be used. False: the box was ended.
 fn wait(config: &BoxConfig, signals: &Signals) -> Result<bool> {
     let events = LinkEvents::subscribe()?;
     let mut epoll = Epoll::new(2)?;
@@ -102,7 +102,7 @@ fn wait(config: &BoxConfig, signals: &Signals) -> Result<bool> {
 }
 
 /// The configuration to begin again with: the file as it is now, as after a restart, where it is right; and the mode that the
-/// box was in, unless what it was last told is kept elsewhere.
+/// box was in, unless the last command is stored elsewhere.
 fn again(config: BoxConfig, mode: &str) -> BoxConfig {
     let new = match config.file.as_deref().map(BoxConfig::load) {
         Some(Ok(new)) => new,

@@ -195,7 +195,7 @@ pub struct BoxConfig {
     pub pool_frames: u32,
     /// Where the control socket is made; `None`: there is none.
     pub control: Option<PathBuf>,
-    /// Where everything that the manager is told is recorded; `None`: nowhere.
+    /// File of the recording of the manager's inputs; `None`: no recording.
     pub record: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
@@ -595,7 +595,7 @@ class = "gold"
     fn the_lan_is_what_its_interfaces_are_in() {
         let wan = "[manager.wan]\ndown = \"8 Mb/s\"\nup = \"1 Mb/s\"\n";
         let with = |text: &str| BoxConfig::parse(&format!("{text}{wan}"), "box.toml");
-        // Loopback has an address everywhere; it stands for a bridge here.
+        // Loopback has an address everywhere; it represents a bridge here.
         let config = with(&GOOD.replace("\"br0\"", "\"lo\"")).expect("good");
         let lan = config.manager.wan.expect("it is told of the link").lan;
         assert!(lan.contains(&"127.0.0.1/8".parse().expect("a network")), "{lan:?}");

@@ -56,8 +56,7 @@ impl Write for Log {
     }
 }
 
-/// From now on a panic, in whatever thread, and a signal that kills leave a report in `directory`, beside what is printed
-/// anyhow.
+/// From now on a panic in any thread and a fatal signal leave a report in `directory`, beside what is printed anyhow.
 pub fn report_crashes(directory: &Path, config: &Path) {
     // The handler of signals cannot do so.
     keep_latest(directory);
@@ -96,7 +95,7 @@ fn text(info: &PanicHookInfo<'_>, config: &Path) -> String {
         digest_of(config),
         Backtrace::force_capture(),
     );
-    // Whoever holds it may be who panicked.
+    // The panicking thread may hold the lock.
     if let Ok(last) = LAST.try_lock() {
         last.iter().for_each(|line| {
             text.push_str(line);
@@ -111,7 +110,7 @@ fn digest_of(config: &Path) -> String {
     bytes.map_or_else(|error| error.to_string(), |bytes| format!("{:016x}", digest(&bytes)))
 }
 
-/// FNV-1a: tells files apart, and is no secret.
+/// FNV-1a: distinguishes files, and is not cryptographic.
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

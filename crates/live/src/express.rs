@@ -65,7 +65,7 @@ impl fmt::Display for Io {
     }
 }
 
-/// Drivers through which frames come whose checksums nobody has filled in: their other end is on the same machine.
+/// Drivers that deliver frames with incomplete checksums: their other end is on the same machine.
 const DRIVERS_OF_THIS_MACHINE: [&str; 4] = ["veth", "tun", "virtio_net", "netfront"];
 /// Whether frames that come through this driver may have checksums that are left to a card.
 pub(crate) fn comes_incomplete(driver: &str) -> bool {

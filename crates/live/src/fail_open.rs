@@ -54,7 +54,7 @@ pub(crate) struct FailOpen {
     found: Mutex<Found>,
     /// Why the loop has to open the ports anew.
     replaced: Mutex<Option<String>>,
-    /// The bridge's address, as a number: it changes with the ports of a bridge whose address nobody set.
+    /// The bridge's address, as a number: it changes with the ports of a bridge without a configured address.
     address: AtomicU64,
     /// Nothing but the bridge carries the traffic now.
     bypassed: AtomicBool,
@@ -102,7 +102,7 @@ impl FailOpen {
         })
     }
 
-    /// Watches in a thread of its own until what this returns is dropped. `reopens`: the loop to be told when everything is
+    /// Monitors in a separate thread until the returned value is dropped. `reopens`: the loop to notify when everything is
     /// whole again, but a port or the bridge is a new one, so that it has to open them anew.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl FailOpen {
                     && why.is_empty()
                 {
                     *this.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
-                    // It looks when it is asked whatever.
+                    // It checks at every request.
                     let _ = desk.begin(Wish::Nothing);
                 }
             };
@@ -208,8 +208,8 @@ impl FailOpen {
         FailOpenStatus { available: why.is_empty(), why }
     }
 
-    /// Why the traffic is not to be handed to the bridge; none where it can carry it, or where nobody configured one.
-    /// Asks the kernel: not for the packet loop.
+    /// Why the traffic must not be handed to the bridge; none if it can carry the traffic, or without a configured bridge. Asks
+    /// the kernel: not for the packet loop.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.bridge.as_ref()?;
         let why = self.ask().why;
@@ -222,7 +222,7 @@ impl FailOpen {
         })
     }
 
-    /// Says that the bridge has the traffic now, or that nobody has; `more`: what the box does beside that.
+    /// Logs that the bridge carries the traffic now, or that nothing does; `more`: what else the box does.
     pub(crate) fn say_bypassed(&self, more: &str) {
         match self.status() {
             FailOpenStatus { available: true, .. } => info!("{more}the bridge carries the traffic"),
@@ -286,7 +286,7 @@ fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> 
 }
 
 impl Found {
-    /// The interface as it is now: the same one under whatever name, else another one under its name.
+    /// The present interface: the same one under any name, else another one under its name.
     fn follow(&mut self, was: &Interface, seen: Seen) -> Option<Interface> {
         let name = &was.name;
         match seen {
@@ -334,7 +334,7 @@ impl Found {
                 wlan.name, wlan.mtu, wire.name, wire.mtu
             ));
         }
-        // Both were alike when they were opened. What is new is opened anew whatever its MTU.
+        // Both had the same MTU when they were opened. A new interface is reopened with any MTU.
         if wlan.mtu > wlan_was.mtu && self.replaced.is_none() {
             let (was, is) = (wlan_was.mtu, wlan.mtu);
             let text = format!("the MTU of {} and {} was raised from {was} to {is}", wlan.name, wire.name);

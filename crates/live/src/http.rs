@@ -239,7 +239,7 @@ async fn converse<S: Site>(stream: TcpStream, service: Service<S>, serves: Arc<A
     if let Some(Err(error)) = &ended {
         debug!("an HTTP client: {error}");
     }
-    // From here on it may lose its place to somebody else.
+    // From here on it may lose its connection to another client.
     serves.store(false, Ordering::Relaxed);
     let mut stream = connection.into_parts().io.into_inner();
     if late {
@@ -390,7 +390,7 @@ mod tests {
     use super::tests_support::{connect, get, reply, survives};
     use super::*;
 
-    /// Answers once it is told to.
+    /// Replies when the test requests it.
     struct Slow(Mutex<mpsc::Receiver<()>>);
 
     impl Site for Slow {

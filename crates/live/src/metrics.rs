@@ -30,7 +30,7 @@ use crate::http::{Reply, Server, Site};
 
 /// What the format asks for.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How long the loop may take to tell its state; a monitoring system waits as long.
+/// How long the loop may take to return its state; a monitoring system waits as long.
 const REPLY_TIME: Duration = Duration::from_secs(10);
 
 /// What `/metrics` is made of.
@@ -449,7 +449,7 @@ fn shards(page: &mut Page, status: &Status) {
     of_each("evenair_shard_hold_lapses_total", MetricType::Counter, help, |shard| shard.lapses as f64);
 }
 
-/// A station whose rate nobody reports has no sample: the default by which it is charged says nothing of it.
+/// A station without a reported rate has no sample: the default rate that it is charged at is not a measurement.
 fn station_rates(page: &mut Page, status: &Status, interface: &str) {
     let assumed = |station: &StationStatus| Some(station.rate_mbps).filter(|_| station.rate_reported);
     let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
@@ -521,7 +521,7 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
     page.single("evenair_addresses_contested_total", MetricType::Counter, help, status.packets.addresses_contested);
 }
 
-/// What is told of stations, of those that something is told of.
+/// Telemetry of stations that have any.
 fn told_stations(page: &mut Page, status: &Status, interface: &str) {
     let mut of_told = |name: &str, help: &str, value: fn(&StationToldStatus) -> Option<f64>| {
         page.family(name, MetricType::Gauge, help);

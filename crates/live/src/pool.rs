@@ -94,7 +94,7 @@ impl Pool {
         sent
     }
 
-    /// From now on whatever is in use is out of date ([`Self::is_stale`]), until its place is used anew.
+    /// From now on all frames in use are stale ([`Self::is_stale`]), until their slots are reused.
     pub fn outdate(&mut self) {
         let places = self.frames.places() as u32;
         self.stale = (0..places).map(|number| !self.frames.is_lent(number)).collect();

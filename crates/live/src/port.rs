@@ -369,7 +369,7 @@ impl Port {
         }
     }
 
-    /// What was lost was among those that were handed over, now or before; which one it was is not told.
+    /// A lost frame was among those handed over, now or before; which one is unknown.
     fn count(&mut self, Sent { frames, bytes, lost }: Sent) {
         self.counters.sent = self.counters.sent + frames - lost;
         self.counters.sent_bytes += bytes;

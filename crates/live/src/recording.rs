@@ -60,8 +60,8 @@ impl Digest {
 }
 
 impl Recording {
-    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced. The digest
-    /// that stands beside an earlier one goes first, so that it is never taken for this one's.
+    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced. The digest that
+    /// stands beside an earlier one is removed first, so that it is never taken for this one's.
     ///
     /// # Errors
     /// The file cannot be made, or the earlier digest not be removed.
@@ -192,7 +192,7 @@ impl Drop for Recording {
     }
 }
 
-/// Ends a writer and tells how it went.
+/// Ends a writer and returns its result.
 fn join(Writer { chunks, thread }: Writer) -> io::Result<()> {
     drop(chunks);
     thread.join().expect("the writer does not panic")

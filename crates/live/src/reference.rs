@@ -109,7 +109,7 @@ fn row(table: &str, key: &str, property: &Value, required: bool) -> String {
         None if required => (description.as_str(), "required"),
         None => (description.as_str(), "-"),
     };
-    // A value stands as one would write it; words stand as they are.
+    // Values in their usual notation; strings unchanged.
     let is_value =
         default.parse::<f64>().is_ok() || matches!(default, "true" | "false") || default.starts_with(['"', '[']);
     let default = if is_value { format!("`{default}`") } else { default.to_owned() };

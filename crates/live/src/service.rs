@@ -12,7 +12,7 @@ use tracing::debug;
 /// So many signs of life go out in the time after which the service manager would act.
 const SIGNS: u64 = 3;
 
-/// The service manager, or nobody.
+/// systemd, if it started the box.
 #[derive(Debug)]
 pub struct ServiceManager {
     /// Time between two signs of life, where they are wanted, and when the next one is due.
@@ -22,7 +22,7 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Tells the service manager that the box is ready.
+    /// Notifies systemd that the box is ready.
     pub fn ready(now: Instant) -> Self {
         send(&[NotifyState::Ready]);
         Self::with_patience(now, sd_notify::watchdog_enabled())
@@ -39,7 +39,7 @@ impl ServiceManager {
         self.every.map(|_| self.next)
     }
 
-    /// Gives a sign of life if one is due, and tells of another mode.
+    /// Sends a heartbeat if one is due, and reports a changed mode.
     pub fn tend(&mut self, now: Instant, mode: &'static str) {
         if mode != self.said {
             self.said = mode;
@@ -54,7 +54,7 @@ impl ServiceManager {
     }
 }
 
-/// Tells the service manager when dropped that the box ends.
+/// When dropped, notifies systemd that the box is stopping.
 #[derive(Debug)]
 pub struct Ending;
 

@@ -22,7 +22,7 @@ pub struct AirPlan {
     pub station_queue: Option<QueueSpec>,
     /// The access points' beacons.
     pub beacons: Option<Beacons>,
-    /// Networks of others, each of which is two nodes behind the access points.
+    /// Other networks, each with two nodes after the access points.
     pub foreign: Vec<Foreign>,
     /// What the medium's random streams are named after, where access points have names.
     streams_of: Option<String>,
@@ -230,7 +230,7 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
     all.iter().copied().enumerate().map(&mut plan).collect()
 }
 
-/// Hides from each other the stations of which one reaches the other with less than `threshold`.
+/// Hides stations from each other if one reaches the other below `threshold`.
 fn hide_distant(stations: &mut [StationPlan], path_loss: &PathLoss, threshold: Dbm) {
     for a in 0..stations.len() {
         for b in 0..a {

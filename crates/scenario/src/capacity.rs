@@ -67,7 +67,7 @@ impl Scenario {
         roams.last().unwrap_or(access_point)
     }
 
-    /// The transfers of a phase in which nobody comes, goes or changes.
+    /// The transfers of a phase in which no station joins, leaves or changes its rate.
     fn steady_transfers(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<Vec<Transfer>> {
         let inside = |at: Span| at > phase.from && at < phase.to;
         let population_changes = |event: &crate::Event| match event.action {

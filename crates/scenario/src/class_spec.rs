@@ -60,7 +60,7 @@ pub struct ApplicationSpec {
     pub or: Vec<MatchSpec>,
 }
 
-/// Conditions, all of which are to hold; of a list, one of its items.
+/// Conditions that must all hold; for a list, one of its items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MatchSpec {
@@ -403,7 +403,7 @@ fn listed<T: FromWritten>(list: Option<&List<T>>, problems: &mut Problems) -> Op
     list.map_or_else(|| Some(Vec::new()), |list| list.get(problems))
 }
 
-/// The items of a list, each of which `read` takes.
+/// The items of a list, each parsed by `read`.
 fn parsed<W: FromWritten, T>(
     list: Option<&List<W>>,
     read: impl Fn(&W) -> Option<T>,

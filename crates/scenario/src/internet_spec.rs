@@ -39,7 +39,7 @@ pub struct InternetSpec {
 }
 
 impl InternetSpec {
-    /// The link as the manager is told of it, or `None` and what is wrong.
+    /// The link in the manager's configuration, or `None` and errors.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<WanConfig> {
         let share = self.share.get_or_if(
             Permille(900),

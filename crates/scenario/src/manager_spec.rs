@@ -159,7 +159,7 @@ impl ManagerSpec {
     /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.
     pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
         let Config { queue_limit, flow_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
-        // Each part is read whatever becomes of the others, so that all their problems are told.
+        // Each part is parsed independently of the others, so that all problems are reported.
         let controller = self.controller(problems);
         let policy = self.policy(problems);
         let charge = self.charge.get_or(Fairness::Airtime, problems);
@@ -229,7 +229,7 @@ impl ManagerSpec {
                 None => None,
             },
             access_points: Vec::new(),
-            // Whoever has a memory for packets sets it by that.
+            // The owner of the packet memory sizes it by that.
             held_limit: None,
             flow_limit: flow_limit?,
             pacing_slack: pacing_slack?,

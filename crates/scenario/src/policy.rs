@@ -92,7 +92,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
 const OF_SITE: &[&str] = &["wan", "voice", "class", "application", "default_rate", "access_point"];
-/// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
+/// Keys of `[manager]` about shares, for mechanisms that support them.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 
 impl Policy {

@@ -62,7 +62,7 @@ pub(crate) struct ScenarioRaw {
     /// Datagrams.
     #[serde(default)]
     pub udp: Vec<UdpRaw>,
-    /// Traces of real traffic, sent again as datagrams.
+    /// Traces of real traffic, replayed as datagrams.
     #[serde(default)]
     pub replay: Vec<ReplayRaw>,
     /// Telephone calls.
@@ -74,7 +74,7 @@ pub(crate) struct ScenarioRaw {
     /// Sources that send one TCP transfer of random size after another.
     #[serde(default)]
     pub onoff: Vec<OnOffRaw>,
-    /// Readers of web pages.
+    /// Clients that load web pages.
     #[serde(default)]
     pub web: Vec<WebRaw>,
     /// UDP echo from stations to a server.
@@ -86,22 +86,22 @@ pub(crate) struct ScenarioRaw {
     /// Settings of the manager in the box.
     #[serde(default)]
     pub manager: ManagerSpec,
-    /// What the box is told of stations and access points while it runs.
+    /// Telemetry of stations and access points that the box gets during a run.
     #[serde(default)]
     pub telemetry: TelemetryRaw,
-    /// What happens when.
+    /// Events and their times.
     #[serde(default)]
     pub event: Vec<EventRaw>,
-    /// How time series are taken.
+    /// Parameters of the time series.
     #[serde(default)]
     pub measure: MeasureRaw,
-    /// Stretches of the run over which results are averaged. Default: one, "all", the whole run.
+    /// Periods of the run over which results are averaged. Default: one, "all", the whole run.
     #[serde(default)]
     pub phase: Vec<PhaseRaw>,
     /// Numbers and findings published for this set-up, shown beside the results.
     #[serde(default)]
     pub published: Vec<PublishedRaw>,
-    /// What `evenair sim sweep` varies; one run takes no notice of it.
+    /// Keys that `evenair sim sweep` varies; a single run ignores them.
     #[serde(default)]
     pub sweep: Vec<SweepRaw>,
 }
@@ -252,10 +252,10 @@ pub(crate) struct PathRaw {
 pub(crate) struct DelayRaw {
     /// One-way delay: of a driver, a mesh hop, a tunnel. Default: "0 ms".
     pub delay: Option<Written<Span>>,
-    /// What each packet waits besides, at random from zero to this, while none overtakes another. Default: "0 ms".
+    /// Additional random delay of each packet, uniform from zero to this, without reordering. Default: "0 ms".
     pub jitter: Option<Written<Span>>,
-    /// Packets are handed over together, at multiples of this, as by interrupt moderation; zero: each as it arrives.
-    /// Default: "0 ms".
+    /// Packets are delivered in batches at multiples of this, as with interrupt moderation; zero: each as it arrives. Default:
+    /// "0 ms".
     pub batch: Option<Written<Span>>,
 }
 
@@ -277,7 +277,7 @@ pub(crate) struct OwnPathRaw {
 pub(crate) struct OwnDelayRaw {
     /// One-way delay. Default: that of [ap_path].
     pub delay: Option<Written<Span>>,
-    /// What each packet waits besides, at random from zero to this. Default: that of [ap_path].
+    /// Additional random delay of each packet, uniform from zero to this. Default: that of [ap_path].
     pub jitter: Option<Written<Span>>,
     /// Packets are handed over together, at multiples of this. Default: that of [ap_path].
     pub batch: Option<Written<Span>>,
@@ -470,7 +470,7 @@ application!(
 );
 
 application!(
-    /// Readers of web pages: a main object, further objects over parallel connections, a pause, the next page.
+    /// Clients that load web pages: a main object, further objects over parallel connections, a pause, the next page.
     WebRaw {
         /// Least number of further objects of a page. Default: 1.
         pub objects_min: Option<Written<u32>>,
@@ -531,7 +531,7 @@ pub(crate) struct TcpRaw {
     pub fast_recovery: Option<Written<FastRecovery>>,
 }
 
-/// Something that happens.
+/// An event.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventRaw {
@@ -551,7 +551,7 @@ pub(crate) struct EventRaw {
     pub gap: Option<Written<Span>>,
 }
 
-/// How time series are taken.
+/// Parameters of the time series.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeasureRaw {
@@ -561,7 +561,7 @@ pub(crate) struct MeasureRaw {
     pub warm_up: Option<Written<WarmUp>>,
 }
 
-/// What the box is told of stations and access points while it runs.
+/// Telemetry of stations and access points that the box gets during a run.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TelemetryRaw {

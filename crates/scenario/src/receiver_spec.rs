@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{OrDefault, Problems, Written};
 
-/// Control of TCP by what receivers tell senders, changed by the box in transit.
+/// Control at the receiver: the box changes windows and ACK delays in transit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiverSpec {

@@ -351,7 +351,7 @@ pub struct HopResult {
 }
 
 impl HopResult {
-    /// From what a manager tells.
+    /// From a manager's report.
     pub fn new(hop: evenair_manager::Hop, delays: &evenair_manager::DelayReport) -> Self {
         let ms = |span: evenair_units::Span| span.as_secs_f64() * 1e3;
         Self {
@@ -420,7 +420,7 @@ pub struct EventRecord {
 pub struct MediumUse {
     /// Frames, and the gaps inside of exchanges.
     pub busy_share: f64,
-    /// Silence while somebody had a frame to send: inter-frame spaces, back-off.
+    /// No frame on the medium, while a node had a frame to send: inter-frame spaces, back-off.
     pub contending_share: f64,
     /// Silence with nothing to send.
     pub idle_share: f64,
@@ -434,7 +434,7 @@ pub struct MediumUse {
     /// What packets to groups took: part of the access point's airtime.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub group_share: f64,
-    /// What networks of others took, whose airtime is nobody's here.
+    /// Airtime of other networks, which belongs to no station here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub foreign_share: f64,
     /// Attempts to deliver a frame, by all senders.
@@ -511,7 +511,7 @@ pub struct EchoResult {
     pub max_ms: f64,
 }
 
-/// How a run stands, for a live view.
+/// The state of a run, for a live view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Time since the start of the run.

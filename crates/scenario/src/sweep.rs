@@ -187,7 +187,7 @@ fn values(written: &Written<String>, problems: &mut Problems) -> Option<Vec<Stri
     values_of(&text).map_err(|what| problems.add(written.span(), what, ALLOWED)).ok()
 }
 
-/// The values that a text stands for.
+/// The values of a text.
 fn values_of(text: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for item in split(text)? {
@@ -203,7 +203,7 @@ fn values_of(text: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// Splits at the commas that stand outside of quotes and brackets.
+/// Splits at the commas outside quotes and brackets.
 fn split(text: &str) -> Result<Vec<&str>, String> {
     let (mut items, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
     for (at, c) in text.char_indices() {
@@ -377,7 +377,7 @@ ping = [{ name = "c", stations = ["a"], server = "b" }]
         assert_eq!(rate.matches("x.toml").count(), 1, "told once, not at each seed: {rate}");
         let key = check(entry("station.a.nonsense", "1")).unwrap_err();
         assert!(key.contains("sweep.1.values") && key.contains("nonsense"), "{key}");
-        // 2000 points, of which the last values are wrong.
+        // 2000 points, with invalid last values.
         let long = check(entry("station.a.count", "1..1000") + &entry("station.a.rate", "1 Mb/s, 7 Mb/s")).unwrap_err();
         assert!(long.contains("station.a.rate = 7 Mb/s"), "{long}");
     }

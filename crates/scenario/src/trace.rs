@@ -173,7 +173,7 @@ fn ethernet_payload(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Source, destination and size of an IP packet, of which the header at least is there.
+/// Source, destination and size of an IP packet with at least a whole header.
 fn ip_header(packet: &[u8]) -> Option<(IpAddr, IpAddr, u32)> {
     let number = |at: usize| Some(u32::from(u16::from_be_bytes(*packet.get(at..at + 2)?.first_chunk()?)));
     match packet.first()? >> 4 {

@@ -44,7 +44,7 @@ pub struct Scenario {
     pub apps: Vec<App>,
     /// The box's settings, checked against the radio once.
     pub manager: ManagerSpec,
-    /// What the box is told while it runs.
+    /// Telemetry of the box during a run.
     pub telemetry: Telemetry,
     /// What happens when, in order of time.
     pub events: Vec<Event>,
@@ -256,7 +256,7 @@ pub enum Place {
 pub struct Link {
     /// Probability per 10^9 that a DATA frame between the two is lost, beside other losses.
     pub loss_per_billion: u32,
-    /// Signal over noise both ways, whatever the places.
+    /// Signal-to-noise ratio in both directions, overriding the positions.
     pub snr: Option<Db>,
     /// The station's place, where it does not follow from the layout.
     pub position: Option<Position>,
@@ -299,7 +299,7 @@ pub struct App {
 }
 
 impl App {
-    /// A program of its own makes it, of which nobody here knows what it receives.
+    /// A separate program makes it, whose received packets are unknown here.
     pub fn is_foreign_program(&self) -> bool {
         self.is_telephone() || matches!(self.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
     }
@@ -399,7 +399,7 @@ pub enum Tool {
     Builtin,
     /// iperf3, which must be installed (testbed only).
     Iperf3,
-    /// QUIC, of which the box sees datagrams: quinn between real hosts; in the simulator its TCP, with nothing seen of what
+    /// QUIC, which the box sees as datagrams: quinn between real hosts; in the simulator its TCP, with nothing seen of what
     /// that says in its header.
     Quic,
 }
@@ -485,7 +485,7 @@ pub enum Action {
         station: usize,
         /// The number of the access point that it comes to.
         access_point: usize,
-        /// How long it hears nobody meanwhile.
+        /// How long it is not associated.
         gap: Span,
     },
 }
@@ -537,7 +537,7 @@ pub struct Published {
     /// Unique in the scenario; what is judged has one.
     #[serde(default)]
     pub id: Option<String>,
-    /// Of which variant of the scenario it speaks; of the file as it is where absent.
+    /// Its variant of the scenario; the file as it is if absent.
     #[serde(default)]
     pub at: Option<String>,
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{OrDefault, Permille, Problems, Written, words};
 use crate::manager_spec::{RATES, is_rate};
 
-/// The limit on what comes from the WLAN toward the wire: what goes over it is dropped.
+/// The upload limiter: drops packets from the WLAN to the wire above a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UplinkLimitSpec {

@@ -23,7 +23,7 @@ const PAUSE: f64 = 1.587e9;
 const PLAYOUT: Span = Span::from_millis(60);
 /// What was sent in the last moments of a call may still be under way at its end, and is not judged.
 const UNJUDGED: Span = Span::from_secs(1);
-/// Delays are told apart to 10 us or 1 %, up to 100 s.
+/// Delays are resolved to 10 us or 1 %, up to 100 s.
 const DELAY_UNIT_NS: u64 = 10_000;
 const LONGEST_DELAY: u64 = 10_000_000;
 

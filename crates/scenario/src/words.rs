@@ -185,7 +185,7 @@ words!(Stack { "linux" => Self::Linux, "textbook" => Self::Textbook });
 words!(FastRecovery { "newreno" => Self::NewReno, "reno" => Self::Reno });
 words!(Tool { "builtin" => Self::Builtin, "iperf3" => Self::Iperf3, "quic" => Self::Quic });
 
-/// The most stations or flows that one entry stands for.
+/// Largest number of stations or flows of one entry.
 const MAX_COUNT: u32 = 2000;
 
 impl FromWritten for CaptureThreshold {

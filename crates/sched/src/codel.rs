@@ -23,8 +23,8 @@ pub struct CodelConfig {
     /// A queue whose packets wait no longer than this is no standing one. RFC 8289, 4.3: 5 ms, 5 to 10 % of the
     /// interval.
     pub target: Span,
-    /// The longest usual round-trip time: for so long a queue may exceed the target before its sender is told. RFC
-    /// 8289, 4.2: 100 ms.
+    /// The longest usual round-trip time: how long a queue may exceed the target before a congestion signal. RFC 8289, 4.2: 100
+    /// ms.
     pub interval: Span,
 }
 
@@ -46,8 +46,8 @@ pub struct Codel {
 pub enum Verdict {
     /// It is served.
     Serve,
-    /// Its sender is to be told: by the loss of it, after which the next head is to be judged, or by a mark, with which
-    /// it is served.
+    /// Signal congestion to its sender: by dropping it, after which the next head is judged, or by a mark, with which it is
+    /// served.
     Signal,
 }
 
@@ -141,7 +141,7 @@ mod tests {
         // It empties once in each interval, for one packet.
         let got = signals(&mut Codel::default(), 0, 2_000, |ms| if ms % 100 == 99 { 4 } else { 50 });
         assert_eq!(got, []);
-        // The canary: a little less often, and it stands.
+        // The canary: with slightly fewer signals there is a standing queue.
         let got = signals(&mut Codel::default(), 0, 2_000, |ms| if ms % 110 == 109 { 4 } else { 50 });
         assert!(!got.is_empty());
     }

@@ -21,7 +21,7 @@ use crate::{Cause, Discipline, Dropped, Packet};
 pub struct CodelQueueConfig {
     /// Of the control law.
     pub codel: CodelConfig,
-    /// A queue of no more than this is never told of: a packet of the largest size (RFC 8289, 4.4).
+    /// A queue of no more than this gets no signal: a packet of the largest size (RFC 8289, 4.4).
     pub mtu: Bytes,
     /// Mark the packets that take marks, instead of dropping them.
     pub ecn: bool,

@@ -1,5 +1,5 @@
-//! Deficit round robin: a queue for each flow, each of which may send a quantum in a round, and keeps what it did not use
-//! while it has packets.
+//! Deficit round robin: a queue for each flow, which may send a quantum in a round, and keeps the unused part while it has
+//! packets.
 //!
 //! Source: Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995, with buffer stealing: an
 //! arrival when all queues together are at their limit drops the last packet of the longest queue.

@@ -110,7 +110,7 @@ impl<T> Hsfq<T> {
         self.tags.soon(NodeId::ROOT, &mut see);
     }
 
-    /// Takes the head whose turn it is into service; `length` tells its length. Whatever was in service has ended it.
+    /// Takes the next head into service; `length` returns its length. The previous service has ended.
     pub fn dequeue(&mut self, length: impl FnOnce(&T) -> u64) -> Option<(NodeId, T)> {
         let leaf = self.tags.next()?;
         let queue = &mut self.queues[leaf.index()];

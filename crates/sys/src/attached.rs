@@ -25,7 +25,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// The process of the box whose program it is; `None`: it is not a box's, or nobody may know.
+    /// The process of the box whose program it is; `None`: it is not a box's, or this is not permitted to know.
     pub fn process(&self) -> Option<u32> {
         self.name.as_ref()?.strip_prefix(OURS)?.parse().ok()
     }

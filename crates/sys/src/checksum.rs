@@ -17,7 +17,7 @@ const UDP: u8 = 17;
 /// Completes the checksum at `offset` of a transport header and its payload (RFC 1071): the field holds the sum of the
 /// pseudo header, so that the sum of everything is the checksum's complement. `None` where the field is outside.
 pub fn complete(transport: &mut [u8], offset: u16) -> Option<()> {
-    // In UDP a zero means "no checksum", and its other form stands for it (RFC 768); for others the forms are equal.
+    // In UDP a zero means "no checksum", and its other form replaces it (RFC 768); for others the forms are equal.
     let value = match !sum(transport, 0) {
         0 if offset == UDP_OFFSET => 0xffff,
         value => value,
@@ -27,7 +27,7 @@ pub fn complete(transport: &mut [u8], offset: u16) -> Option<()> {
     Some(())
 }
 
-/// Completes the checksum of a TCP segment or UDP datagram in an Ethernet frame if nobody has. Returns whether it did.
+/// Completes the checksum of a TCP segment or UDP datagram in an Ethernet frame if it is incomplete. Returns whether it was.
 pub fn complete_if_partial(frame: &mut [u8]) -> bool {
     let Some((segment, pseudo, offset)) = segment_of(frame) else { return false };
     let (range, at) = (segment, usize::from(offset));

@@ -112,7 +112,7 @@ impl Request {
         if fd < 0 {
             return Err(OsError::last("socket(AF_NETLINK)"));
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: the pointer and the length are those of a live vector.
         if unsafe { libc::send(fd.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) } < 0 {

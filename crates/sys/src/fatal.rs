@@ -136,7 +136,7 @@ fn write_report(prepared: &Prepared, name: &str) {
     write_number(&mut path[prepared.number..end], seconds);
     write_number(&mut path[end + 1..end + 1 + NANOSECONDS], nanoseconds);
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the descriptor is used by nobody else, and the process is about to end; the path ends with a zero.
+    // SAFETY: the descriptor has no other user, and the process is about to end; the path ends with a zero.
     let file = unsafe {
         libc::close(prepared.reserve.as_raw_fd());
         libc::open(path.as_ptr().cast(), flags, 0o600)

@@ -68,7 +68,7 @@ pub fn find(name: &str) -> Result<Interface, OsError> {
     look_up(&get_link(0, Some(name)), call)
 }
 
-/// Looks up the interface with this number, whatever it is called now.
+/// Looks up the interface with this number, under its present name.
 ///
 /// # Errors
 /// `ENODEV` where there is none in the calling thread's namespace.
@@ -76,8 +76,8 @@ pub fn find_index(index: u32) -> Result<Interface, OsError> {
     look_up(&get_link(index, None), || format!("look up the interface number {index} (RTM_GETLINK)"))
 }
 
-/// How many segments a packet may have that comes from the other end of a virtual cable (`gso_max_segs` there): 1 where none can be
-/// a super-packet. `None` where the interface has no other end, or one in a network namespace of which this process may know nothing.
+/// How many segments a packet may have that comes from the other end of a virtual cable (`gso_max_segs` there): 1 where none
+/// can be a super-packet. `None` where the interface has no other end, or one in an inaccessible network namespace.
 ///
 /// # Errors
 /// As [`find`].
@@ -121,7 +121,7 @@ fn ask(request: &[u8], call: impl Fn() -> String) -> Result<Vec<u8>, OsError> {
     if fd < 0 {
         return Err(OsError::last("socket(AF_NETLINK)"));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: the pointer and the length are those of a live vector.
     if unsafe { libc::send(fd.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) } < 0 {
@@ -355,7 +355,7 @@ fn ethtool_with<const WORDS: usize>(name: &str, command: u32, argument: &mut [u3
     if fd < 0 {
         return Err(OsError::last("socket(AF_INET)"));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: ifreq is plain data for which all zero bytes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

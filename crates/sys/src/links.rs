@@ -18,7 +18,7 @@ pub struct LinkEvents {
 }
 
 impl LinkEvents {
-    /// Subscribes. Whatever changes from now on is notified.
+    /// Subscribes to all changes from now on.
     ///
     /// # Errors
     /// A refused system call, with its name.
@@ -29,7 +29,7 @@ impl LinkEvents {
         if fd < 0 {
             return Err(OsError::last("socket(AF_NETLINK)"));
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: sockaddr_nl is plain data for which all zero bytes is a valid value.
         let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };

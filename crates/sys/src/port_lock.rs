@@ -50,8 +50,8 @@ fn name_of(index: u32) -> String {
     format!("evenair-port-{index}")
 }
 
-/// The process that listens at this name. Nobody accepts connections there, so that connect(2) must not wait for room: `None`
-/// once there are thousands that nobody accepted.
+/// The process that listens at this name. Connections there are never accepted, so connect(2) must not wait for room: `None`
+/// once thousands are pending.
 fn holder(name: &str) -> Option<u32> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointer.
@@ -59,7 +59,7 @@ fn holder(name: &str) -> Option<u32> {
     if fd < 0 {
         return None;
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let mut address = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
     // The zero before the name says that it is no path.

@@ -10,8 +10,8 @@ use std::process::Command;
 
 use crate::error::OsError;
 
-/// Makes the child die (SIGKILL) when the spawning thread ends for whatever reason, and, if `namespace` is given, run
-/// in it. The namespace must stay open until the command is spawned.
+/// Makes the child die (SIGKILL) when the spawning thread ends for any reason, and, if `namespace` is given, run in it. The
+/// namespace must stay open until the command is spawned.
 pub fn tie<'a>(command: &'a mut Command, namespace: Option<BorrowedFd<'_>>) -> &'a mut Command {
     let namespace = namespace.map(|fd| fd.as_fd().as_raw_fd());
     // SAFETY: getpid takes nothing and cannot fail.

@@ -88,7 +88,7 @@ impl Source for Hostapd {
         reading.radio = value("bssid").and_then(mac);
         let network = value("ssid").map(str::to_owned);
         reading.stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
-        // One that does not tell is asked no more than that: it has told of its stations.
+        // If this fails, there are no further requests: the list of stations is complete.
         let status: String = ask("STATUS").unwrap_or_default();
         let frequency = status.lines().find_map(|line| line.strip_prefix("freq="));
         reading.channel_mhz = frequency.and_then(|mhz| mhz.trim().parse().ok());

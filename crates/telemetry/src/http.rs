@@ -20,7 +20,7 @@ pub enum Tls {
     Public,
     /// The one with this certificate, or certificates signed by it, in PEM.
     Pinned(String),
-    /// Any. Whoever is between can then read the password.
+    /// Any. A man in the middle can then read the password.
     Any,
 }
 

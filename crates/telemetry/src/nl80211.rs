@@ -107,7 +107,7 @@ pub fn parse(output: &str) -> Vec<StationReading> {
             if stations.len() >= MOST_STATIONS {
                 break;
             }
-            // Without an address what follows is nobody's.
+            // Without an address the following lines belong to no station.
             let Some(address) = address else { break };
             stations.push(StationReading::new(address));
             continue;

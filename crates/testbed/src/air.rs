@@ -263,7 +263,7 @@ impl Air {
         match addresses(frame) {
             Some((destination, _)) if destination.is_multicast() => 0..self.points.len(),
             Some((destination, _)) => {
-                // Whoever is unknown is so at the first as at any.
+                // An unknown station is unknown to every access point.
                 let access_point = station(&destination).map_or(0, |&station| self.access_point_of(station));
                 access_point..access_point + 1
             }
@@ -393,11 +393,11 @@ impl Air {
         self.stations[station].access_point
     }
 
-    /// An access point is to send a frame to whoever is at it.
+    /// An access point sends a frame to all its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
         let point = self.points[access_point];
         if destination.is_multicast() {
-            // The medium sends broadcasts at the lowest basic rate whatever rate is given.
+            // The medium sends broadcasts at the lowest basic rate, for any given rate.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
             return self.enqueue(now, point, To::Broadcast, rate, frame.to_vec());
         }

@@ -70,7 +70,7 @@ pub struct Collected {
     pub calls: BTreeMap<usize, Vec<(usize, Heard)>>,
     /// Transfers under way, by application and number: when each began, and its size.
     under_way: BTreeMap<(usize, u64), (u64, Bytes)>,
-    /// Ends that were told before their beginnings, since another host tells of these.
+    /// Ends that were reported before their starts, which another host reports.
     early: BTreeMap<(usize, u64), u64>,
     /// The last snapshot of the radio: totals and punctuality.
     pub last: Option<Snapshot>,

@@ -180,7 +180,7 @@ fn listen(index: usize, stdout: impl Read, speak: &Sender<(usize, Heard)>) {
             return;
         }
     }
-    // Nobody listens: the fleet is being dropped.
+    // The receiver is gone: the fleet is being dropped.
     let _ = speak.send((index, Heard::Closed));
 }
 

@@ -194,7 +194,7 @@ mod tests {
         Scenario::parse(text, "meter.toml").unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// An Ethernet frame with an IPv4 packet of this protocol; checksums are nobody's business here.
+    /// An Ethernet frame with an IPv4 packet of this protocol; checksums are not used here.
     fn ipv4(protocol: u8, transport: &[u8]) -> Vec<u8> {
         let length = (20 + transport.len() as u16).to_be_bytes();
         let header = [0x45, 0, length[0], length[1], 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];

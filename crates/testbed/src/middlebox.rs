@@ -36,7 +36,7 @@ use crate::topology::{BOX_BRIDGE, BOX_WIRE_PORT, BOX_WLAN_PORT};
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// For an answer to a command, beside the time that draining the queues may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A box that is told to end may put its things in order for this long when its queues have drained.
+/// How long an ending box may take after its queues have drained.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running box program. Dropping it ends it.
@@ -236,7 +236,7 @@ impl Middlebox {
         self.tell(json!({"command": "bypass"}));
     }
 
-    /// Tells a station's PHY rate; without one: it has gone.
+    /// Reports a station's PHY rate; without one: it has left.
     pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
         let mut command = json!({"command": "set-rate", "mac": mac.to_string()});
         if let Some(rate) = rate {
@@ -245,7 +245,7 @@ impl Middlebox {
         self.tell(command);
     }
 
-    /// Tells at which access point a station is.
+    /// Reports a station's access point.
     pub fn place(&self, mac: MacAddr, access_point: &str) {
         self.tell(json!({"command": "at", "mac": mac.to_string(), "access_point": access_point}));
     }

@@ -49,7 +49,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     namespace.run(|| congestion_controls(scenario))?
 }
 
-/// All that the testbed cannot do of a scenario, on whatever machine.
+/// The features of a scenario that the testbed does not support on any machine.
 pub fn refusals(scenario: &Scenario) -> Vec<TestbedError> {
     let mut found: Vec<_> = [
         few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count()),
@@ -74,7 +74,7 @@ struct SimulatorOnly {
     why: &'static str,
 }
 
-/// All of them: those of which the reference says "simulator only".
+/// All of them: those that the reference marks as "simulator only".
 static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
     SimulatorOnly {
         key: "access_point.vlan",
@@ -307,7 +307,7 @@ mod tests {
         assert!(text.contains("251") && text.contains("[[station]]") && text.contains("250"), "{text}");
     }
 
-    /// The keys of which the format's reference says that they are for the simulator only, with their tables.
+    /// The keys that the reference marks as "simulator only", with their tables.
     fn documented() -> BTreeSet<String> {
         let schema = evenair_scenario::schema();
         let inner = |property: &Value| {

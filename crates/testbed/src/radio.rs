@@ -41,7 +41,7 @@ pub struct Radio {
     thread: Option<JoinHandle<Result<(), TestbedError>>>,
 }
 
-/// What the loop can be told.
+/// Commands to the loop.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     /// From `start` on, count afresh, and send a snapshot at the end of each interval.
@@ -172,7 +172,7 @@ impl Radio {
         self.send(Command::Rate(station, rate));
     }
 
-    /// A station leaves for another access point, and hears nobody until it has come there.
+    /// A station roams to another access point, and is not associated until it has arrived.
     pub fn station_goes(&self, station: usize) {
         self.send(Command::Go(station));
     }

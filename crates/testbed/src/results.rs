@@ -66,7 +66,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     }
 }
 
-/// How the run stands after its last interval.
+/// The state of the run after its last interval.
 pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> Progress {
     let seconds = scenario.measure.interval.as_secs_f64();
     let number = collected.intervals.len();

@@ -81,7 +81,7 @@ impl RunDir {
         Ok(path)
     }
 
-    /// Tells where a host's namespace is.
+    /// Publishes the location of a host's namespace.
     ///
     /// # Errors
     /// Where the disk is full.
@@ -129,7 +129,7 @@ fn remove_dead(base: &Path) {
     }
 }
 
-/// Whether its owner lives. A directory without an owner's name is being made by somebody.
+/// Whether its owner lives. A directory without an owner is being created.
 fn is_alive(run: &Path) -> bool {
     let Ok(owner) = fs::read_to_string(run.join("owner")) else { return true };
     let mut words = owner.split_whitespace().map(str::parse::<u64>);

@@ -49,7 +49,7 @@ pub struct Counted {
 }
 
 impl Senders {
-    /// So many, none of which has a frame.
+    /// This number of senders, without frames.
     pub fn new(senders: usize) -> Self {
         Self { all: std::iter::repeat_with(Sender::default).take(senders).collect() }
     }

@@ -50,7 +50,7 @@ pub struct Waiter {
     polled_at: Instant,
     /// The same for the one before.
     previous_poll_at: Instant,
-    /// When the last poll's sleep ended, where it slept and the scheduler tells.
+    /// When the last poll's sleep ended, if it slept and the scheduler reports it.
     runnable_at: Option<Instant>,
 }
 
@@ -68,7 +68,7 @@ struct Device {
 pub struct Ready {
     /// Indices of the readable devices.
     pub devices: Vec<usize>,
-    /// Somebody used the waker.
+    /// The waker was used.
     pub woken: bool,
 }
 

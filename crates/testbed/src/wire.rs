@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(arrivals(&mut wire), [(one_way, Port::LanHost(7)), (one_way, Port::RouterLan)]);
         wire.handle_frame(Instant::ZERO + Span::from_secs(1), Port::LanHost(7), frame(STATION, SERVER, 1514));
         assert_eq!(arrivals(&mut wire), [(1_000_000_000 + one_way, Port::Box)]);
-        // Known by now: nobody else gets it.
+        // Known by now: no other port gets it.
         wire.handle_frame(Instant::ZERO + Span::from_secs(2), Port::Box, frame(SERVER, STATION, 1514));
         assert_eq!(arrivals(&mut wire), [(2_000_000_000 + one_way, Port::LanHost(7))]);
     }

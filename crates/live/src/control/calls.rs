@@ -19,7 +19,7 @@ pub struct CallStatus {
     pub station: String,
     /// Its other end.
     pub peer: String,
-    /// "g711", "g729" or "other", as far as its packets tell.
+    /// "g711", "g729" or "other", as far as its packets show.
     pub codec: String,
     /// Why it does not go first, in words; none: it does.
     pub refused: Option<String>,
@@ -58,9 +58,9 @@ pub struct SpeechStatus {
     /// How long packets wait in the access point, by what stood there when they were released: mean. Toward the station
     /// alone.
     pub wlan_mean_ms: Option<f64>,
-    /// Rating factor R of the E-model, 0 to 93.2, for what the box can tell; none: nothing was heard.
+    /// Rating factor R of the E-model, 0 to 93.2, for the part that the box can measure; none: no packets.
     pub r_factor: Option<f64>,
-    /// The mean opinion score that R stands for, 1 to 4.5.
+    /// The mean opinion score for this R, 1 to 4.5.
     pub mos: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ impl SpeechStatus {
     }
 }
 
-/// A codec as the box tells it apart, by what is published of it. What is none of the others is taken for Opus.
+/// A codec as the box distinguishes it, with its published parameters. Unknown codecs count as Opus.
 const fn spoken(codec: Codec) -> voice::Codec {
     match codec {
         Codec::G711 => voice::Codec::G711,

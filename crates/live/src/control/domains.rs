@@ -11,9 +11,9 @@ use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
 pub struct DomainStatus {
     /// Its name: "default", or what the configuration calls it.
     pub name: String,
-    /// The access points that the configuration puts there; of a learned one, the BSSIDs that stations are told to be at.
+    /// The access points that the configuration puts there; for a learned domain, the reported BSSIDs of stations.
     pub access_points: Vec<String>,
-    /// It is not in the configuration: it was learned from channels that sources tell.
+    /// It is not in the configuration: it was learned from reported channels.
     #[serde(default)]
     pub learned: bool,
     /// Stations that are known there.

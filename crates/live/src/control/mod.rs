@@ -67,7 +67,7 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         force: bool,
     },
-    /// Tell everything, but of the TCP connections only the 1000 that were used last.
+    /// Return the whole status, with only the 1000 most recently used TCP connections.
     Status,
     /// Set a station's PHY rate: the operator's.
     SetRate {
@@ -78,7 +78,7 @@ pub enum Request {
         rate_mbps: Option<f64>,
     },
     /// Learn how many packets an access point has lost so far on the way to its stations, from a counter such as
-    /// `ifOutDiscards`: the limit on uploads goes by it. It infers losses where nobody has told for ten of its intervals.
+    /// `ifOutDiscards`: the upload limiter uses it. Without reports for ten of its intervals the limiter infers losses.
     Losses {
         /// Any MAC address that names the access point.
         access_point: String,

@@ -206,7 +206,7 @@ fn limits(a: UplinkReport, b: UplinkReport) -> UplinkReport {
     }
 }
 
-/// One that several shards know has been in VLANs of several, or was told of: it is the one's that it used most.
+/// A station that several shards know was in the VLANs of several, or was reported: it belongs to the one that it used most.
 fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> {
     let mut all: BTreeMap<MacAddr, StationReport> = a.into_iter().map(|station| (station.mac, station)).collect();
     for station in b {

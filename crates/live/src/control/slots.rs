@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Most clients at once, the one that may only bypass included.
 pub(super) const MOST: usize = 32;
 
-/// Everybody who is connected.
+/// All connected clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots(Arc<Mutex<Vec<Held>>>);
 

@@ -33,7 +33,7 @@ use traffic::{class, flow, station};
 pub struct Status {
     /// "bypassed", "observing", "inserted" or "draining".
     pub mode: String,
-    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", where the bridge should and cannot.
+    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", if the bridge should but cannot.
     pub carrier: String,
     /// Whether the bridge can carry the traffic.
     #[serde(default)]
@@ -89,7 +89,7 @@ pub struct Status {
     /// Telemetry sources: access points and controllers that the box polls for stations and rates.
     #[serde(default)]
     pub telemetry: Vec<SourceStatus>,
-    /// What became of what they told.
+    /// The results of their reports.
     #[serde(default)]
     pub told: ToldStatus,
     /// Stations: of very many the 4096 with the most medium time.
@@ -97,8 +97,8 @@ pub struct Status {
     /// Stations that are known, be they in the list or not.
     #[serde(default)]
     pub stations_known: usize,
-    /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
-    /// to their number, in which no packet moves.
+    /// Flows, of TCP and of other protocols: the 1000 most recently used, the latest one first. A list of all would take time
+    /// in proportion to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
 }
 

@@ -119,7 +119,7 @@ pub(super) fn join(
         options.iter().for_each(|line| text = format!("{text}    {line}\n"));
     }
     write(plan, machine, of_wire.files, text);
-    // Whether or not the machine has started since, and with whatever address.
+    // With or without a reboot since, and with any address.
     let command = |what: &str, of: &str| format!("{what} --force {of}");
     let after = [format!("ip link del {bridge}"), command("ifdown", wire), command("ifup", wire)];
     lasting::tell_how_back_between(plan, machine, &[command("ifdown", bridge)], &after);

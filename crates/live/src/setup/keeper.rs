@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// Who will make an interface again when the machine starts, in a few words. `None`: nobody that is known.
+    /// The service that restores an interface at boot, as text. `None`: none that is known.
     pub(super) fn kept_by(&self, interface: &str) -> Option<&'static str> {
         let up = fs::read_to_string(self.path("etc/evenair/network/up")).unwrap_or_default();
         match self.keeper(interface) {
@@ -85,7 +85,7 @@ impl Machine {
         }
     }
 
-    /// Has nobody but the plan configure an interface from the next start on.
+    /// Makes the plan the only configuration of an interface from the next boot on.
     ///
     /// # Errors
     /// What is written about it cannot be changed from here.

@@ -46,7 +46,7 @@ pub struct Candidate {
     pub addresses: Vec<String>,
     /// The way to the router is through it: it is the wired side.
     pub to_router: bool,
-    /// Somebody gave it an IPv4 address for a time (DHCP).
+    /// It has an IPv4 address with a lease (DHCP).
     pub is_leased: bool,
 }
 
@@ -86,7 +86,7 @@ fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
     links.iter().filter(is_port).map(candidate).collect()
 }
 
-/// Who configures an interface of this machine when it starts, in a few words. `None`: nobody that is known.
+/// The service that configures an interface at boot, as text. `None`: none that is known.
 pub(crate) fn kept_by(interface: &str) -> Option<&'static str> {
     keeper::Machine::this().kept_by(interface)
 }

@@ -17,7 +17,7 @@ pub fn interfaces(links: &[Value], routes: &[Value]) -> (Vec<Candidate>, Vec<(St
     (super::candidates(links, routes), routes.iter().filter_map(plan::in_words).collect())
 }
 
-/// By what systemd-networkd configures a link of which it has written this state.
+/// The files with which systemd-networkd configures the link with this state.
 pub fn networkd_text(root: &Path, state: &str) -> Option<String> {
     networkd::text_of(root, state)
 }

@@ -61,7 +61,7 @@ pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
     let mut plan = site.plan(names, addresses)?;
     let machine = Machine::this();
     if machine.has_systemd() {
-        // The uplink stays with whoever configures it. Of the other port the gateway has what it had.
+        // The WAN interface keeps its configuration. The gateway gets that of the other port.
         machine.release(&mut plan, names.wlan)?;
         lasting::keep(&mut plan, &machine, names.gateway, &[names.wlan, names.uplink]);
     } else {
@@ -220,7 +220,7 @@ impl Site<'_> {
             set(name, now, "0");
         }
         set(FORWARD_V4, forward_v4, "1");
-        // One that forwards takes no router advertisements, unless it is told to in these words.
+        // A forwarding machine accepts no router advertisements without this setting.
         if ra.as_deref() == Some("1") {
             set(&accept_ra(names.uplink), ra, "2");
         }
@@ -263,7 +263,7 @@ fn network(text: &str) -> Option<(IpAddr, u8)> {
     Some((first, prefix))
 }
 
-/// A MAC address that belongs to nobody (IEEE 802, 8.2), made of one that does and never the same.
+/// A locally administered MAC address (IEEE 802, 8.2), derived from a global one and never equal to it.
 fn local_mac(mac: &str) -> Option<String> {
     let (first, rest) = mac.split_once(':')?;
     let first = u8::from_str_radix(first, 16).ok()?;

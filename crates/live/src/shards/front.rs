@@ -42,7 +42,7 @@ struct Shard {
     thread: JoinHandle<Result<Snapshot>>,
 }
 
-/// Wakes whoever waits for a thread, however that ends.
+/// Wakes the waiter for a thread, however the thread ends.
 struct Wakes(Arc<Waker>);
 
 impl Drop for Wakes {
@@ -112,7 +112,7 @@ impl Front {
         }
     }
 
-    /// Tells the service manager that the box lives, if all of it does.
+    /// Sends systemd the heartbeat if all shards are alive.
     fn look_after(&mut self) {
         let modes = match self.ask_all(|_| Wish::Mode) {
             Ok(modes) => modes,
@@ -180,7 +180,7 @@ impl Front {
             let _ = reply.send(answers.map_or_else(Answer::Refused, one_of));
         };
         if let Err(error) = thread::Builder::new().name("control wait".into()).spawn(wait) {
-            // It is done all the same; who asked finds that nobody tells when.
+            // It is still done; the client gets no reply.
             warn!("no thread to wait for the shards: {error}");
         }
     }
@@ -203,7 +203,7 @@ impl Front {
 
     fn end(&mut self) {
         self.ending = true;
-        // One that has ended already needs not be told.
+        // One that has already ended needs no message.
         let _ = self.begin_all(|_| Wish::Shutdown);
     }
 

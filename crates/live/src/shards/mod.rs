@@ -34,11 +34,11 @@ pub(crate) struct Plan {
     domains: Vec<BTreeSet<Label>>,
 }
 
-/// Domains that cannot be told apart by the outer tag of their stations' frames.
+/// Domains that cannot be distinguished by the outer tag of their stations' frames.
 struct Group {
     domains: BTreeSet<Label>,
     vlans: BTreeSet<u16>,
-    /// All their access points are told by VLANs.
+    /// All their access points are identified by VLANs.
     by_vlan: bool,
 }
 
@@ -87,7 +87,7 @@ impl Plan {
         self.domains.len()
     }
 
-    /// What the manager of a shard is told: of the access points, its own.
+    /// The configuration of a shard's manager, with only its own access points.
     pub(crate) fn config_of(&self, shard: usize, config: &Config) -> Config {
         if self.shards() <= 1 {
             return config.clone();
@@ -120,7 +120,7 @@ fn groups(access_points: &[AccessPoint]) -> Vec<Group> {
         let by_vlan = !vlans.is_empty() && !is_default(point);
         let mut all = Group { domains: [point.domain].into(), vlans, by_vlan };
         let mut place = groups.len();
-        // Whatever it joins becomes one, where the first of them was.
+        // The joined domains become one, in the position of the first.
         for at in (0..groups.len()).rev() {
             let other = &groups[at];
             if !other.domains.is_disjoint(&all.domains) || !other.vlans.is_disjoint(&all.vlans) {

@@ -35,7 +35,7 @@ struct Stations {
 }
 
 impl Listener {
-    /// Listens at an address for whoever has the password.
+    /// Listens at an address for clients with the password.
     ///
     /// # Errors
     /// The address is in use or not this machine's, it is open to others without a password, or a source cannot be asked.

@@ -162,7 +162,7 @@ mod tests {
         // It goes back; neither has ever taken it off its list.
         assert_eq!(ask(0, one, 210, 1), is_at("one"));
         assert_eq!(ask(1, two, 211, 5), gone());
-        // It is silent: nobody hears it, and it stays where it is.
+        // It is silent: no source hears it, and its access point does not change.
         assert_eq!(ask(0, one, 300, 91), is_at("one"));
         assert_eq!(ask(1, two, 301, 95), gone());
     }

@@ -63,7 +63,7 @@ const LONGEST_SECRETS: u64 = 64 * 1024;
 /// No certificate, chain included, is longer.
 const LONGEST_CERTIFICATE: u64 = 64 * 1024;
 
-/// Somebody who is asked for stations, as it is written.
+/// A telemetry source in the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySpec {
@@ -256,7 +256,7 @@ impl TelemetrySpec {
         }
     }
 
-    /// Where each key stands.
+    /// The position of each key.
     fn given(&self) -> [(&'static str, Option<Range<usize>>); 13] {
         let text = |value: &Option<Written<String>>| value.as_ref().map(Written::span);
         [

@@ -17,14 +17,14 @@ use crate::words::AccessWord;
 
 /// The most access points in a scenario.
 const MAX_ACCESS_POINTS: usize = 50;
-/// Names by which the box may be told of access points are no longer.
+/// Length limit of the names of access points in reports.
 const MAX_NAME: usize = 32;
 /// The numbers that VLANs have (IEEE Std 802.1Q-2018, 9.6).
 const VLANS: std::ops::RangeInclusive<u32> = 1..=4094;
 
 /// All access points, at least one.
 pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Vec<AccessPoint> {
-    // A wrong place has been told of with the radio.
+    // An invalid position was reported with the radio.
     let of_radio = raw.radio.ap_position.as_ref().and_then(|list| radio::position(list, &mut Problems::default()));
     let of_radio = of_radio.unwrap_or_default();
     let paths = path::of_all(&raw.ap_path, problems);
@@ -156,7 +156,7 @@ pub(super) fn find(written: &Written<String>, all: &[AccessPoint], problems: &mu
     found
 }
 
-/// In results, hosts and access points stand beside each other.
+/// In results, hosts and access points share a list of names.
 pub(super) fn check_names(raw: &ScenarioRaw, hosts: &Hosts, problems: &mut Problems) {
     for point in &raw.access_point {
         if let Some(named) = point.name.get(&mut Problems::default()).filter(|named| !hosts.group(named).is_empty()) {
@@ -169,7 +169,7 @@ pub(super) fn check_names(raw: &ScenarioRaw, hosts: &Hosts, problems: &mut Probl
     }
 }
 
-/// What the box is told of access points is of those that there are.
+/// The box's access points must exist in the scenario.
 pub(super) fn check_manager(raw: &ScenarioRaw, access_points: &[AccessPoint], problems: &mut Problems) {
     if raw.access_point.is_empty() {
         return;

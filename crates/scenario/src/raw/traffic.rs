@@ -29,7 +29,7 @@ application!(
         pub arrivals: Option<Written<ArrivalKind>>,
         /// Regular gaps vary uniformly by up to this part. Default: "0 %".
         pub noise: Option<Written<Permille>>,
-        /// Time between frames of the sizes in [udp.frame], each sent at once in as many datagrams as it needs.
+        /// Time between frames with the sizes in [udp.frame]; a frame is sent at once in as many datagrams as necessary.
         pub frame_interval: Option<Written<Span>>,
         /// Sizes of frames; needed by frame_interval.
         pub frame: Option<SizeRaw>,
@@ -59,9 +59,9 @@ application!(
 );
 
 application!(
-    /// Telephone calls: RTP both ways.
+    /// Telephone calls: RTP in both directions.
     VoipRaw {
-        /// "both", or one direction alone: "up" speaks from the station, "down" to it. Default: "both".
+        /// "both", or one direction: "up" is speech from the station, "down" to it. Default: "both".
         pub direction: Option<Written<Speech>>,
         /// Program for the call: "builtin", or "baresip", which must be installed on the testbed; the simulator uses "builtin"
         /// instead. baresip supports G.711 and Opus in both directions. Default: "builtin".
@@ -74,7 +74,7 @@ application!(
         pub bit_rate: Option<Written<BitRate>>,
         /// Send packets in talk spurts only, with the mean lengths of ITU-T P.59; otherwise continuously. Default: false.
         pub suppress_silence: Option<Written<bool>>,
-        /// A packet is played this long after the fastest one of its phase would have been there. Default: "60 ms".
+        /// Playout delay after the arrival time of the fastest packet of the phase. Default: "60 ms".
         pub playout: Option<Written<Span>>,
         /// Equipment impairment factor Ie of the E-model. Default: the codec's.
         pub impairment: Option<Written<f64>>,

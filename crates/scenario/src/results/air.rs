@@ -67,7 +67,7 @@ pub struct PlaceSeries {
 pub struct MediumSeries {
     /// Part of the interval with frames, and the gaps inside of exchanges.
     pub busy_share: Vec<f64>,
-    /// Part in silence while somebody had a frame to send.
+    /// Part without a frame on the medium, while a node had a frame to send.
     pub contending_share: Vec<f64>,
     /// Part in silence with nothing to send.
     pub idle_share: Vec<f64>,
@@ -172,7 +172,7 @@ pub struct AccessResult {
     pub errors: u64,
     /// Collided of all; absent without any.
     pub collision_rate: Option<f64>,
-    /// Failed of all, whatever the cause; absent without any.
+    /// Failed of all, for any cause; absent without any.
     pub failure_rate: Option<f64>,
     /// Failed ones after which the frame was sent again.
     pub retries: u64,
@@ -213,7 +213,7 @@ pub struct PlaceResult {
 pub struct MediumResult {
     /// Part of the phase with frames, and the gaps inside of exchanges.
     pub busy_share: f64,
-    /// Part in silence while somebody had a frame to send.
+    /// Part without a frame on the medium, while a node had a frame to send.
     pub contending_share: f64,
     /// Part in silence with nothing to send.
     pub idle_share: f64,

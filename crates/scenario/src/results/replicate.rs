@@ -102,7 +102,7 @@ pub struct Advance {
     pub done: u32,
     /// At most so many.
     pub most: u32,
-    /// The widest relative half width among the measures of a sequential plan, as far as it can be told.
+    /// The widest relative half width among the measures of a sequential plan, as far as it is known.
     pub widest: Option<f64>,
 }
 
@@ -143,7 +143,7 @@ impl Kept {
     }
 }
 
-/// Carries a plan out. `run` makes the run of a seed; `advance` is told after each replication, in the order of seeds.
+/// Executes a plan. `run` makes the run of a seed; `advance` is called after each replication, in the order of seeds.
 ///
 /// # Errors
 /// The first run's that failed, in the order of seeds; a measure that does not exist.
@@ -169,7 +169,7 @@ pub fn replicate<E: Send>(
                     }
                     let seed = plan.first_seed.wrapping_add(u64::from(number));
                     let kept = run(seed).map(|result| Kept::of(seed, result));
-                    // Nobody listens any more once the plan is done.
+                    // The receiver is gone once the plan is done.
                     let _ = sender.send((number, kept));
                 }
             });

@@ -71,7 +71,7 @@ pub struct FlowSeries {
 }
 
 impl FlowSeries {
-    /// An application of the scenario, of which nothing has been counted yet.
+    /// An application of the scenario, with all counters zero.
     pub fn new(scenario: &Scenario, app: &App) -> Self {
         Self {
             app: app.name.clone(),

@@ -63,9 +63,9 @@ const INFINITE: usize = usize::MAX;
 enum Lender {
     /// This class's; its own, or one above it.
     Class(usize),
-    /// Somebody has something to lend, and may not now.
+    /// A class has unused bandwidth, but may not lend now.
     Withheld,
-    /// Nobody has: the leaf is to be regulated.
+    /// There is no lender: the leaf is regulated.
     Nobody,
 }
 
@@ -90,7 +90,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
     /// An empty tree. `seed` is for leaves that hash.
     ///
     /// # Panics
-    /// If there is no such tree, as [`Config::check`](crate::Config::check) tells.
+    /// If the tree is invalid (see [`Config::check`](crate::Config::check)).
     pub fn new(config: CbqConfig, seed: u64) -> Self {
         if let Err(what) = config.check() {
             panic!("a queue discipline {what}");

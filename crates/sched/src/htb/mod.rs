@@ -100,8 +100,8 @@ pub struct HtbConfig {
     pub leaf: Box<Config>,
     /// A class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
     pub hysteresis: bool,
-    /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. Where it stands still for long,
-    /// bursts must hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
+    /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. If it stops for long, bursts must
+    /// hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
     pub tick: Span,
 }
 

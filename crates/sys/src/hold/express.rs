@@ -62,7 +62,7 @@ impl Hold {
     /// against it, for the last of the modes.
     ///
     /// # Panics
-    /// If several loops share the traffic: it does not tell theirs apart. Without a mode.
+    /// If several loops share the traffic: it does not separate theirs. Without a mode.
     pub fn express(&self, interface: &Interface, most_bytes: u32, modes: &[XdpMode]) -> Result<Express, OsError> {
         assert!(self.shared.shards == 1);
         let sockets = Map::sockets(MOST_QUEUES + 1)?;

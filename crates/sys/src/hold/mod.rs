@@ -89,7 +89,7 @@ const TCX_NEXT: i32 = -1;
 const TCX_DROP: i32 = 2;
 const INGRESS: i32 = 1;
 
-/// Which shard takes the packets of which VLAN, by the outer tag. Whatever is not said is the first one's.
+/// The shard of each VLAN, by the outer tag. Other packets belong to the first shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steering {
     shards: usize,
@@ -161,7 +161,7 @@ struct Port {
 enum Gate {
     /// It goes with the process, however that ends.
     Tcx { _link: Link },
-    /// Before Linux 6.6. After a kill it stays, and lets everything pass since nobody beats the hold.
+    /// Before Linux 6.6. After a kill it stays, and lets everything pass since the lease is not renewed.
     Clsact { _attachment: clsact::Attachment },
 }
 
@@ -266,8 +266,8 @@ impl Hold {
         self.word(UNTIL).store(0, Ordering::Release);
     }
 
-    /// The bridge's address has changed, as it does when a port joins or leaves a bridge whose address nobody set: from now on
-    /// what is addressed to the new one goes to the machine.
+    /// The bridge's address has changed, as it does when a port joins or leaves a bridge without a configured address: from now
+    /// on what is addressed to the new one goes to the machine.
     pub fn set_own_address(&self, address: [u8; 6]) {
         self.shared.words.word(OWN_ADDRESS).store(address_word(address), Ordering::Release);
     }
@@ -366,7 +366,7 @@ const fn offset(word: usize) -> i16 {
     8 * word as i16
 }
 
-/// `R0 = &map[0]`, or goes to `missing` (which the verifier wants to be told; an array has its element).
+/// `R0 = &map[0]`, or goes to `missing` (required by the verifier; an array always has its element).
 fn lookup(asm: &mut Assembler, map: &Map, missing: &'static str) {
     use Reg::*;
     asm.store_value(R10, KEY, 0).map(R1, map).copy(R2, R10).add(R2, KEY.into());

@@ -57,7 +57,7 @@ pub struct VlanTag {
     pub control: u16,
 }
 
-/// A transport checksum of which only the pseudo header's part is there.
+/// A transport checksum with only the pseudo header's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
     /// Where the transport header starts in the frame without its outer tag, in bytes.

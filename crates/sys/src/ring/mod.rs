@@ -312,7 +312,7 @@ fn packet_socket(interface: &Interface) -> Result<OwnedFd, OsError> {
     if fd < 0 {
         return Err(OsError::last(format!("socket(AF_PACKET) for {} (needs CAP_NET_RAW)", interface.name)));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

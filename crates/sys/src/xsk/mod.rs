@@ -184,7 +184,7 @@ impl Lane {
         done.frames = count as u64;
         self.sending += done.frames;
         socket.to_send.publish();
-        // An error is told when it is tried again: these frames are the kernel's.
+        // An error is reported at the next attempt: these frames belong to the kernel.
         done.lost += self.push().unwrap_or(0);
         Ok(done)
     }
@@ -224,7 +224,7 @@ impl Lane {
     /// As [`Self::lend`].
     pub fn tend(&mut self, frames: &mut Frames, free: &mut Vec<FrameId>) -> Sent {
         self.check(frames);
-        // That it is down is told when something is to be sent.
+        // A down interface is reported at the next send.
         let lost = if self.unsent() > 0 { self.push().unwrap_or(0) } else { 0 };
         let sent = &mut self.sockets[0].sent;
         let mut done = 0;
@@ -366,7 +366,7 @@ impl Socket {
         self.lent += count as u32;
         self.fill.publish();
         if count > 0 && self.fill.wants_wakeup() {
-            // SAFETY: takes no memory of ours. There is nothing to read; the call tells the driver to go on.
+            // SAFETY: takes no memory of ours. There is nothing to read; the call makes the driver continue.
             unsafe { libc::recv(self.fd.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
         }
     }
@@ -408,7 +408,7 @@ pub(crate) fn unbound() -> Result<OwnedFd, OsError> {
             "socket(AF_XDP) (needs CAP_NET_RAW, a kernel that has it, and RestrictAddressFamilies=AF_XDP in a service)",
         ));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -429,7 +429,7 @@ pub(crate) fn first_to_go() -> Result<OwnedFd, OsError> {
     match unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) } {
         // The limit is lower than that: it goes in its turn.
         ..0 => Ok(socket),
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         high => Ok(unsafe { OwnedFd::from_raw_fd(high) }),
     }
 }
@@ -444,7 +444,7 @@ fn set_option<T>(fd: &OwnedFd, option: i32, value: &T, name: &str, interface: &I
     }
 }
 
-/// Whether the kernel wrote the option's value. `T` is plain data, any bytes of which are a value.
+/// Whether the kernel wrote the option's value. `T` is plain data, for which any bytes are valid.
 fn get_option<T>(fd: &OwnedFd, level: i32, option: i32, value: &mut T) -> bool {
     let mut len = size_of::<T>() as libc::socklen_t;
     let value = std::ptr::from_mut(value).cast();

@@ -59,11 +59,11 @@ impl<T: Element> Queue<T> {
     /// The place of the element with this number.
     fn element(&self, number: u32) -> NonNull<T> {
         let at = self.offsets.desc as usize + (number & (self.size - 1)) as usize * size_of::<T>();
-        // SAFETY: the number is cut to the size of the ring, all of which is mapped.
+        // SAFETY: the index is masked to the size of the ring, which is fully mapped.
         unsafe { self.start.add(at).cast() }
     }
 
-    /// Whether the other side sleeps, and wants to be told of new elements.
+    /// Whether the other side sleeps, and needs a wake-up for new elements.
     pub(super) fn wants_wakeup(&self) -> bool {
         self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }

@@ -127,7 +127,7 @@ fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     assert_eq!(cable.gate.taken(), 3);
     cable.hold.beat(0, 1);
     assert!(cable.offer(&all, 0).is_empty(), "the loop has stopped");
-    // Both queues, between which a virtual cable tells in its driver only.
+    // Both queues, which a veth pair distinguishes only in its driver.
     cable.hold.take(long());
     let ports: Vec<_> = (0..32).map(udp).collect();
     assert_eq!(cable.offer(&ports, 32).len(), 32);

@@ -13,11 +13,11 @@ pub struct Table {
     pub vendor: &'static str,
     /// What `sysObjectID` of an agent that has it begins with.
     pub enterprise: &'static [u64],
-    /// Where a row's station stands.
+    /// The location of a row's station address.
     pub station: StationIn,
     /// Its columns.
     pub columns: &'static [Column],
-    /// Where the same agents tell of radios, if that is not in the station's own row.
+    /// The table of radios of the same agents, if the station's row does not have it.
     pub radios: Option<Radios>,
     /// All stations are at the agent's own radios: it is an access point, and no controller of several.
     pub is_access_point: bool,
@@ -45,7 +45,7 @@ pub enum FoundBy {
     Address,
 }
 
-/// Where a row's station stands.
+/// The location of a row's station address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StationIn {
     /// The first six numbers of the row's index.

@@ -13,7 +13,7 @@ use evenair_sys::process::tie;
 
 use super::state::{App, Times, sleep_until};
 
-/// No reports during a transfer: nobody reads them, and a full pipe would stop the transfer.
+/// No reports during a transfer: they are not read, and a full pipe would stop the transfer.
 const NO_REPORTS: [&str; 2] = ["--interval", "0"];
 
 /// A client's choices.
@@ -25,7 +25,7 @@ pub(super) struct Client {
     pub(super) reverse: bool,
     pub(super) bytes: Option<u64>,
     pub(super) congestion_control: Option<String>,
-    /// The client tells the server, which marks what it sends too.
+    /// The client sends it to the server, which marks its packets too.
     pub(super) dscp: u8,
 }
 

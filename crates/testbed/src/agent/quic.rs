@@ -64,7 +64,7 @@ pub(super) fn serve(app: &App, socket: UdpSocket, config: ServerConfig, transfer
     }
 }
 
-/// Opens a connection, again and again until one stands, and moves the data.
+/// Opens a connection, repeating until one is established, and transfers the data.
 pub(super) fn run_client(app: &App, server: SocketAddr, certificate: Vec<u8>, transfer: &Transfer, times: Times) {
     sleep_until(times.start_ns);
     let (Transfer::Send { bytes, .. } | Transfer::Receive { bytes }) = transfer;
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// A transfer of known size arrives whole, whoever sends it, and the client is done with it then.
+    /// A transfer of known size arrives completely in either direction, and the client is then done with it.
     #[test]
     fn a_transfer_arrives_whole() {
         const BYTES: u64 = 3_000_000;

@@ -77,7 +77,7 @@ pub(super) fn serve(app: &Arc<App>, listener: &TcpListener, up: bool) {
         spawn(move || {
             let role = if up { Role::Receiver } else { Role::Sender };
             if app.adopt(&stream, role).is_ok() {
-                // Its end and the application's both end the connection; the station tells what failed.
+                // Its end and the application's both end the connection; the station reports the failure.
                 let _ = answer(&app, &mut stream, up);
                 app.release(&stream);
             }
@@ -130,7 +130,7 @@ pub(super) fn open_flows(app: &Arc<App>, ends: &Ends, spec: &FlowSpec, seed: u64
     for (id, arrival) in (0..).zip(own) {
         let due = times.start_ns + arrival.at.as_nanos();
         sleep_until(due);
-        // What is due at the end itself is too late, whoever sees the end first.
+        // Actions due exactly at the end are too late, whichever side sees the end first.
         if due >= times.stop_ns || app.is_stopped() {
             return;
         }

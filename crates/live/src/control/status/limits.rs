@@ -32,7 +32,7 @@ pub struct UplinkStatus {
     pub up_datagrams_mbps: f64,
     /// What comes from the wire toward the WLAN.
     pub down_mbps: f64,
-    /// Packets that the access points were found to have lost, told or inferred, since the limit began.
+    /// Losses at the access points, reported or inferred, since the limit began.
     pub lost_in_access_points: u64,
 }
 
