@@ -18,7 +18,7 @@ use crate::commands::testbed::{options, run_scenario};
 const SCENARIO: &str = include_str!("../../../scenarios/demo.toml");
 const FILE: &str = "scenarios/demo.toml";
 
-/// What `evenair demo` is told.
+/// Arguments of `evenair demo`.
 #[derive(Args)]
 pub struct DemoArgs {
     /// Parent directory of the results

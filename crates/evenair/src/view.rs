@@ -31,7 +31,7 @@ const LEAST_SCALE_MBPS: f64 = 0.1;
 pub struct View {
     title: String,
     duration_s: f64,
-    /// What a whole bar stands for, in Mb/s: the most that any flow had so far, so that bars of one moment and the next compare.
+    /// Length of a whole bar, in Mb/s: the most that any flow had so far, so that bars of one moment and the next compare.
     scale_mbps: f64,
     screen: Screen,
 }

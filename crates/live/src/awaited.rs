@@ -45,7 +45,7 @@ impl fmt::Display for PortLost {
 impl std::error::Error for PortLost {}
 
 /// Runs a box as [`run::run`], but waits for its ports where they are not there or not usable, at the start and whenever that
-/// happens later. Returns its final state; none if it was told to end while it waited.
+/// happens later. Returns its final state; none if it was ended while it waited.
 ///
 /// # Errors
 /// A missing privilege, a control socket that cannot be created, anything that does not concern the ports.

@@ -85,8 +85,8 @@ pub struct PortsSpec {
     pub wlan: Written<String>,
     /// Interface on the wired side.
     pub wire: Written<String>,
-    /// The bridge of which both are ports, and which carries the traffic when the box does not. Default: none; then no traffic
-    /// passes without the box.
+    /// The bridge of both ports, which carries the traffic when the box does not. Default: none; then no traffic passes without
+    /// the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<Written<String>>,
     /// Mode in which the box starts: "inserted" (manage the traffic), "observing" (measure what the bridge carries, and change
@@ -177,7 +177,7 @@ pub struct BoxConfig {
     pub wlan: String,
     /// Interface on the wired side.
     pub wire: String,
-    /// The bridge of which both are ports, and which carries the traffic when the box does not.
+    /// The bridge of both ports, which carries the traffic when the box does not.
     pub bridge: Option<String>,
     /// Where the machine is the stations' gateway, its interfaces.
     pub router: Option<RouterConfig>,

@@ -74,14 +74,14 @@ pub struct Engine {
     batch: Vec<(FrameId, PacketMeta)>,
     wlan: Port,
     wire: Port,
-    /// The ports' names in the hold: the WLAN side, the wired side.
+    /// The ports' names in the gate: the WLAN side, the wired side.
     held: [PortId; 2],
     switch: Switch,
     /// Whether the bridge can carry the traffic.
     fail_open: Arc<FailOpen>,
     /// The last bypass was commanded; otherwise the manager's guard against harm has bypassed itself.
     bypass_commanded: bool,
-    /// The bridge's address that the hold goes by.
+    /// The bridge's address that the gate uses.
     own_address: u64,
     pacing: Pacing,
     recording: Option<Recording>,

@@ -75,7 +75,7 @@ pub(crate) fn comes_incomplete(driver: &str) -> bool {
 /// Fewest places of a socket: one that is empty for a moment loses packets.
 const LEAST_PLACES: u32 = 64;
 
-/// A port's lane.
+/// A port's AF_XDP path.
 #[derive(Debug)]
 pub(crate) struct Express {
     pub(crate) lane: Lane,
@@ -111,7 +111,7 @@ fn no_merging(name: &str) -> Option<SwitchedOff> {
 }
 
 impl Express {
-    /// From now on packets are taken, while the hold is in force.
+    /// From now on packets are taken while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -140,7 +140,7 @@ impl Express {
         Ok(self.lane.gone()?.into_iter().map(|(_, lost)| lost).sum())
     }
 
-    /// While the hold is being released: whether all that was taken has been sent or dropped, if all that came in has.
+    /// While the lease is being released: whether all that was taken has been sent or dropped, if all that came in has.
     pub(crate) fn settle(&self) -> Result<bool> {
         let gone = self.lane.gone()?.into_iter().zip(0..);
         Ok(gone.fold(true, |settled, ((given, lost), queue)| self.gate.settle(queue, given + lost) & settled))
@@ -191,7 +191,7 @@ impl Needs {
     }
 }
 
-/// Opens lanes on both ports, and the memory that they share; nothing is taken before the hold is.
+/// Opens AF_XDP paths on both ports, with shared memory; no packets are taken before the lease is acquired.
 ///
 /// # Errors
 /// Why there can be none.

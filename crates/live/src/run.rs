@@ -347,7 +347,7 @@ impl Live {
                 }
                 Wish::Reconfigure(config, telemetry) => done(self.reconfigure(*config, telemetry)),
             };
-            // Who has hung up needs no answer.
+            // A disconnected client needs no reply.
             let _ = reply.send(answer);
         }
         Ok(())

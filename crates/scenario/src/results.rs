@@ -274,8 +274,8 @@ pub struct Directions {
 }
 
 impl RunResult {
-    /// Whether the run is invalid for no other reason than that this machine was too busy to keep real time: it shows what it is
-    /// to show, with numbers that nobody should publish.
+    /// Whether the run is invalid for no other reason than that this machine was too busy to keep real time: it shows what it
+    /// is to show, with numbers that must not be published.
     pub fn was_only_late(&self) -> bool {
         let exceeded = self.lateness.map_or(0, |lateness| lateness.bounds_exceeded as usize);
         exceeded > 0 && exceeded == self.invalid_because.len() && self.box_faults.is_empty()

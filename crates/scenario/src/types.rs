@@ -60,7 +60,7 @@ pub struct Scenario {
     pub source: Source,
 }
 
-/// What the box is told of stations and access points.
+/// Telemetry of stations and access points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telemetry {
     /// The stations with weights and classes.

@@ -23,15 +23,15 @@ pub(crate) enum Task {
     Stop(u32),
     /// The next event of the scenario.
     Event,
-    /// The box is told the rates that senders have come to choose.
+    /// A report to the box of the senders' rates.
     Rates,
-    /// The box is told what the access point has lost.
+    /// A report to the box of the access point's losses.
     Losses,
-    /// The box is told how strongly stations are received.
+    /// A report to the box of the stations' signals.
     Signals,
     /// A station comes to another access point, as the event of this number says.
     Come(u32),
-    /// The box is told where a host is.
+    /// A report to the box of a host's access point.
     Place(u32),
 }
 

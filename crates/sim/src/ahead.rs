@@ -64,7 +64,7 @@ impl World<'_> {
         }
     }
 
-    /// A frame was delivered: whoever sends next will send its own, and if it is a station, may want another.
+    /// A frame was delivered: the next sender will send its own, and if it is a station, may need another.
     #[inline]
     pub(crate) fn look_at_next_sender(&self, domain: usize) {
         let air = self.airs.at(domain);

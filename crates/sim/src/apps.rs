@@ -162,7 +162,7 @@ impl App {
         Some((Instant::ZERO + next.at, self.ip_header() + UDP_HEADER + next.payload))
     }
 
-    /// How the sender of a bulk transfer stands.
+    /// State of the sender of a bulk transfer.
     pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
         let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
         let sender = connections.get(connections.find(connection)?);

@@ -57,7 +57,7 @@ use evenair_scenario::results::{LISTED, Progress, RunResult};
 pub use error::SimError;
 use world::World;
 
-/// What a run may be told beside its scenario.
+/// Options of a run beside its scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimOptions {
     /// Settings of every host's TCP in place of those that the scenario's `[tcp]` gives, for comparisons with other

@@ -63,7 +63,7 @@ impl Packet {
 pub(crate) enum Body {
     Tcp {
         connection: u32,
-        /// Tells the connection from those that had its place before.
+        /// Distinguishes the connection from earlier ones with the same index.
         serial: u32,
         /// Of the segment, which the pool has.
         carries: Carries,

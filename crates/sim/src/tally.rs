@@ -147,7 +147,7 @@ impl Tally {
         levels[packets] += time.as_nanos();
     }
 
-    /// An interval has ended; `counters` says how each sender stands. Whether a stretch ends too.
+    /// An interval has ended; `counters` has each sender's totals. Returns whether a period ends too.
     pub(crate) fn end_interval(
         &mut self,
         now: Instant,

@@ -116,7 +116,7 @@ impl World<'_> {
         let request = Bytes(fetch.request_left);
         page.fetches.push(fetch);
         self.connections.tcp_mut(connection, Side::Station).write(request);
-        // A connection in use is pumped by whoever got its event.
+        // A connection in use is polled by the receiver of its event.
         if !again {
             self.pump(connection, Side::Station);
         }

@@ -162,8 +162,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due
-    /// at `next` or the interval ends at `stop`. A trace is told what is on the air step by step.
+    /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due at `next`
+    /// or the interval ends at `stop`. A trace receives the frames on the air step by step.
     fn run_air(&mut self, air: Instant, next: Instant, stop: Instant) {
         let limit = next.min(stop - Span::from_nanos(1));
         if self.tracer.is_some() {
@@ -420,7 +420,7 @@ impl World<'_> {
         }
     }
 
-    /// The same where there are further domains: what is told of one may cause something in another.
+    /// The same with further domains: a report of one may cause an event in another.
     #[inline(never)]
     fn drain_others(&mut self) {
         let (mut domain, mut quiet) = (0, 1);
@@ -539,7 +539,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes out of an endpoint what it has to send and to tell.
+    /// Polls an endpoint's segments and events.
     pub(crate) fn pump(&mut self, connection: u32, side: Side) {
         loop {
             let tcp = self.connections.tcp_mut(connection, side);

@@ -22,9 +22,9 @@ pub struct Interface {
     pub address: [u8; 6],
     /// Whether it is administratively up.
     pub up: bool,
-    /// Whether something is connected to it, as far as it can tell; `None` where the kernel does not say.
+    /// Whether it has a carrier; `None` if the kernel does not report it.
     pub carrier: Option<bool>,
-    /// Number of the bridge (or other master) of which it is a port.
+    /// Index of its bridge (or other master).
     pub master: Option<u32>,
     /// The bridge's `group_fwd_mask`, where this is a bridge: which of the addresses 01:80:c2:00:00:0x it forwards.
     pub bridge_group_forward: Option<u16>,

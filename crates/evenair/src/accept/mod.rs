@@ -47,7 +47,7 @@ const IDLE_LIMIT_PERMILLE: f64 = IDLE_LIMIT_PPM as f64 / 1_000.0;
 /// Of the CPU times in /proc: 100 on every Linux (USER_HZ).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What `evenair accept` is told.
+/// Arguments of `evenair accept`.
 #[derive(Args)]
 pub struct AcceptArgs {
     /// Only these cases, by name (all where none is given)

@@ -62,7 +62,7 @@ fn standing(phase: &PhaseResult) -> (f64, f64) {
     (rate, phase.ap_queue_mean_packets / rate * 1e3)
 }
 
-/// The total against that without control; what stands against what the window lets stand, and against the published.
+/// The total compared with that without control; the backlog compared with that of the window, and with the published one.
 pub fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> Vec<Figure> {
     let [with, without] = [INSERTED, BYPASSED].map(|name| phase(run.result, name));
     let ((rate, queueing), (_, uncontrolled)) = (standing(with), standing(without));

@@ -60,7 +60,7 @@ struct Outcome {
     flow_shares: Vec<f64>,
 }
 
-/// Uploads and downloads in equal number without a box, as the simulator can be told; a minute of it.
+/// Uploads and downloads in equal number without a box, as the simulator supports; for a minute.
 pub fn uplink_rate_control(stations: u32) -> Result<Scenario> {
     const FILE: &str = include_str!("../../../../scenarios/uplink-rate-control/r01-uploads-against-downloads.toml");
     let count = stations.to_string();

@@ -133,7 +133,7 @@ mod b13 {
     const AT_ONCE: &str = "all are awake";
     const WITHOUT: &str = "without packets to groups";
     const INSERTED: &str = "inserted";
-    /// Packets to groups in the time between two beacons that tell of them.
+    /// Group-addressed packets in the time between two DTIM beacons.
     const IN_A_BURST: f64 = 20.0 * 0.2048;
 
     pub fn variants() -> Vec<Variant> {

@@ -105,7 +105,7 @@ impl Verdict {
     }
 }
 
-/// One line of what stands behind a verdict.
+/// One line of the reasons for a status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// What was measured, in words; empty where the published figure itself says it.
@@ -163,7 +163,7 @@ impl<'a> Judge<'a> {
         self.note(id, Evidence { what: String::new(), ours, bound: None, inside, cause: None });
     }
 
-    /// A run that changes one cause, told in words, and nothing else.
+    /// A run that changes one cause, described in words, and nothing else.
     ///
     /// # Panics
     /// As [`Judge::figure`].

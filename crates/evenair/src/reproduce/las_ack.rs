@@ -20,9 +20,9 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// Seeds that were run by the authors are not told; thirty make the intervals narrow.
+/// The number of the authors' seeds is not published; thirty make the intervals narrow.
 const SEEDS: u64 = 30;
-/// Where the mean is nearer to its bound than thirty tell.
+/// Where the mean is too close to its bound for thirty.
 const MANY_SEEDS: u64 = 300;
 /// Access method, and the queues at the access point and at stations: LAS-ACK is where packets wait.
 const POLICIES: [(&str, [&str; 3]); 4] = [

@@ -177,7 +177,7 @@ pub struct Work<'a> {
     pub variants: Vec<Variant>,
 }
 
-/// Runs all variants of all experiments on all cores; `done` is told after each run how many are done.
+/// Runs all variants of all experiments on all cores; `done` is called after each run with the number of finished runs.
 ///
 /// # Errors
 /// The first that cannot be run.

@@ -41,7 +41,7 @@ const TOO_GOOD: (&str, i32) = ("WHTB, 1 dB too good", 1000);
 /// is 0.19 for DRR at Bad and 0.094 at Very Bad; for HTB at Bad 0.33, for CBQ 0.27 and 0.16.
 const BETTER: [(&str, &str, &str); 3] =
     [("HTB", "Bad", "6.12 dB"), ("CBQ", "Bad", "6.05 dB"), ("CBQ", "Very Bad", "5.895 dB")];
-/// Nobody else is there, and the channel is good.
+/// There are no other stations, and the channel is good.
 const ALONE: &str = "alone";
 
 fn label(discipline: &str, place: &str) -> String {
@@ -220,8 +220,8 @@ mod w01 {
         judge.finding("mended", "Medium, part of its medium time:", medium_time(runs), Bound::Between(0.95, 1.05));
     }
 
-    /// The second station's medium time at Medium with ours, over what its rate stands for. By DRR it takes what four
-    /// packets of the first leave, which says what it would get alone; where it is good it gets what its rate stands for.
+    /// The second station's medium time at Medium with ours, over the medium time of its rate. By DRR it takes what four
+    /// packets of the first leave, which says what it would get alone; where it is good it gets the medium time of its rate.
     fn medium_time(runs: &Runs) -> Ours {
         let over_alone =
             |run: &Run, alone: &Run| goodput("two")(run) / (1.0 - first(run) / first(alone)) / first(alone);

@@ -34,7 +34,7 @@ pub struct ShardStatus {
     pub lost: u64,
     /// Frames of its memory in use.
     pub pool_used: usize,
-    /// How often the hold ran out because the loop was late.
+    /// How often the lease expired because the loop was late.
     pub lapses: u64,
     /// Its own balance is right.
     pub conserved: bool,

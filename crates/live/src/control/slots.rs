@@ -84,7 +84,7 @@ impl Slot {
 
     fn set(&self, idle: Option<Instant>) {
         let mut held = self.slots.held();
-        // It is not there where it was hung up on.
+        // It is missing if the server disconnected it.
         held.iter_mut().filter(|one| Arc::ptr_eq(&one.stream, &self.stream)).for_each(|one| one.idle = idle);
     }
 }

@@ -61,7 +61,7 @@ pub struct Status {
     /// The packet loops, where there are several; what is said elsewhere is of all together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardStatus>,
-    /// The hold on the path.
+    /// The fail-open lease.
     pub hold: HoldStatus,
     /// How punctual the loop is.
     pub pacing: PacingStatus,

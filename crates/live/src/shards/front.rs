@@ -155,7 +155,7 @@ impl Front {
             Wish::Reconfigure(config, telemetry) => self.reconfigure(&config, telemetry),
             wish => self.ask_all(|_| wish.clone()).map_or_else(Answer::Refused, one_of),
         };
-        // Who has hung up needs no answer.
+        // A disconnected client needs no reply.
         let _ = reply.send(self.with_telemetry(answer));
     }
 

@@ -61,7 +61,7 @@ impl Default for CakeConfig {
     }
 }
 
-/// Where a flow stands.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// Nowhere: nothing is known of it.

@@ -119,7 +119,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         config.borrows && !config.isolated
     }
 
-    /// From when on a leaf may send, by itself or by what it borrows, if nobody withholds it.
+    /// From when on a leaf may send, at its own rate or by borrowing, if no class prevents it.
     fn may_send_from(&self, leaf: usize) -> Instant {
         self.chain(leaf).map(|number| self.classes[number].within_from()).min().unwrap_or(Instant::ZERO)
     }
@@ -253,7 +253,7 @@ impl<P: Packet + Send + 'static> Discipline<P> for Cbq<P> {
     }
 
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
-        // Whoever withholds something is a class with packets that may send.
+        // A class that prevents borrowing has packets and may send.
         let next = self.backlogged().map(|leaf| self.may_send_from(leaf)).min();
         next.map(|at| at.max(now + Span::from_nanos(1)))
     }

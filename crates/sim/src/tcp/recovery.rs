@@ -37,7 +37,7 @@ impl Flight {
     }
 }
 
-/// What an acknowledgment told, beside what the window needs to know.
+/// The information of an acknowledgment, beside that for the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     /// Bytes that are known to have arrived, acknowledged or SACKed, and were not before.
@@ -46,7 +46,7 @@ pub(super) struct News {
     pub(super) duplicate: bool,
 }
 
-/// What an acknowledgment told, for fast recovery.
+/// The information of an acknowledgment for fast recovery.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     news: News,
@@ -188,7 +188,7 @@ impl Recovery {
     ) -> bool {
         let begins = self.is_open() && board.sacked() > 0;
         if begins {
-            // Linux: as if an ACK had told of one segment.
+            // Linux: as if an ACK had acknowledged one segment.
             let news = News { delivered: u64::from(flight.mss), duplicate: true };
             self.enter_fast(Told { news, acked: 0, late: now }, flight, board, window);
         }

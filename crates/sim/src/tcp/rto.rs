@@ -19,7 +19,7 @@ pub(super) struct RttEstimator {
     rto: Span,
     /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
     backoff: u32,
-    /// Nobody has asked for the latest sample yet.
+    /// The latest sample has not been read yet.
     is_news: bool,
     /// Timeout without back-off.
     base: Span,

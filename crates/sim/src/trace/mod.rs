@@ -63,7 +63,7 @@ pub(crate) struct Tracer {
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
     /// Nodes whose frame on the air carries no packet.
     sends_own: BTreeSet<(usize, NodeId)>,
-    /// The first thing that went wrong, told at the end.
+    /// The first error, reported at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
 
@@ -237,7 +237,7 @@ impl Tracer {
         }
     }
 
-    /// Writes what is left, and tells what went wrong.
+    /// Writes the rest, and returns the first error.
     fn finish(mut self) -> Result<(), (PathBuf, io::Error)> {
         self.flush(Instant::MAX);
         if let Some(error) = self.failed {

@@ -39,7 +39,7 @@ const RX_QUEUE: i16 = 16;
 const XDP_PASS: i32 = 2;
 const XDP_REDIRECT: i32 = 4;
 
-/// A port's express lane. When this is dropped, or the process dies, all passes.
+/// A port's AF_XDP path. When this is dropped, or the process dies, all packets pass.
 #[derive(Debug)]
 pub struct Express {
     sockets: Map,
@@ -54,8 +54,8 @@ pub struct Express {
 }
 
 impl Hold {
-    /// Opens an express lane at `interface` for frames of at most `most_bytes`, in the driver or wherever it can be: `modes`
-    /// are tried in turn. It takes nothing before it is given sockets.
+    /// Opens an AF_XDP path at `interface` for frames of at most `most_bytes`, in the driver or wherever it can be: `modes` are
+    /// tried in turn. It takes nothing before it is given sockets.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`, `EBUSY` where the interface has such a program, and what the driver has
@@ -133,7 +133,7 @@ impl Express {
         self.refused.as_ref()
     }
 
-    /// From now on packets are taken, while the hold is in force.
+    /// From now on packets are taken while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -152,8 +152,8 @@ impl Express {
         self.sockets.set_socket(queue, socket)
     }
 
-    /// While the hold is being released: says that so many packets of the queue that its socket took have been sent or
-    /// dropped. Returns whether that is all it took, so that the queue's packets go to the bridge.
+    /// While the lease is being released: reports the number of packets taken from the queue that have been sent or dropped.
+    /// Returns whether that is all it took, so that the queue's packets go to the bridge.
     ///
     /// # Panics
     /// If there is no such queue.

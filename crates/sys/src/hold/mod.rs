@@ -201,8 +201,8 @@ impl Hold {
         Ok((0..steering.shards).map(|shard| Self { shared: Arc::clone(&shared), shard }).collect())
     }
 
-    /// Puts the port of `ring` under the hold. To be called before the ring is started: it then takes packets only
-    /// while the hold is in force, and where the port has an express lane, while that one lives.
+    /// Attaches the port of `ring` to the gate. Call this before the ring is started: it then takes packets only while the
+    /// lease is valid, and if the port has an AF_XDP path, while that one exists.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`.
@@ -234,14 +234,14 @@ impl Hold {
         self.shared.words.word(block(self.shard) + word)
     }
 
-    /// The hold is in force until `until_ns` of `CLOCK_MONOTONIC`, unless it is set again before. Returns for how many
-    /// nanoseconds it had run out, if it had: packets then passed by the bridge.
+    /// The lease is valid until `until_ns` of `CLOCK_MONOTONIC`, unless it is renewed before. Returns for how many nanoseconds
+    /// it had run out, if it had: packets then passed by the bridge.
     pub fn beat(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
         let was = self.word(UNTIL).swap(until_ns, Ordering::AcqRel);
         (was != 0).then(|| now_ns.checked_sub(was)).flatten()
     }
 
-    /// Takes the hold up: from now on it is not being released.
+    /// Acquires the lease: from now on it is not being released.
     pub fn take(&self, until_ns: u64) {
         self.word(RELEASING).store(0, Ordering::Release);
         self.word(UNTIL).store(until_ns, Ordering::Release);
@@ -261,7 +261,7 @@ impl Hold {
         self.word(taken_word(port.0)).load(Ordering::Acquire) == gone
     }
 
-    /// The hold is not in force any more: the bridge forwards, the rings get nothing.
+    /// Revokes the lease: the bridge forwards, the rings get nothing.
     pub fn lift(&self) {
         self.word(UNTIL).store(0, Ordering::Release);
     }
@@ -272,8 +272,8 @@ impl Hold {
         self.shared.words.word(OWN_ADDRESS).store(address_word(address), Ordering::Release);
     }
 
-    /// From now on the rings get copies of what comes in while the hold is not in force, or do not. A copy may still come
-    /// some milliseconds after the end of it; it must not be taken for a packet that the ring took.
+    /// Enables or disables copies of arriving packets for the rings while the lease is not valid. A copy may still come some
+    /// milliseconds after the end of it; it must not be taken for a packet that the ring took.
     pub fn watch(&self, on: bool) {
         self.word(WATCHING).store(on.into(), Ordering::Release);
     }
@@ -455,7 +455,7 @@ mod tests {
             shards[1].1.take(long);
             offer();
             assert_eq!(got(&mut shards), [(2, 2), (3, 3)]);
-            // The second one does not beat any more.
+            // The second one does not renew its lease any more.
             shards[1].1.beat(0, 1);
             offer();
             assert_eq!(got(&mut shards), [(2, 4), (0, 3)]);

@@ -87,7 +87,7 @@ pub struct Sent {
     pub lost: u64,
 }
 
-/// What one interface needs to have a lane.
+/// The requirements of an interface for an AF_XDP path.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneOf<'a> {
     /// The interface.

@@ -85,7 +85,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
         bail!("{} is there already; --force replaces it", args.out.display());
     }
     let ports = setup::interfaces().map_err(anyhow::Error::msg)?;
-    // Not held any longer: whoever confirms reads from it, too.
+    // Not locked any longer: the confirmation reads from it, too.
     let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), io::stdin().is_terminal()))?;
     let gateway = Gateway { wlan: &site.wlan, uplink: &site.wire, bridge: &args.bridge, gateway: &args.gateway };
     let (plan, text) = match args.router {

@@ -39,7 +39,7 @@ pub struct PoolStatus {
     pub size: usize,
 }
 
-/// The hold on the path.
+/// The fail-open lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldStatus {
     /// How often it ran out because the loop was late, so that packets went past the box.
