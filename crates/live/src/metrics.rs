@@ -325,7 +325,7 @@ fn calls(page: &mut Page, status: &Status) {
     };
     let help = "Rating factor R (ITU-T G.107) of a call, for what the box can tell.";
     of_each("evenair_call_r_factor", help, |speech| speech.r_factor);
-    of_each("evenair_call_mos", "The mean opinion score that R stands for.", |speech| speech.mos);
+    of_each("evenair_call_mos", "The mean opinion score for this R.", |speech| speech.mos);
     let help = "Part of a call's packets that was lost before the box or in it.";
     of_each("evenair_call_loss_ratio", help, |speech| Some(speech.loss_percent / 100.0));
     let help = "Interarrival jitter of a call (RFC 3550), where its packets are of RTP.";
@@ -421,7 +421,7 @@ fn domains(page: &mut Page, status: &Status) {
             values.into_iter().for_each(|(domain, value)| page.sample(&[("domain", domain)], value));
         }
     };
-    let help = "The limit on uploads of one medium.";
+    let help = "The upload limit of one contention domain.";
     of_some("evenair_domain_uplink_limit_bits_per_second", help, |domain| Some(domain.uplink?.limit_mbps * 1e6));
     let help = "How long packets were seen to wait in the access points of one medium.";
     of_some("evenair_domain_ap_queueing_seconds", help, |domain| Some(domain.receiver?.ap_queueing_ms? / 1e3));
@@ -537,9 +537,9 @@ fn told_stations(page: &mut Page, status: &Status, interface: &str) {
     of_told("wifi_station_signal_dbm", help, |told| told.signal_dbm.map(f64::from));
     let help = "PHY rate from the station, as its access point tells it.";
     of_told("wifi_station_receive_kilobits_per_second", help, |told| told.receive_mbps.map(|mbps| mbps * 1e3));
-    let help = "Time since what is told of the station was measured.";
+    let help = "Age of the station's telemetry report.";
     of_told("evenair_station_told_age_seconds", help, |told| Some(told.age_s));
-    let help = "1 for a station of which a rate is told that what crosses contradicts.";
+    let help = "1 for a station whose reported rate contradicts the measured airtime.";
     of_told("evenair_station_told_set_aside", help, |told| Some(f64::from(u8::from(told.set_aside))));
 }
 

@@ -132,7 +132,7 @@ impl AirPlan {
         (medium, nodes)
     }
 
-    /// Nodes that a medium has before any station: access points, and networks of others.
+    /// Nodes that a medium has before any station: access points, and other networks.
     pub fn nodes_before_stations(&self) -> usize {
         self.access_points.len() + 2 * self.foreign.len()
     }

@@ -431,7 +431,7 @@ pub struct MediumUse {
     /// What beacons took, and what stations say of their sleep. It is part of the airtime of their senders.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub management_share: f64,
-    /// What packets to groups took: part of the access point's airtime.
+    /// Group-addressed packets: part of the access point's airtime.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub group_share: f64,
     /// Airtime of other networks, which belongs to no station here.

@@ -54,7 +54,7 @@ struct Domain {
 impl Domain {
     /// The access point that sends packets, or whose station does.
     fn point_of(&self, node: NodeId) -> usize {
-        self.point_of[node.0 as usize].expect("networks of others send no packets")
+        self.point_of[node.0 as usize].expect("other networks send no packets")
     }
 }
 

@@ -192,7 +192,7 @@ mod r08 {
         format!("N={n}, {delay}")
     }
 
-    /// Windows that keep the access point from losing anything, and no limit on uploads.
+    /// Windows that prevent losses in the access point, without the upload limiter.
     fn lossless(n: u32, delay: &str) -> String {
         format!("lossless, {}", label(n, delay))
     }

@@ -33,7 +33,7 @@ pub struct DomainStatus {
     /// Control at the receiver, where that is asked for; what it holds is counted for all media together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverStatus>,
-    /// The limit on uploads, where there is one.
+    /// The upload limiter, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink: Option<UplinkStatus>,
 }

@@ -76,7 +76,7 @@ pub struct Status {
     /// Control at the receiver, where there is one.
     #[serde(default)]
     pub receiver: Option<ReceiverStatus>,
-    /// The limit on uploads, where there is one.
+    /// The upload limiter, if there is one.
     #[serde(default)]
     pub uplink_limit: Option<UplinkStatus>,
     /// The operator's classes, and last what is in none of them; empty where there are none.

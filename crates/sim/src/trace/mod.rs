@@ -124,7 +124,7 @@ impl Tracer {
     fn air(&mut self, now: Instant, (domain, air): (usize, &mut Air), pool: &Pool) {
         while let Some(news) = air.medium.poll_on_air() {
             match news {
-                // Beacons, null frames and networks of others are left out, with the answers to them.
+                // Beacons, null frames and other networks are left out, with their ACKs.
                 OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}
                 OnAir::Begins(transmission) => {
                     if let Kind::Data { category, .. } | Kind::Rts { category, .. } = transmission.kind {

@@ -70,7 +70,7 @@ impl Hold {
         let counts = Map::shared(len)?;
         let words = SharedWords::of(&counts, len)?;
         let code = self.lane(&sockets, &counts, most_bytes as i32);
-        let program = Program::load(ProgramKind::Xdp, &code, &format!("the express lane of {}", interface.name))?;
+        let program = Program::load(ProgramKind::Xdp, &code, &format!("the AF_XDP path of {}", interface.name))?;
         let mut refused = None;
         for &mode in modes {
             match program.attach_xdp(mode, interface.index, &interface.name) {

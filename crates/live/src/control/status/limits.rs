@@ -21,7 +21,7 @@ pub struct ReceiverStatus {
     pub ap_queueing_ms: Option<f64>,
 }
 
-/// The limit on uploads, and what it is measured against, at IP level.
+/// The upload limiter, and the rates that it is based on, at IP level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UplinkStatus {
     /// The limit now, in megabits per second.
