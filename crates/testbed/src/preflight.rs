@@ -126,12 +126,12 @@ static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
     SimulatorOnly {
         key: "telemetry.ap_losses",
         asks: |scenario| scenario.telemetry.ap_losses.then(|| "telemetry.ap_losses".to_owned()),
-        why: "on the testbed nobody tells the box how many packets the access point has lost",
+        why: "the testbed does not report the losses of the access point to the box",
     },
     SimulatorOnly {
         key: "telemetry.signal",
         asks: |scenario| scenario.telemetry.signal.then(|| "telemetry.signal".to_owned()),
-        why: "on the testbed nobody tells the box how strongly stations are received",
+        why: "the testbed does not report signals of stations to the box",
     },
 ];
 

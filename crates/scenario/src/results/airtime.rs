@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::stats::{jain, share};
 use crate::Scenario;
 
-/// Who had the medium, as parts of the time: of the run or of a phase. Of all stations and lines the sum is 1 where there is
+/// Airtime as parts of the time: of the run or of a phase. Of all stations and lines the sum is 1 where there is
 /// one medium; of several media the lines are means, and a station's airtime is a part of the time of its own medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumAirtime {
