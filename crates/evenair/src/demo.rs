@@ -1,7 +1,7 @@
-//! `evenair demo`: the main job, seen in under three minutes.
+//! `evenair demo`: the effect of the box in under three minutes.
 //!
-//! Ten stations of an 11 Mb/s WLAN, three uploading and seven downloading over the kernel's real TCP. At first the box
-//! lets everything pass; then it manages, and each station has a tenth.
+//! Ten stations of an 11 Mb/s WLAN, three uploading and seven downloading over the kernel's real TCP. At first the box is
+//! bypassed; then it manages, and each station gets a tenth.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,10 +18,10 @@ use crate::commands::testbed::{options, run_scenario};
 const SCENARIO: &str = include_str!("../../../scenarios/demo.toml");
 const FILE: &str = "scenarios/demo.toml";
 
-/// What `evenair demo` is told.
+/// Arguments of `evenair demo`.
 #[derive(Args)]
 pub struct DemoArgs {
-    /// Where the results go, in a directory of their own
+    /// Parent directory of the results
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
 }

@@ -1,7 +1,7 @@
-//! The `evenair` command: the box, the real-time testbed, and what surrounds them.
+//! The `evenair` command: the box, the real-time testbed, and their tools.
 //!
-//! This crate only reads the command line, calls the library crates and prints. Every command's errors end here: one
-//! line that says what went wrong and what would be right, and exit status 1 (2 for a wrong command line).
+//! This crate only parses the command line, calls the library crates and prints. Every command's errors end here: one line
+//! with the error and its remedy, and exit status 1 (2 for a wrong command line).
 
 mod accept;
 mod commands;
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Fair and quick Wi-Fi behind off-the-shelf access points.
+/// Fair, low-latency Wi-Fi behind ordinary access points.
 #[derive(Parser)]
 #[command(name = "evenair", version = output::VERSION, about, propagate_version = true)]
 struct Cli {
@@ -25,46 +25,46 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show the main job in two minutes: ten stations without and with the box
+    /// Demonstrate the box in two minutes: ten stations without and with it
     Demo(demo::DemoArgs),
-    /// Real hosts, joined by a simulated radio in real time
+    /// Run scenarios with real hosts over a simulated radio, in real time
     #[command(subcommand)]
     Testbed(commands::testbed::TestbedCommand),
-    /// The same hosts in virtual time, simulated
+    /// Run scenarios in the simulator, in virtual time
     #[command(subcommand)]
     Sim(commands::sim::SimCommand),
-    /// Compare ways to manage a WLAN, each in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, ours, your own
+    /// Compare policies for a WLAN in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, Evenair, your own
     Compare(commands::compare::CompareArgs),
     /// Check scenario files, print their schema
     #[command(subcommand)]
     Scenario(commands::scenario::ScenarioCommand),
-    /// Set a box up on this machine: its configuration, and the bridge that it needs
+    /// Set up a box on this machine: its configuration, and the bridge that it needs
     Init(commands::live::InitArgs),
-    /// Check a box's configuration, print all that one may say
+    /// Check a box's configuration, print the reference of its keys
     #[command(subcommand)]
     Config(commands::live::ConfigCommand),
     /// Run the box in line between access points and wire
     Run(commands::live::RunArgs),
     /// Make a running box manage the traffic
     Insert(commands::live::ControlArgs),
-    /// Make a running box look at the traffic and shape nothing: the bridge carries it
+    /// Make a running box measure the traffic and change nothing: the bridge carries it
     Observe(commands::live::ControlArgs),
-    /// Make a running box drain and let everything pass
+    /// Make a running box drain its queues and hand the traffic to the bridge
     Bypass(commands::live::BypassArgs),
-    /// Switch on the offloads of interfaces that a box which was killed has left off; the service does that when it has ended
+    /// Restore the interface offloads that a killed box has left switched off; the service does this when it has ended
     #[command(hide = true)]
     RestoreOffloads,
-    /// Show what a running box does
+    /// Show the status of a running box
     Status(commands::live::ControlArgs),
-    /// Watch a running box, station by station
+    /// Show a running box live, station by station
     Top(commands::live::TopArgs),
-    /// Print what a box has kept of what was: statistics of each interval, and events
+    /// Print the history of a box: statistics of each interval, and events
     History(commands::live::HistoryArgs),
-    /// Make a running box read its configuration again, without losing a packet
+    /// Reload the configuration of a running box, without losing a packet
     Reload(commands::live::ReloadArgs),
-    /// Say what would go wrong with a box on this machine, and how to mend it
+    /// Report problems of a box on this machine, and how to fix them
     Doctor(commands::live::DoctorArgs),
-    /// Ask access points for their stations once, and print what they tell
+    /// Poll access points for their stations once, and print the reports
     #[command(disable_version_flag = true)]
     Telemetry(commands::live::TelemetryArgs),
     /// Run a recording through the manager again and compare its decisions
@@ -72,13 +72,13 @@ enum Command {
         /// The recording
         file: PathBuf,
     },
-    /// Measure every promised figure and print it beside its bound
+    /// Measure every promised figure and compare it with its bound
     Accept(accept::AcceptArgs),
-    /// Run the published experiments in the simulator, and judge each published figure
+    /// Run the published experiments in the simulator, and compare each published figure
     Reproduce(reproduce::ReproduceArgs),
-    /// Infer from captures of air and wire how many stations had something to send
+    /// Infer from captures of air and wire how many nodes were backlogged
     Backlog(commands::backlog::BacklogArgs),
-    /// Measure the goodput of a simulated link by its signal, for the channel-aware scheduler
+    /// Measure the goodput of a link by its signal, for channel-aware schedulers
     Calibrate(commands::calibrate::CalibrateArgs),
     /// A host's traffic programs in the testbed, driven over standard input
     #[command(hide = true)]
@@ -86,8 +86,8 @@ enum Command {
 }
 
 impl Command {
-    /// Commands that only print may end where nobody reads on. The others have sockets and children, whose end is an
-    /// error to be handled and not the end of the program.
+    /// Commands that only print may exit when their reader has closed the pipe. The others have sockets and children, and
+    /// handle a closed one as an error.
     const fn ends_with_its_reader(&self) -> bool {
         matches!(
             self,
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What went wrong, then each cause that has not been said yet: some errors tell their cause themselves.
+/// The error, then each cause that is not in the text yet: some errors include their cause.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

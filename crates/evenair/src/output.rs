@@ -1,4 +1,4 @@
-//! Where results go.
+//! The directory of the results.
 
 use std::fs;
 use std::path::{Path, PathBuf};

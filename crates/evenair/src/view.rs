@@ -1,7 +1,7 @@
-//! The live view of a run: who gets what, now.
+//! The live view of a run: present throughput by flow.
 //!
-//! On a terminal it is a panel that is redrawn in place; elsewhere (a pipe, a log) it is one line every few seconds.
-//! The panel is inline: what was printed before stays above it.
+//! On a terminal it is a panel that is redrawn in place; elsewhere (a pipe, a log) it is one line every few seconds. The
+//! panel is inline: earlier output stays above it.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
@@ -31,7 +31,7 @@ const LEAST_SCALE_MBPS: f64 = 0.1;
 pub struct View {
     title: String,
     duration_s: f64,
-    /// What a whole bar stands for, in Mb/s: the most that any flow had so far, so that bars of one moment and the next compare.
+    /// Length of a whole bar, in Mb/s: the most that any flow had so far, so that bars of one moment and the next compare.
     scale_mbps: f64,
     screen: Screen,
 }

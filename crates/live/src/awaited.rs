@@ -1,11 +1,12 @@
-//! A box that waits for its ports: when it starts before they are there, and when one goes away and comes back (a USB adapter,
-//! a container's interface, a bridge that a tool makes anew).
+//! Waiting for ports: at the start, and when a port is removed and created again (a USB adapter, a container's interface, a
+//! recreated bridge).
 //!
-//! A new interface is another one to the kernel even under the old name, so the box closes everything and opens it again, in
-//! the same process and in the mode that it was in. Meanwhile the bridge carries whatever it can. What the box knew of
-//! stations and connections begins anew, as after a restart.
+//! A new interface has another index, even under the old name. The box therefore closes everything and opens it again, in
+//! the same process and the same mode. Meanwhile the bridge carries the traffic as far as it can. The box learns stations
+//! and connections anew, as after a restart.
 //!
-//! It does not add an interface to the bridge: whoever makes the interface does, and the box waits for that too.
+//! The box does not add an interface to the bridge: the program that creates the interface must do this, and the box waits
+//! for it.
 
 use std::fmt;
 use std::time::Duration;
@@ -44,10 +45,10 @@ impl fmt::Display for PortLost {
 impl std::error::Error for PortLost {}
 
 /// Runs a box as [`run::run`], but waits for its ports where they are not there or not usable, at the start and whenever that
-/// happens later. Returns its final state; none if it was told to end while it waited.
+/// happens later. Returns its final state; none if it was ended while it waited.
 ///
 /// # Errors
-/// A missing privilege, a control socket that cannot be made, whatever is not about the ports.
+/// A missing privilege, a control socket that cannot be created, anything that does not concern the ports.
 pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     let _ending = Ending;
     let signals = Signals::catch()?;
@@ -71,7 +72,7 @@ pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     }
 }
 
-/// Waits until the ports can be used. False: the box was told to end.
+/// Waits until the ports can be used. False: the box was ended.
 fn wait(config: &BoxConfig, signals: &Signals) -> Result<bool> {
     let events = LinkEvents::subscribe()?;
     let mut epoll = Epoll::new(2)?;
@@ -101,7 +102,7 @@ fn wait(config: &BoxConfig, signals: &Signals) -> Result<bool> {
 }
 
 /// The configuration to begin again with: the file as it is now, as after a restart, where it is right; and the mode that the
-/// box was in, unless what it was last told is kept elsewhere.
+/// box was in, unless the last command is stored elsewhere.
 fn again(config: BoxConfig, mode: &str) -> BoxConfig {
     let new = match config.file.as_deref().map(BoxConfig::load) {
         Some(Ok(new)) => new,

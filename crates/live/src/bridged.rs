@@ -1,8 +1,8 @@
-//! What the bridge carries while the box is bypassed and sees none of it: the kernel's counters of the port of the access points.
+//! Throughput of the bridge while the box is bypassed, from the kernel's counters of the access points' port.
 //!
-//! The manager's guard against harm compares with that what is carried once the box is inserted.
+//! The manager's guard compares it with the throughput of the inserted box.
 //!
-//! Not here: traffic between the access points' side and this machine itself is counted too; it is taken to be little.
+//! Limitation: traffic between the access points' side and this machine itself is included; it is assumed to be small.
 
 use evenair_manager::Observation;
 use evenair_sys::traffic::{self, Traffic};

@@ -1,8 +1,9 @@
-//! That this process and the kernel's programs go by the same clock.
+//! Checks that this process and the kernel's BPF programs use the same clock.
 //!
-//! The hold on the traffic is a point in time of CLOCK_MONOTONIC, which the packet loop writes and BPF programs compare with
-//! theirs (bpf_ktime_get_ns). In a time namespace (time_namespaces(7)) the process's clock is shifted and theirs is not:
-//! the hold would never come into force, or, of a process that dies or hangs, last for as long as the shift.
+//! The lease of the fail-open gate ends at a time of CLOCK_MONOTONIC, which the packet loop writes and the BPF programs
+//! compare with their clock (bpf_ktime_get_ns). In a time namespace (time_namespaces(7)) the process's clock is shifted and
+//! the kernel's is not: the lease would never be valid, or, after the process has died or hangs, would last as long as the
+//! shift.
 
 use anyhow::{Result, bail};
 

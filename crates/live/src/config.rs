@@ -1,4 +1,4 @@
-//! What a box is told at start, and the file in which it stands.
+//! The configuration of a box.
 //!
 //! ```toml
 //! [ports]
@@ -18,9 +18,9 @@
 //! weight = 2
 //! ```
 //!
-//! Beside these there are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (whom to ask for stations and rates) and `[manager]`, whose
-//! keys are those of a scenario's manager. A file with
-//! anything wrong in it is refused whole, each problem with its line.
+//! Further tables are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (sources of stations and rates) and
+//! `[manager]`, with the keys of a scenario's manager. An invalid file is rejected as a whole, and each problem is reported
+//! with its line.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -49,22 +49,22 @@ pub struct BoxFile {
     /// The machine is the stations' gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterSpec>,
-    /// Packet loops beside each other, on a core each.
+    /// Parallel packet loops, one per core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<ShardsSpec>,
-    /// How the box is talked to while it runs.
+    /// The control socket of the running box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
-    /// Recording of everything the manager is told.
+    /// Recording of the manager's inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordSpec>,
-    /// What is told to a monitoring system.
+    /// Metrics for a monitoring system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsSpec>,
-    /// Statistics and events that are kept.
+    /// Stored statistics and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistorySpec>,
-    /// Access points and controllers that are asked for stations and rates.
+    /// Telemetry sources: access points and controllers that the box polls for stations and rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telemetry: Vec<TelemetrySpec>,
     /// The access points' radio.
@@ -72,7 +72,7 @@ pub struct BoxFile {
     /// Settings of the manager.
     #[serde(default)]
     pub manager: ManagerSpec,
-    /// Stations known beforehand; others are learned from traffic.
+    /// Configured stations; the box learns others from traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub station: Vec<StationSpec>,
 }
@@ -85,24 +85,25 @@ pub struct PortsSpec {
     pub wlan: Written<String>,
     /// Interface on the wired side.
     pub wire: Written<String>,
-    /// The bridge of which both are ports, and which carries the traffic when the box does not. Default: none; then
-    /// nothing passes without the box.
+    /// The bridge of both ports, which carries the traffic when the box does not. Default: none; then no traffic passes without
+    /// the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<Written<String>>,
-    /// What the box does from its start on: "inserted" (manage the traffic), "observing" (measure what the bridge carries, and
-    /// change nothing) or "bypassed". Default: "bypassed".
+    /// Mode in which the box starts: "inserted" (manage the traffic), "observing" (measure what the bridge carries, and change
+    /// nothing) or "bypassed". Default: "bypassed".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Written<String>>,
-    /// How packets come in and go out: "af-packet" (packet rings), "af-xdp" (AF_XDP sockets, in the interface's driver where it
-    /// can), "af-xdp-generic" (such sockets, never in the driver) or "auto": AF_XDP where both drivers have it, the MTU is at most
-    /// 3,000, the box may, there is one shard and no super-packets can arrive; else packet rings. Where AF_XDP cannot be had the box
-    /// runs with packet rings; the status says what was chosen and why. Default: "auto".
+    /// How the box receives and sends packets: "af-packet" (packet rings), "af-xdp" (AF_XDP sockets, in native mode if the
+    /// driver supports it), "af-xdp-generic" (AF_XDP sockets in generic mode) or "auto": AF_XDP if both drivers support it, the
+    /// MTU is at most 3,000, the box has the privileges, there is one shard and no super-packets can arrive; otherwise packet
+    /// rings. Where AF_XDP is not available the box uses packet rings; the status shows the choice and its reason. Default:
+    /// "auto".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<Written<String>>,
-    /// Packets that each receive ring has room for. Default: 4096.
+    /// Capacity of each receive ring, in packets. Default: 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_packets: Option<Written<u32>>,
-    /// Packets that the box has memory for; with several shards, each of them. Default: 16384.
+    /// Capacity of the packet memory of the box, or of each shard, in packets. Default: 16384.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool_frames: Option<Written<u32>>,
 }
@@ -111,21 +112,21 @@ pub struct PortsSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouterSpec {
-    /// Where the stations' gateway is: an interface whose other end is the wired side, a port of the bridge.
+    /// The stations' gateway: one end of a veth pair, whose other end is the wired side, a port of the bridge.
     pub gateway: Written<String>,
     /// Interface toward the Internet.
     pub uplink: Written<String>,
 }
 
-/// How the box is talked to while it runs.
+/// The control socket of the running box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlSpec {
-    /// Path of the Unix socket to be made.
+    /// Path of the Unix socket that the box creates.
     pub socket: Written<String>,
 }
 
-/// What is told to a monitoring system.
+/// Metrics for a monitoring system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
@@ -133,21 +134,21 @@ pub struct MetricsSpec {
     pub listen: Written<String>,
 }
 
-/// Recording of everything the manager is told.
+/// Recording of the manager's inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordSpec {
-    /// Path of the file to be written; an earlier one is replaced.
+    /// Path of the recording; an existing file is replaced.
     pub file: Written<String>,
 }
 
-/// A station known beforehand.
+/// A configured station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StationSpec {
     /// Its MAC address.
     pub mac: Written<String>,
-    /// Its PHY rate, until an observation says otherwise. Default: the manager's `default_rate`.
+    /// Its PHY rate, until a rate is reported. Default: the manager's `default_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Written<BitRate>>,
     /// Its share relative to other stations. Default: 1.
@@ -161,7 +162,7 @@ pub struct StationSpec {
 /// The interfaces of a machine that is the stations' gateway, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterConfig {
-    /// Where the stations' gateway is.
+    /// The interface with the gateway's addresses.
     pub gateway: String,
     /// Toward the Internet.
     pub uplink: String,
@@ -176,7 +177,7 @@ pub struct BoxConfig {
     pub wlan: String,
     /// Interface on the wired side.
     pub wire: String,
-    /// The bridge of which both are ports, and which carries the traffic when the box does not.
+    /// The bridge of both ports, which carries the traffic when the box does not.
     pub bridge: Option<String>,
     /// Where the machine is the stations' gateway, its interfaces.
     pub router: Option<RouterConfig>,
@@ -184,17 +185,17 @@ pub struct BoxConfig {
     pub inserted: bool,
     /// Start to look at what the bridge carries.
     pub observing: bool,
-    /// Packet loops beside each other.
+    /// Parallel packet loops.
     pub shards: usize,
-    /// How packets come in and go out.
+    /// How the box receives and sends packets.
     pub io: Io,
-    /// Packets that each receive ring has room for.
+    /// Capacity of each receive ring, in packets.
     pub ring_frames: u32,
-    /// Packets that the box, or each of its shards, has memory for.
+    /// Capacity of the packet memory of the box, or of each shard, in packets.
     pub pool_frames: u32,
     /// Where the control socket is made; `None`: there is none.
     pub control: Option<PathBuf>,
-    /// Where everything that the manager is told is recorded; `None`: nowhere.
+    /// File of the recording of the manager's inputs; `None`: no recording.
     pub record: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
@@ -594,7 +595,7 @@ class = "gold"
     fn the_lan_is_what_its_interfaces_are_in() {
         let wan = "[manager.wan]\ndown = \"8 Mb/s\"\nup = \"1 Mb/s\"\n";
         let with = |text: &str| BoxConfig::parse(&format!("{text}{wan}"), "box.toml");
-        // Loopback has an address everywhere; it stands for a bridge here.
+        // Loopback has an address everywhere; it represents a bridge here.
         let config = with(&GOOD.replace("\"br0\"", "\"lo\"")).expect("good");
         let lan = config.manager.wan.expect("it is told of the link").lan;
         assert!(lan.contains(&"127.0.0.1/8".parse().expect("a network")), "{lan:?}");

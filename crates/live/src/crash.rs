@@ -1,8 +1,8 @@
-//! What is left of a box that crashes: a report of bounded size in its state directory, with where it happened, what the box
-//! said last, its version and a digest of its configuration. The traffic goes on over the bridge meanwhile.
+//! Crash reports: a file of bounded size in the state directory, with the source line, the last log lines, the version and
+//! a digest of the configuration. Meanwhile the bridge carries the traffic.
 //!
-//! A panic leaves all of that. A signal that kills (an abort, as of an allocation that failed; a fault) leaves version, signal
-//! and time, since nothing else can be had safely then ([`evenair_sys::fatal`]).
+//! The report of a panic has all of this. The report of a fatal signal (an abort, such as after a failed allocation; a
+//! fault) has version, signal and time, since nothing else is safe in a signal handler ([`evenair_sys::fatal`]).
 
 use std::backtrace::Backtrace;
 use std::collections::VecDeque;
@@ -56,8 +56,7 @@ impl Write for Log {
     }
 }
 
-/// From now on a panic, in whatever thread, and a signal that kills leave a report in `directory`, beside what is printed
-/// anyhow.
+/// From now on a panic in any thread and a fatal signal leave a report in `directory`, beside what is printed anyhow.
 pub fn report_crashes(directory: &Path, config: &Path) {
     // The handler of signals cannot do so.
     keep_latest(directory);
@@ -96,7 +95,7 @@ fn text(info: &PanicHookInfo<'_>, config: &Path) -> String {
         digest_of(config),
         Backtrace::force_capture(),
     );
-    // Whoever holds it may be who panicked.
+    // The panicking thread may hold the lock.
     if let Ok(last) = LAST.try_lock() {
         last.iter().for_each(|line| {
             text.push_str(line);
@@ -111,7 +110,7 @@ fn digest_of(config: &Path) -> String {
     bytes.map_or_else(|error| error.to_string(), |bytes| format!("{:016x}", digest(&bytes)))
 }
 
-/// FNV-1a: tells files apart, and is no secret.
+/// FNV-1a: distinguishes files, and is not cryptographic.
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -3,9 +3,9 @@
 //! A round takes a batch from each ring, lets the manager's clock catch up, carries out the decisions and sends. It
 //! never waits; [`crate::run`] does the waiting.
 //!
-//! The box forwards as a repeater: each frame that comes in at one port, whatever its address, leaves by the other, except
-//! frames for the bridge itself. The kernel's bridge filters: it does not forward frames to a station on the side that they
-//! came from, nor, by default, link-local groups such as 802.1X and LLDP.
+//! The box forwards as a repeater: each frame that arrives at one port leaves by the other, for any address, except frames for
+//! the bridge itself. The kernel's bridge filters: it does not forward frames to a station on the side that they came from,
+//! nor, by default, link-local groups such as 802.1X and LLDP.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,14 +74,14 @@ pub struct Engine {
     batch: Vec<(FrameId, PacketMeta)>,
     wlan: Port,
     wire: Port,
-    /// The ports' names in the hold: the WLAN side, the wired side.
+    /// The ports' names in the gate: the WLAN side, the wired side.
     held: [PortId; 2],
     switch: Switch,
     /// Whether the bridge can carry the traffic.
     fail_open: Arc<FailOpen>,
     /// The last bypass was commanded; otherwise the manager's guard against harm has bypassed itself.
     bypass_commanded: bool,
-    /// The bridge's address that the hold goes by.
+    /// The bridge's address that the gate uses.
     own_address: u64,
     pacing: Pacing,
     recording: Option<Recording>,
@@ -89,13 +89,13 @@ pub struct Engine {
     leases: Option<Leases>,
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
-    /// What the bridge carries meanwhile, unseen. Its counters cannot tell one of several shards' traffic.
+    /// Throughput of the bridge meanwhile. Its counters cannot separate the traffic of several shards.
     bridged: Option<Bridged>,
     /// Since when the kernel has had frames to send, when it was last asked.
     sending_since: Option<Instant>,
     /// Why packets come in as they do: where this was left to the box, or is not as the configuration says.
     io_why: Option<String>,
-    /// Why the manager refused what it was last told.
+    /// Why the manager refused its last input.
     refused: Option<String>,
     /// Where events are kept.
     history: Option<Tap>,
@@ -276,7 +276,7 @@ impl Engine {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// Tells the manager what was seen of a station.
+    /// Passes a station's report to the manager.
     ///
     /// # Errors
     /// Why the manager refused.
@@ -341,7 +341,7 @@ impl Engine {
         self.pool.outdate();
     }
 
-    /// Tells the manager what the bridge carries while the box sees none of it.
+    /// Passes the bridge's throughput to the manager while the box is bypassed.
     fn measure_bridge(&mut self, now: Instant) {
         let is_unseen = self.carrier() == Carrier::Bridge && !self.watch.on;
         let Some(bridged) = &mut self.bridged else { return };
@@ -384,8 +384,8 @@ impl Engine {
         round
     }
 
-    /// Looks at no more packets. Those of which copies are still on their way are waited for, so that none is taken for
-    /// one that the box is to send; the bridge carries the traffic meanwhile.
+    /// Stops observing. Waits for copies that are still in flight, so that none is taken for one that the box is to send; the
+    /// bridge carries the traffic meanwhile.
     fn end_watch(&mut self, now: Instant) {
         self.watch.wanted = false;
         if !self.watch.on {
@@ -553,7 +553,7 @@ impl Engine {
         }
         let mut settled = empty && matches!(self.carrier(), Carrier::Releasing { .. });
         if settled {
-            // Each is told for itself: a port does not wait for the other's packets.
+            // Each port is released separately: it does not wait for the other's packets.
             let ports = [&mut self.wlan, &mut self.wire].into_iter().zip(self.held).zip(self.watch.copied);
             for ((port, id), copied) in ports {
                 settled &= port.settle(self.switch.hold(), id, copied)?;

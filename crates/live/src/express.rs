@@ -1,8 +1,8 @@
-//! A port's express lane: AF_XDP sockets beside the packet ring ([`crate::port`]).
+//! The AF_XDP path of a port: AF_XDP sockets beside the packet ring ([`crate::port`]).
 //!
-//! The ring stays for what the lane cannot do ([`evenair_sys::hold::Express`]): what goes to groups, of which the bridge gets a
-//! copy, and what an observing box looks at. So a lane that cannot be opened is no reason not to run: the ring then takes
-//! everything, and the status says why.
+//! The ring remains for frames that the AF_XDP path does not take ([`evenair_sys::hold::Express`]): group-addressed frames,
+//! which the bridge receives too, and all frames while the box observes. So the box also runs if the AF_XDP path cannot be
+//! opened: the ring then takes all frames, and the status shows the reason.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use crate::offloads::{Offload, SwitchedOff};
 use crate::pool::Pool;
 
-/// How packets come in and go out.
+/// How the box receives and sends packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
     /// Through AF_XDP sockets where that is known to do as well, else through packet rings.
@@ -65,7 +65,7 @@ impl fmt::Display for Io {
     }
 }
 
-/// Drivers through which frames come whose checksums nobody has filled in: their other end is on the same machine.
+/// Drivers that deliver frames with incomplete checksums: their other end is on the same machine.
 const DRIVERS_OF_THIS_MACHINE: [&str; 4] = ["veth", "tun", "virtio_net", "netfront"];
 /// Whether frames that come through this driver may have checksums that are left to a card.
 pub(crate) fn comes_incomplete(driver: &str) -> bool {
@@ -75,7 +75,7 @@ pub(crate) fn comes_incomplete(driver: &str) -> bool {
 /// Fewest places of a socket: one that is empty for a moment loses packets.
 const LEAST_PLACES: u32 = 64;
 
-/// A port's lane.
+/// A port's AF_XDP path.
 #[derive(Debug)]
 pub(crate) struct Express {
     pub(crate) lane: Lane,
@@ -111,7 +111,7 @@ fn no_merging(name: &str) -> Option<SwitchedOff> {
 }
 
 impl Express {
-    /// From now on packets are taken, while the hold is in force.
+    /// From now on packets are taken while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -140,7 +140,7 @@ impl Express {
         Ok(self.lane.gone()?.into_iter().map(|(_, lost)| lost).sum())
     }
 
-    /// While the hold is being released: whether all that was taken has been sent or dropped, if all that came in has.
+    /// While the lease is being released: whether all that was taken has been sent or dropped, if all that came in has.
     pub(crate) fn settle(&self) -> Result<bool> {
         let gone = self.lane.gone()?.into_iter().zip(0..);
         Ok(gone.fold(true, |settled, ((given, lost), queue)| self.gate.settle(queue, given + lost) & settled))
@@ -191,7 +191,7 @@ impl Needs {
     }
 }
 
-/// Opens lanes on both ports, and the memory that they share; nothing is taken before the hold is.
+/// Opens AF_XDP paths on both ports, with shared memory; no packets are taken before the lease is acquired.
 ///
 /// # Errors
 /// Why there can be none.

@@ -1,21 +1,22 @@
-//! Whether the bridge could carry the traffic if the box did not.
+//! Monitors whether the bridge could carry the traffic if the box did not.
 //!
-//! That the network goes on when the box dies, hangs or is bypassed rests on the bridge: it must exist, be up and forward
-//! between both ports. Somebody may take that away while the box runs. So a thread watches the interfaces from start to
-//! end ([`FailOpen::watch`]), says when fail-open is lost and when it is back, and until then the box does not hand the
-//! traffic to a bridge that cannot carry it, unless it is forced to.
+//! Fail-open relies on the bridge when the box dies, hangs or is bypassed: it must exist, be up and forward between both
+//! ports. Other programs may change that while the box runs. A thread monitors the interfaces ([`FailOpen::watch`]), and
+//! reports when fail-open is lost and when it is back. Until then the box does not hand the traffic to the bridge unless
+//! forced to.
 //!
-//! A thread of its own, because to ask the kernel for an interface may take long, just while interfaces change: the
-//! kernel answers one such request after the other. The packet loop only reads what was found.
+//! It is a separate thread because the kernel may answer requests about an interface slowly while interfaces change: it
+//! processes one such request after the other. The packet loop only reads the result.
 //!
-//! What the box does not do: insert itself where it is bypassed and the bridge loses a port. Whoever takes a port out of a
-//! bridge may want the networks apart, and a box that joined them behind the bridge's back would undo that. It says that
-//! nothing carries the traffic; `insert` remains possible.
+//! A bypassed box does not insert itself when the bridge loses a port: the operator may want to separate the networks, and
+//! joining them behind the bridge's back would undo that. The box reports that nothing carries the traffic; `insert`
+//! remains possible.
 //!
-//! A raised MTU of both ports is noticed here, too: the box has rings and memory for frames as long as they were when it opened
-//! the ports, and has to open them anew for longer ones. It watches for that where no bridge is configured as well.
+//! This thread also notices a raised MTU of both ports: the rings and the packet memory fit the MTU at the time when the
+//! box opened the ports, and it must reopen them for longer frames. It monitors the MTU without a configured bridge as
+//! well.
 //!
-//! Not seen here: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
+//! Not detected: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,7 +54,7 @@ pub(crate) struct FailOpen {
     found: Mutex<Found>,
     /// Why the loop has to open the ports anew.
     replaced: Mutex<Option<String>>,
-    /// The bridge's address, as a number: it changes with the ports of a bridge whose address nobody set.
+    /// The bridge's address, as a number: it changes with the ports of a bridge without a configured address.
     address: AtomicU64,
     /// Nothing but the bridge carries the traffic now.
     bypassed: AtomicBool,
@@ -101,7 +102,7 @@ impl FailOpen {
         })
     }
 
-    /// Watches in a thread of its own until what this returns is dropped. `reopens`: the loop to be told when everything is
+    /// Monitors in a separate thread until the returned value is dropped. `reopens`: the loop to notify when everything is
     /// whole again, but a port or the bridge is a new one, so that it has to open them anew.
     ///
     /// # Errors
@@ -122,7 +123,7 @@ impl FailOpen {
                     && why.is_empty()
                 {
                     *this.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
-                    // It looks when it is asked whatever.
+                    // It checks at every request.
                     let _ = desk.begin(Wish::Nothing);
                 }
             };
@@ -207,8 +208,8 @@ impl FailOpen {
         FailOpenStatus { available: why.is_empty(), why }
     }
 
-    /// Why the traffic is not to be handed to the bridge; none where it can carry it, or where nobody configured one.
-    /// Asks the kernel: not for the packet loop.
+    /// Why the traffic must not be handed to the bridge; none if it can carry the traffic, or without a configured bridge. Asks
+    /// the kernel: not for the packet loop.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.bridge.as_ref()?;
         let why = self.ask().why;
@@ -221,7 +222,7 @@ impl FailOpen {
         })
     }
 
-    /// Says that the bridge has the traffic now, or that nobody has; `more`: what the box does beside that.
+    /// Logs that the bridge carries the traffic now, or that nothing does; `more`: what else the box does.
     pub(crate) fn say_bypassed(&self, more: &str) {
         match self.status() {
             FailOpenStatus { available: true, .. } => info!("{more}the bridge carries the traffic"),
@@ -285,7 +286,7 @@ fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> 
 }
 
 impl Found {
-    /// The interface as it is now: the same one under whatever name, else another one under its name.
+    /// The present interface: the same one under any name, else another one under its name.
     fn follow(&mut self, was: &Interface, seen: Seen) -> Option<Interface> {
         let name = &was.name;
         match seen {
@@ -333,7 +334,7 @@ impl Found {
                 wlan.name, wlan.mtu, wire.name, wire.mtu
             ));
         }
-        // Both were alike when they were opened. What is new is opened anew whatever its MTU.
+        // Both had the same MTU when they were opened. A new interface is reopened with any MTU.
         if wlan.mtu > wlan_was.mtu && self.replaced.is_none() {
             let (was, is) = (wlan_was.mtu, wlan.mtu);
             let text = format!("the MTU of {} and {} was raised from {was} to {is}", wlan.name, wire.name);

@@ -1,10 +1,10 @@
-//! Who else takes packets at the box's ports: a second box, which would send every packet a second time, or other BPF
-//! programs, which see packets before the bridge and the box do or not at all, as these change hands.
+//! Other programs that take packets at the box's ports: a second box, which would send every packet twice, or other BPF
+//! programs, which may see packets before the bridge and the box, or hide them from both.
 //!
-//! A box holds a lock of each of its ports as long as it has them open ([`PortLock`]), so that of two boxes one is refused on
-//! any kernel, and also where both start at the same moment. Programs of others are found only by looking for them, and not
-//! before Linux 6.6, where programs are filters of a clsact discipline. To know their names takes CAP_SYS_ADMIN, which the
-//! service does not have: then it says their numbers.
+//! A box holds a lock of each of its open ports ([`PortLock`]), so that a second box is refused on any kernel, even if both
+//! start at the same moment. Other BPF programs can be detected from Linux 6.6 on, where programs attach by tcx; before,
+//! they are filters of a clsact discipline. Their names require CAP_SYS_ADMIN, which the service does not have: it then
+//! reports their numbers.
 
 use std::time::{Duration, Instant};
 

@@ -1,14 +1,15 @@
-//! An HTTP/1.1 server for small read-only sites, which strangers may reach: `/metrics` and `/stations`.
+//! An HTTP/1.1 server for small read-only resources that untrusted clients may reach: `/metrics` and `/stations`.
 //!
-//! Whatever a client sends, the server spends a bounded amount of memory, descriptors, threads and time on it: a fixed number
-//! of connections, one request on each, a limit on the size of its header, no body, and a deadline for every step. What a
-//! site wants to know of a request (method, path, password) it is asked before a byte of the body is read. Two threads in all: one
-//! for the connections, and one on which the site makes its replies, one after the other.
+//! A client can use only a bounded amount of memory, descriptors, threads and time: there is a fixed number of connections
+//! with one request each, a limit on the header size, no body, and a deadline for every step. The server checks method,
+//! path and password before it computes the body. It has two threads: one for the connections, and one on which the
+//! resource produces its replies, one after the other.
 //!
-//! A client whose header is incomplete holds a place only until somebody else needs it: when all places are taken, the
-//! connection that has waited longest for its header is closed. A slow-loris attack therefore does not keep others out.
+//! A client with an incomplete header keeps its connection only until another client needs it: when all connections are in
+//! use, the server closes the one that has waited longest for its header. So a slow-loris attack does not keep other
+//! clients out.
 //!
-//! What is not here: TLS, HTTP/2, connections that are kept, requests with a body.
+//! Not here: TLS, HTTP/2, persistent connections, requests with a body.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -238,7 +239,7 @@ async fn converse<S: Site>(stream: TcpStream, service: Service<S>, serves: Arc<A
     if let Some(Err(error)) = &ended {
         debug!("an HTTP client: {error}");
     }
-    // From here on it may lose its place to somebody else.
+    // From here on it may lose its connection to another client.
     serves.store(false, Ordering::Relaxed);
     let mut stream = connection.into_parts().io.into_inner();
     if late {
@@ -389,7 +390,7 @@ mod tests {
     use super::tests_support::{connect, get, reply, survives};
     use super::*;
 
-    /// Answers once it is told to.
+    /// Replies when the test requests it.
     struct Slow(Mutex<mpsc::Receiver<()>>);
 
     impl Site for Slow {

@@ -1,4 +1,4 @@
-//! The commands of iproute2, and nft, by their JSON and their exit status.
+//! The commands of iproute2 and nft, with their JSON output and exit status.
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,5 @@
-//! What kinds of packets have come in. All kinds are forwarded; most of what is not plain IP the manager leaves alone, and
-//! here is where an operator sees that it is there.
+//! Counters of packet kinds. All kinds are forwarded; the manager does not queue most packets other than plain IP, and
+//! these counters show the operator that they occur.
 
 use std::ops::Add;
 

@@ -1,10 +1,10 @@
-//! What the operator last told the box to do, kept for its successor: a box that the service manager starts anew, because it
-//! crashed or hung or was upgraded, goes on where it was.
+//! The last mode that the operator commanded, stored for the next process: a box that systemd restarts after a crash, a
+//! hang or an upgrade continues in that mode.
 //!
-//! It is kept in the directory that the service manager gives the service for as long as it runs or is restarted
-//! (RUNTIME_DIRECTORY in systemd.exec(5), RuntimeDirectoryPreserve=restart), and is gone when the service is stopped or the machine starts anew: then
-//! the configuration says what the box does. So it does where its file was changed to say something else since. Without such a
-//! directory nothing is kept.
+//! The file is in the runtime directory of the service, which exists while the service runs or restarts (RUNTIME_DIRECTORY
+//! in systemd.exec(5), RuntimeDirectoryPreserve=restart), and is removed when the service is stopped or the machine boots:
+//! then the configuration applies. The configuration also applies if its mode has changed since. Without a runtime
+//! directory nothing is stored.
 
 use std::fs;
 use std::path::{Path, PathBuf};

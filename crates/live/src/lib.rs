@@ -1,8 +1,8 @@
 //! The box: a Linux machine in line between the wired side and the access points.
 //!
-//! [`run`] drives the manager with real packets and real time: it takes packets from the kernel's bridge as long as
-//! it is inserted, lets the manager decide, and sends them on. Whatever happens to it, the bridge carries the traffic
-//! when it does not (see [`evenair_sys::hold`]). [`control`] is how it is told to do something while it runs.
+//! [`run`] drives the manager with real packets in real time: while the box is inserted, it takes packets from the kernel's
+//! bridge, lets the manager decide, and sends them on. Whenever the box does not carry the traffic, for any reason, the
+//! bridge does (see [`evenair_sys::hold`]). [`control`] is the control interface of the running box.
 
 mod awaited;
 mod bridged;

@@ -1,5 +1,5 @@
-//! How much is logged of what others cause. A flood of made-up stations must not become a flood of log lines, which would
-//! fill a disk and hold up the packets behind it.
+//! Rate limit for log lines that stations and other hosts can trigger. A flood of spoofed stations must not become a flood
+//! of log lines, which would fill the disk and delay packets.
 
 use evenair_units::{Instant, Span};
 

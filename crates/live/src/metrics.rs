@@ -1,12 +1,11 @@
-//! What a box tells a monitoring system: `http://ADDRESS/metrics`, in the text format of OpenMetrics 1.0, which
-//! Prometheus reads.
+//! Metrics for a monitoring system: `http://ADDRESS/metrics`, in the text format of OpenMetrics 1.0, which Prometheus
+//! reads.
 //!
-//! Counters are since the box started. Names that others use for the same are theirs (`wifi_stations`,
-//! `wifi_station_transmit_kilobits_per_second`), the rest begins with `evenair_`. Served by threads of its own ([`crate::http`]), one
-//! page after the other: the loop is asked for raw numbers only, as by the control socket.
+//! Counters start with the box. Metrics that other exporters have too use the common names (`wifi_stations`,
+//! `wifi_station_transmit_kilobits_per_second`); the others begin with `evenair_`. Separate threads serve the page
+//! ([`crate::http`]), one request after the other: they request only raw numbers from the loop, like the control socket.
 //!
-//! What is not here: names and passwords. It listens on loopback addresses alone; whoever wants it elsewhere puts a
-//! server with TLS before it.
+//! The server listens on loopback addresses only, without passwords; for access from elsewhere use a TLS proxy.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -31,7 +30,7 @@ use crate::http::{Reply, Server, Site};
 
 /// What the format asks for.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How long the loop may take to tell its state; a monitoring system waits as long.
+/// How long the loop may take to return its state; a monitoring system waits as long.
 const REPLY_TIME: Duration = Duration::from_secs(10);
 
 /// What `/metrics` is made of.
@@ -326,7 +325,7 @@ fn calls(page: &mut Page, status: &Status) {
     };
     let help = "Rating factor R (ITU-T G.107) of a call, for what the box can tell.";
     of_each("evenair_call_r_factor", help, |speech| speech.r_factor);
-    of_each("evenair_call_mos", "The mean opinion score that R stands for.", |speech| speech.mos);
+    of_each("evenair_call_mos", "The mean opinion score for this R.", |speech| speech.mos);
     let help = "Part of a call's packets that was lost before the box or in it.";
     of_each("evenair_call_loss_ratio", help, |speech| Some(speech.loss_percent / 100.0));
     let help = "Interarrival jitter of a call (RFC 3550), where its packets are of RTP.";
@@ -422,7 +421,7 @@ fn domains(page: &mut Page, status: &Status) {
             values.into_iter().for_each(|(domain, value)| page.sample(&[("domain", domain)], value));
         }
     };
-    let help = "The limit on uploads of one medium.";
+    let help = "The upload limit of one contention domain.";
     of_some("evenair_domain_uplink_limit_bits_per_second", help, |domain| Some(domain.uplink?.limit_mbps * 1e6));
     let help = "How long packets were seen to wait in the access points of one medium.";
     of_some("evenair_domain_ap_queueing_seconds", help, |domain| Some(domain.receiver?.ap_queueing_ms? / 1e3));
@@ -450,7 +449,7 @@ fn shards(page: &mut Page, status: &Status) {
     of_each("evenair_shard_hold_lapses_total", MetricType::Counter, help, |shard| shard.lapses as f64);
 }
 
-/// A station whose rate nobody reports has no sample: the default by which it is charged says nothing of it.
+/// A station without a reported rate has no sample: the default rate that it is charged at is not a measurement.
 fn station_rates(page: &mut Page, status: &Status, interface: &str) {
     let assumed = |station: &StationStatus| Some(station.rate_mbps).filter(|_| station.rate_reported);
     let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
@@ -522,7 +521,7 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
     page.single("evenair_addresses_contested_total", MetricType::Counter, help, status.packets.addresses_contested);
 }
 
-/// What is told of stations, of those that something is told of.
+/// Telemetry of stations that have any.
 fn told_stations(page: &mut Page, status: &Status, interface: &str) {
     let mut of_told = |name: &str, help: &str, value: fn(&StationToldStatus) -> Option<f64>| {
         page.family(name, MetricType::Gauge, help);
@@ -538,9 +537,9 @@ fn told_stations(page: &mut Page, status: &Status, interface: &str) {
     of_told("wifi_station_signal_dbm", help, |told| told.signal_dbm.map(f64::from));
     let help = "PHY rate from the station, as its access point tells it.";
     of_told("wifi_station_receive_kilobits_per_second", help, |told| told.receive_mbps.map(|mbps| mbps * 1e3));
-    let help = "Time since what is told of the station was measured.";
+    let help = "Age of the station's telemetry report.";
     of_told("evenair_station_told_age_seconds", help, |told| Some(told.age_s));
-    let help = "1 for a station of which a rate is told that what crosses contradicts.";
+    let help = "1 for a station whose reported rate contradicts the measured airtime.";
     of_told("evenair_station_told_set_aside", help, |told| Some(f64::from(u8::from(told.set_aside))));
 }
 

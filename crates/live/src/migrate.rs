@@ -1,4 +1,4 @@
-//! Rewrites a file of an older version with the present names of keys: `evenair config migrate`.
+//! Renames the keys in a file of an older version: `evenair config migrate`.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};

@@ -1,11 +1,11 @@
-//! Super-packets at a port: cut into segments as they come in, and joined again where consecutive segments leave together.
+//! Super-packets at a port: split into segments on reception, and merged again if consecutive segments leave together.
 //!
-//! What the manager sees, charges and schedules is always segments. Segments that are released one by one, because the medium
-//! takes them one by one, leave one by one; those that leave in one go, because nothing limits them, cost the kernel no more than
-//! before. Only segments of one super-packet are joined: of these the kernel has said that their checksums are right, and joining
-//! writes new ones. Elsewhere a damaged packet must leave damaged.
+//! The manager sees, charges and schedules segments only. Segments that are released one by one, as the medium takes them,
+//! are sent one by one; segments that are released together, because nothing limits them, cost the kernel no more than
+//! before. Only segments of one super-packet are merged: the kernel has validated their checksums, and merging computes new
+//! ones. Other damaged packets must stay damaged.
 //!
-//! Not here: the layout of packets ([`evenair_packet::segments`]), and joining of datagrams.
+//! Not here: the layout of packets ([`evenair_packet::segments`]), and merging of datagrams.
 
 use std::collections::VecDeque;
 

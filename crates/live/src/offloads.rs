@@ -1,8 +1,8 @@
-//! Offloads of interfaces that the box switched off, kept in a file until they are on again: a box that is killed cannot
-//! switch them on itself. Its successor does, or the service manager when the service has ended (`evenair restore-offloads`).
+//! A file of the interface offloads that the box has switched off, until they are restored: a killed box cannot restore
+//! them itself. The next process does, or systemd when the service has ended (`evenair restore-offloads`).
 //!
-//! The file is in the directory that the service manager gives the service (RUNTIME_DIRECTORY in systemd.exec(5)). Without one
-//! nothing is kept, and only an orderly end leaves the interfaces as they were.
+//! The file is in the runtime directory of the service (RUNTIME_DIRECTORY in systemd.exec(5)). Without a runtime directory
+//! nothing is stored, and only a clean exit restores the interfaces.
 
 use std::fs;
 use std::path::{Path, PathBuf};

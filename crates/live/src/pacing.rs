@@ -1,4 +1,4 @@
-//! How late the loop meets the manager's deadlines: a histogram by powers of two of a microsecond.
+//! Lateness of the loop at the manager's deadlines: a histogram by powers of two of a microsecond.
 
 use evenair_units::Span;
 

@@ -1,10 +1,10 @@
-//! Which of the two ways packets take, the rings of [`crate::port`] or the AF_XDP sockets of [`crate::express`], and why.
+//! Choice between the packet rings of [`crate::port`] and the AF_XDP sockets of [`crate::express`], with the reason.
 //!
-//! Where the configuration leaves it to the box ([`Io::Auto`]), AF_XDP is chosen only if nothing known speaks against it: both drivers
-//! run the program themselves, frames are short enough, the process may have the sockets and lock their memory, one loop
-//! has all packets, and no super-packets can arrive, which AF_XDP sockets cannot receive. What can be known without a change to
-//! the interfaces is looked at first, since many drivers restart a card's queues when a program comes. Whether a driver runs it is
-//! seen by attaching it.
+//! With [`Io::Auto`] the box chooses AF_XDP only if all known conditions are met: both drivers run the program in native
+//! mode, frames are short enough, the process may open the sockets and lock their memory, one loop has all packets, and no
+//! super-packets can arrive, which AF_XDP sockets cannot receive. Conditions that can be checked without changing the
+//! interfaces come first, since many drivers restart a card's queues when a program is attached. Native mode is tested by
+//! attaching the program.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
-//! Memory for the packets that the box holds: a fixed number of frames of one size, reserved at start.
+//! Packet memory of the box: a fixed number of frames of one size, reserved at start.
 //!
-//! Frames are copied out of the receive ring at once, so that a packet held for long does not block the ring, and so
-//! that a release only moves a number. Nothing is allocated per packet.
+//! Frames are copied out of the receive ring at once, so that a long-queued packet does not block the ring, and a release
+//! moves only an index. There are no allocations per packet.
 
 use std::hint::black_box;
 
@@ -16,8 +16,8 @@ use evenair_sys::xsk::{Lane, LaneOf, Sent};
 /// The frames.
 #[derive(Debug)]
 pub struct Pool {
-    // Pages come as they are first used. A killed process gives its pages back before the hold ends, so that untouched ones
-    // shorten the gap.
+    // Pages come as they are first used. A killed process frees its pages before the lease ends, so that untouched ones shorten
+    // the gap.
     frames: Frames,
     free: Vec<FrameId>,
     /// Places that the kernel has, to receive into or to send.
@@ -54,15 +54,15 @@ impl Pool {
         Lane::open(&self.frames, of, copy)
     }
 
-    /// Lends a lane free places to receive into.
+    /// Lends free slots to an AF_XDP path for reception.
     pub fn lend(&mut self, lane: &mut Lane) {
         let before = self.free.len();
         lane.lend(&mut self.frames, &mut self.free);
         self.lent += before - self.free.len();
     }
 
-    /// Takes up to `most` frames that a lane has received, and lends it places for as many. `look` sees each. Returns how many
-    /// there were.
+    /// Takes up to `most` frames that an AF_XDP path has received, and lends it as many slots. `look` sees each. Returns how
+    /// many there were.
     pub fn receive(&mut self, lane: &mut Lane, most: usize, mut look: impl FnMut(&mut [u8], FrameId)) -> usize {
         let segments = &mut self.segments;
         let taken = lane.receive(&mut self.frames, most, |frames, id| {
@@ -76,7 +76,7 @@ impl Pool {
         taken
     }
 
-    /// Hands queued frames to a lane to be sent, as far as it takes them.
+    /// Passes queued frames to an AF_XDP path for transmission, as far as it accepts them.
     ///
     /// # Errors
     /// Nothing was taken: [`Lane::send`].
@@ -86,7 +86,7 @@ impl Pool {
         Ok(sent)
     }
 
-    /// Takes back what a lane has sent.
+    /// Takes back the frames that an AF_XDP path has sent.
     pub fn tend(&mut self, lane: &mut Lane) -> Sent {
         let before = self.free.len();
         let sent = lane.tend(&mut self.frames, &mut self.free);
@@ -94,7 +94,7 @@ impl Pool {
         sent
     }
 
-    /// From now on whatever is in use is out of date ([`Self::is_stale`]), until its place is used anew.
+    /// From now on all frames in use are stale ([`Self::is_stale`]), until their slots are reused.
     pub fn outdate(&mut self) {
         let places = self.frames.places() as u32;
         self.stale = (0..places).map(|number| !self.frames.is_lent(number)).collect();

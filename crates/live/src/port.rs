@@ -1,5 +1,5 @@
-//! One side of the box: its receive ring, its sender, the frames that wait to be sent, and what became of them all; and where
-//! it has one, its express lane ([`crate::express`]), through which most packets then come and all go.
+//! A port of the box: its receive ring, its sender, the transmit queue, and counters; and, if it has one, its AF_XDP path
+//! ([`crate::express`]), which then receives most packets and sends all.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -166,12 +166,12 @@ impl Port {
         })
     }
 
-    /// Gives it an express lane.
+    /// Gives it an AF_XDP path.
     pub fn add(&mut self, express: Express) {
         self.express = Some(express);
     }
 
-    /// Puts it under the hold.
+    /// Attaches it to the fail-open gate.
     ///
     /// # Errors
     /// A missing privilege.
@@ -179,7 +179,7 @@ impl Port {
         Ok(hold.attach(&self.ring, self.express.as_ref().map(|express| &express.gate))?)
     }
 
-    /// Has its lane, where it has one, take packets, as soon as the hold is in force.
+    /// Lets its AF_XDP path, if it has one, take packets as soon as the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -224,7 +224,7 @@ impl Port {
         &self.ring.interface().name
     }
 
-    /// Takes up to `most` packets out of the ring into the pool, and as many that the express lane has received if it is its
+    /// Takes up to `most` packets out of the ring into the pool, and as many that the AF_XDP path has received if it is its
     /// turn, too, and adds them to `batch`. Returns the larger of both counts, packets included that there was no room for.
     pub fn receive(
         &mut self,
@@ -369,7 +369,7 @@ impl Port {
         }
     }
 
-    /// What was lost was among those that were handed over, now or before; which one it was is not told.
+    /// A lost frame was among those handed over, now or before; which one is unknown.
     fn count(&mut self, Sent { frames, bytes, lost }: Sent) {
         self.counters.sent = self.counters.sent + frames - lost;
         self.counters.sent_bytes += bytes;
@@ -405,8 +405,8 @@ impl Port {
         self.ring.room() + self.express.as_ref().map_or(0, |express| express.lane.lent() as u64)
     }
 
-    /// While the hold is being released: says that all that came in, but for so many copies, is gone. Returns whether that is
-    /// all that was taken.
+    /// While the lease is being released: reports that all arrived packets, except this number of copies, are gone. Returns
+    /// whether that is all that was taken.
     ///
     /// # Errors
     /// A refused system call.

@@ -1,12 +1,12 @@
-//! The loop's place among the threads of the machine.
+//! Real-time priority of the packet loop.
 //!
-//! A packet that comes to a box waits until its thread runs. Among ordinary threads that is up to some milliseconds whenever
-//! another one is busy on the core, however much the box is preferred; so the loop asks to run before all of them. It
-//! sleeps between packets, and so takes what it needs and no more.
+//! A packet that arrives waits until the loop's thread runs. With ordinary scheduling this takes up to some milliseconds
+//! while another thread is busy on the core, whatever its nice value; so the loop requests real-time priority. It sleeps
+//! between packets, and so uses only the time that it needs.
 //!
-//! Where there is more to do than a core can, it would not sleep, and then the kernel takes real-time threads off the core
-//! for 50 ms of each second (sched(7), sched_rt_runtime_us): as long as the hold on the traffic lasts. So a loop that hardly
-//! sleeps is an ordinary one for a while, and the kernel shares the core as it does among others.
+//! Under overload it would not sleep, and the kernel would throttle real-time threads for 50 ms of each second (sched(7),
+//! sched_rt_runtime_us), which is as long as the fail-open lease. So a loop that hardly sleeps becomes an ordinary thread
+//! for a while, and the kernel shares the core as usual.
 
 use evenair_sys::error::OsError;
 use evenair_sys::rt;

@@ -1,8 +1,8 @@
-//! Recording of everything the manager is told, and its replay.
+//! Recording of the manager's inputs, and its replay.
 //!
-//! The packet loop only appends to memory; a thread of its own writes it to the file. When the disk is full, or too
-//! slow to keep up, the recording stops and the traffic goes on. At the end the digest of the manager's decisions is
-//! written beside the recording (`FILE.digest`), and [`replay`] tells whether it came to the same.
+//! The packet loop only appends to memory; a separate thread writes the file. When the disk is full or too slow, the
+//! recording stops and the traffic continues. At the end the digest of the manager's decisions is written beside the
+//! recording (`FILE.digest`), and [`replay`] checks whether it reproduces them.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -60,8 +60,8 @@ impl Digest {
 }
 
 impl Recording {
-    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced. The digest
-    /// that stands beside an earlier one goes first, so that it is never taken for this one's.
+    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced. The digest that
+    /// stands beside an earlier one is removed first, so that it is never taken for this one's.
     ///
     /// # Errors
     /// The file cannot be made, or the earlier digest not be removed.
@@ -192,7 +192,7 @@ impl Drop for Recording {
     }
 }
 
-/// Ends a writer and tells how it went.
+/// Ends a writer and returns its result.
 fn join(Writer { chunks, thread }: Writer) -> io::Result<()> {
     drop(chunks);
     thread.join().expect("the writer does not panic")

@@ -1,6 +1,6 @@
-//! The reference of the box's configuration, and its JSON schema, both from the form that is read.
+//! The reference of the box's configuration, and its JSON schema, both generated from the types that read it.
 //!
-//! `docs/box-format.md` is [`reference`]'s output; `evenair config` prints both.
+//! `docs/box-format.md` is the output of [`reference`]; `evenair config` prints both.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::config::BoxFile;
 
 const INTRODUCTION: &str = r#"# The box's configuration
 
-All keys of the file that `evenair run` reads, `/etc/evenair/box.toml` unless it is told otherwise. `evenair init` writes a
-first one with comments, `evenair config check FILE` says what is wrong in one, `evenair config migrate FILE` gives the keys
-of an older version their present names, `evenair reload` has a running box read it again. How the parts work together is in [box.md](box.md). This page is printed by `evenair config reference`.
+All keys of the file that `evenair run` reads, by default `/etc/evenair/box.toml`. `evenair init` writes a first version with comments,
+`evenair config check FILE` reports its errors, `evenair config migrate FILE` renames the keys of an older version, and `evenair reload`
+makes a running box read it again. [box.md](box.md) describes how the parts work together. `evenair config reference` prints this page.
 
-A file that is enough:
+A minimal file:
 
 ```toml
 [ports]
@@ -30,11 +30,10 @@ socket = "/run/evenair/control.sock"
 standard = "802.11g"
 ```
 
-Quantities are texts with their unit: `"20 ms"`, `"5.5 Mb/s"` (bits, powers of 1000), `"8 MB"`, `"90 %"`, `"100 packets"`.
-Keys under the heading of a `[[list]]` are of one of its entries, of which there may be several. A file with anything wrong
-in it is refused whole, each problem with its line and with what would be right; a running box then goes on as it was.
-For completion and checks in an editor (Taplo, Even Better TOML): `evenair config schema > box.schema.json`, and
-`#:schema box.schema.json` as the first line of the file.
+Quantities are strings with their unit: `"20 ms"`, `"5.5 Mb/s"` (bits, powers of 1000), `"8 MB"`, `"90 %"`, `"100 packets"`.
+A heading with double brackets, `[[list]]`, is a list of tables. The box rejects an invalid file as a whole, and reports each problem
+with its line and the allowed values; a running box then keeps its configuration. For completion and checks in an editor (Taplo, Even
+Better TOML): `evenair config schema > box.schema.json`, and `#:schema box.schema.json` as the first line of the file.
 "#;
 
 /// The JSON schema of the box's configuration: keys, kinds of values, units, and descriptions.
@@ -46,7 +45,7 @@ pub fn schema() -> Value {
 pub fn reference() -> String {
     let schema = schema();
     let mut reference = Reference { schema: &schema, text: INTRODUCTION.to_owned(), told: BTreeMap::new() };
-    // What nobody can do without comes first.
+    // Required tables come first.
     let required = required(&schema);
     let (first, others): (Vec<_>, Vec<_>) = properties(&schema).partition(|(key, _)| required.contains(key));
     for (key, property) in first.into_iter().chain(others) {
@@ -58,7 +57,7 @@ pub fn reference() -> String {
 struct Reference<'a> {
     schema: &'a Value,
     text: String,
-    /// Where the keys of a type of table were told first.
+    /// The first heading with the keys of each type of table.
     told: BTreeMap<&'a str, String>,
 }
 
@@ -110,7 +109,7 @@ fn row(table: &str, key: &str, property: &Value, required: bool) -> String {
         None if required => (description.as_str(), "required"),
         None => (description.as_str(), "-"),
     };
-    // A value stands as one would write it; words stand as they are.
+    // Values in their usual notation; strings unchanged.
     let is_value =
         default.parse::<f64>().is_ok() || matches!(default, "true" | "false") || default.starts_with(['"', '[']);
     let default = if is_value { format!("`{default}`") } else { default.to_owned() };

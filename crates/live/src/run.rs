@@ -1,8 +1,8 @@
-//! The box: a thread that waits for packets, deadlines, commands and signals, and moves the [`Engine`] forward; or one for
-//! each shard (see [`crate::shards`]).
+//! The box: a thread that waits for packets, deadlines, commands and signals, and advances the [`Engine`]; or one thread
+//! for each shard (see [`crate::shards`]).
 //!
-//! It sleeps until something is due. While the box carries the traffic it wakes up every few milliseconds to beat the
-//! hold; while the bridge does, only for commands.
+//! It sleeps until the next event. While the box carries the traffic it wakes up every few milliseconds to renew the
+//! fail-open lease; while the bridge does, only for commands.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
@@ -38,7 +38,7 @@ const SIGNALS: u64 = 2;
 /// How much longer than the manager's drain limit the end may take, before it is forced.
 const END_MARGIN: Span = Span::from_secs(2);
 
-/// Runs a box until it is told to end (by SIGTERM, SIGINT or a command), and returns its final state.
+/// Runs a box until SIGTERM, SIGINT or a command ends it, and returns its final state.
 ///
 /// The calling process gets handlers for SIGTERM, SIGINT and SIGHUP; at the last one it reads its configuration again.
 ///
@@ -50,7 +50,7 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     once(config, Signals::catch()?, false)
 }
 
-/// Runs a box until it is told to end, or, where it `reopens`, has to open its ports anew ([`PortLost`]).
+/// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]).
 pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result<Status> {
     let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
     let (sender, inbox) = mpsc::channel();
@@ -106,7 +106,7 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_ns())
 }
 
-/// Where signals are told of: a byte for each.
+/// The pipe of signals: a byte for each.
 #[derive(Debug)]
 pub(crate) struct Signals {
     /// SIGTERM and SIGINT.
@@ -116,7 +116,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on these signals are told of, and end nothing by themselves.
+    /// From now on these signals are reported here, and do not end the process by themselves.
     pub(crate) fn catch() -> Result<Self> {
         Ok(Self { end: pipe_of(&[SIGTERM, SIGINT])?, reload: pipe_of(&[SIGHUP])? })
     }
@@ -146,12 +146,12 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Tells the service manager that the box is ready.
+    /// Notifies systemd that the box is ready.
     pub(crate) fn ready(&mut self, now: Instant) {
         self.service = Some(ServiceManager::ready(now));
     }
 
-    /// Tells the service manager that the box lives, where that is due, and what it does.
+    /// Sends systemd the heartbeat, when it is due, and the status.
     pub(crate) fn tend(&mut self, now: Instant, mode: &'static str) {
         self.service.iter_mut().for_each(|service| service.tend(now, mode));
     }
@@ -347,7 +347,7 @@ impl Live {
                 }
                 Wish::Reconfigure(config, telemetry) => done(self.reconfigure(*config, telemetry)),
             };
-            // Who has hung up needs no answer.
+            // A disconnected client needs no reply.
             let _ = reply.send(answer);
         }
         Ok(())

@@ -1,8 +1,7 @@
-//! What the box tells the service manager that started it, where one did (sd_notify(3)): that it is ready, what it is
-//! doing, that it still lives, that it ends.
+//! Notifications to systemd (sd_notify(3)): ready, status, watchdog heartbeat, stopping.
 //!
-//! The signs of life come from the loop that moves the packets. If that hangs, the bridge takes over after 50 ms, and the
-//! service manager restarts the box when its patience ends.
+//! The packet loop sends the heartbeats. If it hangs, the bridge carries the traffic after 50 ms, and systemd restarts the
+//! box after the watchdog timeout.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use tracing::debug;
 /// So many signs of life go out in the time after which the service manager would act.
 const SIGNS: u64 = 3;
 
-/// The service manager, or nobody.
+/// systemd, if it started the box.
 #[derive(Debug)]
 pub struct ServiceManager {
     /// Time between two signs of life, where they are wanted, and when the next one is due.
@@ -23,7 +22,7 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// Tells the service manager that the box is ready.
+    /// Notifies systemd that the box is ready.
     pub fn ready(now: Instant) -> Self {
         send(&[NotifyState::Ready]);
         Self::with_patience(now, sd_notify::watchdog_enabled())
@@ -40,7 +39,7 @@ impl ServiceManager {
         self.every.map(|_| self.next)
     }
 
-    /// Gives a sign of life if one is due, and tells of another mode.
+    /// Sends a heartbeat if one is due, and reports a changed mode.
     pub fn tend(&mut self, now: Instant, mode: &'static str) {
         if mode != self.said {
             self.said = mode;
@@ -55,7 +54,7 @@ impl ServiceManager {
     }
 }
 
-/// Tells the service manager when dropped that the box ends.
+/// When dropped, notifies systemd that the box is stopping.
 #[derive(Debug)]
 pub struct Ending;
 

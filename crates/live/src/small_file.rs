@@ -1,7 +1,8 @@
-//! Reads files whose name somebody else gave: a configuration named in a request, the secrets and certificates that it names.
+//! Reads files with names from an untrusted source: a configuration named in a request, and the secrets and certificates
+//! that it names.
 //!
-//! The name may lead anywhere: to a device that never ends (`/dev/zero`), a FIFO that nobody writes to, a disk's worth of log. Only a
-//! regular file of bounded size is read, and nothing is waited for.
+//! The name may be that of an endless device (`/dev/zero`), a FIFO without a writer, or a huge log file. Only a regular
+//! file of bounded size is read, without blocking.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read};

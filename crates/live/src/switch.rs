@@ -1,14 +1,15 @@
-//! Who carries the traffic: the kernel's bridge or this box, and how it changes hands.
+//! Switchover of the traffic between the kernel's bridge and this box.
 //!
-//! Giving it back takes three steps. The manager has drained and everything it released has been sent; then the hold
-//! is released, which lets packets past the box as soon as the ring's last one has been sent; and when that has been
-//! so for [`GRACE`], longer than any packet is between its decision and the count of it, the hold is lifted.
+//! Handing the traffic to the bridge takes three steps. First the manager drains its queues and everything it released is
+//! sent. Then the lease is released, which lets packets past the box once the last packet of the ring has been sent. When
+//! that has been the case for [`GRACE`], longer than a packet takes from the filter's decision to its count, the lease is
+//! revoked.
 
 use evenair_sys::hold::Hold;
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
-/// How long the hold stays in force after the loop's last sign of life.
+/// How long the lease lasts after the loop's last renewal.
 pub const HOLD: Span = Span::from_millis(50);
 /// How often the loop shows one, at least.
 pub const BEAT: Span = Span::from_millis(10);
@@ -29,13 +30,13 @@ pub enum Carrier {
     },
 }
 
-/// The hold, and who carries the traffic.
+/// The lease, and the present carrier of the traffic.
 #[derive(Debug)]
 pub struct Switch {
     hold: Hold,
     carrier: Carrier,
     lapses: u64,
-    /// Until when the hold is in force, and since when without a gap.
+    /// The end of the lease, and the start of its uninterrupted validity.
     until: Instant,
     since: Instant,
 }
@@ -51,23 +52,22 @@ impl Switch {
         self.carrier
     }
 
-    /// The hold.
+    /// The fail-open gate.
     pub fn hold(&self) -> &Hold {
         &self.hold
     }
 
-    /// How often the hold ran out under the loop, so that packets went past the box.
+    /// How often the lease expired during a renewal interval, so that packets bypassed the box.
     pub fn lapses(&self) -> u64 {
         self.lapses
     }
 
-    /// Whether the hold has run out under the loop, so that the bridge carries the traffic: what the box still has of it is out
-    /// of date.
+    /// Whether the lease has expired, so that the bridge carries the traffic: what the box still has of it is out of date.
     pub fn has_lapsed(&self, now: Instant) -> bool {
         self.carrier != Carrier::Bridge && now > self.until
     }
 
-    /// Whether all that the bridge carried before the hold came into force has left the machine's receive path: packets taken on
+    /// Whether all that the bridge carried before the lease was acquired has left the machine's receive path: packets taken on
     /// a shorter way do not overtake it any more.
     pub fn is_clear(&self, now: Instant) -> bool {
         self.carrier == Carrier::Bridge || now >= self.since + GRACE
@@ -85,9 +85,9 @@ impl Switch {
         self.carrier = Carrier::Box;
     }
 
-    /// The loop is about to do a piece of work that takes up to `longest`, in which it shows no sign of life: the hold stays in
-    /// force for so much longer, until [`Self::step`] is called. The bridge takes over so much later if the box hangs or is stopped
-    /// in just that piece of work; one that is killed lets go at once, as ever.
+    /// The loop is about to do a piece of work that takes up to `longest`, in which it does not renew the lease: the lease
+    /// stays in force for so much longer, until [`Self::step`] is called. The bridge takes over so much later if the box hangs
+    /// or is stopped in just that piece of work; one that is killed lets go at once, as ever.
     pub fn extend(&mut self, now: Instant, longest: Span) {
         if self.carrier != Carrier::Bridge {
             self.renew(now, now + HOLD + longest);
@@ -112,8 +112,8 @@ impl Switch {
         }
     }
 
-    /// To be called in every round of the loop, after it has sent what it could. `settled`: the hold is being released,
-    /// and both ports have given back all they took. Returns whether the bridge has just taken over.
+    /// To be called in every round of the loop, after it has sent what it could. `settled`: the lease is being released, and
+    /// both ports have given back all they took. Returns whether the bridge has just taken over.
     pub fn step(&mut self, now: Instant, settled: bool) -> bool {
         if self.carrier == Carrier::Bridge {
             return false;

@@ -1,4 +1,4 @@
-//! The picture of who had the medium: one bar for each phase, whose parts are the phase's time.
+//! The plot of airtime: one bar for each phase, with the parts of the phase's time.
 //!
 //! A station is a piece of the bar: frames to it, then frames from it, in the colours that downloads and uploads have in the
 //! other pictures. Neighbouring stations differ in shade, and stations are in the same order in all bars, so that equal

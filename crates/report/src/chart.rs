@@ -1,8 +1,8 @@
-//! Charts: what is drawn, said once, and drawn for light and for dark backgrounds.
+//! Charts: one description, drawn for light and for dark backgrounds.
 //!
-//! The drawing is done by `kuva`; this file is all that knows it. Colours are those of Okabe and Ito ("Color Universal
-//! Design", 2008), which people with any colour vision can tell apart; lines differ in their dashes too where there
-//! are more of them than colours. What a line is stands in a legend beside the picture, where nothing overlaps.
+//! `kuva` draws them; only this file uses it. Colours are those of Okabe and Ito ("Color Universal Design", 2008), which people
+//! with any colour vision can tell apart; lines differ in their dashes too where there are more of them than colours. The
+//! legend is beside the plot, where nothing overlaps.
 
 use std::sync::Arc;
 
@@ -253,7 +253,7 @@ pub(crate) struct Stack {
     pub label: String,
     /// Each part's length and colour, from left to right.
     pub parts: Vec<(f64, Ink)>,
-    /// What stands in it, where there is room.
+    /// Its label, if there is room.
     pub names: Vec<Name>,
 }
 

@@ -1,10 +1,10 @@
-//! What people look at: tables for programs to read, pictures, and pages that show them all.
+//! Output of results: tables for programs, plots, and pages with both.
 //!
-//! A crate of its own so that the box, which draws nothing, does not carry what drawing needs. Pictures are SVG and PNG,
-//! tables CSV, JSON and Parquet, pages HTML that need nothing else. The same results give the same bytes.
+//! It is a separate crate so that the box does not depend on plotting libraries. Plots are SVG and PNG, tables CSV, JSON and
+//! Parquet, pages self-contained HTML. The same results give the same bytes.
 //!
-//! One file a concern: `chart` what is drawn and how it looks; `run`, `airtime` and `many` the pictures of one run and of many;
-//! `page` pages; `table` and `parquet` tables; `series` the tables of a run.
+//! One file per concern: `chart` the drawing; `run`, `airtime` and `many` the plots of one run and of many; `page` pages;
+//! `table` and `parquet` tables; `series` the tables of a run.
 
 mod airtime;
 mod chart;

@@ -1,4 +1,4 @@
-//! The pictures of many runs: a measure over what was varied, and differences between two variants.
+//! The plots of many runs: a measure over what was varied, and differences between two variants.
 
 use crate::chart::{Axis, Chart, Data, Ink, Interval, Line, Picture};
 

@@ -1,5 +1,5 @@
-//! Pages for people: what happened in words, pictures, tables. A page needs no other file and no network, so that it
-//! can be mailed, archived, and opened years later, on light and on dark screens.
+//! HTML pages with text, plots and tables. A page needs no other file and no network, so that it can be mailed and archived,
+//! and suits light and dark screens.
 
 use std::fmt::Write;
 

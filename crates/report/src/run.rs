@@ -1,4 +1,4 @@
-//! The pictures of one run.
+//! The plots of one run.
 
 use evenair_scenario::Direction;
 use evenair_scenario::results::stats::percentile;
@@ -27,7 +27,7 @@ pub fn run_pictures(run: &RunResult) -> Vec<Picture> {
     charts.into_iter().filter_map(|(name, chart)| Some(marked_if_invalid(chart?, run).draw(name))).collect()
 }
 
-/// Nobody should take numbers from a picture of a run that is not valid.
+/// Numbers must not be taken from a plot of an invalid run.
 fn marked_if_invalid(mut chart: Chart, run: &RunResult) -> Chart {
     if let Some(warning) = run.warning() {
         chart.title = format!("{}: {warning}", chart.title);
@@ -52,7 +52,7 @@ fn throughput(run: &RunResult) -> Option<Chart> {
             };
             let mut line = Line::new(name, shade(direction, index, same.len()), over_time(run, &flow.ip_mbps));
             line.width = if flows.len() > NAMED_FLOWS { 1.25 } else { 1.75 };
-            // Shades of one colour alone are hard to tell apart.
+            // Shades of one colour alone are hard to distinguish.
             line.dash =
                 [Dash::Solid, Dash::Dashed, Dash::Dotted][if flows.len() > NAMED_FLOWS { 0 } else { index % 3 }];
             lines.push(line);
@@ -197,7 +197,7 @@ fn lateness(run: &RunResult) -> Option<Chart> {
     let late = run.lateness.as_ref()?;
     let line = |index, name, marks: &[(f64, f64)]| {
         let (ink, _) = Ink::cycle(index);
-        // Below a microsecond nothing is told apart, and a logarithmic axis has no zero.
+        // Times below a microsecond are not resolved, and a logarithmic axis has no zero.
         let points = marks.iter().map(|&(percent, us)| (us.max(1.0), percent));
         Line { marked: true, ..Line::new(Some(name), ink, points) }
     };

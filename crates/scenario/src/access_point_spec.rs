@@ -1,4 +1,4 @@
-//! Access points as people write them: `[[manager.access_point]]`.
+//! The configuration of access points: `[[manager.access_point]]`.
 
 use evenair_manager::{AccessPoint, AccessPointError, Config, Label, MacPrefix};
 use evenair_packet::MacAddr;
@@ -14,25 +14,25 @@ use crate::config::{FromWritten, List, Problems, Scalar, Written};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessPointSpec {
-    /// What reports call it, and by which the box may be told that a station is there.
+    /// Its name in reports, in telemetry and on the control socket.
     pub name: Written<String>,
-    /// The contention domain: those that hear each other on one channel have the same. "default" is that of stations that
-    /// are not known to be at any. Default: the access point's name.
+    /// The contention domain: the same for access points that hear each other on one channel. "default" is the domain of
+    /// stations at an unknown access point. Default: the access point's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Written<String>>,
-    /// Frames of its stations come in one of these VLANs: by their outermost tag, or by two tags as "100.20". Default:
-    /// none.
+    /// VLANs of its stations' frames: the outermost tag, or two tags as "100.20". Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<List<VlanName>>,
-    /// Addresses of its radios (BSSIDs), as telemetry tells them; several at once by their first bits, as
-    /// "02:00:00:00:00:10/44". Default: none.
+    /// Addresses of its radios (BSSIDs) in telemetry reports; a prefix such as "02:00:00:00:00:10/44" means several. Default:
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bssid: Option<List<RadioName>>,
-    /// Other names by which the box may be told that a station is there. Default: none.
+    /// Other names of the access point in telemetry and on the control socket. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<List<String>>,
-    /// Standard of its radios, with a long preamble and the usual basic rates. All access points of a contention domain have the
-    /// same, since a domain has one slot time and one set of rates; those of the domain "default" have that of [radio]. Default: that of [radio].
+    /// Standard of its radios, with a long preamble and the common basic rates. All access points of a contention domain have
+    /// the same, since a domain has one slot time and one set of rates; those of the domain "default" have that of [radio].
+    /// Default: that of [radio].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard: Option<Written<Standard>>,
 }

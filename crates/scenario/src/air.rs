@@ -1,5 +1,5 @@
-//! From a checked scenario to its media and the nodes on them: one step for the simulator and the testbed, so that both
-//! run the same radio.
+//! Builds the contention domains and their nodes from a checked scenario, for the simulator and the testbed alike, so that
+//! both run the same radio.
 
 use evenair_medium::{Antenna, Beacons, Foreign, Medium, MediumConfig, NodeConfig, NodeId, PowerSave};
 use evenair_units::{Db, Dbm, Limit, Streams};
@@ -22,7 +22,7 @@ pub struct AirPlan {
     pub station_queue: Option<QueueSpec>,
     /// The access points' beacons.
     pub beacons: Option<Beacons>,
-    /// Networks of others, each of which is two nodes behind the access points.
+    /// Other networks, each with two nodes after the access points.
     pub foreign: Vec<Foreign>,
     /// What the medium's random streams are named after, where access points have names.
     streams_of: Option<String>,
@@ -132,7 +132,7 @@ impl AirPlan {
         (medium, nodes)
     }
 
-    /// Nodes that a medium has before any station: access points, and networks of others.
+    /// Nodes that a medium has before any station: access points, and other networks.
     pub fn nodes_before_stations(&self) -> usize {
         self.access_points.len() + 2 * self.foreign.len()
     }
@@ -230,7 +230,7 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
     all.iter().copied().enumerate().map(&mut plan).collect()
 }
 
-/// Hides from each other the stations of which one reaches the other with less than `threshold`.
+/// Hides stations from each other if one reaches the other below `threshold`.
 fn hide_distant(stations: &mut [StationPlan], path_loss: &PathLoss, threshold: Dbm) {
     for a in 0..stations.len() {
         for b in 0..a {

@@ -1,8 +1,7 @@
-//! Queues between the network layer and the MAC of the access point and of stations, driven by the simulator; the testbed
-//! has none.
+//! Queues between the network layer and the MAC of the access point and of stations, for the simulator only.
 //!
-//! The MAC keeps a few packets, as a driver does, and takes the next from the queue above when it has room. So what
-//! waits, waits where a discipline decides who is next. With EDCA each access category has a queue.
+//! The MAC holds a few packets, like a driver, and takes the next packet from the queue when it has room. So packets wait
+//! in the queue, where a discipline chooses the next one. With EDCA each access category has a queue.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -36,7 +35,7 @@ pub struct Tag {
     pub station: u32,
     /// The number of the application that it belongs to.
     pub app: u32,
-    /// What it tells of its connection.
+    /// The information of its segment about its connection.
     pub progress: Option<Progress>,
 }
 
@@ -276,7 +275,7 @@ impl<F: Send + 'static> AirQueues<F> {
         self.forsaken.insert(to);
     }
 
-    /// A node leaves, with what its queue holds. What its MAC holds is the medium's to tell.
+    /// A node leaves, with its queue. The medium reports the frames in its MAC.
     pub fn remove(&mut self, node: NodeId) {
         let Some(queue) = self.nodes.remove(&node) else { return };
         queue.wakes.map(|at| self.wakes.remove(&(at, node)));
@@ -298,7 +297,7 @@ fn signal<F>(medium: &mut Medium<F>, from: NodeId, to: NodeId) -> Option<News> {
     Some(News::Signal(signal - power::noise_floor(medium.config().phy.standard())))
 }
 
-/// What became of a packet, as a driver tells it by its counts of attempts.
+/// The TX status of a packet, from a driver's counts of attempts.
 fn news<F>(medium: &Medium<F>, below: &Below, fate: Fate) -> News {
     let config = medium.config();
     let rts = config.rts_threshold.is_some_and(|threshold| below.size > threshold);

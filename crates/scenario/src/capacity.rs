@@ -1,10 +1,10 @@
-//! The capacity C* that the formulas give for the flows of a phase, to set beside what was measured.
+//! The computed capacity C* for the flows of a phase, to compare with measurements.
 //!
-//! Equation (1) of Hegde et al., IEEE/ACM ToN 21(2), 2013, `C* = 1 / sum(phi_i / C_i)`, over TCP transfers that always
-//! have something to send. The shares phi are those of the manager's policy. Where the medium also carries datagrams,
-//! pages or calls, or the population changes inside the phase, there is no one C*, and none is given. Nor is there with
-//! rules that fill classes, minimums or ceilings, or with
-//! EDCA, Idle Sense or the asymmetric access point: the formula's gaps, single frames and mean back-off are those of DCF.
+//! Equation (1) of Hegde et al., IEEE/ACM ToN 21(2), 2013, `C* = 1 / sum(phi_i / C_i)`, over greedy TCP transfers. The
+//! shares phi are those of the manager's policy. C* is not defined if the medium also carries datagrams, pages or calls, or
+//! if the population changes within the phase; then none is reported. The same holds for classes with rules, minimums or
+//! ceilings, and for EDCA, Idle Sense or the asymmetric access point: the formula's inter-frame spaces, single frames and
+//! mean back-off are those of DCF.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ impl Scenario {
         roams.last().unwrap_or(access_point)
     }
 
-    /// The transfers of a phase in which nobody comes, goes or changes.
+    /// The transfers of a phase in which no station joins, leaves or changes its rate.
     fn steady_transfers(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<Vec<Transfer>> {
         let inside = |at: Span| at > phase.from && at < phase.to;
         let population_changes = |event: &crate::Event| match event.action {

@@ -1,6 +1,6 @@
-//! Causes of loss in the box, and how counts by cause are written: in the box's status, its history, and in results.
+//! Causes of loss in the box, and the notation of counters by cause in the box's status, its history, and in results.
 //!
-//! Here and not in the box, since the testbed reads them, too, which knows the box from its control socket alone.
+//! They are in this crate because the testbed reads them too, which knows the box only from its control socket.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,7 +1,7 @@
-//! Classes, and kinds of traffic within a station, as people write them.
+//! The configuration of classes, and of kinds of traffic within a station.
 //!
-//! In its plain form a class has a name and a weight, and stations name it. With any other key in any of them, the classes
-//! are a tree with rules; see `evenair_manager::ClassTree` for what these say.
+//! In the plain form a class has a name and a weight, and stations name it. If any class has another key, the classes are a
+//! tree with rules; see `evenair_manager::ClassTree`.
 
 use evenair_manager::{Amount, Application, Class, ClassId, ClassTree, Level, Rule, Takes};
 use evenair_packet::{MacAddr, Subnet, Vlan};
@@ -17,28 +17,28 @@ use crate::words::CodePoint;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassSpec {
-    /// What stations and reports call it.
+    /// Its name in stations and reports.
     pub name: Written<String>,
-    /// Its share beside the other classes in the same parent. Default: 1.
+    /// Its share relative to the other classes of the same parent. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Written<u32>>,
-    /// The class that it is a part of. Default: none; it is at the top.
+    /// Its parent class. Default: none, a top-level class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Written<String>>,
-    /// What it gets before weights say, as long as it has something to send: a part of the medium's time, or a bit rate of
-    /// what crosses the WLAN at IP level, data and ACKs. Default: none.
+    /// Its guaranteed share while it has packets to send: a part of the medium time, or an IP-level bit rate over the WLAN,
+    /// data and ACKs together. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Written<Share>>,
-    /// What it gets at most, whatever the others leave. Default: none.
+    /// Its largest share, even if the others leave more. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Written<Share>>,
-    /// Who is in it, beside the stations that name it. Default: whoever is in a class of which this is the parent.
+    /// Traffic in it, beside that of the stations that name it. Default: the traffic of its child classes.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub rule: Option<MatchSpec>,
-    /// Others who are in it, too.
+    /// More traffic in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<MatchSpec>,
-    /// Whoever is in none of the other classes of the same parent is in this one. Default: false.
+    /// All traffic of the parent that is in no other class is in this one. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Written<bool>>,
 }
@@ -47,20 +47,20 @@ pub struct ClassSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationSpec {
-    /// What it is.
+    /// Its name.
     pub name: Written<String>,
-    /// Its share beside the other kinds of the same station. Default: 1.
+    /// Its share relative to the other kinds of the same station. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Written<u32>>,
-    /// What is of this kind.
+    /// Traffic of this kind.
     #[serde(rename = "match")]
     pub rule: MatchSpec,
-    /// What is of it, too.
+    /// More traffic of this kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<MatchSpec>,
 }
 
-/// Conditions, all of which are to hold; of a list, one of its items.
+/// Conditions that must all hold; for a list, one of its items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MatchSpec {
@@ -70,13 +70,13 @@ pub struct MatchSpec {
     /// Networks of stations' addresses, such as "10.1.0.0/16".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<List<String>>,
-    /// Networks of the other end's address.
+    /// Networks of the peers' addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<List<String>>,
     /// VLANs by their outermost tag, or by two tags from the outside in, as "100.20".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<List<VlanName>>,
-    /// Code points of what travels the way of the data, by name or number.
+    /// Code points of packets in the direction of the data, by name or number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<List<CodePoint>>,
     /// "tcp", "udp", "icmp", "icmpv6", "esp", "gre", "sctp", or the number of an IP protocol.
@@ -85,13 +85,13 @@ pub struct MatchSpec {
     /// Ports of either end, each alone or as "8000-8100".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<List<Ports>>,
-    /// Whether data travel "up", from the station, or "down".
+    /// Direction of the data: "up", from the station, or "down".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Written<crate::Direction>>,
-    /// Networks that stations are in, as far as somebody tells the box.
+    /// SSIDs of stations, reported on the control socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssid: Option<List<String>>,
-    /// Groups that stations are in, as far as somebody tells the box.
+    /// Groups of stations, reported on the control socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<List<String>>,
 }
@@ -403,7 +403,7 @@ fn listed<T: FromWritten>(list: Option<&List<T>>, problems: &mut Problems) -> Op
     list.map_or_else(|| Some(Vec::new()), |list| list.get(problems))
 }
 
-/// The items of a list, each of which `read` takes.
+/// The items of a list, each parsed by `read`.
 fn parsed<W: FromWritten, T>(
     list: Option<&List<W>>,
     read: impl Fn(&W) -> Option<T>,

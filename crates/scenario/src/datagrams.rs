@@ -1,9 +1,8 @@
-//! Which datagrams an application sends, and when: constant rate, with noise, Poisson, frames of varying size, any
-//! of these in bursts, and as a trace has them.
+//! Sizes and times of an application's datagrams: constant rate, with noise, Poisson, frames of varying size, any of these
+//! in bursts, and traces.
 //!
-//! The simulator and the testbed draw from here, from the same streams, so that they send the same datagrams at the
-//! same times. A source that sends at regular times begins at a random point of its first gap: sources in step would
-//! collide for ever.
+//! The simulator and the testbed use the same random streams, so that they send the same datagrams at the same times. A
+//! source with regular times begins at a random point of its first gap: synchronized sources would always collide.
 
 use std::sync::Arc;
 

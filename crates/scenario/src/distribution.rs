@@ -1,9 +1,9 @@
 //! Distributions of sizes and times.
 //!
-//! One draw takes numbers from a stream that it was handed, so that a value depends on the seed and the stream's name
-//! alone. Transcendental functions are `libm`'s, which give the same bits on every machine.
+//! A draw uses only the given random stream, so that a value depends on the seed and the stream's name alone.
+//! Transcendental functions are those of `libm`, which give the same bits on every machine.
 //!
-//! Values are plain numbers, bytes or nanoseconds, as whoever holds the distribution says.
+//! Values are plain numbers, in bytes or nanoseconds, as the owner of the distribution defines.
 
 use evenair_units::{Bytes, Rng, Span};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
-//! Transfers that come and go: arrivals of sized flows, and sources that send a file, pause, and send the next.
+//! Transfers that arrive: arrivals of sized flows, and sources that send a file, pause, and send the next.
 //!
-//! The arrivals of an entry are one process, spread over its stations. Who draws them gets the same ones as anybody
-//! else, so each host of the testbed makes its own part without being told, and the simulator makes the same flows.
+//! The arrivals of an entry are one process, spread over its stations. Every reader of the random stream draws the same
+//! arrivals, so that each host of the testbed generates its own part without communication, and the simulator generates the
+//! same flows.
 
 use evenair_units::{Bytes, Rng, Span, Streams};
 use serde::{Deserialize, Serialize};
@@ -21,11 +22,11 @@ pub struct FlowSpec {
     pub gap: Span,
     /// Exponential gaps; otherwise all are equal.
     pub poisson: bool,
-    /// The most arrivals.
+    /// Largest number of arrivals.
     pub count: Option<u64>,
     /// None later than this after the start.
     pub until: Option<u64>,
-    /// Which station gets the next.
+    /// How the next station is chosen.
     pub spread: Spread,
     /// Bytes of a transfer.
     pub size: Distribution,

@@ -1,4 +1,4 @@
-//! The Internet link as the box serves it, as people write it.
+//! The configuration of the Internet link: `[manager.wan]`.
 
 use evenair_manager::{CodelConfig, WanConfig};
 use evenair_packet::Subnet;
@@ -13,32 +13,33 @@ use crate::manager_spec::{RATES, is_rate};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct InternetSpec {
-    /// The link's bit rate toward the stations. Default: that of [wan.down]; a box must be told.
+    /// The link's bit rate toward the stations. Default: that of [wan.down]; required for a box.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub down: Option<Written<BitRate>>,
-    /// The link's bit rate from the stations. Default: that of [wan.up]; a box must be told.
+    /// The link's bit rate from the stations. Default: that of [wan.up]; required for a box.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<Written<BitRate>>,
-    /// The box serves the link at this part of its rate, so that the queue is in the box. Default: "90 %".
+    /// The part of the link's rate that the box uses, so that the queue is in the box. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Written<Permille>>,
-    /// Networks that are not beyond the link, such as "10.0.0.0/8". Default: those of the scenario's stations and LAN; in a
-    /// box, those that its bridge and its interfaces have addresses in.
+    /// Networks on this side of the link, such as "10.0.0.0/8". Default: those of the scenario's stations and LAN; for a box,
+    /// those of the addresses of its bridge and its interfaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lan: Option<List<String>>,
-    /// The part of the WLAN that traffic of the LAN keeps where traffic over the link could use all. Default: "10 %".
+    /// The part of the WLAN that is reserved for traffic of the LAN. Default: "10 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lan_part: Option<Written<Permille>>,
-    /// CoDel before the link: packets that wait no longer than this are in no standing queue. Default: "150 ms".
+    /// CoDel before the link: acceptable waiting time in the queue. Default: "150 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_target: Option<Written<Span>>,
-    /// CoDel before the link: for so long packets may wait longer before their sender is told. Default: "1 s".
+    /// CoDel before the link: how long the waiting time may exceed the target before CoDel signals congestion to the sender.
+    /// Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_interval: Option<Written<Span>>,
 }
 
 impl InternetSpec {
-    /// The link as the manager is told of it, or `None` and what is wrong.
+    /// The link in the manager's configuration, or `None` and errors.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<WanConfig> {
         let share = self.share.get_or_if(
             Permille(900),

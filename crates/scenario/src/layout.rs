@@ -1,8 +1,8 @@
-//! Where stations are around their access point.
+//! Positions of stations around their access point.
 //!
 //! The layouts are those of S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure
-//! WLANs", IEEE Trans. Mobile Computing 5(7), 2006. Random places are drawn from a stream of their own for each station,
-//! so that one station more leaves the others where they are.
+//! WLANs", IEEE Trans. Mobile Computing 5(7), 2006. Random positions come from a separate stream for each station, so that
+//! an additional station does not move the others.
 
 use evenair_units::Rng;
 use evenair_wifi::Position;

@@ -1,12 +1,12 @@
 //! The scenario file format and the results format.
 //!
-//! A scenario is one experiment: who talks to whom over which radio, what happens when, what is measured, and what
-//! others published for it. The simulator and the testbed run the same file. [`Scenario::load`] reads one; what they
-//! report is [`results::RunResult`].
+//! A scenario is one experiment: the radio, the hosts and their traffic, the events, the measurements, and published
+//! results to compare with. The simulator and the testbed run the same file. [`Scenario::load`] reads one; both report a
+//! [`results::RunResult`].
 //!
-//! The crate runs nothing. Where a scenario's words and an engine's types differ, the engine converts; what both engines
-//! would convert alike, the rules of the medium, is here (`air`). So are the queues in front of it (`air_queues`), which
-//! the simulator alone drives: the testbed refuses a scenario that has them.
+//! The crate runs nothing. Each engine converts the scenario's types to its own; the conversion that both have in common,
+//! the rules of the medium, is here (`air`). So are the queues in front of it (`air_queues`), which only the simulator
+//! uses: the testbed rejects a scenario with them.
 
 mod access_point_spec;
 mod air;

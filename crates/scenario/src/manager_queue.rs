@@ -1,4 +1,4 @@
-//! A queue discipline in the manager, in place of its tree of queues, as people write it.
+//! The configuration of a queue discipline in the manager, instead of its tree of queues.
 
 use evenair_manager::{LeafRule, QueueConfig};
 use evenair_sched::Config as Discipline;
@@ -52,7 +52,7 @@ pub(crate) fn check(
     Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, noise: noise?, seed: 0 })
 }
 
-/// Nobody tells the box what became of a packet, so that no channel is ever taken for dead.
+/// The box does not see TX status, so no channel counts as dead.
 fn refuse_fates(raw: &QueueRaw, problems: &mut Problems) {
     for place in [raw.dead.place(), raw.pause.place()].into_iter().filter(|place| !place.is_empty()) {
         problems.add(place, "the box does not learn what became of a packet", "only for a queue of [radio]");
@@ -79,7 +79,7 @@ fn rule(manager: &ManagerSpec, number: usize, class: &QueueClassRaw, problems: &
     Some(LeafRule { leaf: number as u32, classes, direction })
 }
 
-/// Packets that take marks are marked here rather than dropped, by whatever law.
+/// ECN-capable packets are marked here rather than dropped, by any law.
 fn mark_where_it_can(discipline: &mut Discipline) {
     match discipline {
         Discipline::Codel(codel, _) => codel.ecn = true,

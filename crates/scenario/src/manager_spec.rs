@@ -1,5 +1,5 @@
-//! The manager's settings as people write them: in a scenario and in the box's own configuration. They can be written
-//! back, so that the testbed can start the box on a file of its own.
+//! The configuration of the manager, in a scenario and in the box's own configuration. It can be serialized, so that the
+//! testbed can write a configuration file for the box.
 
 mod controller;
 mod levels;
@@ -28,37 +28,38 @@ use crate::{InternetSpec, ReceiverSpec, VoiceSpec};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ManagerSpec {
-    /// What sets the pace of releases: the access point's queue, kept short by the answers of the stations; the published
-    /// additive rule for a service rate; a constant one; or "none", which holds nothing for the WLAN. Default: "queue".
+    /// What paces the releases: "queue" keeps the access point's backlog short, estimated from the stations' ACKs; "published"
+    /// adapts a service rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a
+    /// constant service rate; "none" does not queue packets for the WLAN. Default: "queue".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Written<ControllerKind>>,
-    /// Queue controller: medium time that may stand in the access point. Default: "3 ms".
+    /// Queue controller: target of the access point's backlog, as medium time. Default: "3 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<Written<Span>>,
-    /// PI controller: mean time that packets may wait in the access point. Default: "10 ms".
+    /// PI controller: target of the mean waiting time in the access point. Default: "10 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_target: Option<Written<Span>>,
-    /// PI controller: time between two judgements of the load. Default: "50 ms".
+    /// PI controller: time between two decisions. Default: "50 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_interval: Option<Written<Span>>,
     /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_rate: Option<Written<BitRate>>,
-    /// Published controller: time between two judgements. Default: "1 s".
+    /// Published controller: time between two decisions. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
-    /// Published controller: change of the service rate at each judgement. Default: "0.1 Mb/s".
+    /// Published controller: change of the service rate at each decision. Default: "0.1 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Written<BitRate>>,
-    /// Published controller: measured use this far below the service rate still counts as equal. Default: "3 %".
+    /// Published controller: measured use this little below the service rate counts as equal. Default: "3 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Written<Permille>>,
-    /// Published controller: the service rate it starts at, as a part of C*. Default: "90 %".
+    /// Published controller: initial service rate, as a part of C*. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Written<Permille>>,
-    /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most once;
-    /// where there are classes or applications, these are in it unless this says otherwise.
-    /// Default: ["station", "direction", "flow"].
+    /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most
+    /// once; the default includes "class" and "application" if there are classes or applications. Default: ["station",
+    /// "direction", "flow"].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<List<LevelKind>>,
     /// Level "direction": weight of uploads. Default: 1.
@@ -67,73 +68,71 @@ pub struct ManagerSpec {
     /// Level "direction": weight of downloads. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub down_weight: Option<Written<u32>>,
-    /// Level "station": what stations of equal weight get equally, medium time or bits. Default: "airtime".
+    /// Level "station": stations of equal weight get equal medium time, or equal bits. Default: "airtime".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station_fairness: Option<Written<Fairness>>,
-    /// Level "class": the classes, which stations may name or rules fill. With parents, rules, minimums or ceilings they are a
-    /// tree above all other levels, in which shares are of medium time.
+    /// Level "class": policy classes; stations name their class, or rules assign it. With parents, rules, minimums or ceilings
+    /// the classes are a tree above all other levels, with shares of medium time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<ClassSpec>,
     /// Level "application": kinds of traffic within a station.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub application: Vec<ApplicationSpec>,
-    /// Levels "class" and "application": weight of all that is in none of them, together. Default: 1.
+    /// Levels "class" and "application": weight of all unclassified traffic together. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_weight: Option<Written<u32>>,
-    /// What a packet costs the server: the medium time it causes, or its (virtual) bits as published.
-    /// Default: "airtime".
+    /// What the scheduler charges for a packet: its medium time, or its (virtual) bits as published. Default: "airtime".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Option<Written<Fairness>>,
-    /// Limit of each queue, in DATA packets or bytes; an upload's queue counts the DATA that its held ACKs stand for.
+    /// Limit of each queue, in DATA packets or bytes; an upload's queue counts the DATA that its held ACKs acknowledge.
     /// Default: "1000 packets".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<Written<Limit>>,
-    /// How senders are told that their queues stand: by CoDel (RFC 8289), with a queue of its own for each connection below
-    /// the last of the levels and no packet but a pure ACK sent that was held for more than a second, or "none", only by the limit. Default:
+    /// Active queue management: "codel" (RFC 8289), with a queue for each connection below the last level, in which packets
+    /// other than pure ACKs are dropped after a second; or "none", where only the queue limit signals congestion. Default:
     /// "codel".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm: Option<Written<Aqm>>,
-    /// CoDel: packets that wait no longer than this are in no standing queue. Default: "20 ms".
+    /// CoDel: acceptable waiting time in a queue. Default: "20 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_target: Option<Written<Span>>,
-    /// CoDel: for so long packets may wait longer before their sender is told. Default: "100 ms".
+    /// CoDel: how long the waiting time may exceed the target before CoDel signals congestion to the sender. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aqm_interval: Option<Written<Span>>,
-    /// Connections that use little of the medium (a page request, a call) go before their turn; they are charged for it, so
-    /// that shares over time stay what they are. Default: true.
+    /// Sparse-flow priority: connections that use little of the medium (a page request, a call) are served first. They are
+    /// charged for it, so that long-term shares do not change. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse_first: Option<Written<bool>>,
-    /// A queue discipline that decides whose turn it is for the WLAN, in place of the tree of queues, with room for
-    /// `queue_limit`. Default: the tree.
+    /// A queue discipline for the WLAN instead of the tree of queues, with the capacity `queue_limit`. Default: the tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueRaw>,
-    /// The Internet link, where the box is to serve that too. Default: it serves the WLAN alone.
+    /// The Internet link, if the box manages it too. Default: the box manages only the WLAN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wan: Option<InternetSpec>,
-    /// Calls, which then go first, up to a limit. Default: they are traffic like all else.
+    /// Calls: strict priority for telephone calls, up to a limit. Default: calls are ordinary traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub voice: Option<VoiceSpec>,
-    /// Control of TCP by what receivers tell senders: windows and delayed ACKs. Default: none.
+    /// Control at the receiver: the windows and ACK delays that TCP senders see. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverSpec>,
-    /// The limit on what comes from the WLAN. Default: there is none.
+    /// The upload limiter: drops packets from the WLAN above a limit. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_limit: Option<UplinkLimitSpec>,
-    /// Access points, where there are several media: each is served for itself, and a station that roams is moved. Default:
-    /// all is one medium.
+    /// Access points in several contention domains: the manager paces each domain separately, and moves a station that roams.
+    /// Default: one contention domain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub access_point: Vec<AccessPointSpec>,
-    /// Flows that are remembered at once, up to 2097152, 1 to 2 kB each; a new one takes the place of the one unused for
-    /// longest. Default: 131072.
+    /// Capacity of the flow table, up to 2097152 flows of 1 to 2 kB each; a new flow replaces the least recently used one.
+    /// Default: 131072.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_limit: Option<Written<u32>>,
-    /// How much lateness of releases is made up by releasing the next ones early. Default: "2 ms".
+    /// How much lateness of releases the next, earlier ones make up for. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_slack: Option<Written<Span>>,
-    /// The longest that a bypass waits for the queues to drain. Default: "1 s".
+    /// How long a bypass waits at most for the queues to drain. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_limit: Option<Written<Span>>,
-    /// PHY rate assumed of a station whose rate nobody has told. Default: the lowest basic rate.
+    /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rate: Option<Written<BitRate>>,
 }
@@ -160,7 +159,7 @@ impl ManagerSpec {
     /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.
     pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
         let Config { queue_limit, flow_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
-        // Each part is read whatever becomes of the others, so that all their problems are told.
+        // Each part is parsed independently of the others, so that all problems are reported.
         let controller = self.controller(problems);
         let policy = self.policy(problems);
         let charge = self.charge.get_or(Fairness::Airtime, problems);
@@ -230,7 +229,7 @@ impl ManagerSpec {
                 None => None,
             },
             access_points: Vec::new(),
-            // Whoever has a memory for packets sets it by that.
+            // The owner of the packet memory sizes it by that.
             held_limit: None,
             flow_limit: flow_limit?,
             pacing_slack: pacing_slack?,

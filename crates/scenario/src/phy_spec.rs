@@ -1,4 +1,4 @@
-//! The PHY profile of a BSS as people write it.
+//! The configuration of the PHY profile of a BSS.
 
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
@@ -16,11 +16,11 @@ pub struct PhySpec {
     /// Preamble of 802.11b frames. Default: "long".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preamble: Option<Written<Preamble>>,
-    /// Rates at which ACK, RTS and CTS may be sent: an answer uses the highest that is not above the DATA frame's rate.
-    /// Default: 1 and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
+    /// Rates of ACK, RTS and CTS: an ACK or CTS uses the highest of them that does not exceed the DATA frame's rate. Default: 1
+    /// and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basic_rates: Option<List<BitRate>>,
-    /// IP packets larger than this are sent after RTS/CTS. Default: none are.
+    /// IP packets larger than this are sent with RTS/CTS. Default: no RTS/CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rts_threshold: Option<Written<Bytes>>,
 }

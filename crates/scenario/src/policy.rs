@@ -1,8 +1,8 @@
-//! Ways to manage a WLAN, to be set beside one another in one experiment.
+//! Policies to manage a WLAN, to compare in one experiment.
 //!
-//! A policy is a few tables of a scenario. It takes the place of the scenario's own choice of mechanisms, and leaves what
-//! the scenario says of the site: stations and their classes, links, what the box is told. A policy with a box manages
-//! from the scenario's own `insert` on, or where it has none from the start; one without leaves the box bypassed.
+//! A policy is a few tables of a scenario. It replaces the scenario's mechanisms, and keeps its description of the site:
+//! stations and their classes, links, telemetry. A policy with a box manages from the scenario's `insert` on, or from the
+//! start if there is none; one without leaves the box bypassed.
 
 use std::fmt;
 use std::path::Path;
@@ -92,7 +92,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 
 /// Keys of `[manager]` that speak of the site and not of the mechanism.
 const OF_SITE: &[&str] = &["wan", "voice", "class", "application", "default_rate", "access_point"];
-/// Keys of `[manager]` that speak of who is to get how much, for mechanisms that can tell.
+/// Keys of `[manager]` about shares, for mechanisms that support them.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 
 impl Policy {

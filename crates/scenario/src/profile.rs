@@ -1,7 +1,7 @@
-//! Where tools that published results came from deviate from the standard, as bundles under the tools' names.
+//! Deviations from the standard of simulators that produced published results, as profiles with the simulators' names.
 //!
-//! A profile sets what a file leaves open; each key of the file overrides it. `standard` deviates in nothing, and knows
-//! no capture, of which the standard says nothing.
+//! A profile sets the keys that a file leaves out; each key of the file overrides it. `standard` has no deviations and no
+//! capture, which the standard does not define.
 //!
 //! | | after a collision | capture | attempts with RTS | largest threshold of AARF | medium before an own ACK |
 //! |---|---|---|---|---|---|

@@ -1,5 +1,5 @@
-//! A scenario as it is written. See `docs/scenario-format.md` for the reference with examples; the comments here are
-//! what editors show.
+//! The raw form of a scenario. See `docs/scenario-format.md` for the reference with examples; editors show the comments
+//! here.
 
 use evenair_medium::{Adaptation, AfterCollision};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
@@ -18,17 +18,17 @@ mod traffic;
 pub use queue::{ChannelRaw, QueueClassRaw, QueueRaw};
 pub(crate) use traffic::{FlowsRaw, OnOffRaw, ReplayRaw, SizeRaw, TimeRaw, UdpRaw, VoipRaw};
 
-/// One experiment: who talks to whom over which radio, what happens when, and what is measured.
+/// One experiment: the radio, the hosts and their traffic, the events, and the measurements.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScenarioRaw {
     /// Version of the format: 1.
     pub version: Written<u32>,
-    /// Short name, fit for a file name.
+    /// Short name, usable as a file name.
     pub name: Written<String>,
     /// One line for headings. Default: the name.
     pub title: Option<Written<String>>,
-    /// What the experiment shows and where its set-up comes from. Default: empty.
+    /// Purpose of the experiment and source of its set-up. Default: empty.
     pub description: Option<Written<String>>,
     /// Seed of all random streams. Default: 1.
     pub seed: Option<Written<u64>>,
@@ -36,7 +36,7 @@ pub(crate) struct ScenarioRaw {
     pub duration: Written<Span>,
     /// The wireless side.
     pub radio: RadioRaw,
-    /// Access points, where there are several. Default: one, called "ap".
+    /// Access points, if there are several. Default: one, named "ap".
     #[serde(default)]
     pub access_point: Vec<AccessPointRaw>,
     /// The wired path between the box and each access point.
@@ -47,10 +47,10 @@ pub(crate) struct ScenarioRaw {
     pub lan: LinkRaw,
     /// The Internet link; needed by servers that are at "wan".
     pub wan: Option<WanRaw>,
-    /// Stations, or groups of like stations.
+    /// Stations, or groups of identical stations.
     #[serde(default)]
     pub station: Vec<StationRaw>,
-    /// Networks of others on the same channels.
+    /// Other networks on the same channels.
     #[serde(default)]
     pub neighbour: Vec<NeighbourRaw>,
     /// Servers: hosts on the wired side.
@@ -62,7 +62,7 @@ pub(crate) struct ScenarioRaw {
     /// Datagrams.
     #[serde(default)]
     pub udp: Vec<UdpRaw>,
-    /// Traces of real traffic, sent again as datagrams.
+    /// Traces of real traffic, replayed as datagrams.
     #[serde(default)]
     pub replay: Vec<ReplayRaw>,
     /// Telephone calls.
@@ -74,7 +74,7 @@ pub(crate) struct ScenarioRaw {
     /// Sources that send one TCP transfer of random size after another.
     #[serde(default)]
     pub onoff: Vec<OnOffRaw>,
-    /// Readers of web pages.
+    /// Clients that load web pages.
     #[serde(default)]
     pub web: Vec<WebRaw>,
     /// UDP echo from stations to a server.
@@ -86,22 +86,22 @@ pub(crate) struct ScenarioRaw {
     /// Settings of the manager in the box.
     #[serde(default)]
     pub manager: ManagerSpec,
-    /// What the box is told of stations and access points while it runs.
+    /// Telemetry of stations and access points that the box gets during a run.
     #[serde(default)]
     pub telemetry: TelemetryRaw,
-    /// What happens when.
+    /// Events and their times.
     #[serde(default)]
     pub event: Vec<EventRaw>,
-    /// How time series are taken.
+    /// Parameters of the time series.
     #[serde(default)]
     pub measure: MeasureRaw,
-    /// Stretches of the run over which results are averaged. Default: one, "all", the whole run.
+    /// Periods of the run over which results are averaged. Default: one, "all", the whole run.
     #[serde(default)]
     pub phase: Vec<PhaseRaw>,
     /// Numbers and findings published for this set-up, shown beside the results.
     #[serde(default)]
     pub published: Vec<PublishedRaw>,
-    /// What `evenair sim sweep` varies; one run takes no notice of it.
+    /// Keys that `evenair sim sweep` varies; a single run ignores them.
     #[serde(default)]
     pub sweep: Vec<SweepRaw>,
 }
@@ -114,27 +114,27 @@ pub(crate) struct RadioRaw {
     pub standard: Written<Standard>,
     /// Preamble of 802.11b frames. Default: "long".
     pub preamble: Option<Written<Preamble>>,
-    /// Rates at which ACK, RTS and CTS may be sent: an answer uses the highest that is not above the DATA frame's rate.
-    /// Default: 1 and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
+    /// Rates of ACK, RTS and CTS: an ACK or CTS uses the highest of them that does not exceed the DATA frame's rate. Default: 1
+    /// and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
     pub basic_rates: Option<List<BitRate>>,
-    /// IP packets larger than this are sent after RTS/CTS. Default: none are.
+    /// IP packets larger than this are sent with RTS/CTS. Default: no RTS/CTS.
     pub rts_threshold: Option<Written<Bytes>>,
-    /// 802.11g beside stations of 802.11b: each frame comes after a CTS at 11 Mb/s, with this preamble, that its sender
-    /// addresses to itself. Not with RTS. Default: none does.
+    /// 802.11g protection beside 802.11b stations: a CTS-to-self at 11 Mb/s with this preamble precedes each frame. Not with
+    /// RTS. Default: no protection.
     pub protection: Option<Written<Preamble>>,
     /// Attempts of a frame sent without RTS, and of an RTS. Default: 7.
     pub short_retry_limit: Option<Written<u32>>,
     /// Attempts of a frame sent after RTS/CTS. Default: 4.
     pub long_retry_limit: Option<Written<u32>>,
-    /// Deviations of the tool that published results came from: "standard" (none), "ns-2", "ns-3" or "qualnet"; each key
+    /// Deviations of the simulator that produced published results: "standard" (none), "ns-2", "ns-3" or "qualnet"; each key
     /// overrides its profile. Default: "standard".
     pub profile: Option<Written<Profile>>,
     /// First contention window: back-off is drawn from 0 to this many slots. Default: the standard's.
     pub cw_min: Option<Written<u32>>,
     /// Largest contention window. Default: the standard's.
     pub cw_max: Option<Written<u32>>,
-    /// What is waited after a collision: by bystanders "eifs" (the standard) or "difs"; by all, "difs-for-all" (Bianchi's
-    /// model) or "eifs-then-difs" (ns-2). Default: that of the profile.
+    /// Inter-frame space after a collision: of bystanders "eifs" (the standard) or "difs"; of all nodes "difs-for-all"
+    /// (Bianchi's model) or "eifs-then-difs" (ns-2). Default: that of the profile.
     pub after_collision: Option<Written<AfterCollision>>,
     /// The access point's buffer toward the stations; IP-level sizes count. Default: "100 packets".
     pub ap_buffer: Option<Written<Limit>>,
@@ -142,34 +142,34 @@ pub(crate) struct RadioRaw {
     pub station_buffer: Option<Written<Limit>>,
     /// How senders choose their rates: "fixed", "two-failures", "arf", "aarf" or "minstrel". Default: "fixed".
     pub rate_control: Option<Written<RateControlWord>>,
-    /// Probability that a bit is wrong, of all frames. Default: 0.
+    /// Bit error rate of all frames. Default: 0.
     pub ber: Option<Written<f64>>,
     /// By how much a frame must exceed those that overlap it to be received, or "off". Default: that of the profile.
     pub capture_threshold: Option<Written<CaptureThreshold>>,
-    /// Exponent of the loss with distance: 2 in free space, 3 in usual rooms. Default: 3.
+    /// Path loss exponent: 2 in free space, 3 in typical rooms. Default: 3.
     pub path_loss_exponent: Option<Written<f64>>,
     /// Stations whose signals reach each other with less than this are hidden from each other. Default: "-82 dBm".
     pub carrier_sense: Option<Written<Dbm>>,
-    /// What the access point and the stations send with. Default: "16.021 dBm".
+    /// Transmit power of the access point and the stations. Default: "16.021 dBm".
     pub tx_power: Option<Written<Dbm>>,
     /// Where the access point is: two coordinates. Default: the origin.
     pub ap_position: Option<List<Metres>>,
     /// Where the stations are.
     pub layout: Option<LayoutRaw>,
-    /// Where back-off is drawn from: "dcf" as in the standard, "idle-sense" at all nodes, or "asymmetric": Idle Sense at
-    /// stations and a constant window at the access point. Default: "dcf".
+    /// Contention window: "dcf" as in the standard, "idle-sense" at all nodes, or "asymmetric": Idle Sense at stations and a
+    /// constant window at the access point. Default: "dcf".
     pub access: Option<Written<AccessWord>>,
-    /// What Idle Sense aims at: idle slots between two transmissions. Default: 5.68 for 802.11b, 3.91 otherwise.
+    /// Target of Idle Sense: idle slots between two transmissions. Default: 5.68 for 802.11b, 3.91 otherwise.
     pub idle_slots: Option<Written<f64>>,
-    /// How Idle Sense follows: "proportional", or "aimd" as published. Default: "proportional".
+    /// How Idle Sense adapts: "proportional", or "aimd" as published. Default: "proportional".
     pub idle_adaptation: Option<Written<Adaptation>>,
-    /// "asymmetric": what the access point gets, over what all stations get together. Default: 2.
+    /// "asymmetric": ratio of the access point's share to that of all stations together. Default: 2.
     pub ap_ratio: Option<Written<f64>>,
-    /// Four access categories that contend by EDCA, in place of DCF. Default: false.
+    /// Four access categories with EDCA instead of DCF. Default: false.
     pub edca: Option<Written<bool>>,
-    /// From one beacon of an access point to the next. Default: none are sent, and "102.4 ms" where stations sleep.
+    /// Time between two beacons of an access point. Default: no beacons, or "102.4 ms" if stations sleep.
     pub beacon_interval: Option<Written<Span>>,
-    /// Each so manieth beacon tells of packets to groups, which access points keep for it while stations sleep. Default: 2.
+    /// Every n-th beacon announces group-addressed packets, which access points buffer while stations sleep. Default: 2.
     pub dtim_period: Option<Written<u32>>,
     /// The access point's queue in front of its MAC, where its buffer is more than drop-tail (simulator only).
     pub ap_queue: Option<QueueRaw>,
@@ -205,13 +205,13 @@ pub(crate) struct CategoriesRaw {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CategoryRaw {
-    /// Slots after SIFS that make AIFS. Default: 7 for bk, 3 for be, 2 for vi and vo.
+    /// Slots of AIFS after SIFS. Default: 7 for bk, 3 for be, 2 for vi and vo.
     pub aifsn: Option<Written<u32>>,
     /// First contention window. Default: that of IEEE Std 802.11-2016, table 9-137.
     pub cw_min: Option<Written<u32>>,
     /// Largest contention window. Default: that of table 9-137.
     pub cw_max: Option<Written<u32>>,
-    /// How long one access may last, frames and answers; "0 us" means one frame. Default: that of table 9-137.
+    /// Longest duration of one access, including ACKs; "0 us" means one frame. Default: that of table 9-137.
     pub txop: Option<Written<Span>>,
 }
 
@@ -219,15 +219,15 @@ pub(crate) struct CategoryRaw {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AccessPointRaw {
-    /// What stations, events and results call it.
+    /// Its name in stations, events and results.
     pub name: Written<String>,
-    /// Channel of its radio. Those on one channel share one medium.
+    /// Channel of its radio. Access points on one channel share one medium.
     pub channel: Written<u32>,
-    /// Radios on one channel that are in different areas do not hear each other. Default: all are in one.
+    /// Radios on one channel in different areas do not hear each other. Default: one area.
     pub area: Option<Written<String>>,
     /// Where it is: two coordinates. Default: that of [radio].
     pub position: Option<List<Metres>>,
-    /// Its stations' frames cross the box in this VLAN (simulator only). Default: in none.
+    /// VLAN of its stations' frames at the box (simulator only). Default: none.
     pub vlan: Option<Written<u32>>,
     /// The wired path between the box and this access point, where it differs from [ap_path].
     #[serde(default)]
@@ -252,10 +252,10 @@ pub(crate) struct PathRaw {
 pub(crate) struct DelayRaw {
     /// One-way delay: of a driver, a mesh hop, a tunnel. Default: "0 ms".
     pub delay: Option<Written<Span>>,
-    /// What each packet waits besides, at random from zero to this, while none overtakes another. Default: "0 ms".
+    /// Additional random delay of each packet, uniform from zero to this, without reordering. Default: "0 ms".
     pub jitter: Option<Written<Span>>,
-    /// Packets are handed over together, at multiples of this, as by interrupt moderation; zero: each as it arrives.
-    /// Default: "0 ms".
+    /// Packets are delivered in batches at multiples of this, as with interrupt moderation; zero: each as it arrives. Default:
+    /// "0 ms".
     pub batch: Option<Written<Span>>,
 }
 
@@ -277,7 +277,7 @@ pub(crate) struct OwnPathRaw {
 pub(crate) struct OwnDelayRaw {
     /// One-way delay. Default: that of [ap_path].
     pub delay: Option<Written<Span>>,
-    /// What each packet waits besides, at random from zero to this. Default: that of [ap_path].
+    /// Additional random delay of each packet, uniform from zero to this. Default: that of [ap_path].
     pub jitter: Option<Written<Span>>,
     /// Packets are handed over together, at multiples of this. Default: that of [ap_path].
     pub batch: Option<Written<Span>>,
@@ -338,7 +338,7 @@ pub(crate) struct WanRaw {
 pub(crate) struct StationRaw {
     /// Its name; with a count, NAME1, NAME2 and so on, and NAME means all of them.
     pub name: Written<String>,
-    /// How many there are. Default: one, without a number.
+    /// Number of such stations. Default: one, without a number.
     pub count: Option<Written<Count>>,
     /// PHY rate of its data frames in both directions.
     pub rate: Written<BitRate>,
@@ -346,20 +346,20 @@ pub(crate) struct StationRaw {
     pub weight: Option<Written<u32>>,
     /// Its class in the manager's policy, one of [[manager.class]]. Default: none.
     pub class: Option<Written<String>>,
-    /// The access point that it is at. Default: the only one; needed where there are several.
+    /// Its access point. Default: the only one; required if there are several.
     pub access_point: Option<Written<String>>,
-    /// Stations and groups that do not hear it, nor it them. Its own name: those of its group do not hear each other.
+    /// Stations and groups that are hidden from it. With its own name: the stations of its group are hidden from each other.
     /// Default: none.
     pub hidden_from: Option<List<String>>,
-    /// Probability that a DATA frame to or from it is lost, beside other losses. Default: "0 %".
+    /// Loss probability of a DATA frame to or from it, in addition to other losses. Default: "0 %".
     pub loss: Option<Written<PerBillion>>,
-    /// Signal over noise between it and the access point, whatever their places. Default: from the places, if any.
+    /// Signal-to-noise ratio between it and the access point, overriding their positions. Default: from the positions, if any.
     pub snr: Option<Written<Db>>,
     /// Where it is: two coordinates. Default: from the layout, if any.
     pub position: Option<List<Metres>>,
-    /// What it sends with. Default: that of [radio].
+    /// Its transmit power. Default: that of [radio].
     pub tx_power: Option<Written<Dbm>>,
-    /// It saves power: it sleeps when nothing comes or goes, and wakes at each so manieth beacon. Default: it never sleeps.
+    /// Power save: it sleeps while it has no traffic, and wakes at every n-th beacon. Default: it never sleeps.
     pub listen_interval: Option<Written<u32>>,
     /// How long it stays awake when nothing comes or goes; with listen_interval. Default: "100 ms".
     pub stays_awake: Option<Written<Span>>,
@@ -371,9 +371,9 @@ pub(crate) struct StationRaw {
 pub(crate) struct NeighbourRaw {
     /// Its name.
     pub name: Written<String>,
-    /// An access point on whose channel it is. Default: the only one; needed where there are several.
+    /// An access point on its channel. Default: the only one; required if there are several.
     pub access_point: Option<Written<String>>,
-    /// Part of the time that its frames and their ACKs would have on air if nothing were in their way.
+    /// Airtime of its frames and their ACKs without contention, as a part of the time.
     pub load: Written<Permille>,
     /// PHY rate of its frames.
     pub rate: Written<BitRate>,
@@ -391,13 +391,12 @@ pub(crate) struct NeighbourRaw {
 pub(crate) struct ServerRaw {
     /// Its name.
     pub name: Written<String>,
-    /// Where it is: "lan", or "wan" beyond the Internet link. Default: "lan".
+    /// Its location: "lan", or "wan" beyond the Internet link. Default: "lan".
     pub at: Option<Written<At>>,
-    /// One-way delay of what it sends before it comes to the Internet link; only "wan" (simulator only).
-    /// Default: "0 ms".
+    /// One-way delay of its packets before the Internet link; only "wan" (simulator only). Default: "0 ms".
     pub delay: Option<Written<Span>>,
-    /// What each of its packets waits besides, at random from zero to this, while none overtakes another: the time that
-    /// real hosts take; only "wan" (simulator only). Default: "0 ms".
+    /// Additional random delay of each of its packets, uniform from zero to this, without reordering: the processing time of
+    /// real hosts; only "wan" (simulator only). Default: "0 ms".
     pub jitter: Option<Written<Span>>,
 }
 
@@ -422,13 +421,13 @@ macro_rules! application {
         #[derive(Debug, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub(crate) struct $name {
-            /// Its name; where there are several, NAME1, NAME2 and so on.
+            /// Its name; if there are several, NAME1, NAME2 and so on.
             pub name: Written<String>,
-            /// Stations and groups of stations that each have it.
+            /// Stations and groups; each station runs the application.
             pub stations: List<String>,
             /// The server at the other end.
             pub server: Written<String>,
-            /// How many each station has. Default: 1.
+            /// Number of instances per station. Default: 1.
             pub per_station: Option<Written<Count>>,
             /// When the first starts. Default: "0 s".
             pub start: Option<Written<Span>>,
@@ -436,9 +435,9 @@ macro_rules! application {
             pub stagger: Option<Written<Span>>,
             /// When all stop. Default: at the end of the run.
             pub stop: Option<Written<Span>>,
-            /// Which IP it uses: "v4" or "v6". Default: "v4".
+            /// IP version: "v4" or "v6". Default: "v4".
             pub ip: Option<Written<IpVersion>>,
-            /// Differentiated services code point of its packets, both ways: a name such as "EF", "AF41", "CS1", or a
+            /// Differentiated services code point of its packets in both directions: a name such as "EF", "AF41", "CS1", or a
             /// number. With EDCA it decides the access category (RFC 8325). Default: 0, and EF for calls.
             pub dscp: Option<Written<CodePoint>>,
             $($own)*
@@ -460,26 +459,26 @@ application!(
     BulkRaw {
         /// "up" sends from the station, "down" to it.
         pub direction: Written<Direction>,
-        /// What makes the transfer: "builtin", "iperf3" (testbed only; must be installed) or "quic" (between real hosts quinn;
-        /// in the simulator TCP that the box sees as datagrams). Default: "builtin".
+        /// Program for the transfer: "builtin", "iperf3" (testbed only; must be installed) or "quic" (quinn on the testbed; in
+        /// the simulator TCP that the box sees as datagrams). Default: "builtin".
         pub tool: Option<Written<Tool>>,
-        /// Congestion control of its sender. Default: that of [tcp].
+        /// Congestion control of the sender. Default: that of [tcp].
         pub congestion_control: Option<Written<String>>,
-        /// How much to send. Default: without end.
+        /// Amount of data to send. Default: without end.
         pub size: Option<Written<Bytes>>,
     }
 );
 
 application!(
-    /// Readers of web pages: a main object, further objects over parallel connections, a pause, the next page.
+    /// Clients that load web pages: a main object, further objects over parallel connections, a pause, the next page.
     WebRaw {
-        /// Fewest further objects of a page. Default: 1.
+        /// Least number of further objects of a page. Default: 1.
         pub objects_min: Option<Written<u32>>,
-        /// Most further objects of a page. Default: 6.
+        /// Largest number of further objects of a page. Default: 6.
         pub objects_max: Option<Written<u32>>,
         /// Tail exponent of the Pareto distribution of object sizes. Default: 1.1.
         pub size_alpha: Option<Written<f64>>,
-        /// Mean of that distribution, before it is cut off. Default: "20 kB".
+        /// Mean of that distribution, before truncation. Default: "20 kB".
         pub size_mean: Option<Written<Bytes>>,
         /// Largest object. Default: "10 MB".
         pub size_cap: Option<Written<Bytes>>,
@@ -500,7 +499,7 @@ application!(
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TcpRaw {
-    /// Congestion control, as the kernel names it. Default: "cubic".
+    /// Congestion control, by its kernel name. Default: "cubic".
     pub congestion_control: Option<Written<String>>,
     /// Largest receive buffer. Default: "8 MB".
     pub receive_buffer: Option<Written<Bytes>>,
@@ -516,72 +515,70 @@ pub(crate) struct TcpRaw {
     pub ecn: Option<Written<bool>>,
     /// Largest segment, TCP options included: the IPv4 packet is 40 bytes larger. Default: "1460 bytes".
     pub mss: Option<Written<Bytes>>,
-    /// Largest window that a receiver advertises, in segments or bytes; the receive buffer bounds it too.
-    /// Default: "unlimited".
+    /// Largest window that a receiver advertises, in segments or bytes; the receive buffer is a limit too. Default:
+    /// "unlimited".
     pub window: Option<Written<Limit>>,
-    /// Window that a connection starts with, in segments. Default: 10.
+    /// Initial congestion window, in segments. Default: 10.
     pub initial_window: Option<Written<u32>>,
-    /// Acknowledge every second segment, or after a wait; otherwise each one at once. Default: true.
+    /// Acknowledge every second segment, or after a delay; otherwise each segment at once. Default: true.
     pub delayed_ack: Option<Written<bool>>,
-    /// Shortest retransmission timeout; Linux's stack counts it above the round-trip time. Default: "200 ms".
+    /// Least retransmission timeout; Linux's stack adds it to the round-trip time. Default: "200 ms".
     pub min_rto: Option<Written<Span>>,
-    /// Whose TCP it is: "linux", or "textbook" as the RFCs and most simulators have it (simulator only).
-    /// Default: "linux".
+    /// The TCP stack: "linux", or "textbook" as in the RFCs and most simulators (simulator only). Default: "linux".
     pub stack: Option<Written<Stack>>,
-    /// Repair of losses without SACK: "newreno", or "reno" whose fast recovery ends with the first new ACK (simulator
-    /// only). Default: "newreno".
+    /// Loss recovery without SACK: "newreno", or "reno", whose fast recovery ends with the first new ACK (simulator only).
+    /// Default: "newreno".
     pub fast_recovery: Option<Written<FastRecovery>>,
 }
 
-/// Something that happens.
+/// An event.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventRaw {
     /// When.
     pub at: Written<Span>,
-    /// What: "insert" or "bypass" the manager; a station's "join", "leave" or "rate" change, or "roam" to another access
-    /// point.
+    /// The event: "insert" or "bypass" the manager; "join", "leave", "rate" change or "roam" to another access point of
+    /// stations.
     #[serde(rename = "do")]
     pub action: Written<Do>,
     /// Stations and groups that join, leave, roam or change their rate.
     pub stations: Option<List<String>>,
     /// The new PHY rate.
     pub rate: Option<Written<BitRate>>,
-    /// The access point that a "roam" leads to.
+    /// The new access point of a "roam".
     pub access_point: Option<Written<String>>,
-    /// How long a station that roams hears nobody. Default: "50 ms".
+    /// How long a roaming station is not associated. Default: "50 ms".
     pub gap: Option<Written<Span>>,
 }
 
-/// How time series are taken.
+/// Parameters of the time series.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeasureRaw {
     /// Length of an interval of the time series. Default: "1 s".
     pub interval: Option<Written<Span>>,
-    /// What phases leave out: what is before this time, or "auto" for the initial transient of each phase (MSER-5).
-    /// Default: "0 s".
+    /// What phases leave out: the time before this, or "auto" for the initial transient of each phase (MSER-5). Default: "0 s".
     pub warm_up: Option<Written<WarmUp>>,
 }
 
-/// What the box is told of stations and access points while it runs.
+/// Telemetry of stations and access points that the box gets during a run.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TelemetryRaw {
-    /// Whether the box is told the stations with weights and classes, or learns them from traffic. Default: true.
+    /// Whether the box gets the stations with weights and classes from telemetry, or learns them from traffic. Default: true.
     pub stations: Option<Written<bool>>,
-    /// Whether the box is told the stations' PHY rates and each change of them. Default: true.
+    /// Whether the box gets reports of the stations' PHY rates and their changes. Default: true.
     pub rates: Option<Written<bool>>,
-    /// Whether the box is told at which access point each station is, as a controller would tell (with
-    /// `[[manager.access_point]]`). Default: true.
+    /// Whether the box gets reports of each station's access point, as from a controller (with `[[manager.access_point]]`).
+    /// Default: true.
     pub associations: Option<Written<bool>>,
-    /// How long after a station has come to an access point the box is told. Default: "0 s".
+    /// Delay of these reports after an association. Default: "0 s".
     pub associations_delay: Option<Written<Span>>,
-    /// Whether the box is told, each second, how strongly the access point receives each station, as it would tell over SNMP
-    /// (simulator only, stations with an `snr` or a place). Default: false.
+    /// Whether the box gets a report every second of the signal strength of each station at the access point, as over SNMP
+    /// (simulator only, stations with an `snr` or a position). Default: false.
     pub signal: Option<Written<bool>>,
-    /// Whether the box is told, in each interval of the limit on uploads, how many packets the access point has lost, as SNMP
-    /// would (simulator only); otherwise it infers losses from what is sent again. Default: false.
+    /// Whether the box gets a report of the access point's losses in each interval of the upload limiter, as over SNMP
+    /// (simulator only); otherwise it infers losses from retransmissions. Default: false.
     pub ap_losses: Option<Written<bool>>,
 }
 
@@ -589,7 +586,7 @@ pub(crate) struct TelemetryRaw {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseRaw {
-    /// Its name; "bypassed" and "inserted" by custom.
+    /// Its name; by convention "bypassed" and "inserted".
     pub name: Written<String>,
     /// Its start.
     pub from: Written<Span>,
@@ -601,21 +598,20 @@ pub(crate) struct PhaseRaw {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PublishedRaw {
-    /// Which result it compares to: "total", "up", "down", "capacity" (C*), "jain_flows", "app", "station", a measure
-    /// by its name such as "ap.loss_rate", a "figure" that only its words define, or "finding" for words alone.
+    /// The result to compare with: "total", "up", "down", "capacity" (C*), "jain_flows", "app", "station", a measure by its
+    /// name such as "ap.loss_rate", a "figure" that is defined only by its note, or "finding" without a value.
     pub what: Written<What>,
     /// The application or station, for "app" and "station".
     pub of: Option<Written<String>>,
-    /// The phase it speaks of. Default: the run as a whole.
+    /// Its phase. Default: the run as a whole.
     pub phase: Option<Written<String>>,
-    /// The value: a rate such as "4.8 Mb/s", a time such as "1.76 s", or a plain number for what has neither unit;
-    /// none for "finding".
+    /// The value: a rate such as "4.8 Mb/s", a time such as "1.76 s", or a plain number without unit; none for "finding".
     pub value: Option<Written<Measured>>,
-    /// Source, and what was found in words.
+    /// Source, and the finding in words.
     pub note: Written<String>,
-    /// Its name among those of the file, by which `evenair reproduce` judges it. Default: it is not judged.
+    /// Its identifier, unique in the file, for `evenair reproduce`. Default: it is not compared.
     pub id: Option<Written<String>>,
-    /// Of which variant of the file it speaks, such as "N = 10". Default: the file as it is.
+    /// Its variant of the file, such as "N = 10". Default: the file as it is.
     pub at: Option<Written<String>>,
 }
 
@@ -627,6 +623,6 @@ pub(crate) struct SweepRaw {
     pub key: Written<String>,
     /// Its values, separated by commas, or a range: "2, 5, 10", "2..20 step 2", "1 Mb/s..7 Mb/s step 0.5 Mb/s".
     pub values: Written<String>,
-    /// Whether it advances together with the entry before it, instead of making a grid with it. Default: false.
+    /// Advance together with the previous entry, instead of making a grid with it. Default: false.
     pub together: Option<Written<bool>>,
 }

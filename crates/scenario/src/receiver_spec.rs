@@ -1,4 +1,4 @@
-//! Control at the receiver as people write it: `[manager.receiver]`.
+//! The configuration of control at the receiver: `[manager.receiver]`.
 
 use evenair_manager::{DelayLaw, ReceiverConfig, WindowLaw};
 use evenair_units::{Bytes, Limit, Span};
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{OrDefault, Problems, Written};
 
-/// Control of TCP by what receivers tell senders, changed by the box in transit.
+/// Control at the receiver: the box changes windows and ACK delays in transit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiverSpec {
-    /// Largest window that a receiver may advertise, in packets (segments) or bytes. Default: as it likes.
+    /// Largest window that a receiver may advertise, in packets (segments) or bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Written<Limit>>,
-    /// The access point's buffer, in packets or bytes: a receiver may advertise as much of it as there is for each TCP flow,
-    /// so that it loses nothing. Default: no such limit.
+    /// The access point's buffer, in packets or bytes: a receiver may advertise an equal part of it for each TCP flow, so that
+    /// the access point loses no packet. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ap_buffer: Option<Written<Limit>>,
-    /// Windows are kept so large that packets wait for so long in the access point. Default: no such aim.
+    /// Waiting time in the access point to which windows are adapted. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_target: Option<Written<Span>>,
-    /// Windows are limited for uploads too, whose receivers are on the wire. Default: true with ap_buffer, else false.
+    /// Also limit the windows of uploads, whose receivers are on the wired side. Default: true with ap_buffer, else false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uploads: Option<Written<bool>>,
-    /// ACKs of downloads are held for so long. Default: not at all.
+    /// How long ACKs of downloads are held. Default: not held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Written<Span>>,
-    /// ACKs of downloads are held for so long that packets wait for this time in the access point. Default: no such aim.
+    /// Waiting time in the access point to which the delay of download ACKs is adapted. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_target: Option<Written<Span>>,
 }

@@ -1,8 +1,8 @@
-//! What every engine reports: one JSON document per run.
+//! The results of every engine: one JSON document per run.
 //!
-//! Units are in the names of the fields. Rates named `ip_mbps` count IP-level bits of DATA and ACKs that crossed the
-//! WLAN hop; `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts to
-//! read, so they are floats; no engine computes with them.
+//! Units are in the names of the fields. Rates named `ip_mbps` count IP-level bits of DATA and ACKs that crossed the WLAN hop;
+//! `goodput_mbps` counts bytes that an application received. Numbers here are for people and scripts, so they are floats; no
+//! engine computes with them.
 
 pub mod air;
 mod airtime;
@@ -274,8 +274,8 @@ pub struct Directions {
 }
 
 impl RunResult {
-    /// Whether the run is invalid for no other reason than that this machine was too busy to keep real time: it shows what it is
-    /// to show, with numbers that nobody should publish.
+    /// Whether the run is invalid for no other reason than that this machine was too busy to keep real time: it shows what it
+    /// is to show, with numbers that must not be published.
     pub fn was_only_late(&self) -> bool {
         let exceeded = self.lateness.map_or(0, |lateness| lateness.bounds_exceeded as usize);
         exceeded > 0 && exceeded == self.invalid_because.len() && self.box_faults.is_empty()
@@ -351,7 +351,7 @@ pub struct HopResult {
 }
 
 impl HopResult {
-    /// From what a manager tells.
+    /// From a manager's report.
     pub fn new(hop: evenair_manager::Hop, delays: &evenair_manager::DelayReport) -> Self {
         let ms = |span: evenair_units::Span| span.as_secs_f64() * 1e3;
         Self {
@@ -420,7 +420,7 @@ pub struct EventRecord {
 pub struct MediumUse {
     /// Frames, and the gaps inside of exchanges.
     pub busy_share: f64,
-    /// Silence while somebody had a frame to send: inter-frame spaces, back-off.
+    /// No frame on the medium, while a node had a frame to send: inter-frame spaces, back-off.
     pub contending_share: f64,
     /// Silence with nothing to send.
     pub idle_share: f64,
@@ -431,10 +431,10 @@ pub struct MediumUse {
     /// What beacons took, and what stations say of their sleep. It is part of the airtime of their senders.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub management_share: f64,
-    /// What packets to groups took: part of the access point's airtime.
+    /// Group-addressed packets: part of the access point's airtime.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub group_share: f64,
-    /// What networks of others took, whose airtime is nobody's here.
+    /// Airtime of other networks, which belongs to no station here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub foreign_share: f64,
     /// Attempts to deliver a frame, by all senders.
@@ -511,7 +511,7 @@ pub struct EchoResult {
     pub max_ms: f64,
 }
 
-/// How a run stands, for a live view.
+/// The state of a run, for a live view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Time since the start of the run.

@@ -1,10 +1,10 @@
-//! What an experiment of many runs varies: keys, their values, and the points that these span.
+//! The parameters of a sweep: keys, their values, and the resulting points.
 //!
-//! Values are written as in [`Scenario::load_with`], several of them separated by commas, or as a range with a step:
-//! `2, 5, 10`, `2..20 step 2`, `50 packets, 100 packets`, `1 Mb/s .. 7 Mb/s step 0.5 Mb/s`. Ranges hold their first
-//! value, and their last one where a step falls on it. They are counted in decimals, so that nothing is rounded.
+//! Values are in the notation of [`Scenario::load_with`], separated by commas, or a range with a step: `2, 5, 10`, `2..20
+//! step 2`, `50 packets, 100 packets`, `1 Mb/s .. 7 Mb/s step 0.5 Mb/s`. A range includes its first value, and its last one
+//! if a step reaches it. Ranges are computed in decimals, without rounding.
 //!
-//! Whether a key exists and takes the values follows from each point, which is a scenario that is checked by itself.
+//! Each point is checked as a scenario, which validates keys and values.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -187,7 +187,7 @@ fn values(written: &Written<String>, problems: &mut Problems) -> Option<Vec<Stri
     values_of(&text).map_err(|what| problems.add(written.span(), what, ALLOWED)).ok()
 }
 
-/// The values that a text stands for.
+/// The values of a text.
 fn values_of(text: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for item in split(text)? {
@@ -203,7 +203,7 @@ fn values_of(text: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// Splits at the commas that stand outside of quotes and brackets.
+/// Splits at the commas outside quotes and brackets.
 fn split(text: &str) -> Result<Vec<&str>, String> {
     let (mut items, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
     for (at, c) in text.char_indices() {
@@ -377,7 +377,7 @@ ping = [{ name = "c", stations = ["a"], server = "b" }]
         assert_eq!(rate.matches("x.toml").count(), 1, "told once, not at each seed: {rate}");
         let key = check(entry("station.a.nonsense", "1")).unwrap_err();
         assert!(key.contains("sweep.1.values") && key.contains("nonsense"), "{key}");
-        // 2000 points, of which the last values are wrong.
+        // 2000 points, with invalid last values.
         let long = check(entry("station.a.count", "1..1000") + &entry("station.a.rate", "1 Mb/s, 7 Mb/s")).unwrap_err();
         assert!(long.contains("station.a.rate = 7 Mb/s"), "{long}");
     }

@@ -1,9 +1,8 @@
-//! Traces of real traffic: when packets came and how large they were, from a capture or a table.
+//! Traces of real traffic: arrival times and sizes of packets, from a capture or a table.
 //!
-//! Read are pcap and pcapng captures (of Ethernet, of bare IP, or of Linux's "any" device) and text, a line for each
-//! packet: seconds, bytes of the IP packet and, if wanted, "up" or "down". Of a capture only the IP packets count, each
-//! with the size that its header says, so that one cut short when captured is as good. What the packets carried is not
-//! read.
+//! Formats are pcap and pcapng captures (of Ethernet, of bare IP, or of Linux's "any" device) and text, a line for each packet:
+//! seconds, bytes of the IP packet and, if wanted, "up" or "down". Of a capture only the IP packets count, each with the size
+//! in its header, so that truncated packets are accepted. The payload is not read.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};
@@ -174,7 +173,7 @@ fn ethernet_payload(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Source, destination and size of an IP packet, of which the header at least is there.
+/// Source, destination and size of an IP packet with at least a whole header.
 fn ip_header(packet: &[u8]) -> Option<(IpAddr, IpAddr, u32)> {
     let number = |at: usize| Some(u32::from(u16::from_be_bytes(*packet.get(at..at + 2)?.first_chunk()?)));
     match packet.first()? >> 4 {

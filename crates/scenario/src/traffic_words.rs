@@ -1,4 +1,4 @@
-//! The words of the scenario format for what applications send.
+//! The string enums of applications in the scenario format.
 
 use crate::Spread;
 use crate::config::words;

@@ -1,9 +1,8 @@
-//! A checked scenario: what an engine (simulator or testbed) is handed.
+//! A checked scenario: the input of an engine (simulator or testbed).
 //!
-//! Nothing here can be wrong in itself any more: names are resolved to indices, quantities have units, rates belong to
-//! the radio's standard, instants lie inside the run. The forms that people write are in [`crate::raw`]; the step from
-//! one to the other is [`crate::check`]. Instants of a run are [`Span`]s since its start, because each engine has an
-//! origin of its own.
+//! All values are valid: names are resolved to indices, quantities have units, rates belong to the radio's standard,
+//! instants are within the run. The raw forms are in [`crate::raw`]; [`crate::check`] converts them. Instants of a run are
+//! [`Span`]s since its start, because each engine has its own origin of time.
 
 use std::net::Ipv4Addr;
 
@@ -23,7 +22,7 @@ pub struct Scenario {
     pub name: String,
     /// One line for headings.
     pub title: String,
-    /// What the experiment shows and where its set-up comes from.
+    /// Purpose of the experiment and source of its set-up.
     pub description: String,
     /// Seed of every random stream of the run.
     pub seed: u64,
@@ -45,7 +44,7 @@ pub struct Scenario {
     pub apps: Vec<App>,
     /// The box's settings, checked against the radio once.
     pub manager: ManagerSpec,
-    /// What the box is told while it runs.
+    /// Telemetry of the box during a run.
     pub telemetry: Telemetry,
     /// What happens when, in order of time.
     pub events: Vec<Event>,
@@ -61,7 +60,7 @@ pub struct Scenario {
     pub source: Source,
 }
 
-/// What the box is told of stations and access points.
+/// Telemetry of stations and access points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telemetry {
     /// The stations with weights and classes.
@@ -124,11 +123,11 @@ pub struct Radio {
     pub hidden: Vec<(usize, usize)>,
     /// What is received of what is sent.
     pub reception: Reception,
-    /// How senders choose their rates.
+    /// Rate control of the senders.
     pub rate_control: RateControl,
     /// Where stations are that have no place of their own; `None`: places do not matter, or each has its own.
     pub layout: Option<Layout>,
-    /// Where the access point is.
+    /// Position of the access point.
     pub ap_position: Position,
     /// What the access point sends with, and stations without a power of their own.
     pub tx_power: Dbm,
@@ -257,7 +256,7 @@ pub enum Place {
 pub struct Link {
     /// Probability per 10^9 that a DATA frame between the two is lost, beside other losses.
     pub loss_per_billion: u32,
-    /// Signal over noise both ways, whatever the places.
+    /// Signal-to-noise ratio in both directions, overriding the positions.
     pub snr: Option<Db>,
     /// The station's place, where it does not follow from the layout.
     pub position: Option<Position>,
@@ -300,7 +299,7 @@ pub struct App {
 }
 
 impl App {
-    /// A program of its own makes it, of which nobody here knows what it receives.
+    /// A separate program makes it, whose received packets are unknown here.
     pub fn is_foreign_program(&self) -> bool {
         self.is_telephone() || matches!(self.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
     }
@@ -400,7 +399,7 @@ pub enum Tool {
     Builtin,
     /// iperf3, which must be installed (testbed only).
     Iperf3,
-    /// QUIC, of which the box sees datagrams: quinn between real hosts; in the simulator its TCP, with nothing seen of what
+    /// QUIC, which the box sees as datagrams: quinn between real hosts; in the simulator its TCP, with nothing seen of what
     /// that says in its header.
     Quic,
 }
@@ -486,7 +485,7 @@ pub enum Action {
         station: usize,
         /// The number of the access point that it comes to.
         access_point: usize,
-        /// How long it hears nobody meanwhile.
+        /// How long it is not associated.
         gap: Span,
     },
 }
@@ -533,12 +532,12 @@ pub struct Published {
     pub value: Option<f64>,
     /// Unit of the number; empty where it has none.
     pub unit: String,
-    /// Source, and what was found in words.
+    /// Source, and the finding in words.
     pub note: String,
     /// Unique in the scenario; what is judged has one.
     #[serde(default)]
     pub id: Option<String>,
-    /// Of which variant of the scenario it speaks; of the file as it is where absent.
+    /// Its variant of the scenario; the file as it is if absent.
     #[serde(default)]
     pub at: Option<String>,
 }

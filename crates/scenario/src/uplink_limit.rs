@@ -1,4 +1,4 @@
-//! The limit on uploads as people write it: `[manager.uplink_limit]`.
+//! The configuration of the upload limiter: `[manager.uplink_limit]`.
 
 use std::fmt;
 
@@ -10,39 +10,39 @@ use serde::{Deserialize, Serialize};
 use crate::config::{OrDefault, Permille, Problems, Written, words};
 use crate::manager_spec::{RATES, is_rate};
 
-/// The limit on what comes from the WLAN toward the wire: what goes over it is dropped.
+/// The upload limiter: drops packets from the WLAN to the wire above a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UplinkLimitSpec {
-    /// What sets the limit: nothing, the published rule, or that rule with its gaps closed. Default: "adaptive".
+    /// How the limit adapts: not at all, by the published rule, or by that rule with extensions. Default: "adaptive".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<Written<RuleKind>>,
-    /// The limit, or where it moves the one that it starts at. Default: the split of C*.
+    /// The limit, or the initial value of an adaptive one. Default: the split of C*.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Written<BitRate>>,
-    /// The uploads' part of what both directions get. Default: "50 %".
+    /// The uploads' part of the throughput of both directions. Default: "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Written<Permille>>,
     /// Depth of the token bucket, in packets of 1500 bytes or in bytes. Default: "500 packets".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<Written<Limit>>,
-    /// Below this part of the depth packets are dropped by chance, the emptier the likelier; "0 %": only when there are no
-    /// tokens. Default: "90 %".
+    /// Below this fill level packets are dropped at random, with a probability that rises as the bucket empties; "0 %": only
+    /// when there are no tokens. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Written<Permille>>,
-    /// How long the meters of rates remember. Default: "600 ms".
+    /// Averaging time of the rate meters. Default: "600 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Written<Span>>,
-    /// Where the limit moves: time between two judgements. Default: "300 ms".
+    /// Adaptive limit: time between two decisions. Default: "300 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
-    /// Where the limit moves: its change at each judgement. Default: "0.2 Mb/s".
+    /// Adaptive limit: its change at each decision. Default: "0.2 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Written<BitRate>>,
-    /// Where the limit moves: the most that it may be. Default: C*.
+    /// Adaptive limit: its largest value. Default: C*.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Written<BitRate>>,
-    /// Rule "adaptive": the part of the limit that datagrams (all but TCP) keep where TCP could use all. Default: "50 %".
+    /// Rule "adaptive": the part of the limit that is reserved for traffic other than TCP. Default: "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Written<Permille>>,
 }

@@ -1,11 +1,11 @@
-//! Telephone calls: what codecs send, and how well a call is heard.
+//! Telephone calls: the packets of codecs, and the quality of a call.
 //!
-//! A direction of a call is a stream of RTP packets. What its receiver makes of it: delay, jitter (RFC 3550), loss, what
-//! comes too late to be played, and from these the rating R of the E-model (ITU-T G.107) with its default values,
-//! `R = 93.2 - Id - Ie`, and the mean opinion score that it stands for. `Id` is Cole and Rosenbluth's fit of G.107
-//! ("Voice over IP Performance Monitoring", ACM CCR 31(2), 2001).
+//! A direction of a call is a stream of RTP packets. Its receiver measures delay, jitter (RFC 3550), loss and late packets;
+//! from these follow the rating R of the E-model (ITU-T G.107) with its default values, `R = 93.2 - Id - Ie`, and the
+//! corresponding mean opinion score. `Id` is Cole and Rosenbluth's fit of G.107 ("Voice over IP Performance Monitoring",
+//! ACM CCR 31(2), 2001).
 //!
-//! Talking and silence of the two directions are independent here: nobody waits for the other to finish.
+//! Talk spurts and silences of the two directions are independent here.
 
 use evenair_units::{Bytes, Span};
 use hdrhistogram::Histogram;
@@ -23,7 +23,7 @@ const PAUSE: f64 = 1.587e9;
 const PLAYOUT: Span = Span::from_millis(60);
 /// What was sent in the last moments of a call may still be under way at its end, and is not judged.
 const UNJUDGED: Span = Span::from_secs(1);
-/// Delays are told apart to 10 us or 1 %, up to 100 s.
+/// Delays are resolved to 10 us or 1 %, up to 100 s.
 const DELAY_UNIT_NS: u64 = 10_000;
 const LONGEST_DELAY: u64 = 10_000_000;
 

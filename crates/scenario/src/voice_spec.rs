@@ -1,4 +1,4 @@
-//! Calls as people write them: `[manager.voice]`.
+//! The configuration of calls: `[manager.voice]`.
 
 use evenair_manager::{Codec, VoiceConfig};
 use schemars::JsonSchema;
@@ -11,23 +11,23 @@ use crate::words::CodePoint;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VoiceSpec {
-    /// Calls at once at most, on each medium. Default: as many as leave data_part.
+    /// Limit of simultaneous calls in each contention domain. Default: as many as leave data_part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Written<u32>>,
-    /// Of these, calls of G.711 (or G.722) at most. Default: no such limit.
+    /// Limit of calls with G.711 (or G.722). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub g711: Option<Written<u32>>,
-    /// Calls of G.729 at most. Default: no such limit.
+    /// Limit of calls with G.729. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub g729: Option<Written<u32>>,
-    /// Calls of any other codec, such as Opus, at most. Default: no such limit.
+    /// Limit of calls with any other codec, such as Opus. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<Written<u32>>,
-    /// The part of the medium's time that calls leave to all else: a call that would take from it is refused.
-    /// Default: "50 %".
+    /// The part of the medium time that is reserved for other traffic: a call that would exceed the rest is refused. Default:
+    /// "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_part: Option<Written<Permille>>,
-    /// Code point that packets of calls get toward the WLAN, from which access points take their category. Default: "EF".
+    /// Code point of call packets toward the WLAN, from which access points derive the access category. Default: "EF".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Written<CodePoint>>,
 }

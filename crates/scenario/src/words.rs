@@ -1,4 +1,4 @@
-//! The words of the scenario format that no checked type has.
+//! String enums of the scenario format without a checked type.
 
 use evenair_medium::{Adaptation, AfterCollision};
 use evenair_sched::{Overflow, Sharing};
@@ -44,7 +44,7 @@ pub(crate) enum What {
     Measure(String),
 }
 
-/// How senders choose their rates.
+/// Rate control of the senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RateControlWord {
     Fixed,
@@ -185,7 +185,7 @@ words!(Stack { "linux" => Self::Linux, "textbook" => Self::Textbook });
 words!(FastRecovery { "newreno" => Self::NewReno, "reno" => Self::Reno });
 words!(Tool { "builtin" => Self::Builtin, "iperf3" => Self::Iperf3, "quic" => Self::Quic });
 
-/// The most stations or flows that one entry stands for.
+/// Largest number of stations or flows of one entry.
 const MAX_COUNT: u32 = 2000;
 
 impl FromWritten for CaptureThreshold {

@@ -1,20 +1,19 @@
-//! CoDel: when the owner of a queue is to tell a sender that it has a standing queue.
+//! CoDel: when the owner of a queue should signal congestion to a sender.
 //!
-//! A good queue absorbs a burst and empties; a bad one stands. The sojourn times of the packets that leave tell them
-//! apart: where none in a whole interval waited less than the target, the queue stands, and one packet is dropped (or
-//! marked, RFC 3168). While it goes on standing the next signals come sooner, interval/sqrt(n) after each other, which
-//! makes the rate of a sender whose throughput goes as 1/sqrt(p) fall linearly; they stop at the first packet that
-//! waited less.
+//! A good queue absorbs a burst and empties; a bad one persists. The sojourn times of departing packets distinguish them:
+//! if none in a whole interval waited less than the target, the queue is a standing one, and one packet is dropped (or
+//! marked, RFC 3168). While it persists the next signals follow at intervals of interval/sqrt(n), which reduces linearly
+//! the rate of a sender whose throughput is proportional to 1/sqrt(p); they stop at the first packet that waited less.
 //!
-//! This is the control law alone, without a queue: whoever owns one shows each head to [`Codel::judge`] and does what
-//! it says. Settings, state and the owner's counts are apart, so that a thousand queues share one setting.
+//! This is the control law alone, without a queue: the owner of a queue passes each head to [`Codel::judge`] and executes
+//! the decision. Settings, state and the owner's counters are separate, so that a thousand queues share one setting.
 //!
-//! Source: Nichols, Jacobson, McGregor, Iyengar, RFC 8289 (2018), the pseudocode of its section 5; count as in its
-//! section 5.5, with the memory of Linux (`include/net/codel_impl.h`). Two differences: what may not be dropped is told
-//! in whatever the owner counts by a flag, and not in bytes; and each signal moves the time of the next one on, where
-//! there it stays if the next head is a good one, of which nothing is known here until it is shown.
+//! Source: Nichols, Jacobson, McGregor, Iyengar, RFC 8289 (2018), the pseudocode of its section 5; count as in its section
+//! 5.5, with the memory of Linux (`include/net/codel_impl.h`). There are two differences. The owner passes a flag for
+//! packets that must not be dropped, instead of a limit in bytes. And each signal advances the time of the next one, while
+//! in the RFC it stays if the next head is a good one, which is unknown here until that head is passed.
 //!
-//! What is not here: the queue, flows, the choice between dropping and marking.
+//! Not here: the queue, flows, the choice between dropping and marking.
 
 use evenair_units::{Instant, Span};
 
@@ -24,8 +23,8 @@ pub struct CodelConfig {
     /// A queue whose packets wait no longer than this is no standing one. RFC 8289, 4.3: 5 ms, 5 to 10 % of the
     /// interval.
     pub target: Span,
-    /// The longest usual round-trip time: for so long a queue may exceed the target before its sender is told. RFC
-    /// 8289, 4.2: 100 ms.
+    /// The longest usual round-trip time: how long a queue may exceed the target before a congestion signal. RFC 8289, 4.2: 100
+    /// ms.
     pub interval: Span,
 }
 
@@ -47,8 +46,8 @@ pub struct Codel {
 pub enum Verdict {
     /// It is served.
     Serve,
-    /// Its sender is to be told: by the loss of it, after which the next head is to be judged, or by a mark, with which
-    /// it is served.
+    /// Signal congestion to its sender: by dropping it, after which the next head is judged, or by a mark, with which it is
+    /// served.
     Signal,
 }
 
@@ -142,7 +141,7 @@ mod tests {
         // It empties once in each interval, for one packet.
         let got = signals(&mut Codel::default(), 0, 2_000, |ms| if ms % 100 == 99 { 4 } else { 50 });
         assert_eq!(got, []);
-        // The canary: a little less often, and it stands.
+        // The canary: with slightly fewer signals there is a standing queue.
         let got = signals(&mut Codel::default(), 0, 2_000, |ms| if ms % 110 == 109 { 4 } else { 50 });
         assert!(!got.is_empty());
     }

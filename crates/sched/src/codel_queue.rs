@@ -1,11 +1,11 @@
-//! One queue under CoDel, with a limit behind which it is drop-tail.
+//! One queue under CoDel, with a limit, at which it is drop-tail.
 //!
-//! The control law is in `codel`. What it tells, this queue says by dropping the head, or where that takes marks and marks
-//! are switched on, by marking it (RFC 3168): a marked packet is sent, and counts as one dropped, as in Linux
+//! The control law is in `codel`. This queue executes its signals by dropping the head, or, if the packet is ECN-capable
+//! and marking is enabled, by marking it (RFC 3168): a marked packet is sent, and counts like a dropped one, as in Linux
 //! `codel_impl.h`.
 //!
-//! Source: RFC 8289. Promise: the standing delay goes to the target for senders that answer losses, whatever the server's
-//! rate. Not done here: isolation of flows (`fq_codel`), a threshold for shallow marks.
+//! Source: RFC 8289. Bound: the standing delay converges to the target for responsive senders, at any service rate. Not
+//! here: isolation of flows (`fq_codel`), a threshold for shallow marks.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use crate::{Cause, Discipline, Dropped, Packet};
 pub struct CodelQueueConfig {
     /// Of the control law.
     pub codel: CodelConfig,
-    /// A queue of no more than this is never told of: a packet of the largest size (RFC 8289, 4.4).
+    /// A queue of no more than this gets no signal: a packet of the largest size (RFC 8289, 4.4).
     pub mtu: Bytes,
     /// Mark the packets that take marks, instead of dropping them.
     pub ecn: bool,

@@ -1,4 +1,4 @@
-//! A discipline by its parameters, for who lets others choose.
+//! The parameters of a discipline, to select one at run time.
 
 use alloc::boxed::Box;
 

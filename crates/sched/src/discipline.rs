@@ -1,10 +1,10 @@
-//! What all disciplines have in common: how they are driven, what they may know of a packet, and why one is dropped.
+//! The common interface of all disciplines: how they are driven, the properties of a packet, and the causes of drops.
 
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Db, Instant, Span};
 
-/// What a discipline may know of a packet. Whoever makes the packets decides what a flow, a class and a size are.
+/// The properties of a packet for a discipline. The caller defines flows, classes and sizes.
 pub trait Packet {
     /// The size that is charged, and that counts against limits in bytes.
     fn size(&self) -> Bytes;
@@ -28,7 +28,7 @@ pub trait Packet {
         self.flow()
     }
 
-    /// What it tells of its connection, where that is one of TCP.
+    /// The information of its segment, for a TCP connection.
     fn progress(&self) -> Option<Progress> {
         None
     }
@@ -40,7 +40,7 @@ pub trait Packet {
     }
 }
 
-/// What a TCP segment tells of its connection.
+/// The information of a TCP segment about its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// It goes the one way of the connection and not the other; which is which does not matter.
@@ -75,7 +75,7 @@ pub trait Discipline<P> {
         None
     }
 
-    /// Something was learned of the channel over which packets go that have left. Whoever learns nothing from it ignores it.
+    /// Feedback about the channel of departed packets. Disciplines without an estimator ignore it.
     fn handle_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let _ = (now, feedback);
     }
@@ -113,7 +113,7 @@ pub enum Cause {
     Delay,
 }
 
-/// What whoever sends the packets learns of the channel to those that they go to.
+/// Feedback of the sender about the channel to the receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
     /// The class of the packets.

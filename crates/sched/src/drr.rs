@@ -1,8 +1,8 @@
-//! Deficit round robin: a queue for each flow, each of which may send a quantum in a round, and keeps what it did not use
-//! while it has packets.
+//! Deficit round robin: a queue for each flow, which may send a quantum in a round, and keeps the unused part while it has
+//! packets.
 //!
-//! Source: Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995, with buffer
-//! stealing: what arrives when all queues together are at their limit pushes out the last packet of the longest queue.
+//! Source: Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995, with buffer stealing: an
+//! arrival when all queues together are at their limit drops the last packet of the longest queue.
 //!
 //! Promise: while two flows are backlogged, their bytes differ by at most a quantum and two packets of the largest size
 //! (the paper's theorem 2 with equal quanta). O(1) for the server if the quantum is no less than a packet; finding a flow's

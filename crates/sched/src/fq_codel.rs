@@ -1,11 +1,11 @@
 //! FQ-CoDel: flows hashed to queues, deficit round robin between these, CoDel inside each.
 //!
-//! A queue that becomes active is *new* and goes before the *old* ones until it has used one quantum, so that sparse flows
-//! (calls, DNS, the start of a page) see almost no queue. One whose quantum is used up goes to the end of the old ones; a
+//! A queue that becomes active is *new* and has priority over the *old* ones until it has used one quantum, so that sparse
+//! flows (calls, DNS, the start of a page) see almost no queue. One whose quantum is used up goes to the end of the old ones; a
 //! new one that runs empty does too, so that it cannot stay new by being sparse on purpose.
 //!
-//! Source: RFC 8290; what to drop at the limit is its section 4.1: half of the queue with the most bytes, at most 64
-//! packets, from its head.
+//! Source: RFC 8290; drops at the limit follow its section 4.1: half of the queue with the most bytes, at most 64 packets, from
+//! its head.
 //!
 //! Promise: queues that are backlogged get equal bytes, to within a quantum and a packet in each round. Flows whose hashes
 //! meet share one queue; the seed decides which. No weights.

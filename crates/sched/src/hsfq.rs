@@ -1,12 +1,12 @@
 //! Start-time fair queueing with queues, flat (every queue a child of the root) or hierarchical.
 //!
-//! Fair over any interval, whatever the server's rate does: for two children of one node that are backlogged all the
-//! time, `|W_i/phi_i - W_j/phi_j| <= l_i/phi_i + l_j/phi_j` with their largest lengths l (theorem 1 of the source in
-//! `tags`). Work conserving. The order inside a queue is never changed. Each operation takes O(depth * log n).
+//! Fair over any interval, for any variation of the server's rate: for two children of one node that are backlogged throughout,
+//! `|W_i/phi_i - W_j/phi_j| <= l_i/phi_i + l_j/phi_j` with their largest lengths l (theorem 1 of the source in `tags`). Work
+//! conserving. The order inside a queue is never changed. Each operation takes O(depth * log n).
 //!
-//! A length is whatever the server's time is measured in; it is asked for when the item is served.
-//! There is no limit and no dropping here: the owner may take heads and tails away. Nor are there rates: the owner may
-//! pause a node, and serve one out of turn.
+//! Lengths have the unit of the server's time, and are requested when the item is served. There is no limit and no dropping
+//! here: the owner may remove heads and tails. There are no rates either: the owner may pause a node, and serve one out of
+//! turn.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -110,7 +110,7 @@ impl<T> Hsfq<T> {
         self.tags.soon(NodeId::ROOT, &mut see);
     }
 
-    /// Takes the head whose turn it is into service; `length` tells its length. Whatever was in service has ended it.
+    /// Takes the next head into service; `length` returns its length. The previous service has ended.
     pub fn dequeue(&mut self, length: impl FnOnce(&T) -> u64) -> Option<(NodeId, T)> {
         let leaf = self.tags.next()?;
         let queue = &mut self.queues[leaf.index()];

@@ -1,8 +1,8 @@
 //! LAS-ACK: least attained service over both ways of a TCP connection.
 //!
-//! A packet's priority is the volume that its connection has moved so far: what this queue took in of it, and the data
-//! that its acknowledgments report of the other way. So short connections go first, downloads and uploads alike,
-//! without anyone knowing how long they will be. Equal volumes are served in the order of arrival.
+//! A packet's priority is the volume that its connection has moved so far: what this queue took in of it, and the data that its
+//! acknowledgments report of the other way. So short connections have priority, downloads and uploads alike, without knowledge
+//! of their length. Equal volumes are served in the order of arrival.
 //!
 //! Source: Heusse, Urvoy-Keller, Duda, "An Experimental Comparison of Layer 2 and 3 Mechanisms for Improving User Perceived
 //! Performance of 802.11 Wireless LANs", Institut Eurecom RR-08-220, 2008. There a full queue drops its tail, which may be

@@ -13,10 +13,10 @@
 //!
 //! And for who keeps queues by other rules:
 //! - [`Hsfq`], start-time fair queueing, flat or hierarchical.
-//! - [`Codel`], when a standing queue's sender is to be told.
+//! - [`Codel`], when to signal congestion to the sender of a standing queue.
 //! - [`TokenBucket`], which drops what comes faster than a rate, and [`RateMeter`], how fast something comes.
 //!
-//! A discipline has no clock and no server: whoever drives it says what time it is and when the server is free.
+//! A discipline has no clock and no server: the caller passes the time and signals when the server is free.
 //!
 //! ```
 //! use evenair_sched::{Cause, Discipline, Fifo, Packet};

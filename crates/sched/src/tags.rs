@@ -211,8 +211,8 @@ impl Tags {
         id
     }
 
-    /// Leaves that are to be served soon, about in that order, as far as `see` says that it wants more: the first ones
-    /// below the first nodes, whatever the turns between these will be. True: it wants more.
+    /// Leaves that are to be served soon, about in that order, as far as `see` says that it wants more: the first ones below
+    /// the first nodes, for any order between these. True: it wants more.
     pub(crate) fn soon(&self, node: NodeId, see: &mut impl FnMut(NodeId) -> bool) -> bool {
         if !self.has_children(node) {
             return see(node);
@@ -226,7 +226,7 @@ impl Tags {
     }
 
     /// Begins the service of `length` from `leaf` though it is not its turn. It and all above it pay by later turns; the
-    /// virtual times stay, since nobody else's turn has come.
+    /// virtual times do not change, since no other node was served.
     pub(crate) fn serve_ahead(&mut self, leaf: NodeId, length: u64, more: bool) {
         self.begin(leaf, length, more, Some((leaf, u64::MAX)));
     }

@@ -4,14 +4,15 @@
 //! time `t` no more passes than the depth and what the rate yields in `t`; and what always wants more gets that but for less
 //! than a packet.
 //!
-//! *Smoothed*, it drops before it is empty, so that not all senders lose at once: with a level `H` below a threshold, a part
-//! of the depth, a packet is dropped with probability `(threshold - H) / threshold`. Offered `l` times its rate for long, the
-//! level stands where that probability is `1 - 1/l`: at `threshold / l`.
+//! *Smoothed*, it drops before it is empty, so that not all senders lose at once: with a level `H` below a threshold, a part of
+//! the depth, a packet is dropped with probability `(threshold - H) / threshold`. Offered `l` times its rate for long, the
+//! level is in equilibrium where that probability is `1 - 1/l`: at `threshold / l`.
 //!
 //! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks
 //! and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
 //!
-//! What it does not do: tell senders apart. Who sends more loses more packets, and nobody is owed a share.
+//! Limitation: it does not distinguish senders. A sender with a higher rate loses more packets, and there are no guaranteed
+//! shares.
 
 use evenair_units::{BitRate, Bytes, Instant, Rng};
 
@@ -126,7 +127,7 @@ impl TokenBucket {
         true
     }
 
-    /// A packet passes whatever the level is, and takes what tokens there are.
+    /// A packet passes at any level, and takes the available tokens.
     pub fn charge(&mut self, now: Instant, size: Bytes) {
         self.fill(now);
         self.level = self.level.saturating_sub(size.bits().saturating_mul(PER_BIT));

@@ -35,8 +35,8 @@ use crate::{Discipline, Dropped, Feedback, Htb, HtbConfig, News, Packet};
 const WORST: u64 = 1000;
 /// The older part of a mean, in quarters; the newer one has the rest. As published for the filter.
 const OLD_QUARTERS: u64 = 3;
-/// The same for what tells a dead channel from a poor one, in sixteenths: packets lost one after the other are common on a
-/// channel that still carries a twentieth of the best, some fifteen of them are not.
+/// The same for the distinction between a dead and a poor channel, in sixteenths: packets lost one after the other are common
+/// on a channel that still carries a twentieth of the best, some fifteen of them are not.
 const OLD_SIXTEENTHS: u64 = 15;
 /// Packets whose fate is awaited, of a class; of more the first are taken for as cheap as they were charged.
 const MOST_UNDER_WAY: usize = 4096;

@@ -1,10 +1,10 @@
-//! What is to happen next beside the medium and the wires, in the order of time and, at one instant, of being entered.
+//! The event queue of everything except the medium and the wires, in the order of time and, for equal times, of insertion.
 //!
-//! Alarms move more often than they ring: TCP puts its timeout off with every acknowledgment. So an alarm that moves to
-//! a later instant stays in the heap where it is; when its entry comes up, its owner looks whether anything is due and
-//! enters again. An owner keeps the instant of its earliest entry, by which it knows stale ones.
+//! Timers are moved more often than they fire: TCP postpones its timeout with every acknowledgment. So a timer that moves
+//! to a later time keeps its entry in the heap; when the entry comes up, its owner checks whether anything is due and
+//! schedules again. An owner keeps the time of its earliest entry, which identifies stale ones.
 //!
-//! The heap has four branches at each place: half as many steps as with two, each to places that lie together.
+//! The heap has four branches at each node: half as many levels as with two, and the children are adjacent in memory.
 
 use evenair_units::Instant;
 
@@ -23,15 +23,15 @@ pub(crate) enum Task {
     Stop(u32),
     /// The next event of the scenario.
     Event,
-    /// The box is told the rates that senders have come to choose.
+    /// A report to the box of the senders' rates.
     Rates,
-    /// The box is told what the access point has lost.
+    /// A report to the box of the access point's losses.
     Losses,
-    /// The box is told how strongly stations are received.
+    /// A report to the box of the stations' signals.
     Signals,
     /// A station comes to another access point, as the event of this number says.
     Come(u32),
-    /// The box is told where a host is.
+    /// A report to the box of a host's access point.
     Place(u32),
 }
 

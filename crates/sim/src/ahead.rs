@@ -1,12 +1,11 @@
-//! Looking ahead: memory that the next events will want is asked for before they come.
+//! Prefetch of memory for the next events.
 //!
-//! Among thousands of connections what is known of one is far from the processor when its segment comes, and the way of a
-//! segment is one step after the other: the packet says which connection, that which station, that which node. A
-//! processor waits for one place in memory as long as for a dozen that do not depend on each other. So, as the manager
-//! does with what it will release (`evenair_manager::Manager::foresee`), a run with many connections looks at what is
-//! known to come next: at what waits in the access point behind the frame that was delivered, at the server's end of the
-//! connection whose segment goes onto the wire, at whose alarm rings next. That decides nothing: the processor is told of
-//! places in memory (`evenair_sys::memory::fetch`), and goes on without waiting for them.
+//! With thousands of connections the state of one is not in the processor's caches when its segment arrives, and each
+//! access depends on the previous one: the packet names the connection, that the station, that the node. A processor waits
+//! as long for one cache miss as for a dozen independent ones. So, like the manager for its next releases, a run with many
+//! connections prefetches the state of the next events: the packets queued in the access point behind a delivered frame,
+//! the server's end of a connection whose segment enters the wire, the owner of the next timer. This changes no result: the
+//! prefetch (`evenair_sys::memory::fetch`) is a hint to the processor.
 
 use evenair_medium::NodeId;
 use evenair_sys::memory::fetch;
@@ -65,7 +64,7 @@ impl World<'_> {
         }
     }
 
-    /// A frame was delivered: whoever sends next will send its own, and if it is a station, may want another.
+    /// A frame was delivered: the next sender will send its own, and if it is a station, may need another.
     #[inline]
     pub(crate) fn look_at_next_sender(&self, domain: usize) {
         let air = self.airs.at(domain);

@@ -1,9 +1,9 @@
 //! The access points of one contention domain and their stations on the medium.
 //!
-//! The medium is the testbed's: the same crate, driven from event to event instead of by a clock. A packet from a
-//! station goes to the wired side (stations talk to servers only). A packet for a station that is not associated is
-//! dropped, as an access point does. Where there are several domains (`airs`), each knows all stations, by the same
-//! numbers, and those that are at none of its access points are to it as if they had left.
+//! The medium is that of the testbed: the same crate, driven from event to event instead of by a clock. A packet from a
+//! station goes to the wired side (stations communicate with servers only). A packet for a station that is not associated
+//! is dropped, as an access point does. With several domains (`airs`), each domain knows all stations by the same numbers,
+//! and treats stations at other access points as departed.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! All contention domains of a scenario, and where each station is.
+//! All contention domains of a scenario, and the domain of each station.
 //!
-//! A domain is a medium with its access points, and hears nothing of the others. Most scenarios have one: what every frame
-//! asks for is in a place of its own then, and nothing is looked up.
+//! A domain is a medium with its access points, and does not hear the others. Most scenarios have one domain, for which the
+//! per-frame path needs no lookup.
 //!
-//! A station that roams leaves its access point at once and comes to the next one after a gap. Until then its old access
-//! point does not know: it goes on trying what it has for the station, and takes in what comes. When the station has come
-//! to the new one, the old one is told and gives up what it still has.
+//! A roaming station leaves its access point at once and associates with the next one after a gap. Until then its old
+//! access point does not know this: it continues to send and to accept packets for the station. When the station has
+//! associated with the new access point, the old one flushes its packets.
 
 use evenair_scenario::results::stretch::{FlowStretch, NodeStretch, Stretch};
 use evenair_scenario::results::{DomainSeries, MediumSeries, NodeSeries, Series};

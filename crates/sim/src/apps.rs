@@ -1,13 +1,12 @@
-//! Applications: bulk transfers, datagrams, echoes. The reader of web pages is in `web`.
+//! Applications: bulk transfers, datagrams, echoes. The web client is in `web`.
 //!
-//! They do on the network what the testbed's programs do. A bulk transfer is one connection, opened by the station
-//! whichever way the data flow; an attempt to connect that timed out is made again after a second. At its end an
-//! application cuts its connections: one reset goes out, and both ends are gone.
+//! They behave on the network like the testbed's programs. A bulk transfer is one connection, opened by the station in both
+//! directions of the data; after a connection timeout it tries again a second later. At its end an application aborts its
+//! connections: one reset is sent, and both ends are closed.
 //!
-//! A datagram sender that has its station's buffer for itself sleeps while there is something in the buffer. Whenever a
-//! frame leaves the buffer, it makes up for what was due meanwhile: what there was room for goes in, the rest is counted
-//! as lost. On the air that is the same, since only the frame at the head of a queue matters there, and it spares
-//! saturated senders most of their work.
+//! A datagram sender that uses its station's buffer alone sleeps while the buffer is not empty. Whenever a frame leaves the
+//! buffer, the sender catches up: datagrams that had room enter the buffer, the others are counted as lost. On the air this
+//! is equivalent, since only the head of a queue matters there, and it saves saturated senders most of their work.
 
 use std::sync::Arc;
 
@@ -163,7 +162,7 @@ impl App {
         Some((Instant::ZERO + next.at, self.ip_header() + UDP_HEADER + next.payload))
     }
 
-    /// How the sender of a bulk transfer stands.
+    /// State of the sender of a bulk transfer.
     pub(crate) fn sample(&self, connections: &Connections) -> Option<TcpSample> {
         let Kind::Bulk { connection: Some(connection), established: true, .. } = self.kind else { return None };
         let sender = connections.get(connections.find(connection)?);

@@ -1,4 +1,4 @@
-//! Telephone calls: each direction is an application that speaks at one end and listens at the other.
+//! Telephone calls: each direction is an application with a speaker at one end and a listener at the other.
 
 use evenair_scenario::voice::{CallMeter, VoipSpec};
 use evenair_scenario::{DatagramSource, Scenario};

@@ -1,5 +1,4 @@
-//! Queues of access categories, where a scenario has EDCA: what came to each, what left it and how, and for how long it
-//! waited. Counted in stretches only.
+//! Counters of the queues of access categories, with EDCA: arrivals, departures by outcome, and sojourn times, by period.
 
 use evenair_medium::AccessCategory;
 use evenair_scenario::results::histogram::Histogram;

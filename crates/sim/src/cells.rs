@@ -1,5 +1,4 @@
-//! Access points with the stations that are at them, where a scenario names its access points: what crossed and how much of
-//! the medium's time it took, by interval.
+//! Counters of access points with their stations, for scenarios with named access points: traffic and airtime by interval.
 
 use evenair_medium::{Medium, NodeId};
 use evenair_scenario::results::AccessPointSeries;

@@ -1,7 +1,7 @@
 //! TCP connections: a table of pairs of endpoints.
 //!
-//! The station opens each connection and the server accepts it. Both endpoints live in one entry, which is used again
-//! when both are closed; a serial number tells strays of an earlier connection apart.
+//! The station opens each connection and the server accepts it. Both endpoints are in one entry, which is reused when both
+//! are closed; a serial number identifies stray packets of an earlier connection.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct Pair {
     alarms: [Alarm; 2],
     /// When each of them is to be called, as it said last; [`Instant::MAX`] where it is not.
     deadlines: [Instant; 2],
-    /// How the end that sends the data stands, since it was called last: congestion window, in bytes.
+    /// State of the sending end since the last call: congestion window, in bytes.
     pub(crate) cwnd: u64,
     /// Smoothed round-trip time; zero where there is none.
     srtt: Span,
@@ -175,7 +175,7 @@ impl Pair {
         pair
     }
 
-    /// The end that sends the data stands like this now.
+    /// The present state of the sending end.
     fn note(&mut self, tcp: &Connection) {
         self.cwnd = tcp.cwnd().0;
         self.srtt = tcp.srtt().unwrap_or(Span::ZERO);

@@ -1,4 +1,4 @@
-//! Why a scenario cannot be simulated.
+//! Errors of scenarios that the simulator does not support.
 
 use thiserror::Error;
 

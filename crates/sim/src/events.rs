@@ -1,4 +1,4 @@
-//! What the scenario says happens in a run, and what the box is told meanwhile by whoever manages access points.
+//! The scenario's events in a run, and the telemetry of the box.
 
 use evenair_manager::Command;
 use evenair_medium::RateControl;
@@ -8,14 +8,14 @@ use evenair_units::{Instant, Span};
 use crate::agenda::Task;
 use crate::world::World;
 
-/// How often the box is told the rates that senders choose.
+/// Interval of the reports to the box of the senders' rates.
 const TELL_RATES: Span = Span::from_secs(1);
-/// How often the box is told of signals, where it is.
+/// Interval of the reports to the box of signals, if there are any.
 const TELL_SIGNALS: Span = Span::from_secs(1);
 
 /// The scenario's events.
 impl World<'_> {
-    /// From now on the box is told what there is to be told.
+    /// Starts the reports to the box.
     pub(crate) fn begin_telling(&mut self) {
         let scenario = self.scenario;
         if let Some(middlebox) = &mut self.middlebox {
@@ -91,7 +91,8 @@ impl World<'_> {
         }
     }
 
-    /// The frames of a station come in the VLAN of its access point from now on, and the box will be told where it is.
+    /// The frames of a station come in the VLAN of its access point from now on, and the box will get a report of its access
+    /// point.
     fn will_tell_place(&mut self, host: usize) {
         let number = self.access_point_of(host);
         let Some(middlebox) = &mut self.middlebox else { return };
@@ -104,7 +105,7 @@ impl World<'_> {
         }
     }
 
-    /// As whoever manages access points would tell it.
+    /// As a controller would report it.
     pub(crate) fn tell_place(&mut self, host: usize) {
         let number = self.access_point_of(host);
         if let Some(middlebox) = &mut self.middlebox {
@@ -126,7 +127,7 @@ impl World<'_> {
         }
     }
 
-    /// As whoever manages an access point would ask it now and then.
+    /// As from polling an access point.
     pub(crate) fn tell_rates(&mut self) {
         self.agenda.enter(self.now + TELL_RATES, Task::Rates);
         let changed: Vec<_> = self.airs.all_mut().flat_map(|air| air.changed_rates()).collect();
@@ -135,7 +136,7 @@ impl World<'_> {
         }
     }
 
-    /// As whoever manages an access point would read its counters.
+    /// As from polling an access point's counters.
     pub(crate) fn tell_losses(&mut self) {
         let Some(middlebox) = &mut self.middlebox else { return };
         for (access_point, total) in self.airs.all().flat_map(|air| air.overflows()) {
@@ -147,7 +148,7 @@ impl World<'_> {
         self.drain_box();
     }
 
-    /// As whoever manages an access point would ask it for its stations.
+    /// As from polling an access point for its stations.
     pub(crate) fn tell_signals(&mut self) {
         self.agenda.enter(self.now + TELL_SIGNALS, Task::Signals);
         let Some(middlebox) = &mut self.middlebox else { return };

@@ -1,4 +1,4 @@
-//! What is kept of each application by interval.
+//! Rows of each application by interval.
 
 use evenair_scenario::results::FlowSeries;
 use evenair_units::Span;
@@ -17,7 +17,7 @@ pub(crate) struct Count {
     pub(crate) received_packets: u64,
 }
 
-/// How an application's sender of TCP stands at the end of an interval.
+/// State of an application's TCP sender at the end of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SenderRow {
     pub(crate) cwnd_segments: f64,

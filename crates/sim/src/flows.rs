@@ -1,8 +1,8 @@
-//! Transfers that come and go: arrivals of sized flows, and sources of file after file.
+//! Transfers that arrive: arrivals of sized flows, and sources of file after file.
 //!
-//! A flow is a connection of its own: the station opens it, the sender sends its bytes and closes, and the flow is
-//! complete when its receiver has them all. The first application of a group draws the arrivals of all. What is under
-//! way when its application or the run ends is cut, and counted so.
+//! A flow has its own connection: the station opens it, the sender sends its bytes and closes, and the flow is complete
+//! when its receiver has all bytes. The first application of a group draws the arrivals for all. Flows that are active when
+//! their application or the run ends are aborted, and counted as such.
 
 use std::collections::BTreeMap;
 

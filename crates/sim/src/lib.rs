@@ -1,24 +1,22 @@
-//! The discrete-event simulator: a scenario's hosts, applications, wires and air in virtual time.
+//! The discrete-event simulator: hosts, applications, wires and air of a scenario in virtual time.
 //!
-//! What decides about the network is not here but in the crates that the testbed and the box use too: the medium
-//! (`evenair-medium`), the wired links (`evenair-link`), the inline manager (`evenair-manager`). Here are the hosts:
-//! a [`tcp`] endpoint and applications, the order of events, and the counting. The result has the testbed's form and
-//! the testbed's definitions, so that one file of a scenario can be run by both and compared.
+//! The network itself is in crates that the testbed and the box use too: the medium (`evenair-medium`), the wired links
+//! (`evenair-link`), the inline manager (`evenair-manager`). Here are the hosts: a [`tcp`] endpoint and applications, the order
+//! of events, and the counting. The results have the format and definitions of the testbed's, so that both can run one scenario
+//! file and be compared.
 //!
-//! A run is a function of the scenario (its seed included) and the version: the same bytes out, on any machine. Each
-//! component draws from a random stream of its own name, so that a station more does not change what another draws.
-//! Memory grows with what is under way at once, and with the intervals that are reported, not with the packets sent, the
-//! transfers made or the pages read: these are counted in histograms, and the first of them are listed (`tests/memory`).
+//! A run depends only on the scenario (including its seed) and the version: the results are identical byte for byte on any
+//! machine. Each component has its own named random stream, so that an additional station does not change the draws of another.
+//! Memory grows with the packets in flight and the number of reported intervals, not with the packets sent, the transfers made
+//! or the pages loaded: these are counted in histograms, and the first of them are listed (`tests/memory`).
 //!
-//! One file a concern: `world` who hands a packet to whom; `agenda` what happens next and `events` what the scenario says of
-//! that; `packet` what travels; `air`, `airs` (where there are several media), `paths`,
-//! `wire` and `middlebox` the way; `connections`,
-//! `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`, `notes` and
-//! `report` the results, of which `records`, `senders`, `rows` and `flow_rows`
-//! keep what is counted until it is reported. `trace` writes what Wireshark opens.
+//! One file per concern: `world` the event loop and the hops of a packet; `agenda` the event queue and `events` the scenario's
+//! events; `packet` the packets; `air`, `airs` (several contention domains), `paths`, `wire` and `middlebox` the path;
+//! `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`,
+//! `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows` keep the counters. `trace` writes
+//! pcap files.
 //!
-//! Not here: ARP and neighbour discovery, association frames, ECN, receive buffers that grow by themselves, traffic
-//! between stations.
+//! Not here: ARP and neighbour discovery, association frames, ECN, auto-tuned receive buffers, traffic between stations.
 //!
 //! ```
 //! use evenair_scenario::Scenario;
@@ -79,7 +77,7 @@ use evenair_scenario::results::{LISTED, Progress, RunResult};
 pub use error::SimError;
 use world::World;
 
-/// What a run may be told beside its scenario.
+/// Options of a run beside its scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimOptions {
     /// Settings of every host's TCP in place of those that the scenario's `[tcp]` gives, for comparisons with other

@@ -1,7 +1,7 @@
-//! What is counted: what crosses the WLAN hop and what applications receive, by interval.
+//! Counters of traffic over the WLAN hop and of application data, by interval.
 //!
-//! The counts mean what the testbed's mean: IP-level bytes at the moment of delivery over the air, in both directions
-//! of a flow; DATA packets in the direction of the data, pure ACKs against it; goodput where the application gets it.
+//! They are defined as in the testbed: IP-level bytes at the moment of delivery over the air, in both directions of a flow;
+//! DATA packets in the direction of the data, pure ACKs against it; goodput at the application.
 
 use evenair_scenario::results::histogram::Histogram;
 use evenair_scenario::results::stretch::{DelayRecord, FlowStretch};
@@ -164,7 +164,7 @@ impl Meter {
         self.counts[app as usize].received_bytes += bytes;
     }
 
-    /// An interval has ended; how the senders of TCP stand that have a connection, by application.
+    /// An interval has ended; the state of the TCP senders with a connection, by application.
     pub(crate) fn end_interval(&mut self, glance: &Glance, tcp: impl Iterator<Item = (usize, TcpSample)>) {
         let number = self.series.ap_queue_packets.len();
         let mut total = 0.0;
@@ -203,7 +203,7 @@ impl Meter {
         series
     }
 
-    /// How the run stands after the last interval.
+    /// The state of the run after the last interval.
     pub(crate) fn progress(&mut self, glance: &Glance) -> &Progress {
         let progress = &mut self.progress;
         progress.at_s = glance.at.as_secs_f64();

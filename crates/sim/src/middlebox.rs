@@ -1,8 +1,8 @@
 //! The box between the access point and the wire: the deployed manager, in virtual time.
 //!
-//! As the live box does it, the manager sees the traffic from the insertion on until it has drained after a bypass;
-//! before and after that a bridge carries it past, and the manager gets the bridge's byte count alone. What it may know of a packet is made from the packet's record, with
-//! the fields that parsing a frame would give.
+//! As in the live box, the manager sees the traffic from the insertion until it has drained after a bypass; at other times
+//! a bridge carries the traffic, and the manager gets only the bridge's byte count. The manager's view of a packet is made
+//! from the packet's record, with the same fields as from parsing a frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -34,7 +34,7 @@ const UDP: u8 = 17;
 const ACCESS_POINT: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 0]);
 /// A tag of IEEE 802.1Q.
 const VLAN_TAG: Bytes = Bytes(4);
-/// A signal that is told holds until the next one but two.
+/// A reported signal is valid until the third next one.
 const SIGNAL_VALID: Span = Span::from_secs(3);
 /// Server port of the first application, as in the testbed.
 pub(crate) const FIRST_SERVER_PORT: u16 = 20_000;
@@ -54,9 +54,9 @@ pub(crate) struct Middlebox {
     knows_stations: bool,
     knows_rates: bool,
     knows_signals: bool,
-    /// How long after a station has come to an access point it is told, where it is.
+    /// Delay of a report after an association, if there are reports.
     places_delay: Option<Span>,
-    /// How often it is told what the access point has lost.
+    /// Interval of the reports of the access point's losses.
     losses_interval: Option<Span>,
 }
 
@@ -137,7 +137,7 @@ impl Middlebox {
         self.knows_signals
     }
 
-    /// The access point receives a station so strongly: in whole decibels, as access points tell it.
+    /// The access point receives a station so strongly: in whole decibels, as access points report it.
     pub(crate) fn tell_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
         let told = Told {
             mac: mac_of(host),
@@ -289,7 +289,7 @@ fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {
     }
 }
 
-/// Whether there is anything to be told of where stations are.
+/// Whether there are reports of stations' access points.
 fn knows_places(scenario: &Scenario) -> bool {
     !scenario.manager.access_point.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
 }

@@ -1,5 +1,5 @@
-//! What happened when: the scenario's events, and notes of what went wrong, of which a long run may have any number. All
-//! events are listed, and the first of the notes; how many more there were is said at the end.
+//! The run log: the scenario's events, and errors, of which a long run may have any number. All events and the first errors
+//! are listed, with the number of further errors at the end.
 
 use evenair_scenario::results::EventRecord;
 

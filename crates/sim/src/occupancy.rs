@@ -1,8 +1,8 @@
-//! How many frames are in a queue: time average and greatest number, by interval.
+//! Queue lengths: time average and maximum, by interval.
 //!
-//! A time average needs no look at the queue in between: with `n` frames in it now, the area under its length is
-//! `n * now + sum of departures - sum of arrivals`, so that each frame costs one subtraction and one addition. Sums
-//! wrap around; differences over an interval do not.
+//! A time average needs no sampling: with `n` frames in the queue now, the integral of its length is `n * now + sum of
+//! departures - sum of arrivals`, so that each frame costs one subtraction and one addition. Sums wrap around; differences
+//! over an interval do not.
 
 use evenair_units::Instant;
 

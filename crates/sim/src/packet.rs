@@ -1,8 +1,8 @@
-//! What travels: packets as small records in one pool.
+//! Packets: small records in one pool.
 //!
-//! Queues, links, the medium and the box hold a packet's number; the record is written once and read where it arrives.
-//! Places are used again, so that a run needs as much memory as there are packets under way at once. A packet is looked
-//! at at every hop, the TCP segment in it at its ends only, and so segments are kept by themselves.
+//! Queues, links, the medium and the box hold a packet's index; the record is written once and read where it arrives.
+//! Records are reused, so that a run needs memory only for the packets in flight. Every hop reads the packet, but only its
+//! ends read the TCP segment, so segments are stored separately.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Packet {
 pub(crate) enum Body {
     Tcp {
         connection: u32,
-        /// Tells the connection from those that had its place before.
+        /// Distinguishes the connection from earlier ones with the same index.
         serial: u32,
         /// Of the segment, which the pool has.
         carries: Carries,

@@ -1,7 +1,7 @@
-//! The wired paths between the box and the access points, each direction by itself: what delays packets there.
+//! The wired paths between the box and the access points, each direction separately, with their delays.
 //!
-//! An access point that the scenario puts right beside the box has no path, and a packet is at the other end at once. What
-//! is under way to an access point that its station leaves meanwhile comes there, and finds the station gone.
+//! An access point directly at the box has no path, and a packet is at the other end at once. A packet on the path to an
+//! access point that its station leaves meanwhile still arrives there, and is dropped.
 
 use evenair_link::{DelayConfig, DelayLine};
 use evenair_scenario::{DelaySpec, Direction, Scenario};

@@ -1,4 +1,4 @@
-//! What came to the wired ports and to the box, and what was lost there, by interval.
+//! Counters of arrivals and losses at the wired ports and the box, by interval.
 
 use evenair_manager::{Cause, Counters};
 use evenair_scenario::Scenario;

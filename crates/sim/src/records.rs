@@ -1,10 +1,9 @@
-//! What is recorded of many, of each by itself: times into histograms, rows into series.
+//! Records of many senders or flows: histograms of times, and rows of series.
 //!
-//! A record is some kilobytes. Where there are many, each sample would find its record far from the processor and wait
-//! for it. So the samples of many go to a log first, which is written to in order. When it is full they are entered into
-//! the records, all of one record together and in the order in which they came: then the processor fetches what one
-//! sample needs while it waits for another's. The log has a fixed size for a number of records. Where there are few,
-//! samples go to their records at once.
+//! A record is some kilobytes. With many records, each sample would cause cache misses. So samples go to a sequential log
+//! first. When the log is full, it is applied record by record, in the order of the samples, so that the processor overlaps
+//! the misses of several samples. The log has a fixed size for a number of records. With few records, samples are applied
+//! at once.
 
 /// From so many records on there is a log. The histograms of fewer fit beside the processor.
 const MANY: usize = 128;

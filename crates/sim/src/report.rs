@@ -1,4 +1,4 @@
-//! From what was counted to what is reported.
+//! Converts the counters to results.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
-//! Series as they are filled: zeros are entered when something else comes after them, or the run ends.
+//! Series under construction: zeros are added when a later value follows, or the run ends.
 //!
-//! What is reported of an interval is kept as one row until the run ends, and is made into series then: each of many
-//! senders and applications would otherwise have a dozen places in memory to be visited for every interval. The rows of
-//! all follow one another as they come, interval by interval, and are sorted by whose they are at the end of the run: so
-//! the end of an interval writes to one place, and not to as many as there are senders.
+//! The values of an interval are one row until the run ends, and are converted to series then: otherwise each of many
+//! senders and applications would have a dozen memory locations to write for every interval. All rows are in one sequence,
+//! interval by interval, and are sorted by owner at the end of the run.
 
 use evenair_scenario::Scenario;
 use evenair_scenario::results::LossSeries;

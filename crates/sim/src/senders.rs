@@ -1,4 +1,4 @@
-//! What is kept of each sender on the medium: its series, and what has none.
+//! Records of each sender on the medium: its series, and values without series.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What is counted on one medium: by sender, by interval, and in stretches for what has no series. What stands in a queue
-//! is counted as `occupancy` says.
+//! Counters of one medium: by sender, by interval, and by period for values without series. Queue lengths are counted by
+//! `occupancy`.
 
 use std::collections::BTreeSet;
 use std::iter::repeat_with;
@@ -147,7 +147,7 @@ impl Tally {
         levels[packets] += time.as_nanos();
     }
 
-    /// An interval has ended; `counters` says how each sender stands. Whether a stretch ends too.
+    /// An interval has ended; `counters` has each sender's totals. Returns whether a period ends too.
     pub(crate) fn end_interval(
         &mut self,
         now: Instant,

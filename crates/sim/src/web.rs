@@ -1,8 +1,8 @@
-//! A reader of web pages: a main object, then further objects over parallel connections, then a pause.
+//! A web client: a main object, then further objects over parallel connections, then a pause.
 //!
-//! The connection of the main object also fetches the first of the others; each further object has a connection of its
-//! own, which ends with it. The last one ends with the page. Requests and answers have the sizes of the testbed's HTTP,
-//! and the draws come from the stream that the testbed's reader uses, so that both read the same pages.
+//! The connection of the main object also fetches the first of the others; each further object has its own connection,
+//! which is closed after it. The last one to end completes the page. Requests and responses have the sizes of the testbed's
+//! HTTP, and the draws come from the same random stream, so that both load the same pages.
 
 use evenair_scenario::Distribution;
 use evenair_units::{Bytes, Instant, Rng, Span};
@@ -116,7 +116,7 @@ impl World<'_> {
         let request = Bytes(fetch.request_left);
         page.fetches.push(fetch);
         self.connections.tcp_mut(connection, Side::Station).write(request);
-        // A connection in use is pumped by whoever got its event.
+        // A connection in use is polled by the receiver of its event.
         if !again {
             self.pump(connection, Side::Station);
         }

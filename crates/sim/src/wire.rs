@@ -1,12 +1,11 @@
 //! The wired side: a LAN switch, and the Internet link behind a router.
 //!
-//! Each port of the switch has a link of the scenario's rate, delay and buffer on its way out, so that a packet crosses
-//! one such link whichever way it goes, and what goes to the access point shares one; the way in is immediate. The
-//! Internet link has one link for each direction. Sizes are what a link really carries: on the LAN the Ethernet frame
-//! with its 24 bytes of preamble, FCS and gap, on the Internet link the IP packet alone. The testbed's wired side is
-//! built in the same way.
+//! Each port of the switch has a link of the scenario's rate, delay and buffer on its way out, so that a packet crosses one
+//! such link in either direction, and all traffic to the access point shares one; the input has no delay. The Internet link has
+//! one link for each direction. Sizes include what a link really carries: on the LAN the Ethernet frame with its 24 bytes of
+//! preamble, FCS and gap, on the Internet link the IP packet alone. The testbed's wired side is built in the same way.
 //!
-//! Not here: learning of addresses (the simulator knows where everybody is), traffic among servers.
+//! Not here: learning of addresses (the simulator knows all hosts), traffic among servers.
 
 use evenair_link::{Link, LinkConfig};
 use evenair_scenario::{AppKind, Direction, Host, LinkSpec, Place, Scenario};

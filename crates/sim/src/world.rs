@@ -1,4 +1,4 @@
-//! The world: who hands a packet to whom, and what happens next.
+//! The world: the event loop, and the hops of a packet.
 //!
 //! ```text
 //! station ~ medium ~ access point -.- [box] - LAN switch - server
@@ -7,11 +7,11 @@
 //!
 //! Between an access point and the box there may be a path that delays packets (`paths`).
 //!
-//! One thing happens at a time: what is due on the medium, a packet's arrival behind a wire or a path, or the next entry of the
-//! agenda (a TCP timer, an application, the box, an event of the scenario). At one instant they come in this order. The
-//! medium goes on by itself until something has become of a frame or something else is due. What a step causes at once
-//! (an acknowledgment, a release of the box) is carried out before the next step. Nothing here depends on a clock, on
-//! addresses in memory, or on anything but the scenario and its seed.
+//! Events are processed one at a time: the next event of the medium, a packet's arrival after a wire or a path, or the next
+//! entry of the event queue (a TCP timer, an application, the box, an event of the scenario). At equal times they are processed
+//! in this order. The medium advances by itself until the TX status of a frame is known or another event is due. Immediate
+//! consequences of an event (an acknowledgment, a release of the box) are processed before the next event. Nothing here depends
+//! on a clock, on addresses in memory, or on anything but the scenario and its seed.
 
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
@@ -162,8 +162,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due
-    /// at `next` or the interval ends at `stop`. A trace is told what is on the air step by step.
+    /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due at `next`
+    /// or the interval ends at `stop`. A trace receives the frames on the air step by step.
     fn run_air(&mut self, air: Instant, next: Instant, stop: Instant) {
         let limit = next.min(stop - Span::from_nanos(1));
         if self.tracer.is_some() {
@@ -420,7 +420,7 @@ impl World<'_> {
         }
     }
 
-    /// The same where there are further domains: what is told of one may cause something in another.
+    /// The same with further domains: a report of one may cause an event in another.
     #[inline(never)]
     fn drain_others(&mut self) {
         let (mut domain, mut quiet) = (0, 1);
@@ -539,7 +539,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes out of an endpoint what it has to send and to tell.
+    /// Polls an endpoint's segments and events.
     pub(crate) fn pump(&mut self, connection: u32, side: Side) {
         loop {
             let tcp = self.connections.tcp_mut(connection, side);

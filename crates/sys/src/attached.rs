@@ -1,7 +1,7 @@
-//! Which BPF programs see the packets that come in on an interface, at tcx and at XDP: ours, or somebody else's.
+//! BPF programs at tcx and XDP that see the packets arriving at an interface: Evenair's, or another program's.
 //!
-//! bpf(2) with BPF_PROG_QUERY (needs CAP_NET_ADMIN), and for the names BPF_PROG_GET_FD_BY_ID (needs CAP_SYS_ADMIN, so that
-//! they are often unknown).
+//! Uses bpf(2) with BPF_PROG_QUERY (needs CAP_NET_ADMIN), and BPF_PROG_GET_FD_BY_ID for the names (needs CAP_SYS_ADMIN, so
+//! that they are often unknown).
 #![allow(unsafe_code)]
 
 use crate::bpf;
@@ -25,7 +25,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// The process of the box whose program it is; `None`: it is not a box's, or nobody may know.
+    /// The process of the box whose program it is; `None`: it is not a box's, or this is not permitted to know.
     pub fn process(&self) -> Option<u32> {
         self.name.as_ref()?.strip_prefix(OURS)?.parse().ok()
     }

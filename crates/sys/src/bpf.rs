@@ -1,8 +1,8 @@
-//! Small eBPF programs without a compiler or a loader library: an assembler for the few instructions that are needed,
-//! and bpf(2) for maps, programs and links.
+//! Small eBPF programs without a compiler or a loader library: an assembler for the few required instructions, and bpf(2)
+//! for maps, programs and links.
 //!
-//! Sources: RFC 9669 (instruction set), linux/bpf.h (commands, map and program types, helper numbers). Every object
-//! is a descriptor of this process, and the kernel takes it away with the process.
+//! Sources: RFC 9669 (instruction set), linux/bpf.h (commands, map and program types, helper numbers). Every object is a
+//! descriptor of this process, and the kernel frees it with the process.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -323,8 +323,8 @@ impl SharedWords {
     /// If there are not that many.
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.words);
-        // SAFETY: inside the mapping, which starts at a page and lives as long as `self`; everybody who shares it
-        // uses aligned 64-bit accesses.
+        // SAFETY: inside the mapping, which starts at a page and lives as long as `self`; all users of it uses aligned 64-bit
+        // accesses.
         unsafe { self.start.add(index).as_ref() }
     }
 }
@@ -474,7 +474,7 @@ impl AsFd for Link {
 /// A command that makes a descriptor.
 pub(crate) fn bpf<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<OwnedFd, OsError> {
     let fd = command(number, attributes, what)?;
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 

@@ -1,9 +1,9 @@
-//! Transport checksums that a sender on the same machine left for its network card to fill in.
+//! Transport checksums that a sender on the same machine left for its network card.
 //!
-//! Such a frame carries the sum of the pseudo header in the place of its checksum (RFC 1071 and the headers of RFC 793 and RFC
-//! 768). Where the kernel says that it is so, [`complete`] fills it in. Where a frame is seen before the kernel has a place to
-//! say so, [`complete_if_partial`] tells by the number: a checksum that is wrong, and is just that sum, is one that nobody has
-//! filled in. Of damaged packets one in 65,536 looks the same, as many as a receiver's own check lets by.
+//! Such a frame has the sum of the pseudo header in its checksum field (RFC 1071 and the headers of RFC 793 and RFC 768).
+//! Where the kernel marks such frames, [`complete`] computes the checksum. Where a frame is read before the kernel can mark
+//! it, [`complete_if_partial`] compares the field: a wrong checksum that equals the pseudo header's sum is an incomplete
+//! one. One in 65,536 damaged packets looks the same, as many as pass a receiver's own check.
 //!
 //! Not here: transport headers behind IPv6 extension headers, and in fragments.
 
@@ -17,7 +17,7 @@ const UDP: u8 = 17;
 /// Completes the checksum at `offset` of a transport header and its payload (RFC 1071): the field holds the sum of the
 /// pseudo header, so that the sum of everything is the checksum's complement. `None` where the field is outside.
 pub fn complete(transport: &mut [u8], offset: u16) -> Option<()> {
-    // In UDP a zero means "no checksum", and its other form stands for it (RFC 768); for others the forms are equal.
+    // In UDP a zero means "no checksum", and its other form replaces it (RFC 768); for others the forms are equal.
     let value = match !sum(transport, 0) {
         0 if offset == UDP_OFFSET => 0xffff,
         value => value,
@@ -27,7 +27,7 @@ pub fn complete(transport: &mut [u8], offset: u16) -> Option<()> {
     Some(())
 }
 
-/// Completes the checksum of a TCP segment or UDP datagram in an Ethernet frame if nobody has. Returns whether it did.
+/// Completes the checksum of a TCP segment or UDP datagram in an Ethernet frame if it is incomplete. Returns whether it was.
 pub fn complete_if_partial(frame: &mut [u8]) -> bool {
     let Some((segment, pseudo, offset)) = segment_of(frame) else { return false };
     let (range, at) = (segment, usize::from(offset));

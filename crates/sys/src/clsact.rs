@@ -1,12 +1,11 @@
-//! A classifier at the ingress of an interface by the older way, for kernels without tcx (before Linux 6.6).
+//! A classifier at the ingress of an interface for kernels without tcx (before Linux 6.6).
 //!
-//! The program is put into a `clsact` queueing discipline by rtnetlink(7), as `tc filter add dev DEV ingress bpf
-//! direct-action` would (tc-bpf(8)). Unlike a tcx link the kernel keeps it when the process dies. So a program attached
-//! in this way must let packets pass by itself once nobody looks after it, as the gate of [`crate::hold`] does; the next
-//! start replaces it.
+//! The program is attached to a `clsact` queueing discipline by rtnetlink(7), like `tc filter add dev DEV ingress bpf
+//! direct-action` (tc-bpf(8)). Unlike a tcx link, it stays attached when the process dies. So such a program must let
+//! packets pass by itself when its process is gone, as the gate of [`crate::hold`] does; the next start replaces it.
 //!
-//! The discipline itself is left, empty, when the program is detached: it does nothing then, and to remove it under
-//! traffic sometimes costs a packet.
+//! The empty discipline remains when the program is detached: it has no effect, and removing it under traffic sometimes
+//! loses a packet.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -113,7 +112,7 @@ impl Request {
         if fd < 0 {
             return Err(OsError::last("socket(AF_NETLINK)"));
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: the pointer and the length are those of a live vector.
         if unsafe { libc::send(fd.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) } < 0 {

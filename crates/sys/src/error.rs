@@ -1,7 +1,7 @@
-//! An error of the operating system that names the call that failed.
+//! An error of the operating system with the name of the failed call.
 //!
-//! `std::io::Error` says "Operation not permitted" and nothing else; whoever reads a log then has to guess which of a
-//! hundred calls it was. [`OsError`] carries the call (with its object) beside the error number.
+//! `std::io::Error` says only "Operation not permitted", so that a log does not show which of a hundred calls failed.
+//! [`OsError`] has the call (with its object) and the error number.
 
 use std::fmt;
 use std::io;

@@ -1,11 +1,10 @@
-//! A report of a process that dies of a signal: an abort, such as of an allocation that failed, or a fault of memory or
-//! instruction.
+//! A crash report for fatal signals: an abort, such as after a failed allocation, or a fault of memory or instruction.
 //!
-//! A signal handler may call little (signal-safety(7)): it may neither allocate nor lock. So the text is made when the
-//! handler is installed, and the handler itself opens a file, adds what it knows, and lets the signal do what it would have done.
-//! A descriptor is kept in reserve, for a process that dies of having no more of them.
+//! A signal handler may call few functions (signal-safety(7)): it must neither allocate nor lock. So the text is prepared
+//! when the handler is installed; the handler itself opens a file, adds the signal and the time, and lets the signal take
+//! its default action. A descriptor is reserved for a process that has run out of descriptors.
 //!
-//! What is not here: a backtrace, which cannot be had that way; the core dump, if there is one, has it.
+//! Not here: a backtrace, which is not possible in a signal handler; the core dump, if there is one, has it.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -137,7 +136,7 @@ fn write_report(prepared: &Prepared, name: &str) {
     write_number(&mut path[prepared.number..end], seconds);
     write_number(&mut path[end + 1..end + 1 + NANOSECONDS], nanoseconds);
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the descriptor is used by nobody else, and the process is about to end; the path ends with a zero.
+    // SAFETY: the descriptor has no other user, and the process is about to end; the path ends with a zero.
     let file = unsafe {
         libc::close(prepared.reserve.as_raw_fd());
         libc::open(path.as_ptr().cast(), flags, 0o600)

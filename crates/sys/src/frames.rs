@@ -1,9 +1,9 @@
-//! Memory for frames, in places of one size, any of which can be lent to the kernel.
+//! Memory for frames, divided into slots of one size that can be lent to the kernel.
 //!
-//! A [`FrameId`] stands for a place and cannot be copied: who has one has the place. A place that is lent is the kernel's
-//! alone until it gives it back, and has no id meanwhile.
+//! A [`FrameId`] owns a slot and cannot be copied. A lent slot belongs to the kernel until the kernel returns it, and has
+//! no id meanwhile.
 //!
-//! Not here: which places are free.
+//! Not here: the list of free slots.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -96,7 +96,7 @@ impl Frames {
     /// If the id is of other places.
     pub fn bytes(&self, id: &FrameId) -> &[u8] {
         let (start, len) = self.find(id);
-        // SAFETY: inside the mapping. The kernel does not have the place, and nobody writes while `self` is borrowed.
+        // SAFETY: inside the mapping. The kernel does not own the slot, and there are no writers while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
@@ -106,11 +106,11 @@ impl Frames {
     /// As [`Self::bytes`].
     pub fn bytes_mut(&mut self, id: &FrameId) -> &mut [u8] {
         let (start, len) = self.find(id);
-        // SAFETY: inside the mapping. The kernel does not have the place, and `self` is borrowed by nobody else.
+        // SAFETY: inside the mapping. The kernel does not own the slot, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
     }
 
-    /// Lets `write` put a frame into the place, of which it gets all bytes, and say how long it is. Returns whether it did.
+    /// Lets `write` put a frame into the slot, with access to all its bytes, and return the length. Returns whether it did.
     ///
     /// # Panics
     /// As [`Self::bytes`], or if the frame is longer than the place.

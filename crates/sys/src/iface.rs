@@ -1,7 +1,8 @@
-//! What the kernel knows of a network interface: one RTM_GETLINK request per question (rtnetlink(7)).
+//! The kernel's state of a network interface: one RTM_GETLINK request per query (rtnetlink(7)).
 //!
-//! rtnetlink instead of `/sys/class/net`, because sysfs shows the namespace that mounted it, not the caller's. It
-//! only reads, but for [`set_receive_merging`] and [`set_vlan_stripping`], which are ethtool requests; making interfaces is left to `ip(8)`.
+//! It uses rtnetlink instead of `/sys/class/net`, because sysfs shows the namespace that mounted it, not the caller's. It
+//! only reads, except for [`set_receive_merging`] and [`set_vlan_stripping`], which are ethtool requests; `ip(8)` creates
+//! interfaces.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -21,9 +22,9 @@ pub struct Interface {
     pub address: [u8; 6],
     /// Whether it is administratively up.
     pub up: bool,
-    /// Whether something is connected to it, as far as it can tell; `None` where the kernel does not say.
+    /// Whether it has a carrier; `None` if the kernel does not report it.
     pub carrier: Option<bool>,
-    /// Number of the bridge (or other master) of which it is a port.
+    /// Index of its bridge (or other master).
     pub master: Option<u32>,
     /// The bridge's `group_fwd_mask`, where this is a bridge: which of the addresses 01:80:c2:00:00:0x it forwards.
     pub bridge_group_forward: Option<u16>,
@@ -67,7 +68,7 @@ pub fn find(name: &str) -> Result<Interface, OsError> {
     look_up(&get_link(0, Some(name)), call)
 }
 
-/// Looks up the interface with this number, whatever it is called now.
+/// Looks up the interface with this number, under its present name.
 ///
 /// # Errors
 /// `ENODEV` where there is none in the calling thread's namespace.
@@ -75,8 +76,8 @@ pub fn find_index(index: u32) -> Result<Interface, OsError> {
     look_up(&get_link(index, None), || format!("look up the interface number {index} (RTM_GETLINK)"))
 }
 
-/// How many segments a packet may have that comes from the other end of a virtual cable (`gso_max_segs` there): 1 where none can be
-/// a super-packet. `None` where the interface has no other end, or one in a network namespace of which this process may know nothing.
+/// How many segments a packet may have that comes from the other end of a virtual cable (`gso_max_segs` there): 1 where none
+/// can be a super-packet. `None` where the interface has no other end, or one in an inaccessible network namespace.
 ///
 /// # Errors
 /// As [`find`].
@@ -120,7 +121,7 @@ fn ask(request: &[u8], call: impl Fn() -> String) -> Result<Vec<u8>, OsError> {
     if fd < 0 {
         return Err(OsError::last("socket(AF_NETLINK)"));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: the pointer and the length are those of a live vector.
     if unsafe { libc::send(fd.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) } < 0 {
@@ -354,7 +355,7 @@ fn ethtool_with<const WORDS: usize>(name: &str, command: u32, argument: &mut [u3
     if fd < 0 {
         return Err(OsError::last("socket(AF_INET)"));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: ifreq is plain data for which all zero bytes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -1,7 +1,7 @@
-//! Notifications that a network interface changed (rtnetlink(7), RTNLGRP_LINK).
+//! Notifications of changed network interfaces (rtnetlink(7), RTNLGRP_LINK).
 //!
-//! They say that something changed and not what: the caller looks the interfaces up ([`crate::iface`]). So a burst of
-//! notifications that overflows the socket loses nothing, and no message has to be parsed.
+//! They do not contain the change: the caller queries the interfaces ([`crate::iface`]). So an overflow of the socket loses
+//! nothing, and no message has to be parsed.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -18,7 +18,7 @@ pub struct LinkEvents {
 }
 
 impl LinkEvents {
-    /// Subscribes. Whatever changes from now on is notified.
+    /// Subscribes to all changes from now on.
     ///
     /// # Errors
     /// A refused system call, with its name.
@@ -29,7 +29,7 @@ impl LinkEvents {
         if fd < 0 {
             return Err(OsError::last("socket(AF_NETLINK)"));
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: sockaddr_nl is plain data for which all zero bytes is a valid value.
         let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };

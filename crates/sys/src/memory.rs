@@ -1,5 +1,5 @@
-//! Hints about memory, for programs that touch more of it than a processor keeps beside itself. None of them changes what
-//! a program does.
+//! Memory hints for programs whose working set exceeds the processor's caches. None of them changes the behaviour of a
+//! program.
 
 #![allow(unsafe_code)]
 

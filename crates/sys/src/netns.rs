@@ -1,9 +1,9 @@
 //! Anonymous network namespaces (namespaces(7), network_namespaces(7)).
 //!
-//! A namespace is made by unsharing in a short-lived thread and is held by one file descriptor. It has no name in the
-//! file system, so that it is gone with the last process that lives in it or holds the descriptor: a parent killed
-//! with SIGKILL leaves nothing behind. The calling thread never changes its own namespace: whatever must run inside
-//! one runs on a thread (or in a child process) of its own.
+//! A namespace is created by unsharing in a short-lived thread, and is held by one file descriptor. It has no name in the
+//! file system, so that it is gone with the last process that lives in it or holds the descriptor: a parent killed with
+//! SIGKILL leaves nothing behind. The calling thread never changes its own namespace: code that must run inside one runs on
+//! a separate thread or in a child process.
 #![allow(unsafe_code)]
 
 use std::fs::File;

@@ -13,7 +13,7 @@ struct List(Option<NonNull<libc::ifaddrs>>);
 impl Drop for List {
     fn drop(&mut self) {
         if let Some(first) = self.0 {
-            // SAFETY: what getifaddrs returned, which nobody has freed.
+            // SAFETY: the list that getifaddrs returned, not yet freed.
             unsafe { libc::freeifaddrs(first.as_ptr()) };
         }
     }
@@ -48,8 +48,8 @@ pub fn of(name: &str) -> Result<Vec<(IpAddr, u8)>, OsError> {
 
 /// The IP address that a socket address of a list holds.
 fn address(socket_address: *const libc::sockaddr) -> Option<IpAddr> {
-    // SAFETY: null, or an address as long-lived as the list; each family has its own layout, of which every byte pattern
-    // is a value, and is read without regard to alignment.
+    // SAFETY: null, or an address as long-lived as the list; each family has its own layout, for which every byte pattern is a
+    // value, and is read without regard to alignment.
     unsafe {
         match i32::from(socket_address.as_ref()?.sa_family) {
             libc::AF_INET => {

@@ -1,13 +1,12 @@
 //! A lock on a network interface: one process at a time may take its packets.
 //!
-//! The lock is an abstract Unix socket (unix(7)) named after the interface's number. The kernel lets one socket have a name
-//! in a network namespace, decides that at once for two that ask together, and frees the name when the process ends, however
-//! it ends. It needs no file, no privilege and no particular kernel. The socket listens, so that a process that is refused
-//! can ask for the credentials of the one that holds the lock (SO_PEERCRED: those of the process that called listen(2)).
+//! The lock is an abstract Unix socket (unix(7)) named after the interface's index. The kernel allows one socket per name
+//! in a network namespace, decides atomically between two processes, and frees the name when the process ends in any way.
+//! It needs no file, no privilege and no particular kernel. The socket listens, so that a refused process can query the
+//! credentials of the holder (SO_PEERCRED: those of the process that called listen(2)).
 //!
-//! An interface that is made anew has another number and another lock. The lock of an interface that was moved to another
-//! namespace stays behind in the old one. Any local process can take such a name, so whoever is refused should look at what
-//! the holder may do at all.
+//! A recreated interface has another index and another lock. When an interface moves to another namespace, its lock stays
+//! in the old one. Any local process can take such a name, so a refused process should check the privileges of the holder.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -51,8 +50,8 @@ fn name_of(index: u32) -> String {
     format!("evenair-port-{index}")
 }
 
-/// The process that listens at this name. Nobody accepts connections there, so that connect(2) must not wait for room: `None`
-/// once there are thousands that nobody accepted.
+/// The process that listens at this name. Connections there are never accepted, so connect(2) must not wait for room: `None`
+/// once thousands are pending.
 fn holder(name: &str) -> Option<u32> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: takes no pointer.
@@ -60,7 +59,7 @@ fn holder(name: &str) -> Option<u32> {
     if fd < 0 {
         return None;
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let mut address = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
     // The zero before the name says that it is no path.

@@ -1,7 +1,7 @@
 //! Child processes that live in a namespace and cannot outlive the thread that started them.
 //!
-//! `PR_SET_PDEATHSIG` is bound to the *thread* that spawned the child (prctl(2)), so that whoever calls [`tie`] has to
-//! spawn from a thread that lives as long as the child should.
+//! `PR_SET_PDEATHSIG` is bound to the *thread* that spawned the child (prctl(2)), so callers of [`tie`] must spawn from a
+//! thread that lives as long as the child should.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -10,8 +10,8 @@ use std::process::Command;
 
 use crate::error::OsError;
 
-/// Makes the child die (SIGKILL) when the spawning thread ends for whatever reason, and, if `namespace` is given, run
-/// in it. The namespace must stay open until the command is spawned.
+/// Makes the child die (SIGKILL) when the spawning thread ends for any reason, and, if `namespace` is given, run in it. The
+/// namespace must stay open until the command is spawned.
 pub fn tie<'a>(command: &'a mut Command, namespace: Option<BorrowedFd<'_>>) -> &'a mut Command {
     let namespace = namespace.map(|fd| fd.as_fd().as_raw_fd());
     // SAFETY: getpid takes nothing and cannot fail.

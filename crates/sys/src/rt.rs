@@ -1,11 +1,11 @@
-//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for "a descriptor is ready or it is
-//! time" with an error of microseconds.
+//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for a descriptor or a deadline with an error
+//! of microseconds.
 //!
-//! Waiting sleeps until shortly before the deadline and polls the rest: a sleep alone is late by tens of
-//! microseconds (wake-up from idle), and polling all the time would run into the kernel's limit for real-time threads
-//! (sched_rt_runtime_us: 950 ms a second) and starve what shares the core.
+//! Waiting sleeps until shortly before the deadline and polls the rest: a sleep alone is late by tens of microseconds (wake-up
+//! from idle), and polling all the time would run into the kernel's limit for real-time threads (sched_rt_runtime_us: 950 ms a
+//! second) and starve other threads on the core.
 //!
-//! [`RunDelay`] tells how long the thread was runnable without running. That is what makes the age of an event
+//! [`RunDelay`] is the time for which the thread was runnable without running. That is what makes the age of an event
 //! measurable: a thread that slept on a descriptor became runnable at the moment of the event.
 #![allow(unsafe_code)]
 
@@ -94,8 +94,8 @@ pub fn prefer_this_thread() -> Result<(), OsError> {
 }
 
 /// Runs the calling thread before all ordinary ones: SCHED_FIFO at the lowest real-time priority. What it starts is ordinary.
-/// Whoever asks for it must sleep now and then: the kernel lets real-time threads have 950 ms of each second
-/// (sched_rt_runtime_us), and what shares the core has nothing meanwhile. [`prefer_this_thread`] undoes it.
+/// The thread must sleep from time to time: the kernel limits real-time threads to 950 ms of each second (sched_rt_runtime_us),
+/// and what shares the core has nothing meanwhile. [`prefer_this_thread`] undoes it.
 ///
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE`.
@@ -184,7 +184,7 @@ pub fn unlock_memory() {
     unsafe { libc::munlockall() };
 }
 
-/// A set of descriptors of which the ready ones can be waited for (epoll(7), level-triggered).
+/// A set of descriptors to wait for readiness (epoll(7), level-triggered).
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -202,7 +202,7 @@ impl Epoll {
         if fd < 0 {
             return Err(OsError::last("epoll_create1"));
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; at_once.max(1)] })
     }
@@ -275,7 +275,7 @@ impl Waker {
         if fd < 0 {
             return Err(OsError::last("eventfd"));
         }
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 

@@ -1,4 +1,4 @@
-//! What Linux tells about a TCP connection, and the options that the standard library does not set (tcp(7)).
+//! Linux's TCP connection info, and options that the standard library does not set (tcp(7)).
 #![allow(unsafe_code)]
 
 use std::mem::{size_of, zeroed};

@@ -1,7 +1,7 @@
-//! What an interface has received and sent, by the kernel's counters (`/proc/net/dev`, proc(5)).
+//! Receive and transmit counters of an interface, from the kernel (`/proc/net/dev`, proc(5)).
 //!
-//! Not by rtnetlink, whose answer waits while anyone changes an interface on the machine; and not from `/sys/class/net`, which
-//! shows the namespace that mounted it.
+//! Not from rtnetlink, whose reply waits while any interface on the machine is being changed; and not from
+//! `/sys/class/net`, which shows the namespace that mounted it.
 
 use std::fs;
 

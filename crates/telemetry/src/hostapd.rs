@@ -1,14 +1,15 @@
 //! hostapd's control socket.
 //!
-//! A Unix datagram socket for each of its interfaces, by default in /var/run/hostapd. `STA-FIRST` and `STA-NEXT` with the
-//! address of the one before list the stations, one answer each: the address in the first line, then `key=value`. Rates
-//! are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by words on how they come about; `inactive_msec` is how
-//! long ago it was heard of (hostapd, `ctrl_iface_ap.c`). `GET_CONFIG` tells the BSSID and the network, `STATUS` the frequency
-//! of the channel.
+//! hostapd has a Unix datagram socket for each of its interfaces, by default in /var/run/hostapd. `STA-FIRST` and
+//! `STA-NEXT` with the previous address list the stations, one reply each: the address in the first line, then `key=value`.
+//! Rates are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by the parameters of the rate; `inactive_msec` is
+//! the time since the station was last heard (hostapd, `ctrl_iface_ap.c`). `GET_CONFIG` has the BSSID and the SSID,
+//! `STATUS` the frequency of the channel.
 //!
-//! A station that has gone to another access point stays in the list until hostapd finds out, by default after five minutes.
+//! A station that has roamed to another access point stays in the list until hostapd detects this, by default after five
+//! minutes.
 //!
-//! What is not here: events, which hostapd sends to whoever attaches.
+//! Not here: events, which hostapd sends to attached clients.
 
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
@@ -87,7 +88,7 @@ impl Source for Hostapd {
         reading.radio = value("bssid").and_then(mac);
         let network = value("ssid").map(str::to_owned);
         reading.stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
-        // One that does not tell is asked no more than that: it has told of its stations.
+        // If this fails, there are no further requests: the list of stations is complete.
         let status: String = ask("STATUS").unwrap_or_default();
         let frequency = status.lines().find_map(|line| line.strip_prefix("freq="));
         reading.channel_mhz = frequency.and_then(|mhz| mhz.trim().parse().ok());

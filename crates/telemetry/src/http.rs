@@ -1,4 +1,4 @@
-//! HTTP as the drivers need it: JSON, bounded in time and size, with certificates that an access point signs itself.
+//! HTTP client of the drivers: JSON, bounded in time and size, with self-signed certificates of access points.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub enum Tls {
     Public,
     /// The one with this certificate, or certificates signed by it, in PEM.
     Pinned(String),
-    /// Any. Whoever is between can then read the password.
+    /// Any. A man in the middle can then read the password.
     Any,
 }
 

@@ -1,8 +1,8 @@
-//! Drivers that ask access points and controllers for their stations: rates, signals, losses.
+//! Drivers that poll access points and controllers for their stations: rates, signals, losses.
 //!
-//! Each driver is a [`Source`]: asked once, it tells what somebody says now, right or wrong. Nothing is judged here but
-//! form; whether to believe it is the manager's business, which works without any of this as well. What comes over the
-//! network is bounded in time and size, and nothing that an access point answers brings a program down.
+//! Each driver is a [`Source`]: a poll returns its present report, which may be wrong. Drivers check only the syntax; the
+//! manager checks the plausibility of reports, and also works without them. Replies are bounded in time and size, and no reply
+//! of an access point can crash a program.
 //!
 //! - [`snmp`]: SNMP v2c and v3, with the vendors' tables as data;
 //! - [`unifi`]: the local API of a UniFi controller;
@@ -11,7 +11,7 @@
 //! - [`nl80211`]: the kernel's own list of stations, likewise;
 //! - [`remote`]: another evenair, on the machine that is the access point.
 //!
-//! [`Pollers`] asks sources at their intervals, each in a thread of its own, more rarely while they do not answer.
+//! [`Pollers`] polls sources at their intervals, each in a separate thread, less often while they do not respond.
 
 pub mod hostapd;
 mod http;

@@ -1,10 +1,10 @@
-//! The kernel's own list of stations, where the access point is on this machine: `iw dev INTERFACE station dump`.
+//! The kernel's list of stations, for an access point on this machine: `iw dev INTERFACE station dump`.
 //!
-//! The program `iw` speaks nl80211 for us. Its output is meant for people, and has been the same for long: a line
-//! `Station ADDRESS (on INTERFACE)`, then `key: value` lines, indented. `iw dev INTERFACE info` has the BSSID in the line
-//! `addr`, the network in the line `ssid`, and the channel in one like `channel 36 (5180 MHz), width: 20 MHz`.
+//! The program `iw` speaks nl80211. Its output is meant for people, but has been stable for long: a line `Station ADDRESS
+//! (on INTERFACE)`, then indented `key: value` lines. `iw dev INTERFACE info` has the BSSID in the line `addr`, the SSID in
+//! the line `ssid`, and the channel in a line like `channel 36 (5180 MHz), width: 20 MHz`.
 //!
-//! What is not here: the airtime counters, which only some drivers keep.
+//! Not here: the airtime counters, which only some drivers have.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -107,7 +107,7 @@ pub fn parse(output: &str) -> Vec<StationReading> {
             if stations.len() >= MOST_STATIONS {
                 break;
             }
-            // Without an address what follows is nobody's.
+            // Without an address the following lines belong to no station.
             let Some(address) = address else { break };
             stations.push(StationReading::new(address));
             continue;

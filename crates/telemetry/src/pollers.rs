@@ -1,7 +1,7 @@
-//! Asks sources at their intervals, each in a thread of its own.
+//! Polls sources at their intervals, each in a separate thread.
 //!
-//! One that does not answer is asked more and more rarely, and again at its interval once it does. Whatever goes wrong
-//! stays here: it is told once in the log, then now and then while it lasts, and in the health of the source.
+//! A source that does not respond is polled less and less often, and again at its interval once it responds. Errors stay
+//! here: they are logged once, then occasionally while they last, and are shown in the health of the source.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,7 +15,7 @@ use crate::source::{Reading, Source, TelemetryError};
 
 /// No source is asked more rarely than this, unless its interval is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
-/// What goes wrong in the same way is told again after so long.
+/// A repeated error is logged again after this time.
 const TELL_AGAIN: Duration = Duration::from_secs(600);
 
 /// A source and how often it is asked.
@@ -33,7 +33,7 @@ pub struct Health {
     pub name: String,
     /// Which of its tables or interfaces answered last.
     pub from: String,
-    /// Stations that it told of last.
+    /// Number of stations in its last report.
     pub stations: usize,
     /// How often it was asked.
     pub polls: u64,
@@ -53,8 +53,8 @@ pub struct Pollers {
 }
 
 impl Pollers {
-    /// Starts to ask. `deliver` gets each answer with the number of its source in the list, from 0, and the moment at which
-    /// it was asked; `false`: nobody wants any more.
+    /// Starts to ask. `deliver` gets each answer with the number of its source in the list, from 0, and the moment at which it
+    /// was asked; `false`: no more reports are wanted.
     pub fn start(
         sources: Vec<Scheduled>,
         deliver: impl Fn(u16, Instant, &Reading) -> bool + Clone + Send + 'static,
@@ -89,15 +89,15 @@ impl Pollers {
 impl Drop for Pollers {
     fn drop(&mut self) {
         self.stop.clear();
-        // One that waits for an answer would delay the end of the program: it is left behind, and harms nobody.
+        // A thread that waits for a reply would delay the end of the program: it is left running, which is harmless.
         self.threads.drain(..).filter(JoinHandle::is_finished).for_each(|thread| _ = thread.join());
     }
 }
 
-/// Asks a source once, whatever it does.
+/// Polls a source once, and catches panics of its driver.
 ///
 /// # Errors
-/// As [`Source::poll`]; or the driver has a fault, which is told like an answer without sense.
+/// As [`Source::poll`]; or the driver panicked, which is reported like an invalid reply.
 pub fn poll_once(source: &mut dyn Source) -> Result<Reading, TelemetryError> {
     // What an access point answers is other people's: a fault in reading it must not take anything else along.
     catch_unwind(AssertUnwindSafe(|| source.poll().map(Reading::settled))).unwrap_or_else(|panic| {

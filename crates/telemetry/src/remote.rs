@@ -1,9 +1,9 @@
-//! Another evenair, beside an access point that is a Linux machine: `evenair telemetry --listen` there asks hostapd or the
-//! kernel, and tells the box over HTTP.
+//! Another evenair, at an access point that is a Linux machine: `evenair telemetry --listen` there polls hostapd or the
+//! kernel, and serves the reports over HTTP.
 //!
-//! `GET /stations` answers with a list in JSON, one entry for each source that is asked there, as `evenair telemetry --json`
-//! prints it ([`entry`], [`read`]): `source`, and either `error` or `from`, `stations` and `radios`. Who wants to be answered
-//! proves it with a password (RFC 6750, 2.1), where there is one.
+//! `GET /stations` returns a JSON list with one entry for each source that is polled there, as `evenair telemetry --json`
+//! prints it ([`entry`], [`read`]): `source`, and either `error` or `from`, `stations` and `radios`. If a password is set,
+//! clients must send it (RFC 6750, 2.1).
 
 use std::time::Duration;
 

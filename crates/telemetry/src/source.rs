@@ -1,4 +1,4 @@
-//! What drivers have in common.
+//! The common interface of the drivers.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use evenair_packet::MacAddr;
 
-/// Somebody who can be asked for stations.
+/// A source of reports about stations.
 pub trait Source: Send {
     /// What it is, as logs and the status name it: its kind and where it is.
     fn name(&self) -> String;
 
-    /// Asks once. Takes no longer than twice its time-out for each question, and tells of 4096 stations at most.
+    /// Polls once. Takes at most twice its time-out for each request, and reports at most 4096 stations.
     ///
     /// # Errors
     /// It does not answer, refuses, or answers what cannot be understood.
@@ -28,7 +28,7 @@ pub struct Reading {
     pub from: String,
     /// Its stations.
     pub stations: Vec<StationReading>,
-    /// Its radios, where it tells what they lose.
+    /// Its radios, if it reports their losses.
     pub access_points: Vec<AccessPointReading>,
     /// The BSSID of all its stations, where it is one radio that was asked.
     pub radio: Option<MacAddr>,
@@ -46,7 +46,7 @@ impl Reading {
     }
 }
 
-/// What a source says of one station. Numbers are as they were told, in the units named here, sensible or not.
+/// A source's report of one station. Numbers are as reported, in the units named here, plausible or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationReading {
     /// Its MAC address.
@@ -98,7 +98,7 @@ pub struct AccessPointReading {
     pub lost: u64,
 }
 
-/// Why a source told nothing.
+/// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// It could not be reached, or did not answer in time.

@@ -1,8 +1,9 @@
 //! OpenWrt's remote procedure calls over HTTP (rpcd with uhttpd-mod-ubus).
 //!
-//! JSON-RPC 2.0 at `/ubus`: a login gives a session, `list` names hostapd's objects, one for each of its interfaces, and
-//! `get_clients` of each lists its stations with `signal` in dBm and `rate.tx`, `rate.rx` in kb/s as the access point sees
-//! them, and `freq` is the channel's in MHz; `get_status` tells the BSSID. The account needs read access to `hostapd.*` `get_clients` (a file in /usr/share/rpcd/acl.d).
+//! JSON-RPC 2.0 at `/ubus`: a login returns a session, `list` names hostapd's objects, one for each of its interfaces, and
+//! `get_clients` of each lists its stations with `signal` in dBm, and `rate.tx`, `rate.rx` in kb/s from the access point's
+//! view; `freq` is the channel's frequency in MHz; `get_status` has the BSSID. The account needs read access to `hostapd.*`
+//! `get_clients` (a file in /usr/share/rpcd/acl.d).
 
 use std::time::Duration;
 

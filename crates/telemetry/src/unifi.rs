@@ -1,10 +1,11 @@
 //! The local API of a UniFi controller.
 //!
-//! It is not documented by its maker; what is here is what its own pages use: a login that gives a cookie, then
-//! `stat/sta` of a site, which lists stations with `tx_rate` and `rx_rate` in kb/s as the access point sees them, and
-//! `signal` in dBm. On consoles with UniFi OS the login and the paths are others; which it is, the login tells.
+//! The vendor does not document it; this driver uses the requests of the controller's own pages: a login that returns a
+//! cookie, then `stat/sta` of a site, which lists stations with `tx_rate` and `rx_rate` in kb/s from the access point's
+//! view, and `signal` in dBm. Consoles with UniFi OS have another login and other paths; the reply to the login
+//! distinguishes them.
 //!
-//! What is not here: accounts with a second factor, which a program cannot use. Make it a local one that may only look.
+//! Not here: accounts with two-factor authentication, which a program cannot use. Use a local read-only account.
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
-//! Access points and their stations on simulated media, in event time: Ethernet frames in, Ethernet frames out.
+//! Access points and their stations in simulated contention domains, in event time: Ethernet frames in, Ethernet frames out.
 //!
-//! What crosses the air is the IP packet; the medium adds what 802.11 adds. An access point bridges: a frame from a
-//! station goes to the wired side, to another station of the same access point through that one's own queue, or, to a group
-//! address, to both (a group frame is sent once at the lowest basic rate to all). Where there are several access points a
-//! switch joins them, before the box: a frame for a station at another one goes there, and a group frame to all. A frame
-//! toward a station that is not associated is dropped and counted, as an access point does.
+//! What crosses the air is the IP packet; the medium adds what 802.11 adds. An access point bridges: a frame from a station
+//! goes to the wired side, to another station of the same access point through that one's own queue, or, to a group address, to
+//! both (a group frame is sent once at the lowest basic rate to all). A switch in front of the box joins several access points:
+//! it forwards a frame for a station at another access point, and a group frame to all. A frame toward a station that is not
+//! associated is dropped and counted, as an access point does.
 //!
-//! Access points on one channel are nodes of one medium. A station that roams leaves its access point at once; that does not
-//! know until the station has come to the next one, and gives up then what it still has for it.
+//! Access points on one channel are nodes of one medium. A roaming station leaves its access point at once; the old access
+//! point learns this when the station has associated with the next one, and then flushes the station's packets.
 //!
 //! Not here: association frames, encryption overhead.
 
@@ -54,7 +54,7 @@ struct Domain {
 impl Domain {
     /// The access point that sends packets, or whose station does.
     fn point_of(&self, node: NodeId) -> usize {
-        self.point_of[node.0 as usize].expect("networks of others send no packets")
+        self.point_of[node.0 as usize].expect("other networks send no packets")
     }
 }
 
@@ -263,7 +263,7 @@ impl Air {
         match addresses(frame) {
             Some((destination, _)) if destination.is_multicast() => 0..self.points.len(),
             Some((destination, _)) => {
-                // Whoever is unknown is so at the first as at any.
+                // An unknown station is unknown to every access point.
                 let access_point = station(&destination).map_or(0, |&station| self.access_point_of(station));
                 access_point..access_point + 1
             }
@@ -393,11 +393,11 @@ impl Air {
         self.stations[station].access_point
     }
 
-    /// An access point is to send a frame to whoever is at it.
+    /// An access point sends a frame to all its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
         let point = self.points[access_point];
         if destination.is_multicast() {
-            // The medium sends broadcasts at the lowest basic rate whatever rate is given.
+            // The medium sends broadcasts at the lowest basic rate, for any given rate.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
             return self.enqueue(now, point, To::Broadcast, rate, frame.to_vec());
         }

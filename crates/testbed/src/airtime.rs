@@ -1,4 +1,4 @@
-//! Measured and charged airtime as an account: of each interval's end, and of the run.
+//! Accounts of measured and charged airtime, for each interval and for the run.
 
 use std::collections::BTreeMap;
 

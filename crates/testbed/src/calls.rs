@@ -1,8 +1,8 @@
-//! Calls of programs that know nothing of the testbed, judged by their packets: when each leaves its speaker's network device
-//! and when it comes to its listener's, by RTP's sequence numbers (RFC 3550).
+//! Quality of calls by external programs, measured from their packets: when each leaves its speaker's network device and
+//! when it reaches its listener's, by RTP's sequence numbers (RFC 3550).
 //!
-//! A telephone's RTP is on one port at both hosts, which tells the call. What was sent is what has left the speaker's host: a
-//! program that stammers by itself is not the network's fault.
+//! A telephone's RTP uses the same port on both hosts, which identifies the call. Packets count as sent when they leave the
+//! speaker's host: irregular sending of the program itself is not attributed to the network.
 
 use std::collections::BTreeMap;
 

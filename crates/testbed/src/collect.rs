@@ -1,8 +1,8 @@
-//! Everything that a run tells, put in order by interval.
+//! Collects all data of a run by interval.
 //!
-//! Three sources speak of the same intervals: the radio's snapshots (what crossed the air), the agents' samples (what
-//! applications received, how the senders' TCP stands) and the box's status. All use the same boundaries, multiples of
-//! the scenario's interval after the start.
+//! There are three sources for each interval: the radio's snapshots (traffic on the air), the agents' samples (data that
+//! applications received, TCP state of the senders) and the box's status. All use the same boundaries, multiples of the
+//! scenario's interval after the start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +70,7 @@ pub struct Collected {
     pub calls: BTreeMap<usize, Vec<(usize, Heard)>>,
     /// Transfers under way, by application and number: when each began, and its size.
     under_way: BTreeMap<(usize, u64), (u64, Bytes)>,
-    /// Ends that were told before their beginnings, since another host tells of these.
+    /// Ends that were reported before their starts, which another host reports.
     early: BTreeMap<(usize, u64), u64>,
     /// The last snapshot of the radio: totals and punctuality.
     pub last: Option<Snapshot>,

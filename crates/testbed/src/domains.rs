@@ -1,4 +1,4 @@
-//! Access points and contention domains by themselves, where a scenario names its access points: their series.
+//! Series of access points and contention domains, for scenarios with named access points.
 
 use evenair_medium::Totals;
 use evenair_scenario::Scenario;

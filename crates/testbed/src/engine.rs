@@ -49,7 +49,7 @@ pub(crate) struct Engine {
     blank_meter: Meter,
     counts: Counts,
     schedule: Option<Schedule>,
-    /// The latest instant the model has been told of.
+    /// The latest time passed to the model.
     reached: Instant,
 }
 
@@ -123,7 +123,7 @@ impl Engine {
         })
     }
 
-    /// Runs until told to stop.
+    /// Runs until the stop command.
     pub(crate) fn run(mut self) -> Result<(), TestbedError> {
         let mut ready = Ready::default();
         loop {
@@ -281,7 +281,7 @@ impl Engine {
         }
     }
 
-    /// Does as told; true when told to stop.
+    /// Executes a command; true for the stop command.
     fn obey(&mut self) -> bool {
         self.waker.clear();
         while let Ok(command) = self.inbox.try_recv() {
@@ -319,7 +319,7 @@ impl Engine {
             return;
         }
         let snapshot = self.snapshot(number - 1, due, now);
-        // Nobody listens any more: the run is being taken down.
+        // The receiver is gone: the run is being stopped.
         let _ = self.outbox.send(snapshot);
     }
 

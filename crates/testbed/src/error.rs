@@ -1,4 +1,4 @@
-//! What can go wrong with a run, in words that say what to do.
+//! Errors of a run, with remedies.
 
 use std::path::PathBuf;
 

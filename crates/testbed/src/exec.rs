@@ -1,4 +1,4 @@
-//! Running a command inside a host of a testbed that somebody else runs, to look around in it.
+//! Runs a command inside a host of a running testbed, for inspection.
 
 use std::os::fd::AsFd;
 use std::process::{Command, ExitStatus};

@@ -1,4 +1,5 @@
-//! The agents of all hosts: started in their namespaces, told what to do, listened to, and never left behind.
+//! The agents of all hosts: starts them in their namespaces, sends them commands, reads their reports, and always ends
+//! them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -179,7 +180,7 @@ fn listen(index: usize, stdout: impl Read, speak: &Sender<(usize, Heard)>) {
             return;
         }
     }
-    // Nobody listens: the fleet is being dropped.
+    // The receiver is gone: the fleet is being dropped.
     let _ = speak.send((index, Heard::Closed));
 }
 

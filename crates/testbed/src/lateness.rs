@@ -1,7 +1,7 @@
-//! How late the testbed runs, and whether its numbers may be used.
+//! Lateness of the testbed, and the validity of its results.
 //!
-//! A simulated radio in real time is only as good as its punctuality: a frame handed over late makes its receiver
-//! answer late, and the medium stands idle where it would have been busy. Three things are recorded.
+//! A simulated radio in real time must be punctual: if a frame is delivered late, its receiver replies late, and the medium is
+//! idle when it should be busy. Three quantities are recorded.
 //!
 //! - **Lateness** of each frame: the moment it is handed to a TAP device less its simulated end.
 //! - **Ingress lag** of each frame: an upper bound on how long it waited in a TAP device before it was read. The kernel
@@ -9,9 +9,9 @@
 //!   been empty`. Such moments are: a read that found nothing; a poll that did not report the device; and the moment
 //!   at which a sleeping thread was made runnable, since it had been sleeping *because* nothing was there (the return
 //!   from the sleep less the time spent runnable without running, which the scheduler counts).
-//! - **Idle for late**: the time for which the medium was idle (nobody had a frame) between an instant at which frames
-//!   were due to be handed over and the instant at which the loop came to it. Not all of that is lost, so it is an upper
-//!   bound. What a host then needs to answer is its own time, as it is on a real network.
+//! - **Idle for late**: the time for which the medium was idle (no node had a frame) between an instant at which frames were
+//!   due to be handed over and the instant at which the loop came to it. Not all of that is lost, so it is an upper bound. The
+//!   time that a host needs to reply is part of the experiment, as on a real network.
 
 use evenair_units::Span;
 

@@ -1,15 +1,15 @@
 //! Real hosts in network namespaces joined by a simulated radio in real time.
 //!
-//! One process owns the radio. Every host is a network namespace of its own with the kernel's real TCP; between them
-//! the 802.11 medium and the wired links are simulated, in step with the clock. The box stands in line between the
-//! access point and the wire, as it does in a building, and is the program that is deployed there.
+//! One process owns the radio. Every host is a network namespace of its own with the kernel's real TCP; between them the 802.11
+//! medium and the wired links are simulated, in step with the clock. The box is in line between the access point and the wire,
+//! as at a real site, and is the deployed program.
 //!
 //! ```text
 //! station ~ TAP ~ medium ~ access point ~ TAP ap0 [bridge or box] TAP wire0 ~ LAN switch ~ TAP ~ LAN host
 //!                                                                                    `~ router ~ Internet link ~ WAN host
 //! ```
 //!
-//! Namespaces are anonymous and children are tied to this process, so that nothing is left of a run however it ends.
+//! Namespaces are anonymous and children are tied to this process, so that a run leaves nothing behind however it ends.
 //!
 //! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`], [`paths`] and [`air`] (the model, in event time), [`meter`],
 //! [`senders`] and [`lateness`] (what is counted), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the

@@ -36,7 +36,7 @@ pub struct Machine {
     pub name: String,
     /// Its network namespace.
     pub netns: Netns,
-    /// Its TAP devices, in the order of the plan. Taken out by whoever runs the loop.
+    /// Its TAP devices, in the order of the plan. The loop's thread takes them.
     pub taps: Vec<Tap>,
 }
 

@@ -1,8 +1,8 @@
-//! A network beside the one under test, for tools that talk over a connection of their own: iperf3's control.
+//! A separate management network, for tools with a control connection: iperf3.
 //!
-//! A bridge in a namespace of its own, with a veth pair to each host that runs iperf3. It carries nothing but what the
-//! rules below send there, and has no addresses: both connections of iperf3 use the same two addresses, those of the
-//! hosts' ordinary interfaces, and the ports decide the way.
+//! A bridge in a separate namespace, with a veth pair to each host that runs iperf3. It carries only the packets of the rules
+//! below, and has no addresses: both connections of iperf3 use the same two addresses, those of the hosts' ordinary interfaces,
+//! and the ports determine the path.
 //!
 //! | on | packets | go |
 //! |---|---|---|

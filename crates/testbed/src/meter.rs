@@ -1,8 +1,8 @@
-//! Counting what crosses the WLAN hop, by application.
+//! Counters of traffic over the WLAN hop, by application.
 //!
-//! A frame belongs to the application whose server port it carries and whose station sent or received it. Counted are
-//! IP-level bytes of all its frames at the moment of delivery over the air, in both directions; whatever belongs to no
-//! application (ARP, neighbour discovery) is counted apart.
+//! A frame belongs to the application with its server port, if the application's station sent or received the frame.
+//! Counted are IP-level bytes of all its frames at the moment of delivery over the air, in both directions; frames of no
+//! application (ARP, neighbour discovery) are counted separately.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ mod tests {
         Scenario::parse(text, "meter.toml").unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// An Ethernet frame with an IPv4 packet of this protocol; checksums are nobody's business here.
+    /// An Ethernet frame with an IPv4 packet of this protocol; checksums are not used here.
     fn ipv4(protocol: u8, transport: &[u8]) -> Vec<u8> {
         let length = (20 + transport.len() as u16).to_be_bytes();
         let header = [0x45, 0, length[0], length[1], 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];

@@ -1,8 +1,8 @@
-//! The box program between the access point and the wire: the one that is deployed, started in its namespace on a
-//! configuration made from the scenario, and told by its control socket what the scenario's events say.
+//! The box between the access point and the wire: the deployed program, started in its namespace with a configuration made
+//! from the scenario, and controlled over its control socket by the scenario's events.
 //!
-//! The box answers "bypass" only when its queues have drained, so that commands and questions have a connection and a
-//! thread each. What is said is one JSON object a line, as its documentation has it.
+//! The box replies to "bypass" only when its queues have drained, so commands and queries each have their own connection
+//! and thread. The protocol is one JSON object per line, as in its documentation.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -36,7 +36,7 @@ use crate::topology::{BOX_BRIDGE, BOX_WIRE_PORT, BOX_WLAN_PORT};
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// For an answer to a command, beside the time that draining the queues may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A box that is told to end may put its things in order for this long when its queues have drained.
+/// How long an ending box may take after its queues have drained.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running box program. Dropping it ends it.
@@ -244,7 +244,7 @@ impl Middlebox {
         self.tell(json!({"command": "bypass"}));
     }
 
-    /// Tells a station's PHY rate; without one: it has gone.
+    /// Reports a station's PHY rate; without one: it has left.
     pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
         let mut command = json!({"command": "set-rate", "mac": mac.to_string()});
         if let Some(rate) = rate {
@@ -253,7 +253,7 @@ impl Middlebox {
         self.tell(command);
     }
 
-    /// Tells at which access point a station is.
+    /// Reports a station's access point.
     pub fn place(&self, mac: MacAddr, access_point: &str) {
         self.tell(json!({"command": "at", "mac": mac.to_string(), "access_point": access_point}));
     }

@@ -1,8 +1,8 @@
 //! The wired paths between the box and the access points, in event time: Ethernet frames in, Ethernet frames out.
 //!
-//! An access point that the scenario puts right beside the box has no path: its frames are given back, and are at the other end
-//! at once. The switch that joins access points is on their side of the paths, so that a frame from a station to another one
-//! does not cross them. The simulator's paths are made in the same way.
+//! An access point directly at the box has no path: its frames are delivered at once. The switch that joins access points
+//! is on their side of the paths, so that frames between stations do not cross them. The simulator's paths work in the same
+//! way.
 
 use evenair_link::{DelayConfig, DelayLine};
 use evenair_scenario::{DelaySpec, Direction, Scenario};

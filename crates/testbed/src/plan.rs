@@ -1,7 +1,7 @@
-//! Addresses and ports: who is who, decided before anything exists.
+//! Addresses and ports, determined before anything is created.
 //!
-//! Everything follows from the scenario's order of hosts and applications, so that two runs of a file look the same in
-//! a packet capture, and so that a frame can be given to its application by its server port alone.
+//! They depend only on the scenario's order of hosts and applications, so that two runs of a file look the same in a packet
+//! capture, and the server port of a frame identifies its application.
 //!
 //! | part | value |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What can be known to be missing before anything is started.
+//! Checks for missing requirements before a run.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
     namespace.run(|| congestion_controls(scenario))?
 }
 
-/// All that the testbed cannot do of a scenario, on whatever machine.
+/// The features of a scenario that the testbed does not support on any machine.
 pub fn refusals(scenario: &Scenario) -> Vec<TestbedError> {
     let mut found: Vec<_> = [
         few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count()),
@@ -74,7 +74,7 @@ struct SimulatorOnly {
     why: &'static str,
 }
 
-/// All of them: those of which the reference says "simulator only".
+/// All of them: those that the reference marks as "simulator only".
 static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
     SimulatorOnly {
         key: "access_point.vlan",
@@ -126,12 +126,12 @@ static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
     SimulatorOnly {
         key: "telemetry.ap_losses",
         asks: |scenario| scenario.telemetry.ap_losses.then(|| "telemetry.ap_losses".to_owned()),
-        why: "on the testbed nobody tells the box how many packets the access point has lost",
+        why: "the testbed does not report the losses of the access point to the box",
     },
     SimulatorOnly {
         key: "telemetry.signal",
         asks: |scenario| scenario.telemetry.signal.then(|| "telemetry.signal".to_owned()),
-        why: "on the testbed nobody tells the box how strongly stations are received",
+        why: "the testbed does not report signals of stations to the box",
     },
 ];
 
@@ -307,7 +307,7 @@ mod tests {
         assert!(text.contains("251") && text.contains("[[station]]") && text.contains("250"), "{text}");
     }
 
-    /// The keys of which the format's reference says that they are for the simulator only, with their tables.
+    /// The keys that the reference marks as "simulator only", with their tables.
     fn documented() -> BTreeSet<String> {
         let schema = evenair_scenario::schema();
         let inner = |property: &Value| {

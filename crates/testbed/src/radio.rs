@@ -1,7 +1,7 @@
-//! The radio as a thread: what the rest of the testbed sees of the real-time loop.
+//! The radio thread: the interface of the real-time loop for the rest of the testbed.
 //!
-//! The loop owns the medium, the links and all TAP devices. Commands go in and snapshots come out through channels
-//! that never make the loop wait.
+//! The loop owns the medium, the links and all TAP devices. Commands go in and snapshots come out through channels that
+//! never block the loop.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct Radio {
     thread: Option<JoinHandle<Result<(), TestbedError>>>,
 }
 
-/// What the loop can be told.
+/// Commands to the loop.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     /// From `start` on, count afresh, and send a snapshot at the end of each interval.
@@ -172,7 +172,7 @@ impl Radio {
         self.send(Command::Rate(station, rate));
     }
 
-    /// A station leaves for another access point, and hears nobody until it has come there.
+    /// A station roams to another access point, and is not associated until it has arrived.
     pub fn station_goes(&self, station: usize) {
         self.send(Command::Go(station));
     }

@@ -1,7 +1,7 @@
-//! The radio without the clock: saturated stations in pure event time, to set beside a run in real time.
+//! The radio without real time: saturated stations in pure event time, to compare with a run in real time.
 //!
-//! If the testbed is faithful, datagram senders that always have something to send get through it what they get
-//! through the same medium when nothing but the model decides how long things take.
+//! If the testbed is faithful, saturated datagram senders get the same throughput through it as through the same medium in
+//! event time.
 
 use evenair_medium::{AccessCategory, Event, Medium, Mpdu, NodeConfig, NodeId, To};
 use evenair_scenario::Radio;

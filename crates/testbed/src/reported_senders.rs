@@ -1,4 +1,4 @@
-//! Senders on the air as they are reported: by interval, and in stretches for what has no series.
+//! Senders on the air in the results: by interval, and by period for values without series.
 
 use evenair_medium::DropReason;
 use evenair_scenario::Scenario;

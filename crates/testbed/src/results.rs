@@ -1,4 +1,4 @@
-//! From what was collected to what is reported.
+//! Converts the collected data to results.
 
 use evenair_medium::Totals;
 use evenair_scenario::results::histogram::Times;
@@ -66,7 +66,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     }
 }
 
-/// How the run stands after its last interval.
+/// The state of the run after its last interval.
 pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> Progress {
     let seconds = scenario.measure.interval.as_secs_f64();
     let number = collected.intervals.len();

@@ -1,7 +1,7 @@
-//! One run from beginning to end.
+//! One run from start to end.
 //!
-//! Whatever way it ends (done, error, panic, cancelled), everything that was started is gone when [`run`] returns:
-//! each part cleans up when it is dropped, in the reverse order of its coming.
+//! In all cases (done, error, panic, cancelled) everything that was started is gone when [`run`] returns: each part cleans
+//! up when it is dropped, in reverse order of creation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ fn needs_box(scenario: &Scenario, options: &TestbedOptions) -> bool {
 enum Pending {
     /// A station, by its host, comes to an access point.
     Come(usize, usize),
-    /// The box is told at which access point a station is, by its host.
+    /// A report to the box of a station's access point, by host.
     Tell(usize),
 }
 
@@ -125,7 +125,7 @@ struct Session<'a> {
     pending: Vec<(Span, Pending)>,
     /// The first insertion: what the box says of intervals that ended before is what it says after it.
     inserted_at: Option<Span>,
-    /// By number among the stations: the rate that senders had come to when the box was last told.
+    /// By number among the stations: the senders' rate at the last report to the box.
     told_rates: Vec<Option<PhyRate>>,
 }
 
@@ -257,7 +257,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The box is told in a while where a station is, as whoever manages access points would tell it.
+    /// A delayed report to the box of a station's access point, as from a controller.
     fn will_tell_place(&mut self, host: usize, at: Span) {
         let named = !self.scenario.manager.access_point.is_empty();
         let knows = named && self.scenario.access_points.iter().any(|point| point.channel.is_some());
@@ -307,7 +307,7 @@ impl<'a> Session<'a> {
         self.collected.add_event(event.at, what, detail);
     }
 
-    /// Tells the box a station's rate after the events up to `at`, if rates are what the scenario tells it.
+    /// Reports to the box a station's rate after the events up to `at`, if the scenario has reports of rates.
     fn tell_box_rate(&self, host: usize, at: Span) {
         let told = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         if let (Some(middlebox), Some(rate)) = (told, self.scenario.rate_at(host, at)) {
@@ -315,8 +315,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells the box the rates that senders have come to choose, as whoever manages an access point would ask it now and
-    /// then.
+    /// Reports to the box the present rates of the senders, as a controller would poll them now and then.
     fn tell_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
         self.told_rates.resize(rates.len(), None);
         let told = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);

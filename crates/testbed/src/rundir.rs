@@ -1,10 +1,10 @@
-//! The directory of a run: who owns it, and how to get into its hosts while it lasts.
+//! The directory of a run: its owner, and the access to its hosts during the run.
 //!
 //! `/run/evenair/PID-N/`, or below `$XDG_RUNTIME_DIR` or the temporary directory where `/run` is not writable:
 //!
 //! | file | content |
 //! |---|---|
-//! | `owner` | process id and its start time in clock ticks since boot, which together name a process for good |
+//! | `owner` | process id and its start time in clock ticks since boot, which together identify a process uniquely |
 //! | `hosts/NAME` | process id and descriptor of the host's network namespace: `/proc/PID/fd/N` |
 //! | `box.toml`, `box.sock` | the box program's configuration and control socket |
 //!
@@ -81,7 +81,7 @@ impl RunDir {
         Ok(path)
     }
 
-    /// Tells where a host's namespace is.
+    /// Publishes the location of a host's namespace.
     ///
     /// # Errors
     /// Where the disk is full.
@@ -129,7 +129,7 @@ fn remove_dead(base: &Path) {
     }
 }
 
-/// Whether its owner lives. A directory without an owner's name is being made by somebody.
+/// Whether its owner lives. A directory without an owner is being created.
 fn is_alive(run: &Path) -> bool {
     let Ok(owner) = fs::read_to_string(run.join("owner")) else { return true };
     let mut words = owner.split_whitespace().map(str::parse::<u64>);

@@ -1,5 +1,5 @@
-//! What is counted of each sender on the air, frame by frame: what came to its buffer, what became of it, and how long it
-//! was there. Access points come first, then stations, as in the results.
+//! Per-sender counters on the air, frame by frame: frames that entered the buffer, their TX status, and their sojourn time.
+//! Access points come first, then stations, as in the results.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub struct Counted {
 }
 
 impl Senders {
-    /// So many, none of which has a frame.
+    /// This number of senders, without frames.
     pub fn new(senders: usize) -> Self {
         Self { all: std::iter::repeat_with(Sender::default).take(senders).collect() }
     }

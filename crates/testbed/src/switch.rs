@@ -24,7 +24,7 @@ pub struct Switch<P> {
 }
 
 impl<P> Default for Switch<P> {
-    /// A switch that knows nobody.
+    /// A switch with an empty address table.
     fn default() -> Self {
         Self { table: BTreeMap::new() }
     }

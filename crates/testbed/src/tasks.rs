@@ -1,4 +1,4 @@
-//! From the scenario's applications to what each host's agent has to do.
+//! Converts the scenario's applications to the tasks of each host's agent.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use crate::agent::quic;
 use crate::agent::softphone::Telephone;
 use crate::plan;
 
-/// The parts of all applications: host number and part, servers before clients so that nobody connects in vain.
+/// The parts of all applications: host number and part, servers before clients so that no connection attempt fails.
 pub fn parts(scenario: &Scenario) -> Vec<(usize, Part)> {
     // A telephone speaks and listens: its call to the station is made by the one that makes that from it.
     let apps =

@@ -233,7 +233,7 @@ fn tcp_variables(tcp: &TcpSpec) -> Vec<(String, String)> {
         ("sack", flag(tcp.sack).to_owned()),
         ("window_scaling", flag(tcp.window_scaling).to_owned()),
         ("ecn", flag(tcp.ecn).to_owned()),
-        // Each connection starts afresh, whatever an earlier one learnt about the path.
+        // Each connection starts without metrics of earlier ones.
         ("no_metrics_save", "1".to_owned()),
     ]
     .map(|(name, value)| (format!("net/ipv4/tcp_{name}"), value))

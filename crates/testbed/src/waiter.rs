@@ -1,6 +1,6 @@
-//! Waiting for "a TAP device is readable or it is time", and knowing how long a frame may have waited meanwhile.
+//! Waits until a TAP device is readable or a deadline is due, and bounds how long a frame may have waited meanwhile.
 //!
-//! See [`crate::lateness`] for what is bounded and why the bound holds.
+//! See [`crate::lateness`] for the bound and its justification.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub struct Waiter {
     polled_at: Instant,
     /// The same for the one before.
     previous_poll_at: Instant,
-    /// When the last poll's sleep ended, where it slept and the scheduler tells.
+    /// When the last poll's sleep ended, if it slept and the scheduler reports it.
     runnable_at: Option<Instant>,
 }
 
@@ -68,7 +68,7 @@ struct Device {
 pub struct Ready {
     /// Indices of the readable devices.
     pub devices: Vec<usize>,
-    /// Somebody used the waker.
+    /// The waker was used.
     pub woken: bool,
 }
 

@@ -1,14 +1,14 @@
 //! The wired side in event time: a LAN switch, and the Internet link with a switch behind it.
 //!
-//! Each port of the LAN switch has a link of the scenario's rate, one-way delay and buffer on its way *out* of the
-//! switch, so that a frame crosses exactly one such link whichever way it goes, and the port toward the access point is
-//! shared by all that comes from the wire. The way in is immediate: hosts hand over as fast as they can.
+//! Each port of the LAN switch has a link of the scenario's rate, one-way delay and buffer on its way *out* of the switch, so
+//! that a frame crosses exactly one such link in either direction, and all traffic from the wire shares the port toward the
+//! access point. The input of the switch has no delay: hosts send as fast as they can.
 //!
 //! The Internet link joins the router to a switch of the hosts beyond it, with a link for each direction; between those
 //! hosts frames pass at once.
 //!
-//! Sizes are what a link really carries: on the LAN the frame and the 24 bytes that Ethernet spends on it (preamble 8,
-//! FCS 4, inter-frame gap 12), on the Internet link the IP packet alone.
+//! Sizes include what a link really carries: on the LAN the frame and the 24 bytes that Ethernet spends on it (preamble 8, FCS
+//! 4, inter-frame gap 12), on the Internet link the IP packet alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(arrivals(&mut wire), [(one_way, Port::LanHost(7)), (one_way, Port::RouterLan)]);
         wire.handle_frame(Instant::ZERO + Span::from_secs(1), Port::LanHost(7), frame(STATION, SERVER, 1514));
         assert_eq!(arrivals(&mut wire), [(1_000_000_000 + one_way, Port::Box)]);
-        // Known by now: nobody else gets it.
+        // Known by now: no other port gets it.
         wire.handle_frame(Instant::ZERO + Span::from_secs(2), Port::Box, frame(SERVER, STATION, 1514));
         assert_eq!(arrivals(&mut wire), [(2_000_000_000 + one_way, Port::LanHost(7))]);
     }

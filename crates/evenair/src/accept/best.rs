@@ -1,11 +1,11 @@
-//! The best that a constant service rate could do, C_max, and the default manager beside it.
+//! The best total with a constant service rate, C_max, compared with the default manager.
 //!
-//! C_max is the highest total, over constant service rates in steps of 1 %, at which shares and the access point's queue are in
-//! their bounds. The simulator is asked at every step that comes into question; the testbed at the simulator's best and
-//! three steps on either side of it, and farther where the best is at an end of those. The manager, which is told no rate, is to come to
-//! 98 % of C_max on either.
+//! C_max is the highest total, over constant service rates in steps of 1 %, at which the shares and the access point's
+//! queue are within their bounds. The simulator runs every plausible step; the testbed runs the simulator's best one and
+//! three steps on either side of it, and more if the best one is at an end of these. The manager, without a configured
+//! rate, must reach 98 % of C_max in both.
 //!
-//! What is not here: populations while they change (the case `population`; in the simulator `b11` of `evenair reproduce`).
+//! Not here: changing populations (the case `population`; in the simulator `b11` of `evenair reproduce`).
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -16,7 +16,7 @@ use super::figures::{conservation, phase, zero};
 const LIMIT: usize = 12;
 /// Of G.711, in one direction.
 const PACKETS_PER_SECOND: f64 = 50.0;
-/// A direction of which fewer packets were sent than this part was no call.
+/// A direction with less than this part of its packets sent was no call.
 const LEAST_SENT: f64 = 0.9;
 /// The phases with the admitted calls: alone, and beside the refused one.
 const WITH_12: &str = "calls12";

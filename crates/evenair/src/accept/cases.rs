@@ -1,4 +1,4 @@
-//! The cases: which scenario, and which figures are read off its runs.
+//! The cases: their scenarios, and the figures of their runs.
 
 use anyhow::{Context, Result};
 use evenair_scenario::results::{CallResult, PhaseResult, RunResult};
@@ -208,8 +208,8 @@ fn a11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// The source says that nobody starves: here, that neither direction has less than a third of an equal part, and no flow
-/// less than an eighth of its direction's mean.
+/// The source says that no flow starves: here, that neither direction has less than a third of an equal part, and no flow less
+/// than an eighth of its direction's mean.
 fn r11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let (bypassed, inserted) = (phase(run.result, BYPASSED), phase(run.result, INSERTED));
     let down = |phase: &PhaseResult| phase.directions.down_ip_mbps / phase.total_ip_mbps;

@@ -1,6 +1,6 @@
-//! One figure of acceptance: how it is judged over several runs.
+//! One acceptance figure, and its status over several runs.
 //!
-//! A figure holds when the median over the runs is inside its bound and no single run is outside twice the band.
+//! A figure passes when the median over the runs is within its bound and no single run is outside twice the tolerance.
 
 /// How a figure must lie.
 #[derive(Clone, Copy, Debug, PartialEq)]

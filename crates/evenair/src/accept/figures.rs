@@ -1,4 +1,4 @@
-//! Figures read off a run's result.
+//! Figures of a run's result.
 
 use evenair_scenario::Direction;
 use evenair_scenario::results::{BoxCounters, PhaseResult, RunResult};

@@ -1,4 +1,4 @@
-//! The cases by subject, in groups that each take 25 minutes at most: what one sitting measures, and one table of `docs/measured`.
+//! The cases by subject, in groups of at most 25 minutes each, with one table in `docs/measured` per group.
 
 use anyhow::{Result, bail};
 

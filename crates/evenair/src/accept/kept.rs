@@ -1,5 +1,5 @@
-//! Runs of an earlier call of `evenair accept` that need not be made again: those that are there whole, of the same scenario, seed
-//! and version. A version whose sources were changed names no state of them, so its runs are made again.
+//! Reuse of runs of an earlier call of `evenair accept`: complete runs of the same scenario, seed and version. The version
+//! of modified sources does not identify their state, so their runs are repeated.
 
 use std::fs;
 use std::io::ErrorKind;

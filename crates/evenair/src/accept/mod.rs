@@ -1,10 +1,9 @@
 //! `evenair accept`: every promised figure, measured and printed beside its bound.
 //!
-//! A case is a scenario, run several times on the testbed, and the figures read off each run. A run that the testbed
-//! itself calls invalid (it could not keep real time) is printed and repeated, since its numbers say nothing about the
-//! manager; more than one such run in five fails the case. In the short form a run that was only a little late is judged, by
-//! bounds that are narrower by the part of it that was lost. A run in which the box was at fault is never repeated: it
-//! fails the case.
+//! A case is a scenario, run several times on the testbed, and the figures of each run. A run that the testbed marks as invalid
+//! (it could not keep real time) is printed and repeated, since its numbers do not describe the manager; more than one such run
+//! in five fails the case. The short form accepts a run that was only slightly late, with bounds that are narrower by the lost
+//! part of the time. A run with a failure of the box is never repeated: it fails the case.
 
 mod best;
 mod calls;
@@ -48,7 +47,7 @@ const IDLE_LIMIT_PERMILLE: f64 = IDLE_LIMIT_PPM as f64 / 1_000.0;
 /// Of the CPU times in /proc: 100 on every Linux (USER_HZ).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What `evenair accept` is told.
+/// Arguments of `evenair accept`.
 #[derive(Args)]
 pub struct AcceptArgs {
     /// Only these cases, by name (all where none is given)

@@ -1,5 +1,5 @@
-//! Web pages over the Internet link beside a transfer of the LAN, with kernel TCP and a box that is told no station and no
-//! rate (the publication's A5 and A6): several readers, so that one run has enough pages in a quarter of an hour.
+//! Web pages over the Internet link beside a transfer of the LAN, with kernel TCP and a box without telemetry (the
+//! publication's A5 and A6): several clients, so that one run has enough pages in a quarter of an hour.
 
 use anyhow::{Result, ensure};
 use evenair_scenario::Scenario;

@@ -1,6 +1,6 @@
-//! What the box promises beyond the publications, with kernel TCP and the default manager, which is told no station, no rate
-//! and no capacity, but where stations have weights: how short the access point's queue is, how soon it follows a population that changes, that weights hold,
-//! that the Internet link goes first, and what one station can do to the others.
+//! Promises of the box beyond the publications, with kernel TCP and the default manager, without telemetry of stations,
+//! rates or capacity (except weights where stations have them): a short access point queue, fast adaptation to a changing
+//! population, weights, priority of the Internet link, and protection from a single station.
 
 use anyhow::{Context, Result};
 use evenair_scenario::Scenario;

@@ -1,4 +1,4 @@
-//! Is the radio right? Saturated UDP through the testbed, against the same medium in event time.
+//! Accuracy of the radio: saturated UDP through the testbed, compared with the same medium in event time.
 
 use anyhow::{Context, Result};
 use evenair_scenario::{Place, Scenario};

@@ -1,8 +1,8 @@
-//! Control at the receiver with the kernel's TCP through the live box: what stands in the access point, and whether
-//! connections bear it.
+//! Control at the receiver with the kernel's TCP through the live box: the access point's backlog, and whether connections
+//! survive.
 //!
-//! A box that comes later knows no scale of a connection's windows, and leaves it alone. So downloads begin under control, and
-//! others, after they have ended and the box has gone, without it.
+//! A box that is inserted later does not know the window scale of a connection, and does not change it. So downloads begin
+//! under control, and others, after these have ended and the box is bypassed, without it.
 //!
 //! Source: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 
@@ -62,7 +62,7 @@ fn standing(phase: &PhaseResult) -> (f64, f64) {
     (rate, phase.ap_queue_mean_packets / rate * 1e3)
 }
 
-/// The total against that without control; what stands against what the window lets stand, and against the published.
+/// The total compared with that without control; the backlog compared with that of the window, and with the published one.
 pub fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> Vec<Figure> {
     let [with, without] = [INSERTED, BYPASSED].map(|name| phase(run.result, name));
     let ((rate, queueing), (_, uncontrolled)) = (standing(with), standing(without));

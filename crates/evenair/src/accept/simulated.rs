@@ -1,8 +1,8 @@
-//! Is the simulated TCP like the kernel's? The testbed against the simulator, on the same scenario.
+//! Accuracy of the simulated TCP: the testbed compared with the simulator, on the same scenario.
 //!
-//! Totals are compared as they are. Shares are parts of the total: that of the uploads, and those of the flows. Flows of
-//! one direction and rate are alike, and which of them fares best is chance; so they are compared in the order of their
-//! shares, the best with the best.
+//! Totals are compared directly. Shares are parts of the total: those of the uploads, and those of the flows. Flows of one
+//! direction and rate are equivalent, and their order is random; so they are compared in the order of their shares, the
+//! best with the best.
 
 use anyhow::{Context, Result};
 use evenair_scenario::Scenario;
@@ -60,7 +60,7 @@ struct Outcome {
     flow_shares: Vec<f64>,
 }
 
-/// Uploads and downloads in equal number without a box, as the simulator can be told; a minute of it.
+/// Uploads and downloads in equal number without a box, as the simulator supports; for a minute.
 pub fn uplink_rate_control(stations: u32) -> Result<Scenario> {
     const FILE: &str = include_str!("../../../../scenarios/uplink-rate-control/r01-uploads-against-downloads.toml");
     let count = stations.to_string();

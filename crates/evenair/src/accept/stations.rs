@@ -1,4 +1,4 @@
-//! The default is fair to stations, whichever way their traffic goes, and a path that delays is no queue.
+//! Station fairness of the default policy in both directions, and a path delay that must not count as a queue.
 
 use anyhow::Result;
 use evenair_scenario::Scenario;

@@ -1,4 +1,4 @@
-//! `evenair backlog`: how many stations had something to send, from captures.
+//! `evenair backlog`: the number of backlogged nodes, from captures.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,16 +7,16 @@ use anyhow::{Result, bail};
 use clap::Args;
 use evenair_study::backlog::infer;
 
-/// What `evenair backlog` is told.
+/// Arguments of `evenair backlog`.
 #[derive(Args)]
 pub struct BacklogArgs {
-    /// What a monitor took from the air: pcap with radiotap headers
+    /// Capture of a monitor interface: pcap with radiotap headers
     air: PathBuf,
-    /// The access point's wire at the same time, by the same clock: pcap of Ethernet
+    /// Capture of the access point's wired side, at the same time and with the same clock: pcap of Ethernet
     wire: PathBuf,
 }
 
-/// Prints the chain of backlogged stations.
+/// Prints the chain of backlogged nodes.
 pub fn backlog(args: &BacklogArgs) -> Result<ExitCode> {
     let inferred = infer(&args.air, &args.wire)?;
     let total: u64 = inferred.chain.states().map(|(_, visits)| visits).sum();

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::sim::many::{Many, document, interrupted, print_status};
 use crate::output;
 
-/// What is told of each policy, as far as a scenario has it: measure, heading, decimals.
+/// The measures of the comparison, as far as a scenario has them: measure, heading, decimals.
 const SHOWN: &[(&str, &str, usize)] = &[
     ("total_goodput_mbps", "goodput Mb/s", 3),
     ("up_ip_mbps", "up Mb/s", 3),
@@ -34,14 +34,13 @@ const SHOWN: &[(&str, &str, usize)] = &[
     ("calls.r_factor_min", "worst call R", 1),
 ];
 
-/// What `evenair compare` is told.
+/// Arguments of `evenair compare`.
 #[derive(Args)]
 pub struct CompareArgs {
     /// The scenario file
     #[arg(required_unless_present = "list")]
     file: Option<PathBuf>,
-    /// The policies, by name, or as files that end in .toml with `[manager]` or `[radio]` as in a scenario. The others are held
-    /// against the first
+    /// The policies, by name, or as .toml files with `[manager]` or `[radio]` as in a scenario. The first one is the baseline
     #[arg(
         long,
         value_name = "POLICIES",
@@ -49,13 +48,13 @@ pub struct CompareArgs {
         default_value = "fifo,fq-codel,las-ack,adwiser,evenair"
     )]
     policies: Vec<String>,
-    /// Print the names of the policies and what they are
+    /// Print the names and descriptions of the policies
     #[arg(long)]
     list: bool,
     /// Runs of each policy, with the same seeds
     #[arg(long, default_value = "10", value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     replications: u32,
-    /// Further measures to show and plot, as docs/measures.md names them; the phase may be left out
+    /// Further measures to show and plot, by their names in docs/measures.md; the phase may be left out
     #[arg(long, value_name = "MEASURES", value_delimiter = ',')]
     also: Vec<String>,
     #[command(flatten)]
@@ -111,8 +110,8 @@ fn policy(name: &str) -> Result<Policy> {
     Ok(Policy::written(name, &text)?)
 }
 
-/// The measures to show that the runs have, by their full names, with headings and decimals. A scenario with one phase has
-/// none in its headings.
+/// The measures of the runs to show, by their full names, with headings and decimals. A scenario with one phase has none in its
+/// headings.
 fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<(String, String, usize)> {
     let of_users = args.also.iter().map(|name| (name.as_str(), name.as_str(), 3));
     let mut found = Vec::new();
@@ -229,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// The measures of one policy, each of a few runs that all gave the same.
+    /// The measures of one policy, from a few runs with equal results.
     fn point(policy: &str, measures: &[(&str, f64)]) -> PointResult {
         let estimate = |&(name, mean): &(&str, f64)| Estimate {
             name: name.into(),

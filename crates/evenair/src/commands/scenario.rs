@@ -11,23 +11,23 @@ use evenair_testbed::preflight;
 
 use super::scenario_run::{key_and_value, load, load_with_points};
 
-/// What `evenair scenario` does.
+/// Subcommands of `evenair scenario`.
 #[derive(Subcommand)]
 pub enum ScenarioCommand {
-    /// Check files with the points of their sweeps, and say what each of them is
+    /// Check files, including the points of their sweeps, and describe each file
     Check {
         /// Scenario files
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Replace a value, for instance `--set seed=7`
+        /// Replace a value, for example `--set seed=7`
         #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
         sets: Vec<(String, String)>,
-        /// What is to run them: what that cannot do of a file is then wrong with the file [default: either; what one cannot do is a
-        /// note]
+        /// The engine to run them: features that it does not support are errors [default: either; unsupported features are
+        /// notes]
         #[arg(long, value_name = "ENGINE")]
         engine: Option<Engine>,
     },
-    /// List the scenarios in a folder and the folders inside of it
+    /// List the scenarios in a folder and its subfolders
     List {
         /// The folder
         #[arg(default_value = "scenarios")]
@@ -37,7 +37,7 @@ pub enum ScenarioCommand {
     Schema,
 }
 
-/// What runs scenarios.
+/// Engines that run scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
     /// The simulator.
@@ -49,7 +49,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All that it cannot do of a scenario.
+    /// The features of a scenario that it does not support.
     fn refusals(self, scenario: &Scenario) -> Vec<String> {
         let mut found = vec![];
         if self != Self::Testbed {
@@ -62,7 +62,7 @@ impl Engine {
     }
 }
 
-/// Does what the command line says.
+/// Executes the command.
 pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
     match command {
         ScenarioCommand::Schema => {
@@ -102,7 +102,7 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
     }
 }
 
-/// Says what a scenario is, and which engines cannot run it; whether those can that are to.
+/// Describes a scenario, and names the engines that cannot run it; returns whether the requested ones can.
 fn judge(file: &Path, scenario: &Scenario, engine: Option<Engine>) -> bool {
     let file = file.display();
     let is_right = match engine {

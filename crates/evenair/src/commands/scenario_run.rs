@@ -1,4 +1,4 @@
-//! What every engine's `run FILE` has in common: the file, the place of the results, what is printed.
+//! The common part of every engine's `run FILE`: the file, the directory of the results, the output.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,18 +10,18 @@ use evenair_scenario::results::{RunResult, summary};
 
 use crate::output;
 
-/// Which scenario is run, and where its results go.
+/// The scenario to run, and the directory of its results.
 #[derive(Args)]
 pub struct ScenarioRun {
     /// The scenario file
     file: PathBuf,
-    /// Replace a value of the file, for instance `--set seed=7` or `--set radio.ap_buffer="50 packets"`
+    /// Replace a value of the file, for example `--set seed=7` or `--set radio.ap_buffer="50 packets"`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     sets: Vec<(String, String)>,
     /// Seed of the run; short for `--set seed=N`
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Where the results go, in a directory of their own
+    /// Parent directory of the results
     #[arg(long, default_value = "results", value_name = "DIR")]
     pub(super) out: PathBuf,
     /// Print the results as JSON
@@ -40,7 +40,7 @@ impl ScenarioRun {
         load(&self.file, &sets)
     }
 
-    /// Runs the scenario on `engine` (which is told to be quiet or not), writes its results and prints them.
+    /// Runs the scenario on `engine`, quietly or not, writes its results and prints them.
     pub fn run(&self, engine: impl FnOnce(&Scenario, bool) -> Result<RunResult>) -> Result<ExitCode> {
         let scenario = self.scenario()?;
         let shown = if self.json { Shown::Json } else { Shown::Summary };

@@ -21,9 +21,9 @@ use crate::view::View;
 pub enum TestbedCommand {
     /// Run a scenario in real time
     Run(RunArgs),
-    /// List the hosts of the runs that are going on
+    /// List the hosts of active runs
     List,
-    /// Run a command in a host of a run that is going on (as `list` names them)
+    /// Run a command in a host of an active run (names as in `list`)
     Exec {
         /// The run
         run: String,
@@ -35,17 +35,17 @@ pub enum TestbedCommand {
     },
 }
 
-/// What `evenair testbed run` is told.
+/// Arguments of `evenair testbed run`.
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     run: ScenarioRun,
-    /// Record what the box is told, for `evenair replay`
+    /// Record the inputs of the box's manager, for `evenair replay`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
 
-/// Does what the command line says.
+/// Executes the command.
 pub fn run(command: TestbedCommand) -> Result<ExitCode> {
     match command {
         TestbedCommand::Run(args) => run_file(&args),
@@ -54,7 +54,7 @@ pub fn run(command: TestbedCommand) -> Result<ExitCode> {
     }
 }
 
-/// A host's traffic programs.
+/// The traffic programs of a host.
 pub fn agent() -> Result<ExitCode> {
     evenair_testbed::agent::main().map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 //! Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 //!
 //! The halves of A4, A5, A6 and A15 with the box, which serves the Internet link, and of A7 with a limit of calls, are
-//! scenarios of our own (`scenarios/box`), and not judged here.
+//! Evenair's own scenarios (`scenarios/box`), and not compared here.
 
 use evenair_scenario::Direction;
 
@@ -40,8 +40,8 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The published box: its rule for the service rate, (virtual) bits as what packets cost, and queues that are short and
-/// drop at their tail. Ours differs in all of that unless it is told.
+/// The published box: its rule for the service rate, (virtual) bits as what packets cost, and queues that are short and drop at
+/// their tail. Ours differs in all of that by default.
 fn published_box(label: impl Into<String>) -> Variant {
     let variant = Variant::new(label).set("manager.controller", "published").set("manager.charge", "bits");
     variant.set("manager.aqm", "none").set("manager.queue_limit", "100 packets")
@@ -326,7 +326,7 @@ mod a09 {
     use super::*;
 
     const PHASES: [&str; 3] = ["first", "second", "third"];
-    /// The source has a tolerance and does not tell it. The larger it is, the later C comes down when the access point's
+    /// The source has a tolerance and does not publish it. The larger it is, the later C comes down when the access point's
     /// queue is full and the medium serves less.
     const TIGHT: &str = "a tolerance of 1 %";
 

@@ -1,9 +1,9 @@
-//! Ours: what the box makes of what keeps answers from it, with the default manager that is told nothing. Stations that sleep
-//! (B12), packets to groups (B13), a network of others on the channel (B14).
+//! Evenair's own scenarios (not published): the default manager without telemetry under disturbances. Power save (B12),
+//! group-addressed packets (B13), another network on the channel (B14).
 //!
-//! Each disturbed run has a twin without the disturbance. Throughput may be smaller by the time that the disturbance really
-//! took, as the medium counted it, and by a twentieth. Bounds of the access point's queue are those of undisturbed media, at
-//! 95 %: 5 ms at 54 Mb/s, 10 ms at 11 Mb/s, with what cannot be otherwise added to them.
+//! Each disturbed run has a twin without the disturbance. Throughput may be lower by the airtime that the disturbance
+//! really took, as counted on the medium, and by a twentieth. Bounds of the access point's queue are those of undisturbed
+//! media, at 95 %: 5 ms at 54 Mb/s, 10 ms at 11 Mb/s, plus the unavoidable delay.
 
 use evenair_scenario::Direction;
 use evenair_scenario::results::PhaseResult;
@@ -133,7 +133,7 @@ mod b13 {
     const AT_ONCE: &str = "all are awake";
     const WITHOUT: &str = "without packets to groups";
     const INSERTED: &str = "inserted";
-    /// Packets to groups in the time between two beacons that tell of them.
+    /// Group-addressed packets in the time between two DTIM beacons.
     const IN_A_BURST: f64 = 20.0 * 0.2048;
 
     pub fn variants() -> Vec<Variant> {

@@ -1,9 +1,9 @@
-//! What was published beside what we get: one judgement for each published figure and finding.
+//! Comparison of published figures and findings with the simulator's: one status for each.
 //!
-//! A figure holds where our mean lies within 10 % of it and is known that well: the half width of its 95 % interval is
-//! no wider than the band. A finding (a direction, an order, a threshold) is one or more bounds on numbers of our own;
-//! it holds where every one of them holds, the half width against it. What does not hold is *explained* only where a
-//! run in the same table changes one named cause and moves our figure into the band. All else is open.
+//! A figure is within tolerance if the simulated mean is within 10 % of it and the half width of its 95 % interval is no wider
+//! than the tolerance. A finding (a direction, an order, a threshold) is one or more bounds on simulated numbers; it is within
+//! tolerance if all bounds are met, including the half width. A figure outside tolerance is *explained* only if a run in the
+//! same table changes one named cause and moves the figure into the tolerance. All others are open.
 
 use std::fmt::Write;
 
@@ -105,7 +105,7 @@ impl Verdict {
     }
 }
 
-/// One line of what stands behind a verdict.
+/// One line of the reasons for a status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// What was measured, in words; empty where the published figure itself says it.
@@ -163,7 +163,7 @@ impl<'a> Judge<'a> {
         self.note(id, Evidence { what: String::new(), ours, bound: None, inside, cause: None });
     }
 
-    /// A run that changes one cause, told in words, and nothing else.
+    /// A run that changes one cause, described in words, and nothing else.
     ///
     /// # Panics
     /// As [`Judge::figure`].

@@ -1,9 +1,9 @@
 //! LAS-ACK at the access point: Heusse, Urvoy-Keller, Duda, "An Experimental Comparison of Layer 2 and 3 Mechanisms for
 //! Improving User Perceived Performance of 802.11 Wireless LANs", Institut Eurecom RR-08-220, 2008.
 //!
-//! A full queue drops its last packet in the order of service, the one of the connection served most: where it drops what
-//! arrives instead, echoes are lost with LAS-ACK nearly as often as with FIFO, and not none as published: a run in the row
-//! of `las-loses-none` shows that.
+//! A full queue drops its last packet in the order of service, that of the connection served most. If it dropped the arriving
+//! packet instead, LAS-ACK would lose nearly as many echoes as FIFO, and not none as published: a run in the row of
+//! `las-loses-none` shows this.
 
 use evenair_scenario::Direction;
 use evenair_scenario::results::TransferRecord;
@@ -20,9 +20,9 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// Seeds that were run by the authors are not told; thirty make the intervals narrow.
+/// The number of the authors' seeds is not published; thirty make the intervals narrow.
 const SEEDS: u64 = 30;
-/// Where the mean is nearer to its bound than thirty tell.
+/// Where the mean is too close to its bound for thirty.
 const MANY_SEEDS: u64 = 300;
 /// Access method, and the queues at the access point and at stations: LAS-ACK is where packets wait.
 const POLICIES: [(&str, [&str; 3]); 4] = [

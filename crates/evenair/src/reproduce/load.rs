@@ -1,6 +1,6 @@
-//! I14: the load that is offered to the medium, held below the critical one. It is what Choi, Park, Kim, "Performance Impact of
-//! Inter-Layer Dependence in Infrastructure WLANs", leave to others, so that nothing was published of it: judged is the law
-//! against the best of all constant loads.
+//! I14: the offered load, controlled to just below the critical load. Choi, Park, Kim, "Performance Impact of Inter-Layer
+//! Dependence in Infrastructure WLANs", leave it to future work, so there are no published figures: the controller is
+//! compared with the best of all constant loads.
 
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant};

@@ -1,13 +1,12 @@
-//! `evenair reproduce`: every published experiment in the simulator, and a judgement of each published value.
+//! `evenair reproduce`: every published experiment in the simulator, and the status of each published value.
 //!
-//! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
-//! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
-//! source ([`adwiser`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`], [`load`];
-//! [`ours`] and [`disturbed`] have what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
+//! The set-up of an experiment and its published results are in its scenario file; each `[[published]]` entry with an `id` is
+//! compared. The variants of the file to run, and the simulated figures, are in a module for each source ([`adwiser`],
+//! [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`], [`load`]; [`ours`] and [`disturbed`]
+//! have Evenair's own promises), with a small pair of functions per experiment. [`judge`] has the rules.
 //!
-//! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be open:
-//! the command fails where something is open that is not open there, or where more than a tenth of the figures are
-//! explained away.
+//! The table in docs/reproduction.md is this command's output. It also is the list of known open figures: the command fails if
+//! a figure is open that is not open there, or if more than a tenth of the figures are explained.
 
 mod adwiser;
 mod disturbed;

@@ -1,4 +1,4 @@
-//! What we promise beyond the sources, where a run says whether it holds: the default manager while the population changes.
+//! Evenair's own promises in the simulator, beyond the sources: the default manager with a changing population.
 
 use evenair_scenario::results::PhaseResult;
 use evenair_units::{BitRate, Bytes};
@@ -26,7 +26,7 @@ mod b11 {
     /// A packet's time in the access point at most, ms, without slow stations.
     const SHORT_MS: f64 = 5.0;
 
-    /// Told or not: the label of a sweep, and from which service rate on it goes up in steps of 1 %, Mb/s.
+    /// With or without reports: the label of a sweep, and from which service rate on it goes up in steps of 1 %, Mb/s.
     const SWEEPS: [(&str, bool, f64); 2] = [(UNTOLD, false, 6.6), (TOLD, true, 9.3)];
     const STEPS: i32 = 45;
 
@@ -93,7 +93,7 @@ mod b11 {
         totals.fold(f64::NAN, f64::max)
     }
 
-    /// What the least flow has of the mean: of the medium's time where the box is told the rates, of bits otherwise.
+    /// What the least flow has of the mean: of the medium time if the rates are reported, of bits otherwise.
     fn least_part(phase: &PhaseResult, knows: bool) -> f64 {
         let flows = phase.flows.iter().filter(|flow| flow.ip_mbps > 0.0);
         let parts: Vec<_> = flows

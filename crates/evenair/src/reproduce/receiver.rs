@@ -1,8 +1,8 @@
-//! I12 and I13: what control at the receiver does, of Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in
+//! I12 and I13: control at the receiver, of Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in
 //! Infrastructure WLANs".
 //!
-//! Their index of short-term fairness is not named. Here it is Jain's over the throughput of the flows in each second, in the
-//! mean of all seconds; "near 1" is 0.95.
+//! They do not name their index of short-term fairness. Here it is Jain's index over the throughput of the flows in each
+//! second, averaged over all seconds; "near 1" is 0.95.
 
 use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, mean};

@@ -1,4 +1,4 @@
-//! Which variants of a scenario an experiment runs, and what its judge reads off them.
+//! The variants of a scenario that an experiment runs, and the figures of their runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -177,7 +177,7 @@ pub struct Work<'a> {
     pub variants: Vec<Variant>,
 }
 
-/// Runs all variants of all experiments on all cores; `done` is told after each run how many are done.
+/// Runs all variants of all experiments on all cores; `done` is called after each run with the number of finished runs.
 ///
 /// # Errors
 /// The first that cannot be run.

@@ -1,4 +1,4 @@
-//! Judgements as a table: for a terminal, and as docs/reproduction.md.
+//! The table of statuses: for a terminal, and as docs/reproduction.md.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! R1 to R4: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
 //! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
 //!
-//! What uses the limit on uploads is in [`super::uplink_limit`], and R9's controlled half here; R11, which is of kernels, is
-//! one of the acceptance runs.
+//! Experiments with the upload limiter are in [`super::uplink_limit`], except R9's controlled half, which is here; R11, with
+//! kernel TCP, is an acceptance run.
 
 use evenair_scenario::Direction;
 

@@ -1,5 +1,5 @@
-//! R5 to R8, R10 and R12: uploads that the box limits. Source as of [`super::uplink`]. R13 is ours: what the source leaves
-//! open.
+//! R5 to R8, R10 and R12: the upload limiter. Source: see [`super::uplink`]. R13 is Evenair's own, for a question that the
+//! source leaves open.
 
 use evenair_scenario::Direction;
 
@@ -192,7 +192,7 @@ mod r08 {
         format!("N={n}, {delay}")
     }
 
-    /// Windows that keep the access point from losing anything, and no limit on uploads.
+    /// Windows that prevent losses in the access point, without the upload limiter.
     fn lossless(n: u32, delay: &str) -> String {
         format!("lossless, {}", label(n, delay))
     }

@@ -1,12 +1,11 @@
 //! WHTB: Garroppo, Giordano, Lucetti, Valori, "The Wireless Hierarchical Token Bucket: a Channel Aware Scheduler for 802.11
 //! Networks".
 //!
-//! The places of the second station are signals at which the column of DRR comes out; the other columns are judged with
-//! them. One cause that is not in the base is changed: the estimate of the second station's channel is too good, as the
-//! authors say it was; by how much they do not say, and 1 dB is our choice. Beside it there are runs in a better place, which
-//! another scheduler's published column implies for itself: they show that the columns are of different channels, and
-//! explain nothing. No scheduler can have what was published there on the channel of DRR's column: together the goodputs of
-//! both stations take more than all of the medium's time.
+//! The signals of the second station are those that reproduce the column of DRR; the other columns are compared at the same
+//! signals. One cause is changed: the estimate of the second station's channel is too good, as the authors say it was; they do
+//! not say by how much, and 1 dB is our choice. Further runs use a better signal, which another scheduler's published column
+//! implies: they show that the columns are of different channels, and explain nothing. No scheduler can reach the published
+//! figures on the channel of DRR's column: the goodputs of both stations together would need more than all of the medium time.
 
 use evenair_scenario::Scenario;
 use evenair_sched::{Config, Estimator, WhtbConfig};
@@ -42,7 +41,7 @@ const TOO_GOOD: (&str, i32) = ("WHTB, 1 dB too good", 1000);
 /// is 0.19 for DRR at Bad and 0.094 at Very Bad; for HTB at Bad 0.33, for CBQ 0.27 and 0.16.
 const BETTER: [(&str, &str, &str); 3] =
     [("HTB", "Bad", "6.12 dB"), ("CBQ", "Bad", "6.05 dB"), ("CBQ", "Very Bad", "5.895 dB")];
-/// Nobody else is there, and the channel is good.
+/// There are no other stations, and the channel is good.
 const ALONE: &str = "alone";
 
 fn label(discipline: &str, place: &str) -> String {
@@ -221,8 +220,8 @@ mod w01 {
         judge.finding("mended", "Medium, part of its medium time:", medium_time(runs), Bound::Between(0.95, 1.05));
     }
 
-    /// The second station's medium time at Medium with ours, over what its rate stands for. By DRR it takes what four
-    /// packets of the first leave, which says what it would get alone; where it is good it gets what its rate stands for.
+    /// The second station's medium time at Medium with ours, over the medium time of its rate. By DRR it takes what four
+    /// packets of the first leave, which says what it would get alone; where it is good it gets the medium time of its rate.
     fn medium_time(runs: &Runs) -> Ours {
         let over_alone =
             |run: &Run, alone: &Run| goodput("two")(run) / (1.0 - first(run) / first(alone)) / first(alone);

@@ -1,8 +1,8 @@
-//! What the two ends of a calibration send each other: UDP datagrams with a fixed head, numbers in network order.
+//! Messages between the two ends of a calibration: UDP datagrams with a fixed head, numbers in network order.
 //!
 //! - **Probe**, to the receiver: `EVN-CAL1`, session, sequence number; filled with zeros to its length.
 //! - **Report**, to the sender: `EVN-REP1`, session, count, and that many windows, newest last. Each report repeats the
-//!   windows before, since reports cross the same medium that is kept full and some are lost.
+//!   previous windows, since reports cross the saturated medium and some are lost.
 
 /// A window: packets that arrived one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The sending end: keeps the medium full, and notes which signal the station had in each window.
+//! The sender of a calibration: saturates the medium, and records the station's signal in each window.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -18,7 +18,7 @@ use super::pairs::{Measured, Sample, Seen};
 const LOT: Duration = Duration::from_millis(1);
 /// After a pause of the machine no more than this is made up for.
 const MOST_BEHIND: Duration = Duration::from_millis(20);
-/// Without any report for this long at the beginning nobody is taken to be there.
+/// Without any report for this long at the beginning, there is no receiver.
 const SILENCE: Duration = Duration::from_secs(10);
 /// For the last reports.
 const AFTERWARDS: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ pub struct Glance {
 /// Measures over a connected socket, asking `source` for the station's signal, until it has lasted long enough or `stop`.
 ///
 /// # Errors
-/// The source does not tell the station's signal at the beginning; nobody receives; the socket's.
+/// The source does not report the station's signal at the beginning; there is no receiver; errors of the socket.
 pub fn measure(
     socket: &UdpSocket,
     link: &Link,
@@ -119,13 +119,13 @@ struct Sender<'a> {
     session: u64,
     frame: Vec<u8>,
     sequence: u64,
-    /// Each once, by number, and when it was first told of.
+    /// Each window once, by number, and the time of its first report.
     windows: BTreeMap<u64, (Window, Instant)>,
 }
 
 impl<'a> Sender<'a> {
     fn new(socket: &'a UdpSocket, link: &'a Link, samples: &'a Mutex<Vec<Sample>>) -> Self {
-        // Sessions of one sender differ by when they began; the receiver tells senders apart by their addresses.
+        // Sessions of one sender differ by when they began; the receiver distinguishes senders by their addresses.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let session = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let frame = vec![0; link.payload.max(PROBE_HEAD)];
@@ -215,7 +215,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// When it was, by this machine's clock: it ended a moment before it was told of.
+/// When it was, by this machine's clock: it ended shortly before its report.
 fn seen(window: Window, told: Instant) -> Seen {
     let lasted = Duration::from_nanos(window.lasted_ns);
     Seen {

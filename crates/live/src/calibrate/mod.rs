@@ -1,14 +1,14 @@
-//! Calibration of a real link: goodput by signal, from a station that is sent more than the medium carries while its access
-//! point tells how well it hears it.
+//! Calibration of a real link: goodput by signal. The sender saturates the link to a station, whose access point reports
+//! its signal strength.
 //!
-//! Two ends: [`receive`] runs on the station, [`measure`] on a machine on the wired side, the box for instance, bypassed.
-//! While it runs somebody carries the station about, or turns the access point's power up and down, so that many signals
-//! occur. A window of n packets gives one pair of signal and goodput, as published; the signal is what the access point told
-//! before and after.
+//! [`receive`] runs on the station, [`measure`] on a machine on the wired side, for example the bypassed box. During the
+//! measurement the operator carries the station around, or varies the access point's transmit power, so that many signal
+//! strengths occur. A window of n packets gives one pair of signal and goodput, as published; the signal comes from the
+//! reports before and after the window.
 //!
-//! Source: as `evenair_study::calibration`, which makes the table of the pairs.
+//! Source: see `evenair_study::calibration`, which computes the table from the pairs.
 //!
-//! Not here: uploads, and links on which nothing is ever lost, since then nothing says that the medium was full.
+//! Not here: uploads, and links without any loss, where saturation cannot be detected.
 
 mod frames;
 mod link;

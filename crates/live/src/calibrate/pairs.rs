@@ -1,11 +1,10 @@
-//! From windows and signals to pairs of both.
+//! Combines windows and signals into pairs.
 
 use std::time::{Duration, Instant};
 
-/// A signal that was told longer than this before or after a window is not the window's.
+/// A signal reported longer than this before or after a window does not belong to the window.
 const NEAR: Duration = Duration::from_secs(5);
-/// Where two signals told one after the other differ by more decibels than this, nobody knows which one a window between
-/// them had.
+/// If two successive reported signals differ by more than this, in dB, it is unknown which one a window between them had.
 const STEADY_DB: f64 = 3.0;
 
 /// What was measured.
@@ -28,7 +27,7 @@ pub(super) struct Seen {
     pub(super) lost: u64,
 }
 
-/// A signal that was told.
+/// A reported signal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) at: Instant,
@@ -38,7 +37,7 @@ pub(super) struct Sample {
 /// Pairs of signal and goodput, and what could not be paired.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pairs {
-    /// Signal in dBm, the mean of those told before and after; goodput in kb/s.
+    /// Signal in dBm, the mean of the reports before and after; goodput in kb/s.
     pub pairs: Vec<(f64, f64)>,
     /// Windows without a signal near them in time.
     pub without_signal: usize,
@@ -64,7 +63,7 @@ impl Measured {
         pairs
     }
 
-    /// The last signal told before a window began, and the first after it had ended.
+    /// The last signal reported before the window, and the first one after it.
     fn around(&self, window: &Seen) -> (Option<f64>, Option<f64>) {
         let (from, to) = (window.middle.checked_sub(window.half).unwrap_or(window.middle), window.middle + window.half);
         let near = |sample: &&Sample| {

@@ -1,4 +1,4 @@
-//! The receiving end, on a station: counts what arrives in windows, and reports them.
+//! The receiver of a calibration, on a station: counts arriving packets in windows, and reports them.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};

@@ -1,9 +1,9 @@
-//! What a box tells of calls, and how well they are heard.
+//! Calls and their quality in the status.
 //!
-//! The rating R is that of the E-model (ITU-T G.107) with its default values, by the formula by which the simulator rates its
-//! calls ([`evenair_scenario::voice`]). It stands for what the box can tell: packets that did not come to it or that it
-//! dropped, the wait here and in the access point, the codec, and a receiver that plays packets after 60 ms. What the rest
-//! of the way adds is not in it: of a call over a slow or lossy way behind the box it is an upper bound.
+//! The rating R is that of the E-model (ITU-T G.107) with its default values, by the same formula as in the simulator
+//! ([`evenair_scenario::voice`]). It covers what the box can measure: packets lost before the box or dropped in it, the
+//! waiting time here and in the access point, the codec, and a receiver with a playout delay of 60 ms. The rest of the path
+//! is not included: for a call over a slow or lossy path beyond the box, R is an upper bound.
 
 use evenair_manager::{CallReport, Codec, Refusal, SpeechReport};
 use evenair_scenario::voice;
@@ -19,7 +19,7 @@ pub struct CallStatus {
     pub station: String,
     /// Its other end.
     pub peer: String,
-    /// "g711", "g729" or "other", as far as its packets tell.
+    /// "g711", "g729" or "other", as far as its packets show.
     pub codec: String,
     /// Why it does not go first, in words; none: it does.
     pub refused: Option<String>,
@@ -58,9 +58,9 @@ pub struct SpeechStatus {
     /// How long packets wait in the access point, by what stood there when they were released: mean. Toward the station
     /// alone.
     pub wlan_mean_ms: Option<f64>,
-    /// Rating factor R of the E-model, 0 to 93.2, for what the box can tell; none: nothing was heard.
+    /// Rating factor R of the E-model, 0 to 93.2, for the part that the box can measure; none: no packets.
     pub r_factor: Option<f64>,
-    /// The mean opinion score that R stands for, 1 to 4.5.
+    /// The mean opinion score for this R, 1 to 4.5.
     pub mos: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ impl SpeechStatus {
     }
 }
 
-/// A codec as the box tells it apart, by what is published of it. What is none of the others is taken for Opus.
+/// A codec as the box distinguishes it, with its published parameters. Unknown codecs count as Opus.
 const fn spoken(codec: Codec) -> voice::Codec {
     match codec {
         Codec::G711 => voice::Codec::G711,

@@ -1,4 +1,4 @@
-//! Talks to a running box.
+//! Client of the control socket.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
@@ -61,7 +61,7 @@ impl Client {
     /// Connects to the box whose control socket is at `path`.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// There is no listener.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref().to_owned();
         match UnixStream::connect(&path) {
@@ -118,7 +118,7 @@ impl Client {
         self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: Some(rate.as_mbps_f64()) }).map(drop)
     }
 
-    /// Tells the box that a station has left.
+    /// Reports to the box that a station has left.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -126,7 +126,7 @@ impl Client {
         self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: None }).map(drop)
     }
 
-    /// Tells the box how many packets an access point has lost so far on the way to its stations.
+    /// Reports to the box the total of packets that an access point has lost on the way to its stations.
     ///
     /// # Errors
     /// As [`Self::ask`].

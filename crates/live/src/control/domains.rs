@@ -1,4 +1,4 @@
-//! What a box tells of its media.
+//! Contention domains in the status.
 
 use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, Place};
 use evenair_units::{BitRate, Instant};
@@ -11,9 +11,9 @@ use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
 pub struct DomainStatus {
     /// Its name: "default", or what the configuration calls it.
     pub name: String,
-    /// The access points that the configuration puts there; of a learned one, the BSSIDs that stations are told to be at.
+    /// The access points that the configuration puts there; for a learned domain, the reported BSSIDs of stations.
     pub access_points: Vec<String>,
-    /// It is not in the configuration: it was learned from channels that sources tell.
+    /// It is not in the configuration: it was learned from reported channels.
     #[serde(default)]
     pub learned: bool,
     /// Stations that are known there.
@@ -33,7 +33,7 @@ pub struct DomainStatus {
     /// Control at the receiver, where that is asked for; what it holds is counted for all media together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverStatus>,
-    /// The limit on uploads, where there is one.
+    /// The upload limiter, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink: Option<UplinkStatus>,
 }

@@ -1,4 +1,4 @@
-//! SIGHUP: the box reads its configuration again, as at the request to do so, and logs what came of it.
+//! SIGHUP: the box reloads its configuration, as with the reload request, and logs the result.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! How to talk to a running box: one JSON object a line over a Unix socket, one answer a line.
+//! The control socket of a running box: one JSON object per line, one reply per line.
 //!
 //! ```text
 //! {"command":"insert"}                                                  {"ok":true}
@@ -8,12 +8,12 @@
 //! {"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5}        {"ok":false,"error":"..."}
 //! ```
 //!
-//! A client that has no request under way for ten seconds is hung up on, and sooner where others need its place (`slots`).
-//! Errors in a file that a request names are told with line, column and key, and without what the line says: the box may read
-//! files that its client may not.
+//! The server disconnects a client without a request for ten seconds, and sooner if others need its slot (`slots`). Errors in a
+//! file that a request names are reported with line, column and key, but without the text of the line: the box may be able to
+//! read files that its client may not.
 //!
-//! The socket is served by threads of its own, so that neither a slow reader nor the making of JSON delays a packet:
-//! the loop is asked for raw numbers only.
+//! Separate threads serve the socket, so that neither a slow reader nor the formatting of JSON delays a packet: they request
+//! only raw numbers from the loop.
 
 mod calls;
 mod client;
@@ -67,7 +67,7 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         force: bool,
     },
-    /// Tell everything, but of the TCP connections only the 1000 that were used last.
+    /// Return the whole status, with only the 1000 most recently used TCP connections.
     Status,
     /// Set a station's PHY rate: the operator's.
     SetRate {
@@ -78,7 +78,7 @@ pub enum Request {
         rate_mbps: Option<f64>,
     },
     /// Learn how many packets an access point has lost so far on the way to its stations, from a counter such as
-    /// `ifOutDiscards`: the limit on uploads goes by it. It infers losses where nobody has told for ten of its intervals.
+    /// `ifOutDiscards`: the upload limiter uses it. Without reports for ten of its intervals the limiter infers losses.
     Losses {
         /// Any MAC address that names the access point.
         access_point: String,

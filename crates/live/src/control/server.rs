@@ -1,4 +1,4 @@
-//! The box's end of the control socket.
+//! Server of the control socket.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -125,7 +125,7 @@ struct Client {
     /// What the box was started with.
     config: Arc<BoxConfig>,
     desk: Desk,
-    /// Where what it is told is kept for the next one.
+    /// The file of the persisted mode for the next process.
     last_word: Option<LastWord>,
     /// Whether the bridge can carry the traffic.
     fail_open: Option<Arc<FailOpen>>,
@@ -163,7 +163,7 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        // Nobody is hurt by a file that stays: the next box replaces it.
+        // A remaining file is harmless: the next box replaces it.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -209,8 +209,8 @@ fn number_of(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
 }
 
-/// Gives each client a thread, as long as there are slots, until the box ends. Makes the socket again where somebody has deleted
-/// its file: nobody could reach the box any more.
+/// Gives each client a thread, as long as there are slots, until the box ends. Recreates the socket if its file was deleted,
+/// since the box could not be reached any more.
 fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(AtomicBool, Waker)) -> Result<()> {
     let (mut refusal, mut told) = (String::new(), false);
     loop {
@@ -245,7 +245,7 @@ fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(Ato
     }
 }
 
-/// Gives a thread to each client that waits. `told`: that clients cannot be accepted was logged.
+/// Gives a thread to each waiting client. `told`: the failure to accept clients was already logged.
 fn admit_all(listener: &UnixListener, slots: &Slots, context: &Client, told: &mut bool) {
     loop {
         let stream = match listener.accept() {

@@ -1,7 +1,7 @@
-//! What shards tell, each and together.
+//! Status of several shards, separately and in total.
 //!
-//! Counts add up. Of waiting times and of punctuality that were seen apart, no percentile of all can be told; what is told
-//! is the worst shard's, which it cannot exceed.
+//! Counters are summed. Percentiles of waiting times and of lateness cannot be combined; the total has those of the worst
+//! shard, which are an upper bound.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct ShardStatus {
     pub lost: u64,
     /// Frames of its memory in use.
     pub pool_used: usize,
-    /// How often the hold ran out because the loop was late.
+    /// How often the lease expired because the loop was late.
     pub lapses: u64,
     /// Its own balance is right.
     pub conserved: bool,
@@ -206,7 +206,7 @@ fn limits(a: UplinkReport, b: UplinkReport) -> UplinkReport {
     }
 }
 
-/// One that several shards know has been in VLANs of several, or was told of: it is the one's that it used most.
+/// A station that several shards know was in the VLANs of several, or was reported: it belongs to the one that it used most.
 fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> {
     let mut all: BTreeMap<MacAddr, StationReport> = a.into_iter().map(|station| (station.mac, station)).collect();
     for station in b {

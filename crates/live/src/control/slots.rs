@@ -1,8 +1,8 @@
-//! Who is connected to the control socket: a bounded number of clients, in which nobody keeps the operator from a bypass.
+//! Connections to the control socket: a bounded number of clients, none of which can keep the operator from a bypass.
 //!
-//! A client holds its slot for good only while a request of its is being done. When no slot is free, whoever has been idle longest
-//! is hung up on. When every client is waiting for an answer, one slot is left, and its client may ask for a bypass and
-//! nothing else.
+//! A client keeps its slot only while one of its requests is being processed. When no slot is free, the server disconnects
+//! the client that has been idle longest. When all clients wait for a reply, one slot remains, and its client may only
+//! request a bypass.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Most clients at once, the one that may only bypass included.
 pub(super) const MOST: usize = 32;
 
-/// Everybody who is connected.
+/// All connected clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots(Arc<Mutex<Vec<Held>>>);
 
@@ -84,7 +84,7 @@ impl Slot {
 
     fn set(&self, idle: Option<Instant>) {
         let mut held = self.slots.held();
-        // It is not there where it was hung up on.
+        // It is missing if the server disconnected it.
         held.iter_mut().filter(|one| Arc::ptr_eq(&one.stream, &self.stream)).for_each(|one| one.idle = idle);
     }
 }

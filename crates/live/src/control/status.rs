@@ -1,4 +1,4 @@
-//! What a box tells of itself.
+//! The status of a box.
 
 mod limits;
 mod machinery;
@@ -33,7 +33,7 @@ use traffic::{class, flow, station};
 pub struct Status {
     /// "bypassed", "observing", "inserted" or "draining".
     pub mode: String,
-    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", where the bridge should and cannot.
+    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", if the bridge should but cannot.
     pub carrier: String,
     /// Whether the bridge can carry the traffic.
     #[serde(default)]
@@ -61,7 +61,7 @@ pub struct Status {
     /// The packet loops, where there are several; what is said elsewhere is of all together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardStatus>,
-    /// The hold on the path.
+    /// The fail-open lease.
     pub hold: HoldStatus,
     /// How punctual the loop is.
     pub pacing: PacingStatus,
@@ -76,7 +76,7 @@ pub struct Status {
     /// Control at the receiver, where there is one.
     #[serde(default)]
     pub receiver: Option<ReceiverStatus>,
-    /// The limit on uploads, where there is one.
+    /// The upload limiter, if there is one.
     #[serde(default)]
     pub uplink_limit: Option<UplinkStatus>,
     /// The operator's classes, and last what is in none of them; empty where there are none.
@@ -86,10 +86,10 @@ pub struct Status {
     /// are those of all together.
     #[serde(default)]
     pub domains: Vec<DomainStatus>,
-    /// Access points and controllers that are asked for stations and rates.
+    /// Telemetry sources: access points and controllers that the box polls for stations and rates.
     #[serde(default)]
     pub telemetry: Vec<SourceStatus>,
-    /// What became of what they told.
+    /// The results of their reports.
     #[serde(default)]
     pub told: ToldStatus,
     /// Stations: of very many the 4096 with the most medium time.
@@ -97,8 +97,8 @@ pub struct Status {
     /// Stations that are known, be they in the list or not.
     #[serde(default)]
     pub stations_known: usize,
-    /// Flows, of TCP and of other protocols: the 1000 that were used last, the last one first. To tell of all would take time in proportion
-    /// to their number, in which no packet moves.
+    /// Flows, of TCP and of other protocols: the 1000 most recently used, the latest one first. A list of all would take time
+    /// in proportion to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
 }
 

@@ -1,4 +1,4 @@
-//! What a box tells of its telemetry.
+//! Telemetry sources in the status.
 
 use evenair_manager::{ToldCounts, ToldReport};
 use evenair_telemetry::Health;
@@ -12,7 +12,7 @@ pub struct SourceStatus {
     pub name: String,
     /// Which of its tables or interfaces answered last.
     pub from: String,
-    /// Stations that it told of last.
+    /// Number of stations in its last report.
     pub stations: usize,
     /// How often it was asked.
     pub polls: u64,
@@ -24,14 +24,14 @@ pub struct SourceStatus {
     pub age_s: Option<f64>,
 }
 
-/// How often sources told something of stations, by what became of it.
+/// Number of station reports, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldStatus {
     /// Taken, at least in part.
     pub taken: u64,
     /// Not a rate or signal that can be.
     pub absurd: u64,
-    /// Of the future, no longer valid, or older than what was told before.
+    /// In the future, expired, or older than the previous report.
     pub untimely: u64,
     /// Of a group address, or of one station too many.
     pub unknown: u64,
@@ -39,10 +39,10 @@ pub struct ToldStatus {
     pub contradicted: u64,
 }
 
-/// What is told of a station.
+/// A station's telemetry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationToldStatus {
-    /// Who tells.
+    /// The source.
     pub source: String,
     /// Seconds since it was measured.
     pub age_s: f64,

@@ -1,4 +1,4 @@
-//! The machine itself: kernel, privileges, settings, processors.
+//! Checks of the machine: kernel, privileges, settings, processors.
 
 use std::fs;
 

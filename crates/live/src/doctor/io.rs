@@ -1,4 +1,4 @@
-//! Whether packets can come in through AF_XDP, where that is asked for, and what they would lack.
+//! Check whether AF_XDP is available where it is configured, and what is missing.
 
 use evenair_sys::iface;
 
@@ -18,7 +18,7 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     if config.io == Io::AfPacket {
         return Vec::new();
     }
-    // Interfaces that are not there were told of before.
+    // Missing interfaces were reported before.
     let (Ok(wlan), Ok(wire)) = (iface::find(&config.wlan), iface::find(&config.wire)) else { return Vec::new() };
     let ports = [&wlan, &wire];
     if config.io == Io::Auto
@@ -96,7 +96,7 @@ fn memory(bytes: u64, limits: &str, status: &str) -> Finding {
     }
 }
 
-/// What the packaged service may, where it is installed: less than whoever asks.
+/// The privileges of the packaged service, if installed, which may be fewer than those of the caller.
 fn service(bytes: u64) -> Option<Finding> {
     const PROPERTIES: &str = "--property=LoadState,RestrictAddressFamilies,LimitMEMLOCK";
     let shown = iproute::run(&["systemctl", "show", "evenair.service", PROPERTIES]).ok()?;

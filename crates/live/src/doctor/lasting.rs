@@ -1,11 +1,11 @@
-//! Whether the network that the box stands in is there again after a start of the machine.
+//! Check whether the network of the box survives a reboot.
 
 use super::Finding;
 use crate::config::BoxConfig;
 use crate::setup;
 
 pub(super) fn examine(config: &BoxConfig) -> Option<Finding> {
-    // One that is not there was told of before.
+    // A missing one was reported before.
     let interface = config.router.as_ref().map(|router| &router.gateway).or(config.bridge.as_ref())?;
     evenair_sys::iface::find(interface).ok()?;
     Some(judge(interface, setup::kept_by(interface)))

@@ -1,7 +1,7 @@
-//! Whether the running box loses packets, why, and what helps.
+//! Check whether the running box loses packets, with causes and remedies.
 //!
-//! What the manager drops is its business, and no loss. Losses are those of the last hour, as the history has them; of a
-//! box that runs for less, or keeps no history, those since it started.
+//! Packets that the manager drops are no losses. Losses are those of the last hour, from the history; without history, or
+//! if the box has run for less, those since its start.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! What would go wrong, or goes wrong, with a box on this machine, and how to mend it.
+//! Problems of a box on this machine, and how to fix them.
 //!
-//! [`examine`] only reads. It looks at what the kernel says of the interfaces, at its settings, and at what `tc`, `ip` and
-//! `bridge` of iproute2 tell of other programs on the path, and asks whom the box is to ask for stations. What cannot be found out is said, not guessed.
+//! [`examine`] only reads: the kernel's state of the interfaces, kernel settings, the output of `tc`, `ip` and `bridge`
+//! (iproute2) about other programs on the path, and the telemetry sources, which it polls. What it cannot determine, it
+//! reports as unknown.
 
 mod host;
 mod io;

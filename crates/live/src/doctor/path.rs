@@ -1,4 +1,4 @@
-//! Who else is on the path, and which way round the box stands in it.
+//! Checks of the path: other programs on it, and the orientation of the box.
 
 use evenair_sys::{attached, iface};
 use serde_json::Value;

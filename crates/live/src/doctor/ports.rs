@@ -1,4 +1,4 @@
-//! The interfaces: that they are there, that packets can cross, and that nothing merges them on the way.
+//! Checks of the interfaces: whether they exist, whether packets can cross, and whether segments are merged.
 
 use evenair_sys::iface::{self, Interface};
 

@@ -1,4 +1,4 @@
-//! Whether this machine is the gateway that the configuration takes it for.
+//! Check whether this machine is the gateway that the configuration describes.
 
 use std::fs;
 
@@ -114,7 +114,7 @@ fn forwarding(version: &str, name: &str, setting: Option<&str>) -> Finding {
     }
 }
 
-/// A machine that forwards takes router advertisements only where it is told to in so many words.
+/// A forwarding machine accepts router advertisements only if explicitly configured.
 fn advertisements(name: &str, setting: Option<&str>) -> Option<Finding> {
     (setting?.trim() == "1").then(|| {
         Finding::warning(

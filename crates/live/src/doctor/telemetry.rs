@@ -1,4 +1,4 @@
-//! Whether those who are to be asked for stations answer.
+//! Check whether the telemetry sources respond.
 
 use evenair_telemetry::{Reading, TelemetryError};
 

@@ -1,9 +1,9 @@
-//! History in files: a JSON object a line, in a directory of its own.
+//! History files: one JSON object per line, in a directory.
 //!
-//! `history.ndjson` grows to a quarter of what is allowed; then it becomes `history.1.ndjson`, and what that was becomes
-//! `history.2.ndjson`, up to 3, so that all of them together never take more than is allowed and at least half of that is
-//! there. A line is written by one call and whole, or not at all: where the disk is full its beginning is taken back, and a
-//! line that a killed process left unfinished is cut off by the next one. Readers skip what is no record.
+//! `history.ndjson` grows to a quarter of the limit; then it is renamed to `history.1.ndjson`, and the older files up to
+//! `history.3.ndjson`, so that all files together never exceed the limit and hold at least half of it. A line is written by
+//! one call, completely or not at all: if the disk is full, its beginning is removed, and a line that a killed process left
+//! incomplete is truncated at the next start. Readers skip invalid lines.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};

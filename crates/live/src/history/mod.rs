@@ -1,11 +1,11 @@
-//! What has been: statistics of each interval and the events between, kept in files of bounded size.
+//! History: statistics of each interval and the events between, in files of bounded size.
 //!
-//! A thread of its own asks the loop for its state once an interval, as the metrics do, makes the difference to the last
-//! one, and keeps it together with the events that the loop has handed over since. The loop never waits: events go through
-//! a queue of bounded length, and those for which it has no room are counted. What is kept where is behind [`Keeper`]; the
-//! box keeps it in lines of JSON ([`Files`]). A disk that is full, or has gone, loses history and nothing else.
+//! A separate thread requests the loop's state once per interval, like the metrics, computes the difference to the last
+//! one, and stores it with the events of the interval. The loop never waits: events go through a bounded queue, and events
+//! that do not fit are counted. [`Keeper`] is the storage interface; the box stores lines of JSON ([`Files`]). If the disk
+//! is full or missing, only history is lost.
 //!
-//! What is not here: thinning out what is old. It goes when the files have grown to their limit.
+//! Not here: downsampling of old records. They are deleted when the files reach their limit.
 
 mod files;
 mod record;

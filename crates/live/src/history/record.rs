@@ -1,4 +1,4 @@
-//! What is kept: one record at each start of the box, one for each interval, one for each event.
+//! History records: one at each start of the box, one for each interval, one for each event.
 
 use std::collections::BTreeMap;
 
@@ -87,11 +87,10 @@ pub struct StationSample {
     pub name: Option<String>,
     /// PHY rate assumed of it at the end.
     pub rate_mbps: f64,
-    /// Somebody has reported that rate, or the operator has set it; records of before it was kept do not say, and count as
-    /// reported.
+    /// The rate was reported, or set by the operator; older records without this field count as reported.
     #[serde(default = "reported")]
     pub rate_reported: bool,
-    /// How strongly its access point receives it, where that is told.
+    /// Its signal strength at the access point, if reported.
     pub signal_dbm: Option<i8>,
     /// Charged airtime in both directions, in seconds: an estimate.
     #[serde(alias = "airtime_s")]
@@ -275,7 +274,7 @@ impl From<&CallStatus> for CallRecord {
 }
 
 impl EventRecord {
-    /// An event as it is kept; `None`: it comes too often, and samples have what it tells.
+    /// An event as a record; `None`: it is too frequent, and samples have the same information.
     pub fn new(event: &Event, at_s: f64) -> Option<Self> {
         let about = |name: &str, station: &MacAddr, text: String| {
             Some(Self { at_s, name: name.into(), station: Some(station.to_string()), text })
@@ -349,7 +348,7 @@ mod tests {
             ("queue full 3".into(), "pool full 2".into())
         );
         assert_eq!((sample.stations[0].charged_airtime_s, sample.to_station_bytes), (4.0, 1_000_000));
-        // Whoever was forgotten and came back counts whole; whoever did nothing is left out.
+        // An expired entry that returned counts from zero; entries without activity are left out.
         now.stations[0].charged_airtime_s = 1.0;
         now.stations[0].to_station_bytes = 700;
         assert_eq!(Sample::between(&before, &now, 1e9).to_station_bytes, 700);

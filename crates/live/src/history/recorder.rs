@@ -1,4 +1,4 @@
-//! The thread that keeps history, and the loop's end of the queue to it.
+//! The history thread, and the loop's end of its queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,8 +81,7 @@ impl History {
     /// Begins to keep history, and gives the loop's end of it.
     ///
     /// # Errors
-    /// There is no room for the thread. A directory that cannot be made is told in the log: the box is worth more than its
-    /// history.
+    /// The thread cannot be created. A directory that cannot be created is logged: the box is worth more than its history.
     pub(crate) fn start(config: &HistoryConfig, desk: Desk) -> Result<(Self, Option<Tap>)> {
         let files = match Files::open(&config.path, config.limit.0) {
             Ok(files) => files,

@@ -1,4 +1,4 @@
-//! History as people write it: `[history]`.
+//! The configuration of the history: `[history]`.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistorySpec {
-    /// The directory, which is made. Default: "/var/lib/evenair/history".
+    /// The directory, which the box creates. Default: "/var/lib/evenair/history".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Written<String>>,
     /// Time between two samples, 1 s to 1 h. Default: "60 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
-    /// What all files together may take, 64 kB to 100 GB. Default: "64 MB".
+    /// Size limit of all files together, 64 kB to 100 GB. Default: "64 MB".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Written<Bytes>>,
 }

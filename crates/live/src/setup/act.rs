@@ -1,4 +1,4 @@
-//! One change of the machine: how it is made, and how a person or a shell would make it.
+//! One change of the machine: how it is made, and the equivalent command for a person or a shell.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use evenair_sys::netns;
 
 use crate::iproute;
 
-/// What marks the lines that were taken out of a file of somebody else's, so that they can be put back.
+/// Marks the disabled lines of another program's file, so that they can be restored.
 pub(super) const TAKEN_OUT: &str = "#evenair# ";
-/// So long another program may take to join interfaces that it was told to.
+/// How long another program may take to join interfaces.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change of the network, or of the files that it is made from.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) enum Act {
     /// A command of `ip`, `nft`, `networkctl` or `systemctl`, or `sysctl NAME=VALUE`.
     Run(String),
-    /// A file is to have this text, whatever it had.
+    /// A file gets this text, replacing its content.
     Write(PathBuf, String),
     /// A file is to be gone.
     Remove(PathBuf),

@@ -1,4 +1,4 @@
-//! The text of a configuration, with what a person wants to know beside it.
+//! The text of a configuration, with comments for the operator.
 
 use evenair_wifi::Standard;
 

@@ -1,8 +1,8 @@
-//! A watchdog over a change that is not confirmed yet: it rolls the change back when the process that made it ends in any way.
+//! A watchdog for an unconfirmed change: it rolls the change back when the process that made it ends in any way.
 //!
-//! It is a shell script in a process of its own, where systemd runs in a unit of its own, so that it outlives a session whose
-//! processes are all killed. Its file below `/run` is the claim: who removes it decides, and nobody does so twice. A loss of power
-//! needs no watchdog, since nothing outlasts a start of the machine before it is confirmed.
+//! It is a shell script in a separate process, with systemd in a separate unit, so that it survives a session whose
+//! processes are all killed. Its file below `/run` is the claim: the process that removes the file decides, so that only
+//! one does. A power loss needs no watchdog, since an unconfirmed change does not survive a reboot.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! The bridge by ifupdown (interfaces(5)): what it had for the wired side it gets for the bridge.
+//! The bridge with ifupdown (interfaces(5)): the bridge gets the configuration of the wired side.
 //!
-//! Lines of files of others are not lost: they become comments with a mark, which taking it all back removes.
+//! Lines of other files are kept as comments with a mark; reverting the setup removes the mark.
 
 use std::fs;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ pub(super) fn join(
         options.iter().for_each(|line| text = format!("{text}    {line}\n"));
     }
     write(plan, machine, of_wire.files, text);
-    // Whether or not the machine has started since, and with whatever address.
+    // With or without a reboot since, and with any address.
     let command = |what: &str, of: &str| format!("{what} --force {of}");
     let after = [format!("ip link del {bridge}"), command("ifdown", wire), command("ifup", wire)];
     lasting::tell_how_back_between(plan, machine, &[command("ifdown", bridge)], &after);

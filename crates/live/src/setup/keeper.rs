@@ -1,8 +1,8 @@
-//! Who configures the interfaces of this machine when it starts.
+//! Detects which service configures the interfaces of this machine at boot.
 //!
-//! Sources: systemd-networkd writes what it does with a link to `/run/systemd/netif/links/INDEX` (sd-network's private state, the
-//! same since systemd 218, drop-ins since 252), NetworkManager to `/run/NetworkManager/devices/INDEX` (NetworkManager(8)); ifupdown goes
-//! by interfaces(5).
+//! Sources: systemd-networkd writes its state of a link to `/run/systemd/netif/links/INDEX` (sd-network's private state,
+//! unchanged since systemd 218, drop-ins since 252), NetworkManager to `/run/NetworkManager/devices/INDEX`
+//! (NetworkManager(8)); ifupdown uses interfaces(5).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// Who will make an interface again when the machine starts, in a few words. `None`: nobody that is known.
+    /// The service that restores an interface at boot, as text. `None`: none that is known.
     pub(super) fn kept_by(&self, interface: &str) -> Option<&'static str> {
         let up = fs::read_to_string(self.path("etc/evenair/network/up")).unwrap_or_default();
         match self.keeper(interface) {
@@ -85,7 +85,7 @@ impl Machine {
         }
     }
 
-    /// Has nobody but the plan configure an interface from the next start on.
+    /// Makes the plan the only configuration of an interface from the next boot on.
     ///
     /// # Errors
     /// What is written about it cannot be changed from here.

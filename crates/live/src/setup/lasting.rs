@@ -1,7 +1,7 @@
-//! A unit of systemd that makes the network as it was confirmed whenever the machine starts, and how all of it is taken back.
+//! A systemd unit that restores the confirmed network at boot, and the script that reverts it.
 //!
-//! Both are scripts that an operator can read, and neither needs the box's program: a package that is removed leaves the network as it
-//! is, and the traffic with it.
+//! Both are scripts that an operator can read, and neither needs the box's program: removing the package leaves the network
+//! and its traffic unchanged.
 
 use super::act::Act;
 use super::keeper::Machine;

@@ -1,11 +1,12 @@
-//! Bringing a box into a site's path: which interfaces there are, the bridge that joins two of them, the configuration.
+//! Setup of a box at a site: detection of the interfaces, the bridge that joins two of them, the configuration.
 //!
-//! [`interfaces`], [`plan`] and [`plan_router`] only read. [`Plan::apply`] changes the network, one command after the other,
-//! and what it did can be taken back as long as its [`Applied`] lives: dropped, it takes everything back. So a session that the
-//! change itself cut off ends with the network as it was; and under a watchdog ([`Plan::apply_guarded`]) also a process that is killed.
-//! [`Applied::keep`] has it made so at each start of the machine, by whoever
-//! configures its network: systemd-networkd (`networkd`), ifupdown (`ifupdown`), or a unit of its own (`lasting`). Where that is
-//! NetworkManager, [`Plan::notice`] says what to tell it.
+//! [`interfaces`], [`plan`] and [`plan_router`] only read. [`Plan::apply`] changes the network, one command after the
+//! other, and returns an [`Applied`], which reverts all changes when it is dropped. So if the change disconnects the
+//! operator's session, the network is restored; under a watchdog ([`Plan::apply_guarded`]) also if the process is killed.
+//!
+//! [`Applied::keep`] makes the setup permanent, through the service that configures the network: systemd-networkd
+//! (`networkd`), ifupdown (`ifupdown`), or a unit of its own (`lasting`). For NetworkManager, [`Plan::notice`] gives the
+//! commands.
 
 mod act;
 mod file;
@@ -45,7 +46,7 @@ pub struct Candidate {
     pub addresses: Vec<String>,
     /// The way to the router is through it: it is the wired side.
     pub to_router: bool,
-    /// Somebody gave it an IPv4 address for a time (DHCP).
+    /// It has an IPv4 address with a lease (DHCP).
     pub is_leased: bool,
 }
 
@@ -85,7 +86,7 @@ fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
     links.iter().filter(is_port).map(candidate).collect()
 }
 
-/// Who configures an interface of this machine when it starts, in a few words. `None`: nobody that is known.
+/// The service that configures an interface at boot, as text. `None`: none that is known.
 pub(crate) fn kept_by(interface: &str) -> Option<&'static str> {
     keeper::Machine::this().kept_by(interface)
 }

@@ -1,7 +1,7 @@
-//! The bridge by systemd-networkd: what it had for the wired side it gets for the bridge.
+//! The bridge with systemd-networkd: the bridge gets the configuration of the wired side.
 //!
-//! networkd goes by the first file that fits an interface (systemd.network(5)), so that three files whose names come first leave
-//! those of others alone. Until the change is confirmed they are below `/run`, which a start of the machine empties.
+//! networkd uses the first file that matches an interface (systemd.network(5)), so that three files with names that sort
+//! first leave other files unchanged. Until the change is confirmed they are below `/run`, which does not survive a reboot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use super::plan::Plan;
 
 const HEADER: &str = "# Written by evenair init.\n";
 
-/// The text by which networkd configures a link of which it has written this state: its file and the drop-ins. `None`: it
-/// does not configure it.
+/// The text with which networkd configures the link with this state: its file and the drop-ins. `None`: it does not configure
+/// it.
 pub(super) fn text_of(root: &Path, state: &str) -> Option<String> {
     let value = |key: &str| state.lines().find_map(|line| line.strip_prefix(key));
     if matches!(value("ADMIN_STATE="), None | Some("unmanaged")) {
@@ -110,7 +110,7 @@ pub(super) fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> Str
     text
 }
 
-/// The number of the interface in the identity that a DHCP client told (RFC 4361, 6.1): `ff`, four bytes of it, and the machine's.
+/// The interface's number in the identity of a DHCP client (RFC 4361, 6.1): `ff`, four bytes of it, and the machine's.
 fn identity(lease: &str) -> Option<u32> {
     let id = lease.lines().find_map(|line| line.strip_prefix("CLIENTID="))?;
     u32::from_str_radix(id.strip_prefix("ff")?.get(..8)?, 16).ok()

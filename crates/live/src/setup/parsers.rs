@@ -1,5 +1,5 @@
-//! What `evenair init` reads of the writing of others, for tests of changed inputs and for fuzz targets. No interface of the
-//! crate: it may change at any time.
+//! Parsers of `evenair init` for the output of other programs, exported for tests with mutated inputs and for fuzz targets.
+//! Not a stable interface of the crate.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn interfaces(links: &[Value], routes: &[Value]) -> (Vec<Candidate>, Vec<(St
     (super::candidates(links, routes), routes.iter().filter_map(plan::in_words).collect())
 }
 
-/// By what systemd-networkd configures a link of which it has written this state.
+/// The files with which systemd-networkd configures the link with this state.
 pub fn networkd_text(root: &Path, state: &str) -> Option<String> {
     networkd::text_of(root, state)
 }

@@ -1,4 +1,4 @@
-//! Changes of the machine, and how each is taken back; those that join two interfaces in a bridge.
+//! Changes of the machine, and how each is reverted; those that join two interfaces in a bridge.
 
 use std::time::Duration;
 
@@ -209,7 +209,7 @@ pub fn plan(wlan: &str, wire: &str, bridge: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// What a person tells NetworkManager, whose profiles are not written from here.
+/// The commands for NetworkManager, whose profiles are not written from here.
 fn network_manager(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
     let (wlan, mac, wire) = (&wlan.name, &wire.mac, &wire.name);
     format!(
@@ -223,7 +223,7 @@ fn network_manager(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
     )
 }
 
-/// Where nobody is known who would do it.
+/// If no service is known that would do it.
 fn unknown(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
     format!(
         "What configures {} here is not known. Have it make the bridge {bridge} (group_fwd_mask 65528, MAC address {}) of {} and {} \

@@ -1,17 +1,17 @@
 //! The changes of the network that make this machine the stations' gateway, with a place for the box in it.
 //!
-//! The stations' gateway is one end of a pair of virtual cables; the other end and the access points' port are joined by a
-//! bridge. So the box has two ports as ever, and sees packets as stations do: before their addresses are translated, and
-//! after they were translated back. Routing and translation are the kernel's, and go on when the box does not run.
+//! The stations' gateway is one end of a veth pair; a bridge joins the other end and the access points' port. So the box has
+//! two ports as usual, and sees the stations' own addresses: before translation of uploads, and after translation of downloads.
+//! The kernel does routing and translation, also when the box does not run.
 //!
 //! ```text
 //! Internet --- uplink  (kernel: routes, nftables)  gateway === gateway's port --- [ box ] --- WLAN port --- access points
 //! ```
 //!
-//! What comes from beyond the uplink reaches stations only as an answer, whichever version of IP it has: without translation,
-//! as with IPv6, nothing else would keep it out.
+//! From the uplink only replies reach stations, with IPv4 and IPv6: IPv6 is not translated, so nothing else would block
+//! unsolicited traffic.
 //!
-//! What is not here: who gives stations their addresses (DHCP, router advertisements).
+//! Not here: address assignment to stations (DHCP, router advertisements).
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
     let mut plan = site.plan(names, addresses)?;
     let machine = Machine::this();
     if machine.has_systemd() {
-        // The uplink stays with whoever configures it. Of the other port the gateway has what it had.
+        // The WAN interface keeps its configuration. The gateway gets that of the other port.
         machine.release(&mut plan, names.wlan)?;
         lasting::keep(&mut plan, &machine, names.gateway, &[names.wlan, names.uplink]);
     } else {
@@ -220,7 +220,7 @@ impl Site<'_> {
             set(name, now, "0");
         }
         set(FORWARD_V4, forward_v4, "1");
-        // One that forwards takes no router advertisements, unless it is told to in these words.
+        // A forwarding machine accepts no router advertisements without this setting.
         if ra.as_deref() == Some("1") {
             set(&accept_ra(names.uplink), ra, "2");
         }
@@ -263,7 +263,7 @@ fn network(text: &str) -> Option<(IpAddr, u8)> {
     Some((first, prefix))
 }
 
-/// A MAC address that belongs to nobody (IEEE 802, 8.2), made of one that does and never the same.
+/// A locally administered MAC address (IEEE 802, 8.2), derived from a global one and never equal to it.
 fn local_mac(mac: &str) -> Option<String> {
     let (first, rest) = mac.split_once(':')?;
     let first = u8::from_str_radix(first, 16).ok()?;

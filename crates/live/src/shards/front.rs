@@ -1,9 +1,8 @@
-//! Whom everybody talks to where there are several loops: it passes on what is asked to all of them, and makes one answer of
-//! theirs.
+//! Coordinator of several loops: it forwards each request to all of them, and combines their replies.
 //!
-//! What is asked reaches each shard in the order in which it was asked. What would be refused by one and not by another is
-//! checked before any of them hears of it. A shard that does not answer holds up nobody but who asked; the service manager
-//! hears that the box lives only as long as all of them do. Where one ends by itself, or panics, the box ends.
+//! Each shard gets the requests in order. Requests that one shard might refuse and another accept are checked before any
+//! shard gets them. A shard that does not reply delays only the client of that request; the systemd heartbeat requires all
+//! shards. When a shard exits or panics, the box exits.
 
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -43,7 +42,7 @@ struct Shard {
     thread: JoinHandle<Result<Snapshot>>,
 }
 
-/// Wakes whoever waits for a thread, however that ends.
+/// Wakes the waiter for a thread, however the thread ends.
 struct Wakes(Arc<Waker>);
 
 impl Drop for Wakes {
@@ -113,7 +112,7 @@ impl Front {
         }
     }
 
-    /// Tells the service manager that the box lives, if all of it does.
+    /// Sends systemd the heartbeat if all shards are alive.
     fn look_after(&mut self) {
         let modes = match self.ask_all(|_| Wish::Mode) {
             Ok(modes) => modes,
@@ -156,7 +155,7 @@ impl Front {
             Wish::Reconfigure(config, telemetry) => self.reconfigure(&config, telemetry),
             wish => self.ask_all(|_| wish.clone()).map_or_else(Answer::Refused, one_of),
         };
-        // Who has hung up needs no answer.
+        // A disconnected client needs no reply.
         let _ = reply.send(self.with_telemetry(answer));
     }
 
@@ -181,7 +180,7 @@ impl Front {
             let _ = reply.send(answers.map_or_else(Answer::Refused, one_of));
         };
         if let Err(error) = thread::Builder::new().name("control wait".into()).spawn(wait) {
-            // It is done all the same; who asked finds that nobody tells when.
+            // It is still done; the client gets no reply.
             warn!("no thread to wait for the shards: {error}");
         }
     }
@@ -204,7 +203,7 @@ impl Front {
 
     fn end(&mut self) {
         self.ending = true;
-        // One that has ended already needs not be told.
+        // One that has already ended needs no message.
         let _ = self.begin_all(|_| Wish::Shutdown);
     }
 

@@ -1,4 +1,4 @@
-//! A shard's part of the Internet link.
+//! A shard's lease of the Internet link.
 
 use evenair_manager::{Hop, Lease, LinkShare, Manager, Turn};
 use evenair_units::{Instant, Span};

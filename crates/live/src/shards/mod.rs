@@ -1,17 +1,17 @@
-//! Several packet loops beside each other: shards.
+//! Shards: several parallel packet loops.
 //!
-//! A shard is a loop on a thread of its own, with its own rings, memory for packets and manager. It owns whole contention
-//! domains, so that what is decided about one medium is decided in one place, as in a box of one loop. Its packets are told
-//! by the outer VLAN tag in the kernel, before they are copied ([`evenair_sys::hold::Steering`]): both directions of a
-//! connection are in one VLAN, and so on one shard, and in order.
+//! A shard is a loop on its own thread, with its own rings, packet memory and manager. It owns whole contention domains, so
+//! that all decisions about one medium are made in one place, as in a box with one loop. The kernel assigns packets to
+//! shards by the outer VLAN tag, before they are copied ([`evenair_sys::hold::Steering`]): both directions of a connection
+//! are in one VLAN, so on one shard, and in order.
 //!
-//! That is also what can be divided: a domain can have a shard of its own only where the frames of its stations come in VLANs
-//! that are its own. Who is at an access point that somebody else tells of may be at another one the next moment, with packets
-//! of it held here and others on their way there. So the domains of such access points, and that of whoever is nowhere known,
-//! are all on the first shard.
+//! A domain can therefore be on another shard only if the frames of its stations have VLANs of their own. A station whose
+//! access point is known only from telemetry may roam at any moment, while packets for it are queued on one shard and
+//! others are arriving. So the domains of such access points, and the domain of stations at an unknown access point, are
+//! all on the first shard.
 //!
-//! The Internet link is shared by leases ([`evenair_manager::LinkShare`]); `front` is whom the control socket and all others
-//! talk to instead of a loop.
+//! Shards share the Internet link by leases ([`evenair_manager::LinkShare`]); with several shards, the control socket and
+//! all other threads use `front` instead of a loop.
 
 mod front;
 mod link;
@@ -34,11 +34,11 @@ pub(crate) struct Plan {
     domains: Vec<BTreeSet<Label>>,
 }
 
-/// Domains that cannot be told apart by the outer tag of their stations' frames.
+/// Domains that cannot be distinguished by the outer tag of their stations' frames.
 struct Group {
     domains: BTreeSet<Label>,
     vlans: BTreeSet<u16>,
-    /// All their access points are told by VLANs.
+    /// All their access points are identified by VLANs.
     by_vlan: bool,
 }
 
@@ -87,7 +87,7 @@ impl Plan {
         self.domains.len()
     }
 
-    /// What the manager of a shard is told: of the access points, its own.
+    /// The configuration of a shard's manager, with only its own access points.
     pub(crate) fn config_of(&self, shard: usize, config: &Config) -> Config {
         if self.shards() <= 1 {
             return config.clone();
@@ -120,7 +120,7 @@ fn groups(access_points: &[AccessPoint]) -> Vec<Group> {
         let by_vlan = !vlans.is_empty() && !is_default(point);
         let mut all = Group { domains: [point.domain].into(), vlans, by_vlan };
         let mut place = groups.len();
-        // Whatever it joins becomes one, where the first of them was.
+        // The joined domains become one, in the position of the first.
         for at in (0..groups.len()).rev() {
             let other = &groups[at];
             if !other.domains.is_disjoint(&all.domains) || !other.vlans.is_disjoint(&all.vlans) {

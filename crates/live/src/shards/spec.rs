@@ -1,4 +1,4 @@
-//! How many shards, as it is written.
+//! The configuration of shards.
 
 use evenair_manager::Config;
 use evenair_scenario::config::{Problems, Written};
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 
-/// Packet loops beside each other.
+/// Parallel packet loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShardsSpec {
-    /// How many, 1 to 8. Contention domains whose access points all have a `vlan` are divided among them; whatever else there
-    /// is is the first one's. Default: 1.
+    /// Number of shards, 1 to 8. Contention domains whose access points all have a `vlan` are distributed among them; the first
+    /// shard has all other traffic. Default: 1.
     pub count: Written<u32>,
 }
 

@@ -1,9 +1,10 @@
-//! Tells a box elsewhere what sources on this machine say: `evenair telemetry --listen`, for access points that are Linux
-//! machines. hostapd and the kernel tell their stations to programs on the same machine only.
+//! Serves the reports of sources on this machine to a box elsewhere: `evenair telemetry --listen`, for access points that
+//! are Linux machines. hostapd and the kernel report their stations only to programs on the same machine.
 //!
-//! `GET /stations` asks the sources and answers with what they say (`evenair_telemetry::remote`). One request after the
-//! other, without a body ([`crate::http`]), and nothing can be changed. The password is checked before all else. Addresses beyond loopback are taken only with a password, since who is there is not
-//! everybody's business. What is not here: TLS; whoever needs it between box and access point puts a server with it before.
+//! `GET /stations` polls the sources and returns their reports (`evenair_telemetry::remote`). Requests are processed one
+//! after the other, without a body ([`crate::http`]), and are read-only. The password is checked first. Addresses other
+//! than loopback require a password, since the list of stations is confidential. Not here: TLS; use a TLS proxy between box
+//! and access point if you need it.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +35,7 @@ struct Stations {
 }
 
 impl Listener {
-    /// Listens at an address for whoever has the password.
+    /// Listens at an address for clients with the password.
     ///
     /// # Errors
     /// The address is in use or not this machine's, it is open to others without a password, or a source cannot be asked.

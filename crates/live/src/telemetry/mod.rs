@@ -1,8 +1,8 @@
-//! Access points and controllers that the box asks for stations and rates, beside the packets.
+//! Telemetry: access points and controllers that the box polls for stations and rates.
 //!
-//! Each source is asked by a thread of its own; what it says goes to the loop in small portions, so that a controller with a
-//! thousand stations delays no packet. Whether to believe it is the manager's business. Without any source, or with all of
-//! them silent or wrong, the box goes by what crosses.
+//! A separate thread polls each source; its reports go to the loop in small portions, so that a controller with a thousand
+//! stations delays no packet. The manager checks the reports. Without sources, or if all of them fail or are wrong, the box
+//! relies on the traffic.
 
 mod listen;
 mod places;
@@ -46,7 +46,7 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Begins to ask. What cannot be asked is told in the log: the box runs without.
+    /// Starts polling. Sources that cannot be polled are logged: the box runs without them.
     pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk) -> Self {
         let mut this = Self { sources: Vec::new(), pollers: None, desk };
         this.change(sources);
@@ -76,7 +76,7 @@ impl Telemetry {
         let (desk, places) = (self.desk.clone(), Arc::new(Mutex::new(Places::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
-            // Whoever panicked with it has left it as it was between two answers, or with one more.
+            // A thread that panicked while holding the lock left a consistent state: the one before or after a report.
             let mut known = places.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let news = known.take(number, own[at], asked, reading);
             drop(known);

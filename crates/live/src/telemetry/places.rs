@@ -1,9 +1,9 @@
-//! Where sources say that stations are, and which of them to believe.
+//! Chooses between sources that report a station at different access points.
 //!
-//! A station that roams is listed by its old access point for as long as that takes to notice: hostapd for five minutes,
-//! with the rates and the signal of back then. Where several sources list a station, the one that has heard it last is
-//! believed, if both say when that was; otherwise the one that has begun to list it. What the others say of it is of the
-//! past, and not heard until the station is heard there again, or listed nowhere else.
+//! A roaming station stays in the list of its old access point for a while, with its old rates and signal: with hostapd for
+//! five minutes. If several sources list a station, the source that heard it last is used, if both report that; otherwise
+//! the one that began to list it last. Other reports of the station are outdated, and ignored until that source hears the
+//! station again, or no other source lists it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant as Clock};
@@ -162,7 +162,7 @@ mod tests {
         // It goes back; neither has ever taken it off its list.
         assert_eq!(ask(0, one, 210, 1), is_at("one"));
         assert_eq!(ask(1, two, 211, 5), gone());
-        // It is silent: nobody hears it, and it stays where it is.
+        // It is silent: no source hears it, and its access point does not change.
         assert_eq!(ask(0, one, 300, 91), is_at("one"));
         assert_eq!(ask(1, two, 301, 95), gone());
     }

@@ -1,4 +1,4 @@
-//! Sources of telemetry as they are written in the box's configuration.
+//! Telemetry sources in the box's configuration.
 //!
 //! ```toml
 //! [[telemetry]]
@@ -7,8 +7,8 @@
 //! secrets = "/etc/evenair/secrets/ap1.toml"     # community = "..."
 //! ```
 //!
-//! Which keys there are depends on the kind ([`KEYS`]). Passwords and communities stand in a file of their own, which
-//! others need not be able to read: TOML with `community`, or `password`, or `authentication` and `privacy`.
+//! The keys depend on the kind ([`KEYS`]). Passwords and communities are in a separate secret file, with restricted
+//! permissions: TOML with `community`, or `password`, or `authentication` and `privacy`.
 
 use std::fmt;
 use std::ops::Range;
@@ -63,18 +63,18 @@ const LONGEST_SECRETS: u64 = 64 * 1024;
 /// No certificate, chain included, is longer.
 const LONGEST_CERTIFICATE: u64 = 64 * 1024;
 
-/// Somebody who is asked for stations, as it is written.
+/// A telemetry source in the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySpec {
-    /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (one that
-    /// listens on an access point: `evenair telemetry --listen`).
+    /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (`evenair
+    /// telemetry --listen` on an access point).
     pub kind: Written<String>,
-    /// Time between two questions, 1 s to 10 min. Default: "5 s".
+    /// Polling interval, 1 s to 10 min. Default: "5 s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
-    /// The access point of its stations, by its name in `[[manager.access_point]]`, where the source does not tell it: a
-    /// controller does, an access point does not.
+    /// The access point of its stations, by its name in `[[manager.access_point]]`, for sources that do not report it:
+    /// controllers do, access points do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_point: Option<Written<String>>,
     /// snmp: name or address of the agent, with `:port` if it is not 161.
@@ -83,33 +83,33 @@ pub struct TelemetrySpec {
     /// snmp: "2c" or "3". Default: "2c".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Written<String>>,
-    /// snmp: whose table of stations it has: "cisco", "cisco-wlc", "aruba", "mikrotik", "aerohive"; "auto" finds out.
+    /// snmp: vendor of its table of stations: "cisco", "cisco-wlc", "aruba", "mikrotik", "aerohive"; "auto" detects it.
     /// Default: "auto".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<Written<String>>,
-    /// The account's name.
+    /// The user name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<Written<String>>,
-    /// snmp, version 3: how messages are signed: "md5", "sha1", "sha224", "sha256", "sha384" or "sha512".
+    /// snmp, version 3: authentication protocol: "md5", "sha1", "sha224", "sha256", "sha384" or "sha512".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<Written<String>>,
-    /// snmp, version 3: how messages are encrypted: "des", "aes128", "aes192" or "aes256".
+    /// snmp, version 3: privacy protocol: "des", "aes128", "aes192" or "aes256".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privacy: Option<Written<String>>,
     /// A file with the passwords: `community`, `password`, or `authentication` and `privacy`. Default: no passwords, and the
     /// community "public".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Written<String>>,
-    /// unifi, ubus, evenair: where it is: `https://192.168.1.3:8443`, for instance.
+    /// unifi, ubus, evenair: its URL, such as `https://192.168.1.3:8443`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Written<String>>,
-    /// unifi: the site, by its name in URLs. Default: "default".
+    /// unifi: the name of the site in URLs. Default: "default".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Written<String>>,
     /// unifi, ubus, evenair: check the server's certificate. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Written<bool>>,
-    /// unifi, ubus, evenair: a file with the certificate that it has signed itself, in PEM.
+    /// unifi, ubus, evenair: a PEM file with its self-signed certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Written<String>>,
     /// hostapd: its control socket, such as /var/run/hostapd/wlan0.
@@ -256,7 +256,7 @@ impl TelemetrySpec {
         }
     }
 
-    /// Where each key stands.
+    /// The position of each key.
     fn given(&self) -> [(&'static str, Option<Range<usize>>); 13] {
         let text = |value: &Option<Written<String>>| value.as_ref().map(Written::span);
         [

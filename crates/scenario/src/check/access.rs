@@ -1,4 +1,4 @@
-//! Access methods: what back-off is drawn from.
+//! Access methods: the contention window.
 
 use evenair_medium::{Adaptation, BackOff, IdleSenseConfig};
 use evenair_wifi::{Phy, idle_sense};

@@ -1,7 +1,7 @@
-//! Access points: names resolved, and who shares a medium.
+//! Access points: resolved names and contention domains.
 //!
-//! Radios on one channel share a medium unless they are in different areas. Channels that overlap in part, which disturb
-//! each other without being heard, are not modelled, and so are refused. Spacings are those of IEEE Std 802.11-2016: a
+//! Radios on one channel share a domain unless they are in different areas. Partially overlapping channels, which interfere
+//! without being decodable, are not modelled, and so are rejected. Channel spacings are those of IEEE Std 802.11-2016: a
 //! channel of 802.11b is 22 MHz wide and 5 MHz from the next (15.4.4.3), one of OFDM 20 MHz (17.3.8.4).
 
 use std::collections::BTreeSet;
@@ -17,14 +17,14 @@ use crate::words::AccessWord;
 
 /// The most access points in a scenario.
 const MAX_ACCESS_POINTS: usize = 50;
-/// Names by which the box may be told of access points are no longer.
+/// Length limit of the names of access points in reports.
 const MAX_NAME: usize = 32;
 /// The numbers that VLANs have (IEEE Std 802.1Q-2018, 9.6).
 const VLANS: std::ops::RangeInclusive<u32> = 1..=4094;
 
 /// All access points, at least one.
 pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Vec<AccessPoint> {
-    // A wrong place has been told of with the radio.
+    // An invalid position was reported with the radio.
     let of_radio = raw.radio.ap_position.as_ref().and_then(|list| radio::position(list, &mut Problems::default()));
     let of_radio = of_radio.unwrap_or_default();
     let paths = path::of_all(&raw.ap_path, problems);
@@ -156,7 +156,7 @@ pub(super) fn find(written: &Written<String>, all: &[AccessPoint], problems: &mu
     found
 }
 
-/// In results, hosts and access points stand beside each other.
+/// In results, hosts and access points share a list of names.
 pub(super) fn check_names(raw: &ScenarioRaw, hosts: &Hosts, problems: &mut Problems) {
     for point in &raw.access_point {
         if let Some(named) = point.name.get(&mut Problems::default()).filter(|named| !hosts.group(named).is_empty()) {
@@ -169,7 +169,7 @@ pub(super) fn check_names(raw: &ScenarioRaw, hosts: &Hosts, problems: &mut Probl
     }
 }
 
-/// What the box is told of access points is of those that there are.
+/// The box's access points must exist in the scenario.
 pub(super) fn check_manager(raw: &ScenarioRaw, access_points: &[AccessPoint], problems: &mut Problems) {
     if raw.access_point.is_empty() {
         return;

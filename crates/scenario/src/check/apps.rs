@@ -1,4 +1,4 @@
-//! Applications: one per station and repetition.
+//! Applications: one per station and instance.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -122,12 +122,12 @@ impl Checker<'_> {
         let per_station = raw.per_station.get_or(Count(1), problems).unwrap_or(Count(1)).0;
         let ip = raw.ip.get_or(IpVersion::V4, problems).unwrap_or(IpVersion::V4);
         let total = stations.len() as u32 * per_station;
-        // Speech is marked unless told otherwise: EF, RFC 3246.
+        // Speech is marked by default: EF, RFC 3246.
         let usual = if matches!(kind, AppKind::Voip(_)) { CodePoint(46) } else { CodePoint(0) };
         let dscp = raw.dscp.get_or(usual, problems).unwrap_or(usual).0;
         let times = self.times(raw, total, problems);
         let Some(name) = name(raw.name, problems) else { return };
-        // Stand-ins: what refers to this application by name is to be judged as if all else were right.
+        // Placeholders, so that references to this application by name are still checked.
         let peer = server.unwrap_or(0);
         let (start, stagger, stop) = times.unwrap_or_default();
         if self.apps.list.len() + total as usize > MAX_APPS {
@@ -213,7 +213,7 @@ impl Checker<'_> {
     }
 }
 
-/// Tells an application of a group who the others are.
+/// Gives an application of a group the list of the others.
 fn in_group(kind: &AppKind, first: usize, members: usize) -> AppKind {
     let mut kind = kind.clone();
     if let AppKind::Flows(spec) = &mut kind {

@@ -1,4 +1,4 @@
-//! Beacons, and stations that sleep between them.
+//! Beacons and power save.
 
 use evenair_medium::{Beacons, PowerSave};
 use evenair_units::Span;

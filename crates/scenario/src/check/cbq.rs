@@ -1,4 +1,4 @@
-//! The classes of CBQ: what they have besides those of every tree.
+//! Additional parameters of the classes of CBQ.
 
 use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
 use evenair_units::{Bytes, Span};
@@ -15,7 +15,7 @@ const MAX_BURST: Count = Count(20);
 /// A burst of more is none that an estimator with a gain of 1/32 can bound.
 const MOST_BURST: u32 = 1000;
 
-/// Tells of keys that a class of the other kind of tree has.
+/// Reports keys of a class of the other kind of tree.
 pub(super) fn refuse_keys_of_others(raw: &QueueRaw, discipline: DisciplineWord, problems: &mut Problems) {
     let is_cbq = discipline == DisciplineWord::Cbq;
     for QueueClassRaw { ceil, burst, cburst, borrows, isolated, max_burst, min_burst, min_idle, .. } in &raw.class {

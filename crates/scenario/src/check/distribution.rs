@@ -1,4 +1,4 @@
-//! Distributions of sizes and times: which keys belong to which family, and that what they say is possible.
+//! Distributions of sizes and times: the keys of each family, and the range of their values.
 
 use std::fs;
 use std::ops::Range;
@@ -16,7 +16,7 @@ const MAX_FILE_BYTES: u64 = 10_000_000;
 /// Tail exponents that files may ask for.
 const ALPHAS: std::ops::RangeInclusive<f64> = 0.05..=20.0;
 
-/// What values may be, and how they are told.
+/// The range of values, and their notation in errors.
 #[derive(Clone, Copy)]
 pub(super) struct Admitted<'a> {
     /// Smallest and largest that are admitted, in bytes or nanoseconds.
@@ -28,7 +28,7 @@ pub(super) struct Admitted<'a> {
 /// A distribution as it was written, of either kind of quantity.
 pub(super) struct Draft<'a> {
     shape: Family,
-    /// Where what concerns the whole of it is told.
+    /// The position for errors of the whole distribution.
     place: Range<usize>,
     mean: Option<Value>,
     min: Option<Value>,
@@ -112,8 +112,8 @@ macro_rules! check {
 }
 
 check!(
-    /// A distribution of sizes, or `None` and more problems. `place` is where what concerns the whole of it is told if
-    /// it names no family.
+    /// A distribution of sizes, or `None` and more problems. `place` is the position for errors of the whole distribution if it
+    /// names no family.
     sizes,
     SizeRaw,
     1.0

@@ -1,4 +1,4 @@
-//! Who does not hear whom.
+//! Hidden stations.
 
 use std::collections::BTreeSet;
 

@@ -72,7 +72,7 @@ impl Hosts {
             // The standard is wrong, so whether it has this rate cannot be said; the unit can.
             None => raw.rate.get(problems).and(None),
         };
-        // A stand-in, so that the name is known to what follows.
+        // A placeholder, so that the name is known to later checks.
         let rate = rate.unwrap_or(Standard::Dot11b.rates()[0]);
         let weight = raw.weight.get_or_if(1, problems, is_weight, WEIGHTS).unwrap_or(1);
         let class = raw.class.as_ref().and_then(|written| {
@@ -215,7 +215,7 @@ fn check_places(raw: &ScenarioRaw, problems: &mut Problems) {
     }
 }
 
-/// The names that a group stands for; without a count, its own.
+/// The names of a group; without a count, its own.
 pub(super) fn members(name: &str, count: Option<u32>) -> Vec<String> {
     match count {
         Some(count) => (1..=count).map(|i| format!("{name}{i}")).collect(),

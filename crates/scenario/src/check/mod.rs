@@ -1,7 +1,7 @@
-//! From what was written to a checked scenario.
+//! Converts the raw form to a checked scenario.
 //!
-//! Every part is checked whatever is wrong with the others. Where a value is wrong, a stand-in takes its place so that
-//! the checks which follow can go on; the scenario is refused at the end all the same, so no stand-in gets out.
+//! Every part is checked even if others have errors. A placeholder replaces an invalid value so that later checks can
+//! continue; the scenario is rejected at the end, so no placeholder is used.
 
 mod access;
 mod access_points;

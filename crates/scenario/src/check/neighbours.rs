@@ -1,4 +1,4 @@
-//! Networks of others: names resolved, and how often they send.
+//! Other networks: resolved names, and their frame rates.
 
 use std::collections::BTreeSet;
 

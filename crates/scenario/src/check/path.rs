@@ -1,4 +1,4 @@
-//! The wired path between the box and the access points: what it may be like.
+//! The wired path between the box and the access points: the range of its parameters.
 
 use evenair_units::Span;
 

@@ -1,4 +1,4 @@
-//! What others published of a scenario: which result it compares to, and its value in that result's unit.
+//! Published values: the result to compare with, and the value in that result's unit.
 
 use super::apps::Apps;
 use super::hosts::Hosts;

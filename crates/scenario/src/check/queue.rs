@@ -52,7 +52,7 @@ pub(super) fn check(
     Some(QueueSpec { config, driver: driver?.0, by_station, class_of_app })
 }
 
-/// What is the same wherever a discipline stands.
+/// The common part of a discipline in any table.
 pub(crate) struct Checked {
     pub config: Config,
     pub by_station: bool,

@@ -1,4 +1,4 @@
-//! The wireless side: PHY, MAC, buffers, and what is received of what is sent.
+//! The wireless side: PHY, MAC, buffers, and reception.
 
 use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
 use evenair_units::{Dbm, Limit};
@@ -66,7 +66,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
     })
 }
 
-/// Stands for one that is wrong, so that the other checks can go on.
+/// A placeholder for an invalid one, so that the other checks can continue.
 pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
     let quirks = Profile::Standard.quirks();
     Radio {
@@ -109,7 +109,7 @@ fn protection(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Prea
 }
 
 fn windows(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {
-    // Windows are told to stations as exponents of four bits (IEEE Std 802.11-2016, 9.4.2.29).
+    // Windows are sent to stations as exponents of four bits (IEEE Std 802.11-2016, 9.4.2.29).
     let fits = |window: &u32| (0..=32_767).contains(window);
     let min = raw.cw_min.get_or_if(phy.cw_min(), problems, fits, "0 to 32767").unwrap_or(phy.cw_min());
     let max = raw.cw_max.get_or_if(phy.cw_max(), problems, fits, "0 to 32767").unwrap_or(phy.cw_max());

@@ -56,7 +56,7 @@ fn window(raw: &TcpRaw, mss: Bytes, problems: &mut Problems) -> Option<Bytes> {
 fn fast_recovery(raw: &TcpRaw, problems: &mut Problems) -> FastRecovery {
     let default = FastRecovery::NewReno;
     let Some(written) = &raw.fast_recovery else { return default };
-    // What is wrong with `sack` itself has been told.
+    // An error of `sack` itself was reported before.
     if raw.sack.get_or(true, &mut Problems::default()) == Some(true) {
         problems.add(written.span(), "losses are repaired by SACK", "only with sack = false");
     }

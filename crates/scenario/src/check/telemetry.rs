@@ -1,4 +1,4 @@
-//! What the box is told while a scenario runs.
+//! Telemetry of the box during a run.
 
 use evenair_units::Span;
 

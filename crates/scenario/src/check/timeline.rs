@@ -15,10 +15,10 @@ use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
 use crate::{AccessPoint, Action, Event, Host, Measure, Phase, Place, WarmUp};
 
-/// What a station takes to another access point, where nobody says: as with fast transition or a cached key; a full
-/// authentication takes some hundred milliseconds.
+/// Default time of a roam to another access point: as with fast transition or a cached key; a full authentication takes some
+/// hundred milliseconds.
 const ROAMING: Span = Span::from_millis(50);
-/// Nobody is away for longer than this while it roams.
+/// Longest time of a roam.
 const MAX_GAP: Span = Span::from_secs(60);
 /// Time series are kept in memory: the most intervals of all applications and stations together, at less than a hundred
 /// bytes each.

@@ -1,4 +1,4 @@
-//! What applications send: the keys of `[[udp]]`, `[[replay]]`, `[[voip]]`, `[[flows]]` and `[[onoff]]`.
+//! Traffic of applications: the keys of `[[udp]]`, `[[replay]]`, `[[voip]]`, `[[flows]]` and `[[onoff]]`.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(super) fn udp(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> AppKi
     let fits = |payload: &Bytes| (1..=most).contains(&payload.0);
     let payload = raw.payload.get_or_if(Bytes(1000), problems, fits, format!("1 to {most} bytes, one Ethernet frame"));
     let payload = payload.unwrap_or(Bytes(1));
-    // A stand-in where something is wrong.
+    // A placeholder for an invalid value.
     let spacing = spacing(raw, payload, folder, problems).unwrap_or(Spacing::Regular { gap: Span::from_secs(1) });
     AppKind::Udp(DatagramSpec { spacing, payload, bursts: bursts(raw, folder, problems) })
 }
@@ -158,7 +158,7 @@ fn bursts(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> Option<Bursts
 
 pub(super) fn flows(raw: &FlowsRaw, folder: &Path, duration: Span, problems: &mut Problems) -> AppKind {
     let size = sizes(&raw.size, raw.name.span(), TRANSFERS, folder, problems).unwrap_or(Distribution::Constant(1.0));
-    // A stand-in where something is wrong.
+    // A placeholder for an invalid value.
     let gap = flow_gap(raw, &size, problems).unwrap_or(Span::from_secs(1));
     let start = raw.start.get_or(Span::ZERO, &mut Problems::default()).unwrap_or_default();
     let allowed = format!("after the start, up to the run's end at {} s", duration.as_secs_f64());
@@ -275,7 +275,7 @@ pub(super) fn voip(raw: &VoipRaw, problems: &mut Problems) -> AppKind {
         Codec::G729 => "a multiple of 10 ms, up to 120 ms",
         Codec::Opus => "2.5, 5, 10, 20, 40 or 60 ms",
     };
-    // A stand-in where something is wrong: every codec has it.
+    // A placeholder for an invalid value: every codec has it.
     let frame = raw.frame.get_or_if(Span::from_millis(20), problems, is_frame, allowed);
     let frame = frame.unwrap_or(Span::from_millis(20));
     let speech = codec.speech(frame, bit_rate).unwrap_or(Bytes(1));

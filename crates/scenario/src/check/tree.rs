@@ -1,4 +1,4 @@
-//! A tree of classes with rates and ceilings (HTB), wherever one is written.
+//! A tree of classes with rates and ceilings (HTB), in any of its tables.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ fn is_leaf(classes: &[HtbClass], class: usize) -> bool {
     classes.iter().all(|other| other.parent != Some(class))
 }
 
-/// The tree of these classes, in their order. `place` is where one that has none is told of.
+/// The tree of these classes, in their order. `place` is the position for errors of a tree without classes.
 pub(crate) fn check(
     written: &[ClassKeys<'_>],
     default: &Option<Written<String>>,

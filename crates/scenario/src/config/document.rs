@@ -1,4 +1,4 @@
-//! From text to the raw form, and from a place in the text to what its author sees there.
+//! Parses text into the raw form, and maps a position to the text that its author sees there.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -35,9 +35,9 @@ const SHOWN_COLUMNS: usize = 120;
 
 /// Reads `text` as a `T`, after setting each `(key, value)` of `sets` in it as if the file said so.
 ///
-/// A key is a path such as `radio.ap_buffer`, `station.slow.rate` (the entry of `[[station]]` named `slow`), or
-/// `event.1.at` (the first `[[event]]`). A value that is not TOML by itself is taken as text. Unknown keys come back
-/// as problems beside the value, so that whatever else is wrong can be told with them.
+/// A key is a path such as `radio.ap_buffer`, `station.slow.rate` (the entry of `[[station]]` named `slow`), or `event.1.at`
+/// (the first `[[event]]`). A value that is not TOML by itself is taken as text. Unknown keys come back as problems beside the
+/// value, so that all problems can be reported together.
 ///
 /// # Errors
 /// Syntax errors, missing keys, and tables in place of values or the other way round.
@@ -115,7 +115,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Where the value of a key stands, by its path.
+    /// The position of a key's value, by its path.
     pub fn place_of(&self, key: &str) -> Option<Range<usize>> {
         // A key's own place comes before that of its value.
         self.places.iter().rfind(|(_, path)| path == key).map(|(place, _)| place.clone())

@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where.
+//! Errors of a file, with their positions.
 
 use std::fmt;
 use std::ops::Range;

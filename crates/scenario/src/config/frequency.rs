@@ -1,4 +1,4 @@
-//! How often something happens, as it is written.
+//! The notation of frequencies, such as "50 /s".
 
 use evenair_units::Span;
 use schemars::Schema;

@@ -1,5 +1,5 @@
-//! The shape of a file against the raw form's JSON schema: which keys there are, which must be there, which hold
-//! tables and lists. What the values say is left to the checks that follow.
+//! Checks the structure of a file against the raw form's JSON schema: known keys, required keys, tables and lists. Later
+//! checks validate the values.
 
 use std::ops::Range;
 

@@ -1,14 +1,13 @@
 //! Reading TOML files that people write by hand.
 //!
-//! A file is read in three steps: into a tree of values that know their place in the text; into a *raw form* (serde)
-//! whose leaves are [`Written`] values, still as the author wrote them; into a checked form, by code that turns each
-//! leaf into a quantity and collects every [`Problem`] instead of stopping at the first. A bad file is refused whole,
-//! each problem with file, line, column, key, and what would be right.
+//! A file is read in three steps: into a tree of values that know their place in the text; into a *raw form* (serde) whose
+//! leaves are unparsed [`Written`] values; into a checked form, by code that turns each leaf into a quantity and collects every
+//! [`Problem`] instead of stopping at the first. An invalid file is rejected as a whole, and each problem is reported with
+//! file, line, column, key, and the allowed values.
 //!
-//! Allowed keys come from the raw form's JSON schema, so that unknown ones are all found at once and a likely
-//! spelling can be offered; the same schema serves editors. The scenario format and the box's configuration are both
-//! read this way. What this does not do: merge files or read the environment. [`migrate`] alone writes a file back, with its
-//! comments.
+//! Allowed keys come from the raw form's JSON schema, so that all unknown ones are found at once and a likely spelling can be
+//! suggested; the same schema serves editors. The scenario format and the box's configuration are both read this way. Not here:
+//! merging files, and environment variables. Only [`migrate`] writes a file, and keeps its comments.
 
 mod document;
 mod error;

@@ -1,7 +1,7 @@
-//! How quantities are written: a number, a blank, a unit.
+//! The notation of quantities: a number, a blank, a unit.
 //!
-//! One spelling per unit, so that files look alike. Numbers are read as decimals into integers exactly; what would
-//! need rounding (a third of a nanosecond) is refused, as is everything that does not fit.
+//! Each unit has one spelling, so that files look alike. Decimal numbers are converted to integers exactly; numbers that
+//! would need rounding (a third of a nanosecond) or do not fit are rejected.
 
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{Preamble, Standard};

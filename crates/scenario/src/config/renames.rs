@@ -1,6 +1,6 @@
-//! Keys and values that have other names now, and files rewritten from the old names to the present ones.
+//! Renamed keys and values, and the migration of files to the present names.
 //!
-//! [`RENAMES`] is the only list: it makes the error for an old key or value, and it is what [`migrate`] does.
+//! [`RENAMES`] is the only list: it produces the error for an old key or value, and [`migrate`] applies it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Guessing what a misspelt word was meant to be.
+//! Suggestions for misspelt words.
 
 /// The candidate nearest to `word`, if it is near enough to be worth offering: at most a third of its letters wrong.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! A leaf of a configuration file as its author wrote it.
+//! A leaf of a configuration file with its position.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -36,17 +36,17 @@ pub enum Scalar {
 }
 
 impl<T> Written<T> {
-    /// A value that stands in no file: a default, or one made by a program.
+    /// A value without a file: a default, or one made by a program.
     pub fn new(scalar: impl Into<Scalar>) -> Self {
         Self { scalar: scalar.into(), span: 0..0, kind: PhantomData }
     }
 
-    /// Another value, told at the place of this one.
+    /// Another value with the position of this one.
     pub fn with(&self, scalar: impl Into<Scalar>) -> Self {
         Self { scalar: scalar.into(), span: self.span(), kind: PhantomData }
     }
 
-    /// Where it stands in the file; empty for a default.
+    /// Its position in the file; empty for a default.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -96,7 +96,7 @@ pub trait OrDefault<T> {
         allowed: impl Into<String>,
     ) -> Option<T>;
 
-    /// Where the key's value stands; empty where it is left out.
+    /// The position of the key's value; empty if it is left out.
     fn place(&self) -> Range<usize>;
 }
 
@@ -128,12 +128,12 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// Items that stand in no file.
+    /// Items without a file.
     pub fn of<S: Into<Scalar>>(items: impl IntoIterator<Item = S>) -> Self {
         Self { items: items.into_iter().map(Written::new).collect(), span: 0..0 }
     }
 
-    /// Where it stands.
+    /// Its position.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -145,13 +145,13 @@ impl<T> List<T> {
 }
 
 impl<T: FromWritten> List<T> {
-    /// The values, of which there must be one at least, or `None` and more problems.
+    /// The values, at least one, or `None` and more problems.
     pub fn get(&self, problems: &mut Problems) -> Option<Vec<T>> {
         if self.items.is_empty() {
             problems.add(self.span.clone(), "the list is empty", format!("at least one: {}", T::allowed()));
             return None;
         }
-        // Collected before it is judged, so that every wrong item is told.
+        // Collected before the check, so that every invalid item is reported.
         let values: Vec<_> = self.items.iter().map(|item| item.get(problems)).collect();
         values.into_iter().collect()
     }

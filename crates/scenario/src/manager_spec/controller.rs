@@ -1,4 +1,4 @@
-//! What sets the pace of releases, and what CoDel does in the queues.
+//! The controller of releases, and the parameters of CoDel.
 
 use evenair_manager::{CodelConfig, Config, Controller};
 use evenair_units::Span;

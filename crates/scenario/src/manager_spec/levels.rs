@@ -1,4 +1,4 @@
-//! Among whom is shared: the levels of the policy, and the classes of stations.
+//! The levels of the policy, and the classes of stations.
 
 use evenair_manager::{ClassId, Level, Policy};
 

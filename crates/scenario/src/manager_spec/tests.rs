@@ -51,7 +51,7 @@ fn an_empty_table_is_the_managers_own_default() {
 fn the_documented_defaults_are_the_managers_own() {
     let schema = schemars::schema_for!(ManagerSpec).to_value();
     let properties = schema["properties"].as_object().expect("a table has keys");
-    // Keys of one controller do not stand beside another one.
+    // Keys of one controller are not allowed with another one.
     let documented = |others: &[&str]| {
         let line = |(key, property): (&String, &serde_json::Value)| {
             let description = property["description"].as_str()?.replace('\n', " ");

@@ -1,4 +1,4 @@
-//! The words of the manager's settings, and which weights and rates there may be.
+//! The string enums of the manager's configuration, and the ranges of weights and rates.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Queues in front of the medium, as they are written.
+//! The raw form of queues in front of the medium.
 
 use evenair_sched::{Overflow, Sharing};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Span};
@@ -14,19 +14,19 @@ use crate::words::{Count, DisciplineWord, EstimatorWord, FlowOf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueRaw {
-    /// Its order, and what it drops: "fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "htb", "whtb" or "cbq".
+    /// Its name: "fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "htb", "whtb" or "cbq".
     pub discipline: Written<DisciplineWord>,
-    /// Packets that the MAC below holds, beside the queue; not in the manager. Default: 1.
+    /// Packets in the MAC below the queue; not in the manager. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Written<Count>>,
-    /// "drr", "fq-codel": what is a flow, "flow" (a connection's one way) or "station" (all of a station's packets).
-    /// Default: "flow".
+    /// "drr", "fq-codel": the flows: "flow" (one direction of a connection) or "station" (all packets of a station). Default:
+    /// "flow".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Written<FlowOf>>,
-    /// "drr", "fq-codel", "cake": what a flow, or with CAKE a station, may send in a round. Default: "1500 bytes".
+    /// "drr", "fq-codel", "cake": what a flow, or a station with CAKE, may send in a round. Default: "1500 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Written<Bytes>>,
-    /// "fq-codel", "cake": queues that flows are hashed to. Default: 1024.
+    /// "fq-codel", "cake": number of queues that flows are hashed to. Default: 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Written<Count>>,
     /// "codel", "fq-codel", "cake": acceptable standing delay. Default: "5 ms".
@@ -35,52 +35,50 @@ pub struct QueueRaw {
     /// "codel", "fq-codel", "cake": the longest usual round-trip time. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
-    /// "las-ack": what goes when it is full: the last packet of the connection that is "most-served", or what arrives
+    /// "las-ack": which packet a full queue drops: the last one of the "most-served" connection, or the arriving one
     /// ("tail-drop"). Default: "most-served".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow: Option<Written<Overflow>>,
-    /// "las-ack": each so manieth packet is the one that has waited longest. Default: none is.
+    /// "las-ack": every n-th packet is the one that has waited longest. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Written<Count>>,
-    /// "las-ack": a connection is forgotten after so long a silence. Default: "60 s".
+    /// "las-ack": a connection expires after this idle time. Default: "60 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire: Option<Written<Span>>,
-    /// "las-ack": connections that are known at once. Default: 1000000.
+    /// "las-ack": capacity of the table of connections. Default: 1000000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Written<u32>>,
-    /// "htb", "whtb", "cbq": the classes of the tree, parents before their children. Those without children are its leaves,
+    /// "htb", "whtb", "cbq": the classes of the tree, parents before their children. Classes without children are its leaves,
     /// each with a drop-tail queue of the buffer's size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<QueueClassRaw>,
-    /// "htb", "whtb", "cbq": the leaf of packets that belong to no other. Default: the last leaf.
+    /// "htb", "whtb", "cbq": the leaf of packets without a matching leaf. Default: the last leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Written<String>>,
-    /// "htb", "whtb": a class keeps its mode until it owes a burst. Default: false.
+    /// "htb", "whtb": a class keeps its mode until its debt is a burst. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hysteresis: Option<Written<bool>>,
-    /// "htb", "whtb": the clock by which buckets are filled goes on in steps of this, as by Linux's timer interrupt
-    /// before 2.6.22. Default: "0 s".
+    /// "htb", "whtb": step of the clock that fills the buckets, as by Linux's timer interrupt before 2.6.22. Default: "0 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<Written<Span>>,
-    /// "cbq": by which guidelines classes lend what they do not use, "formal", "ancestors-only" or "top-level".
-    /// Default: "top-level".
+    /// "cbq": link-sharing guidelines: "formal", "ancestors-only" or "top-level". Default: "top-level".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Written<Sharing>>,
-    /// "whtb": how channels are known, by the "delivery" of packets or, as published, by "signal". Default: "delivery".
+    /// "whtb": how the channel is estimated: by "delivery" of packets or, as published, by "signal". Default: "delivery".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimator: Option<Written<EstimatorWord>>,
-    /// Estimator "signal": goodput by signal, from a calibration, in rising order; on lines between the points.
+    /// Estimator "signal": goodput by signal, from a calibration, in ascending order; linear between the points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channel: Vec<ChannelRaw>,
-    /// Estimator "signal", in the manager: the noise that signals are told over. Default: what a usual receiver has in the
+    /// Estimator "signal", in the manager: the noise level for reported signals. Default: that of a typical receiver in the
     /// standard's channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<Written<Dbm>>,
-    /// Estimator "delivery": a class that gets less than this of what the best channel carries is taken for dead; not in
-    /// the manager. Default: "2 %".
+    /// Estimator "delivery": a class with less than this part of the best channel's goodput counts as dead; not in the manager.
+    /// Default: "2 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead: Option<Written<Permille>>,
-    /// Estimator "delivery": so long a dead class leaves its turns to others; not in the manager. Default: "1 s".
+    /// Estimator "delivery": how long a dead class is skipped; not in the manager. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<Written<Span>>,
 }
@@ -89,9 +87,9 @@ pub struct QueueRaw {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelRaw {
-    /// Signal over noise.
+    /// Signal-to-noise ratio.
     pub snr: Written<Db>,
-    /// Goodput of a saturated link with it.
+    /// Goodput of a saturated link at this SNR.
     pub goodput: Written<BitRate>,
 }
 
@@ -101,50 +99,50 @@ pub struct ChannelRaw {
 pub struct QueueClassRaw {
     /// Its name.
     pub name: Written<String>,
-    /// The class it borrows from, which stands before it. Default: none, it is a root.
+    /// The class it borrows from, which precedes it in the file. Default: none, a root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Written<String>>,
-    /// What it is owed, counted in IP packets.
+    /// Its guaranteed rate, counted in IP packets.
     pub rate: Written<BitRate>,
-    /// "htb", "whtb": what it may reach with what others leave. Default: its rate.
+    /// "htb", "whtb": its largest rate with unused bandwidth of others. Default: its rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceil: Option<Written<BitRate>>,
-    /// "htb", "whtb": what it may send at once at its rate. Default: "1600 bytes".
+    /// "htb", "whtb": its burst at its rate. Default: "1600 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Written<Bytes>>,
-    /// "htb", "whtb": what it may send at once at its ceiling. Default: "1600 bytes".
+    /// "htb", "whtb": its burst at its ceiling. Default: "1600 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cburst: Option<Written<Bytes>>,
-    /// What it sends in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes; with "cbq" its part of 1514
-    /// bytes for each leaf.
+    /// What it may send in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes; with "cbq" its part of
+    /// 1514 bytes for each leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Written<Bytes>>,
-    /// "cbq": over its rate it may send while the class above is not. Default: true.
+    /// "cbq": it may exceed its rate while its parent class does not. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub borrows: Option<Written<bool>>,
-    /// "cbq": its rate is never lent to a class that is not below it, nor does it borrow. Default: false.
+    /// "cbq": it lends only to its descendants, and does not borrow. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolated: Option<Written<bool>>,
-    /// "cbq": packets of 1000 bytes that it may send at once after a silence. Default: 20.
+    /// "cbq": its burst after an idle time, in packets of 1000 bytes. Default: 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<Written<Count>>,
-    /// "cbq": packets of 1000 bytes that it sends at once each time that it had to wait, for which it waits longer. Default: it
-    /// sends each when its rate allows.
+    /// "cbq": its burst after each wait, in packets of 1000 bytes; it waits longer for it. Default: one packet as its rate
+    /// allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_burst: Option<Written<Count>>,
-    /// "cbq": its mean idle time does not fall further below zero than this. Default: it has no bound.
+    /// "cbq": lower bound of its mean idle time, below zero. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_idle: Option<Written<Span>>,
-    /// 0 goes first, 7 last; of a leaf. Default: 0.
+    /// Priority of a leaf: 0 is the highest, 7 the lowest. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Written<u32>>,
-    /// In the manager: a leaf takes packets toward stations of these classes of its own. Default: all.
+    /// In the manager: a leaf takes packets toward stations of these policy classes. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station_classes: Option<List<String>>,
     /// A leaf takes packets to and from these stations; not in the manager. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stations: Option<List<String>>,
-    /// A leaf takes packets of applications whose data go this way, "up" or "down". Default: both.
+    /// A leaf takes packets of applications with this direction, "up" or "down". Default: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Written<Direction>>,
     /// A leaf takes packets of these applications or groups of them; not in the manager. Default: all.

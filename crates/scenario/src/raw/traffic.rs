@@ -1,4 +1,4 @@
-//! Applications with random traffic as they are written, and distributions.
+//! The raw form of applications with random traffic, and of distributions.
 
 use evenair_units::{BitRate, Bytes, Span};
 use schemars::JsonSchema;
@@ -16,20 +16,20 @@ application!(
     UdpRaw {
         /// "up" sends from the station, "down" to it.
         pub direction: Written<Direction>,
-        /// They go to a group address, and so once to all stations, at the lowest basic rate and without an ACK; the station
-        /// is the one that listens. "down" from a server on the LAN, over IPv4. Default: false.
+        /// Multicast: each datagram is sent once to all stations, at the lowest basic rate and without an ACK; the station is
+        /// the receiver. "down" from a server on the LAN, over IPv4. Default: false.
         pub group: Option<Written<bool>>,
         /// Rate of UDP payload; of this, packet_rate and frame_interval there is one.
         pub rate: Option<Written<BitRate>>,
         /// Datagrams in a time, such as "50 /s".
         pub packet_rate: Option<Written<Frequency>>,
-        /// UDP payload of a datagram; of the largest, where there are frames. Default: "1000 bytes".
+        /// UDP payload of a datagram; with frames, of the largest one. Default: "1000 bytes".
         pub payload: Option<Written<Bytes>>,
         /// "regular", or "poisson": exponential gaps of the same mean. Default: "regular".
         pub arrivals: Option<Written<ArrivalKind>>,
-        /// Regular gaps are longer or shorter by up to this part, uniformly. Default: "0 %".
+        /// Regular gaps vary uniformly by up to this part. Default: "0 %".
         pub noise: Option<Written<Permille>>,
-        /// Time between frames of the sizes in [udp.frame], each sent at once in as many datagrams as it needs.
+        /// Time between frames with the sizes in [udp.frame]; a frame is sent at once in as many datagrams as necessary.
         pub frame_interval: Option<Written<Span>>,
         /// Sizes of frames; needed by frame_interval.
         pub frame: Option<SizeRaw>,
@@ -48,33 +48,33 @@ application!(
         /// A capture (pcap, pcapng), or text with a line for each packet: seconds, bytes of the IP packet, and "up" or
         /// "down" if wanted. Beside the scenario.
         pub file: Written<String>,
-        /// IP address in a capture of the host that the station stands for: "up" are the packets that it sent, "down"
-        /// those that it got. Default: all packets.
+        /// IP address in a capture of the host that the station represents: "up" means the packets that it sent, "down" those
+        /// that it received. Default: all packets.
         pub host: Option<Written<String>>,
-        /// How many times faster than in the trace. Default: 1.
+        /// Speed relative to the trace. Default: 1.
         pub speed: Option<Written<f64>>,
-        /// Begins anew at its end, after the mean gap. Default: false.
+        /// Restarts at its end, after the mean gap. Default: false.
         pub repeat: Option<Written<bool>>,
     }
 );
 
 application!(
-    /// Telephone calls: RTP both ways.
+    /// Telephone calls: RTP in both directions.
     VoipRaw {
-        /// "both", or one direction alone: "up" speaks from the station, "down" to it. Default: "both".
+        /// "both", or one direction: "up" is speech from the station, "down" to it. Default: "both".
         pub direction: Option<Written<Speech>>,
-        /// What makes the call: "builtin", or "baresip", a telephone program, which must be installed on the testbed; the
-        /// simulator takes "builtin" in its place. Of G.711 or Opus, both directions. Default: "builtin".
+        /// Program for the call: "builtin", or "baresip", which must be installed on the testbed; the simulator uses "builtin"
+        /// instead. baresip supports G.711 and Opus in both directions. Default: "builtin".
         pub tool: Option<Written<CallProgram>>,
         /// "g711" (64 kb/s), "g729" (8 kb/s) or "opus" (variable). Default: "g711".
         pub codec: Option<Written<Codec>>,
-        /// Speech in a packet. Default: "20 ms".
+        /// Duration of speech in a packet. Default: "20 ms".
         pub frame: Option<Written<Span>>,
         /// Mean bit rate of "opus". Default: "24 kb/s".
         pub bit_rate: Option<Written<BitRate>>,
-        /// Packets in talk spurts only, with the mean lengths of ITU-T P.59; otherwise all the time. Default: false.
+        /// Send packets in talk spurts only, with the mean lengths of ITU-T P.59; otherwise continuously. Default: false.
         pub suppress_silence: Option<Written<bool>>,
-        /// A packet is played this long after the fastest one of its phase would have been there. Default: "60 ms".
+        /// Playout delay after the arrival time of the fastest packet of the phase. Default: "60 ms".
         pub playout: Option<Written<Span>>,
         /// Equipment impairment factor Ie of the E-model. Default: the codec's.
         pub impairment: Option<Written<f64>>,
@@ -89,7 +89,7 @@ application!(
 pub(crate) struct FlowsRaw {
     /// Its name; with several stations NAME1, NAME2 and so on, one for each of them.
     pub name: Written<String>,
-    /// Stations and groups of stations that the transfers are spread over.
+    /// Stations and groups that share the transfers.
     pub stations: List<String>,
     /// The server at the other end.
     pub server: Written<String>,
@@ -97,28 +97,28 @@ pub(crate) struct FlowsRaw {
     pub direction: Written<Direction>,
     /// When arrivals begin. Default: "0 s".
     pub start: Option<Written<Span>>,
-    /// No arrivals from then on. Default: none at the stop.
+    /// End of the arrivals. Default: the stop.
     pub until: Option<Written<Span>>,
-    /// When transfers under way are cut. Default: at the end of the run.
+    /// When active transfers are aborted. Default: at the end of the run.
     pub stop: Option<Written<Span>>,
-    /// Which IP it uses: "v4" or "v6". Default: "v4".
+    /// IP version: "v4" or "v6". Default: "v4".
     pub ip: Option<Written<IpVersion>>,
-    /// Differentiated services code point of its packets, both ways: a name such as "EF", "AF41", "CS1", or a number.
+    /// Differentiated services code point of its packets in both directions: a name such as "EF", "AF41", "CS1", or a number.
     /// With EDCA it decides the access category (RFC 8325). Default: 0.
     pub dscp: Option<Written<CodePoint>>,
     /// Mean time between arrivals, over all stations; of this, rate and load there is one.
     pub interval: Option<Written<Span>>,
     /// Arrivals in a time, over all stations, such as "8 /s".
     pub rate: Option<Written<Frequency>>,
-    /// Offered load over all stations: arrivals follow from it and the mean size.
+    /// Offered load over all stations, which with the mean size determines the arrivals.
     pub load: Option<Written<BitRate>>,
-    /// "poisson", or "regular": all gaps are equal, and the first transfer comes at the start. Default: "poisson".
+    /// "poisson", or "regular": all gaps are equal, and the first transfer begins at the start. Default: "poisson".
     pub arrivals: Option<Written<ArrivalKind>>,
-    /// The most arrivals. Default: no limit.
+    /// Largest number of arrivals. Default: no limit.
     pub count: Option<Written<u64>>,
     /// Which station gets the next: "random" or "round-robin". Default: "random".
     pub spread: Option<Written<Spread>>,
-    /// How many transfers a station may have at once; more are refused. Default: 1000.
+    /// Largest number of simultaneous transfers of a station; more are refused. Default: 1000.
     pub limit: Option<Written<u32>>,
     /// Congestion control of the senders. Default: that of [tcp].
     pub congestion_control: Option<Written<String>>,
@@ -138,9 +138,9 @@ application!(
     OnOffRaw {
         /// "up" sends from the station, "down" to it.
         pub direction: Written<Direction>,
-        /// "persistent": all over one connection; "each": every transfer has its own. Default: "persistent".
+        /// "persistent": one connection for all transfers; "each": one connection for each transfer. Default: "persistent".
         pub connection: Option<Written<Reuse>>,
-        /// Congestion control of its sender. Default: that of [tcp].
+        /// Congestion control of the sender. Default: that of [tcp].
         pub congestion_control: Option<Written<String>>,
         /// Sizes of the transfers.
         pub size: SizeRaw,
@@ -172,7 +172,7 @@ macro_rules! distribution {
             pub alpha: Option<Written<f64>>,
             /// Values of "empirical": each equally likely, or the points of its cdf.
             pub values: Option<List<$quantity>>,
-            /// Probability of no more than each of the values, the last one 1; linear between.
+            /// Cumulative probability of each value, the last one 1; linear between.
             pub cdf: Option<List<f64>>,
             /// A file beside the scenario in place of values and cdf: a line for each value, in bytes or seconds, with
             /// or without its cumulative probability behind a comma.

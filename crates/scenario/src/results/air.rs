@@ -1,8 +1,7 @@
-//! What happened on the air: by sender, by interval and by phase; and what was lost where.
+//! Results of the air: by sender, by interval and by phase; and losses by site.
 //!
-//! At each place what was offered was delivered, was lost for a reason, or is still there:
-//! `offered = delivered + lost + change of the queue`. A series that is empty stands for zeros all through, so that
-//! what never happened takes no room.
+//! At each site offered frames are delivered, lost for a reason, or still queued: `offered = delivered + lost + change of
+//! the queue`. An empty series means zeros throughout, so that events that never occur need no memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +67,7 @@ pub struct PlaceSeries {
 pub struct MediumSeries {
     /// Part of the interval with frames, and the gaps inside of exchanges.
     pub busy_share: Vec<f64>,
-    /// Part in silence while somebody had a frame to send.
+    /// Part without a frame on the medium, while a node had a frame to send.
     pub contending_share: Vec<f64>,
     /// Part in silence with nothing to send.
     pub idle_share: Vec<f64>,
@@ -173,7 +172,7 @@ pub struct AccessResult {
     pub errors: u64,
     /// Collided of all; absent without any.
     pub collision_rate: Option<f64>,
-    /// Failed of all, whatever the cause; absent without any.
+    /// Failed of all, for any cause; absent without any.
     pub failure_rate: Option<f64>,
     /// Failed ones after which the frame was sent again.
     pub retries: u64,
@@ -214,7 +213,7 @@ pub struct PlaceResult {
 pub struct MediumResult {
     /// Part of the phase with frames, and the gaps inside of exchanges.
     pub busy_share: f64,
-    /// Part in silence while somebody had a frame to send.
+    /// Part without a frame on the medium, while a node had a frame to send.
     pub contending_share: f64,
     /// Part in silence with nothing to send.
     pub idle_share: f64,

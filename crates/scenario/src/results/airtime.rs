@@ -1,11 +1,11 @@
-//! Measured airtime by station and direction, and what the box charged its stations for: of a run and of each phase.
+//! Measured airtime by station and direction, and charged airtime by station: of a run and of each phase.
 //!
-//! *Measured* airtime is what the medium saw (see `evenair_medium::MeasuredAirtime`); *charged* airtime is the estimate by
-//! which the box's manager shares the medium. Down is that of frames from the access point to the station, up that of
-//! frames from the station, whichever way the data of a transfer go.
+//! *Measured* airtime is counted on the medium (see `evenair_medium::MeasuredAirtime`); *charged* airtime is the estimate
+//! with which the box's manager shares the medium. Down is the airtime of frames from the access point to the station, up
+//! of frames from the station, whatever the direction of the transfer.
 //!
-//! An engine counts from the start of the run and hands over the counters where a stretch ends (see
-//! [`super::stretch`]); a phase is the difference of two such accounts, so that nothing is done for a frame.
+//! An engine counts from the start of the run and reports the counters at the end of each interval (see
+//! [`super::stretch`]); a phase is the difference of two reports, so that no work is done per frame.
 
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_units::Span;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::stats::{jain, share};
 use crate::Scenario;
 
-/// Who had the medium, as parts of the time: of the run or of a phase. Of all stations and lines the sum is 1 where there is
+/// Airtime as parts of the time: of the run or of a phase. Of all stations and lines the sum is 1 where there is
 /// one medium; of several media the lines are means, and a station's airtime is a part of the time of its own medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumAirtime {

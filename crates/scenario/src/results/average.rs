@@ -1,4 +1,4 @@
-//! From values per interval to averages over a phase. Every engine's phases are made here, so that they mean the same.
+//! Averages over a phase from values per interval. Both engines use this code, so that their phases are defined alike.
 
 mod air;
 mod flows;

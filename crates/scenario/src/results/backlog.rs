@@ -1,9 +1,9 @@
-//! How many nodes have something to send: the chain whose steps are successful transmissions.
+//! Backlogged nodes: a chain whose steps are successful transmissions.
 //!
-//! The state is the number of backlogged nodes, the access point included, at each successful transmission: nodes whose
-//! MAC holds a frame that is not delivered yet, the one that is just being delivered included (Choi, Park, Kim,
-//! "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs"). Along one path a state is left as often as
-//! it is entered, give or take one, so that the parts of visits are the equilibrium of the measured transition rates.
+//! The state is the number of backlogged nodes, including the access point, at each successful transmission: nodes whose
+//! MAC holds an undelivered frame, including the frame in delivery (Choi, Park, Kim, "Performance Impact of Inter-Layer
+//! Dependence in Infrastructure WLANs"). A path leaves a state as often as it enters it, within one, so that the
+//! frequencies of visits are the equilibrium of the measured transition rates.
 
 use std::collections::BTreeMap;
 

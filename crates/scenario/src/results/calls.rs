@@ -1,4 +1,4 @@
-//! Telephone calls: what was heard, direction by direction and phase by phase.
+//! Quality of telephone calls, by direction and phase.
 
 use serde::{Deserialize, Serialize};
 

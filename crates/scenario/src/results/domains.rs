@@ -1,6 +1,6 @@
-//! Access points and contention domains by themselves, where a scenario names its access points.
+//! Results of access points and contention domains, for scenarios with named access points.
 //!
-//! What is said of the medium as a whole is then of all domains together: counts are sums, parts of time are means.
+//! Results of the medium as a whole then cover all domains together: counts are sums, parts of time are means.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ pub struct DomainResult {
     pub capacity_cstar_mbps: Option<f64>,
     /// Part of the phase with frames, and the gaps inside of exchanges.
     pub busy_share: f64,
-    /// Part in silence while somebody had a frame to send.
+    /// Part without a frame on the medium, while a node had a frame to send.
     pub contending_share: f64,
     /// Part in silence with nothing to send.
     pub idle_share: f64,
@@ -119,7 +119,7 @@ impl NodeSeries {
     }
 }
 
-/// Interval by interval, of series of which one that is empty stands for zeros.
+/// Interval by interval, for series where an empty one means zeros.
 fn columns<'a, T: Copy + Default + 'a, S>(
     all: impl Iterator<Item = &'a Vec<T>> + Clone,
     of: impl Fn(&mut dyn Iterator<Item = T>) -> S,

@@ -1,10 +1,10 @@
-//! Means over replications and how far they may be trusted.
+//! Means over replications with confidence intervals.
 //!
-//! Replications differ in their seed alone, so that their values of one measure are independent and alike distributed.
-//! The mean of `n` of them then lies within `t * s / sqrt(n)` of the expectation with the chosen confidence, where `s`
-//! is the sample's standard deviation and `t` the quantile of Student's distribution with `n - 1` degrees of freedom
-//! (Student, "The Probable Error of a Mean", Biometrika 6, 1908). It is exact for normal values and near it for means
-//! over a phase; each interval speaks of its own measure, not of all measures at once.
+//! Replications differ in their seed alone, so that their values of one measure are independent and alike distributed. The mean
+//! of `n` of them then lies within `t * s / sqrt(n)` of the expectation with the chosen confidence, where `s` is the sample's
+//! standard deviation and `t` the quantile of Student's distribution with `n - 1` degrees of freedom (Student, "The Probable
+//! Error of a Mean", Biometrika 6, 1908). It is exact for normal values and near it for means over a phase; each interval is
+//! for its own measure, not for all measures at once.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};

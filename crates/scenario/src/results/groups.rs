@@ -1,4 +1,4 @@
-//! Flows put together by what they have in common, and how evenly they share.
+//! Groups of flows, and the fairness within them.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +29,11 @@ pub struct GroupResult {
 pub struct Evenness {
     /// Among how many.
     pub members: u64,
-    /// Jain's index; absent where nobody got anything.
+    /// Jain's index; absent if all are zero.
     pub jain: Option<f64>,
-    /// Standard deviation (of the whole population, n) over mean; absent where nobody got anything.
+    /// Standard deviation (of the whole population, n) over mean; absent if all are zero.
     pub sigma_over_mean: Option<f64>,
-    /// Least over greatest; absent where nobody got anything.
+    /// Least over greatest; absent if all are zero.
     pub min_over_max: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Times by the thousand in little memory: round trips, delays, sojourn in queues.
+//! Histograms of times in little memory: round trips, delays, sojourn times.
 //!
 //! A histogram has buckets whose width grows with the value, so that each value is known to better than one per cent
 //! whatever its size, and so that memory depends on the range of values and not on their number: the buckets of

@@ -1,9 +1,9 @@
-//! The measures of a run by name: what there is, in which unit, and what it means.
+//! The measures of a run by name, with unit and meaning.
 //!
-//! A name is a path: `phase.inserted.flow.upload1.goodput_mbps` is the goodput of the application `upload1` in the
-//! phase `inserted`. `phase.PHASE.` begins what is averaged over a phase, `run.` what speaks of the whole run. In the
-//! patterns below `*` stands for one name. The unit is the last name's end; what has none is a plain number, a share or
-//! a rate from 0 to 1, or a count. docs/measures.md says the same in full sentences and is held against this list.
+//! A name is a path: `phase.inserted.flow.upload1.goodput_mbps` is the goodput of the application `upload1` in the phase
+//! `inserted`. `phase.PHASE.` prefixes an average over a phase, `run.` a number of the whole run. In the patterns below `*`
+//! is one name. The unit is the end of the last name; a name without unit is a plain number, a share or a rate from 0 to 1,
+//! or a count. docs/measures.md describes the measures in full sentences; a test compares it with this list.
 
 mod airtime;
 mod domains;
@@ -19,7 +19,7 @@ pub struct Measure {
     pub pattern: &'static str,
     /// Its unit; empty where it has none.
     pub unit: &'static str,
-    /// What it is.
+    /// Its name.
     pub meaning: &'static str,
 }
 

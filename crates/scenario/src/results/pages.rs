@@ -1,6 +1,6 @@
-//! Web pages that were read: when each was begun, and how long it took.
+//! Web pages: the start and the load time of each.
 //!
-//! A run may have millions. The first of them are listed one by one; where there are more, times by phase tell of all.
+//! A run may have millions of pages. The first ones are listed individually; beyond that, distributions by phase cover all.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use super::histogram::Times;
 /// Up to so many times quantiles are exact.
 pub const EXACT: usize = 10_000;
 
-/// Times of which quantiles are asked.
+/// Times for quantiles.
 #[derive(Clone, Debug, Default)]
 pub struct Quantiles {
     /// The first of them.

@@ -3,14 +3,13 @@
 //! The engine is a closure from a seed to a result, so that this serves the simulator and the testbed alike (a testbed
 //! wants one thread). Replication `k` has the seed `first_seed + k`.
 //!
-//! A plan may say "until": replications go on until the interval of each named measure is narrow enough. What comes out
-//! does not depend on threads: the rule is asked after each replication in the order of the seeds, and what was run
-//! beyond the one that satisfied it is thrown away. Stopping because an interval happens to be narrow makes it hold the
-//! expectation a little less often than it says (Law, "Simulation Modeling and Analysis", 9.4.1; asymptotically it does
-//! not matter: Chow and Robbins, Ann. Math. Stat. 36, 1965). The least number of replications keeps that small; for
-//! figures that are to be defended, take a fixed number.
+//! A plan may have a stopping rule: replications continue until the interval of each named measure is narrow enough. The result
+//! does not depend on threads: the rule is evaluated after each replication in the order of the seeds, and later replications
+//! are discarded. Stopping because an interval happens to be narrow slightly reduces its coverage (Law, "Simulation Modeling
+//! and Analysis", 9.4.1; asymptotically it does not matter: Chow and Robbins, Ann. Math. Stat. 36, 1965). The minimum number of
+//! replications keeps this effect small; for published figures, use a fixed number.
 //!
-//! Only the measures of a replication are kept, so that memory does not grow with what a run reports.
+//! Only the measures of a replication are kept, so that memory does not depend on the size of a run's results.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -103,7 +102,7 @@ pub struct Advance {
     pub done: u32,
     /// At most so many.
     pub most: u32,
-    /// The widest relative half width among the measures of a sequential plan, as far as it can be told.
+    /// The widest relative half width among the measures of a sequential plan, as far as it is known.
     pub widest: Option<f64>,
 }
 
@@ -144,7 +143,7 @@ impl Kept {
     }
 }
 
-/// Carries a plan out. `run` makes the run of a seed; `advance` is told after each replication, in the order of seeds.
+/// Executes a plan. `run` makes the run of a seed; `advance` is called after each replication, in the order of seeds.
 ///
 /// # Errors
 /// The first run's that failed, in the order of seeds; a measure that does not exist.
@@ -170,7 +169,7 @@ pub fn replicate<E: Send>(
                     }
                     let seed = plan.first_seed.wrapping_add(u64::from(number));
                     let kept = run(seed).map(|result| Kept::of(seed, result));
-                    // Nobody listens any more once the plan is done.
+                    // The receiver is gone once the plan is done.
                     let _ = sender.send((number, kept));
                 }
             });

@@ -1,6 +1,6 @@
-//! A run as a flat list of named numbers, by which sweeps, comparisons, replications and published values address it.
+//! A run as a flat list of named numbers, for sweeps, comparisons, replications and published values.
 //!
-//! What the names mean is in [`super::measures`]. A measure that a run has no value of is not in its list.
+//! [`super::measures`] defines the names. Measures without a value in a run are not in its list.
 
 use super::stats::{mean, share};
 use super::{

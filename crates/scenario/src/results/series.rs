@@ -1,4 +1,4 @@
-//! What a run says for each interval.
+//! Results of each interval.
 
 use evenair_units::Span;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub struct FlowSeries {
 }
 
 impl FlowSeries {
-    /// An application of the scenario, of which nothing has been counted yet.
+    /// An application of the scenario, with all counters zero.
     pub fn new(scenario: &Scenario, app: &App) -> Self {
         Self {
             app: app.name.clone(),

@@ -1,6 +1,6 @@
-//! Numbers about numbers.
+//! Descriptive statistics.
 
-/// Jain's fairness index: 1 where all are equal, 1/n where one has everything; `None` where nobody has anything.
+/// Jain's fairness index: 1 where all are equal, 1/n if one has everything; `None` if all are zero.
 ///
 /// Jain, Chiu, Hawe, "A Quantitative Measure of Fairness and Discrimination for Resource Allocation in Shared Computer
 /// Systems", DEC-TR-301, 1984.

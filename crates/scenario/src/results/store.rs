@@ -1,4 +1,4 @@
-//! Results on disk: one JSON document per run, there whole or not at all.
+//! Results on disk: one JSON document per run, written atomically.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -74,7 +74,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         let mut file = BufWriter::new(File::create(&part).map_err(fail("making it"))?);
         file.write_all(bytes).map_err(fail("writing it"))?;
         let file = file.into_inner().map_err(|error| fail("writing it")(error.into_error()))?;
-        // Some file systems tell of a full disk only here.
+        // Some file systems report a full disk only here.
         file.sync_all().map_err(fail("flushing it to disk"))?;
         fs::rename(&part, path).map_err(fail("putting it in place"))
     };

@@ -1,9 +1,8 @@
-//! What an engine counts beside the series, in stretches that phases are put together from.
+//! Counters of an engine without series, in periods that add up to phases.
 //!
-//! Histograms cannot be had per interval at a bearable size. So an engine ends a stretch wherever a phase begins or
-//! ends, and hands over what it counted since the last one; a phase is the sum of its stretches. Where the warm-up is
-//! to be found automatically, a stretch is as many intervals as [`warm_up::step`] says, so that the phase can be cut
-//! after any of them.
+//! Histograms per interval would be too large. So an engine ends a period wherever a phase begins or ends, and reports its
+//! counters since the last one; a phase is the sum of its periods. With an automatic warm-up a period is [`warm_up::step`]
+//! intervals long, so that the phase can be truncated after any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

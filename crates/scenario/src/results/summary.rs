@@ -1,4 +1,4 @@
-//! A run in plain words, for a terminal.
+//! A summary of a run as text, for a terminal.
 
 use std::fmt::Write;
 

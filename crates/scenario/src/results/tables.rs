@@ -1,5 +1,5 @@
-//! Small tables of what a run measured beside throughput: for its summary and its page. The first row is the heading;
-//! a table without further rows has nothing to say.
+//! Small tables of the measures of a run other than throughput, for its summary and its page. The first row is the heading; a
+//! table without further rows is left out.
 
 use super::stats::share;
 use super::summary::FLOWS_SHOWN;

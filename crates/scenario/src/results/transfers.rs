@@ -1,6 +1,7 @@
-//! Transfers of known size: when each began, how long it took, what became of it.
+//! Transfers of known size: start, response time and outcome of each.
 //!
-//! A run may have millions. All are counted; the first of them are also listed one by one, and how many are not is said.
+//! A run may have millions of transfers. All are counted; the first ones are also listed individually, with the number of
+//! the others.
 
 use std::collections::BTreeMap;
 

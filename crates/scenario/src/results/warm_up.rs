@@ -1,10 +1,10 @@
-//! Where a run's beginning ends: the initial transient, by MSER-5.
+//! The end of the initial transient of a run, by MSER-5.
 //!
-//! Values are put together by fives. Of all places to cut, the one is taken after which the mean of the rest has the
-//! smallest marginal standard error, `sum (y - mean)^2 / n^2` over the `n` values that remain (White, "An Effective
-//! Truncation Heuristic for Bias Reduction in Simulation Output", Simulation 69, 1997; with batches of five: White,
-//! Cobb, Spratt, WSC 2000). Cuts are tried in the first half: near the end a few values that happen to be equal would
-//! win. Where the best one is the last of them, the series does not settle, and none is made.
+//! Values are averaged in batches of five. The truncation point is the one for which the mean of the rest has the smallest
+//! marginal standard error, `sum (y - mean)^2 / n^2` over the `n` values that remain (White, "An Effective Truncation Heuristic
+//! for Bias Reduction in Simulation Output", Simulation 69, 1997; with batches of five: White, Cobb, Spratt, WSC 2000). Only
+//! the first half is searched: near the end a few values that happen to be equal would win. If the best point is the last of
+//! them, the series has no steady state, and is not truncated.
 
 /// Values in a batch.
 pub const BATCH: usize = 5;

@@ -1,9 +1,9 @@
-//! COBALT: CoDel for senders that slow down when told, BLUE for those that do not.
+//! COBALT: CoDel for responsive senders, BLUE for unresponsive ones.
 //!
-//! Two things differ from the CoDel of RFC 8289. The count of signals is not reset when the queue is good again but taken
-//! back as it was built up, one step for each spacing that passes, so that the next standing queue meets about the rate of
-//! signals that the last one needed. And beside it stands a probability of loss, which a full queue raises and an empty one
-//! lowers: a sender that ignores signals is thus thinned to what fits, though no delay tells of it.
+//! Two things differ from the CoDel of RFC 8289. When the queue is good again the count of signals is not reset but
+//! reduced, one step for each interval between signals, so that the next standing queue starts with about the signal rate
+//! that the last one needed. In addition there is a drop probability, which a full queue raises and an empty one lowers: it
+//! limits an unresponsive sender to the available rate, even if its delay does not show congestion.
 //!
 //! Source: Palmei et al., "Design and Evaluation of COBALT Queue Discipline", IEEE LANMAN 2019; BLUE: Feng, Shin, Kandlur,
 //! Saha, IEEE/ACM ToN 10(4), 2002. The steps of the probability are those of CAKE.
@@ -31,8 +31,8 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    /// The head of the queue, which has waited for `sojourn` and is not the last packet there, is about to leave. Whether
-    /// it is to be dropped; `mark` is asked first where only its sender is to be told.
+    /// The head of the queue, which has waited for `sojourn` and is not the last packet there, is about to leave. Whether it
+    /// should be dropped; `mark` is tried first for a congestion signal without a drop.
     pub(super) fn drops(
         &mut self,
         now: Instant,
@@ -115,7 +115,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(n)
     }
 
-    /// When, in ms, a queue served each millisecond is told, by the sojourn of its heads.
+    /// When, in ms, a queue served each millisecond signals congestion, by the sojourn of its heads.
     fn signals(cobalt: &mut Cobalt, range: core::ops::Range<u64>, sojourn_ms: u64) -> Vec<u64> {
         let mut rng = Streams::new(1).stream("test");
         range.filter(|&n| cobalt.drops(ms(n), Span::from_millis(sojourn_ms), &CONFIG, &mut rng, || false)).collect()
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_standing_queue_is_told_ever_sooner() {
-        // An interval after it began to stand; then the interval over the root of the number of signals, each counted
+        // An interval after the standing queue began; then the interval over the root of the number of signals, each counted
         // already: 100/sqrt(2) = 70.7, 100/sqrt(3) = 57.7, 50, 44.7 ms.
         assert_eq!(signals(&mut Cobalt::default(), 0..420, 20), [100, 171, 229, 279, 324, 364, 402]);
         assert_eq!(signals(&mut Cobalt::default(), 0..420, 5), []);
@@ -134,7 +134,7 @@ mod tests {
         let mut cobalt = Cobalt::default();
         signals(&mut cobalt, 0..420, 20);
         assert_eq!(cobalt.count, 8);
-        // Good for a while: fewer steps than led there are taken back, and the next standing queue is told the sooner.
+        // Good for a while: fewer steps than led there are taken back, and the next standing queue gets its signals sooner.
         assert_eq!(signals(&mut cobalt, 420..520, 1), []);
         assert!((3..8).contains(&cobalt.count), "{}", cobalt.count);
         let again = signals(&mut cobalt, 520..600, 20);

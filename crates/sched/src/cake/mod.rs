@@ -1,20 +1,19 @@
-//! What CAKE does in one of its tins, without its shaper: equal shares for hosts, equal shares for the flows of a host,
-//! sparse flows first, COBALT in each flow's queue.
+//! One tin of CAKE, without its shaper: equal shares for hosts, equal shares for the flows of a host, priority for sparse
+//! flows, COBALT in each flow's queue.
 //!
-//! - Flows find their queues in a set-associative table (`ways`): few share one, where FQ-CoDel's share by chance.
-//! - DRR++: a flow that is new goes before the others until it has used a quantum, and from then on it stands in the round
-//!   of the backlogged; one that runs empty stays known until its COBALT has come to rest (*decaying*), so that it cannot
-//!   escape by pausing.
+//! - Flows find their queues in a set-associative table (`ways`): few share a queue, unlike the random collisions of FQ-CoDel.
+//! - DRR++: a new flow has priority until it has used a quantum, and then joins the round robin of backlogged flows; an empty
+//!   flow keeps its state until its COBALT state has decayed (*decaying*), so that it cannot escape by pausing.
 //! - A flow's quantum in a round is divided by the number of backlogged flows of its host, so that hosts get equal bytes
-//!   however many flows they open.
-//! - When all queues together are full, the head of the longest goes.
+//!   regardless of their number of flows.
+//! - When all queues together are full, the head of the longest is dropped.
 //!
-//! Source: Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways",
-//! IEEE LANMAN 2018, and the behaviour of Linux' `sch_cake`. The host is the one at the near side of the bottleneck, a
-//! station (`dual-dsthost`, `dual-srchost`).
+//! Source: Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", IEEE
+//! LANMAN 2018, and the behaviour of Linux' `sch_cake`. The host is the one on the WLAN side of the bottleneck, a station
+//! (`dual-dsthost`, `dual-srchost`).
 //!
-//! Not here: the shaper and the tins by DSCP (who drives it decides how much is sent, and what passes it), the filter of
-//! ACKs (off by default there too), hosts at the far side.
+//! Not here: the shaper and the tins by DSCP (the caller decides how much is sent, and which packets bypass it), the ACK filter
+//! (also off by default in Linux), hosts on the far side.
 
 mod cobalt;
 mod ways;
@@ -62,7 +61,7 @@ impl Default for CakeConfig {
     }
 }
 
-/// Where a flow stands.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// Nowhere: nothing is known of it.

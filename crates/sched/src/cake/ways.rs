@@ -1,5 +1,5 @@
-//! A set-associative table of keys, as in processor caches: a key hashes to a set of eight places and takes a free one of
-//! these, so that two keys share a place only where all eight are in use.
+//! A set-associative table of keys, as in processor caches: a key hashes to a set of eight entries and takes a free one, so
+//! that two keys share an entry only when all eight are in use.
 //!
 //! Source: Høiland-Jørgensen, Täht, Morton (see the module above), section III-B.
 

@@ -1,4 +1,4 @@
-//! One class: its estimator, and what follows from it.
+//! One class: its estimator and its state.
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
@@ -65,8 +65,8 @@ impl Class {
         self.over_until = (self.idle <= 0).then(|| now.saturating_add(wait));
     }
 
-    /// It has packets, and nobody lends to it: it is regulated. With an extra delay that takes the place of what its mean
-    /// needs, once for each wait.
+    /// It has packets and no lender: it is regulated. With an extra delay that takes the place of what its mean needs, once for
+    /// each wait.
     pub(super) fn regulate(&mut self) {
         if let (Some(extra), Some(until), Some(recovers)) =
             (self.config.extra_delay, self.over_until, self.recovers.take())

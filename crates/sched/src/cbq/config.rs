@@ -1,4 +1,4 @@
-//! The parameters of a tree, and how bursts become times.
+//! The parameters of a tree, and the conversion of bursts to times.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ pub enum Sharing {
     /// A class lends where no class at a lower level is *unsatisfied*, that is, within its rate and with packets waiting.
     /// Exact, and looks at the whole tree for each packet.
     Formal,
-    /// A class lends whenever it is within its own rate, whoever else is waiting.
+    /// A class lends whenever it is within its own rate, whatever other classes wait.
     AncestorsOnly,
     /// A class lends up to a level that follows who was within its rate last. The formal rule's approximation that
     /// implementations run.
@@ -42,7 +42,7 @@ pub struct CbqClass {
     pub priority: u8,
     /// It may send while it is over limit and the sharing allows it to borrow; else it is *bounded*.
     pub borrows: bool,
-    /// It lends nothing to who is not below it: its rate is never anybody else's.
+    /// It lends only to its descendants.
     pub isolated: bool,
     /// The most that its mean idle time is.
     pub max_idle: Span,

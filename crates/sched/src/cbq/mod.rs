@@ -1,40 +1,41 @@
-//! Class-based queueing: a tree of classes, each with a part of the link, watched by how long it is idle between packets.
+//! Class-based queueing: a tree of classes, each with a share of the link, estimated from its idle time between packets.
 //!
 //! Source: S. Floyd and V. Jacobson, "Link-sharing and Resource Management Models for Packet Networks", IEEE/ACM ToN 3(4),
 //! 1995; for bursts S. Floyd, "Notes on CBQ and Guaranteed Service", 1995. What follows, part by part:
 //!
-//! - *Estimator* (the paper's appendix on it): when a packet leaves, how much longer or shorter the time since the class's
-//!   last one was than its rate allows, `idle = since_last - size / rate`, goes into a mean, `avgidle`, with a gain of 2^-n.
-//!   A class whose mean is below zero has sent too much, it is *over limit*, until the moment at which one more packet finds
-//!   the mean at zero: `size / rate + (2^n - 1) * -avgidle` later. No mean is above `max_idle`, so that who was silent sends
-//!   a bounded burst, and none below `min_idle`, so that who has borrowed for long is not held back for long. A class that
-//!   has to wait may be made to wait for an extra delay ([`CbqClass::extra_delay`], `offtime` in Linux), and then sends a burst.
-//! - *Who is charged* (link-sharing structure): a packet, its leaf and all classes above it.
-//! - *Guidelines* (the sections on formal link-sharing and its approximations): a leaf with packets goes on *unregulated*
-//!   while it is not over limit, or while a class above it, through classes that all borrow, is not and may lend. By
+//! - *Estimator* (the paper's appendix on it): when a packet leaves, how much longer or shorter the time since the class's last
+//!   one was than its rate allows, `idle = since_last - size / rate`, goes into a mean, `avgidle`, with a gain of 2^-n. A class
+//!   whose mean is below zero has sent too much, it is *over limit*, until the moment at which one more packet finds the mean
+//!   at zero: `size / rate + (2^n - 1) * -avgidle` later. No mean is above `max_idle`, so that an idle class sends a bounded
+//!   burst, and none below `min_idle`, so that a class that has borrowed for long does not wait for long. A class that has to
+//!   wait may be made to wait for an extra delay ([`CbqClass::extra_delay`], `offtime` in Linux), and then sends a burst.
+//! - *Charging* (link-sharing structure): a packet, its leaf and all classes above it.
+//! - *Guidelines* (the sections on formal link-sharing and its approximations): a leaf with packets goes on *unregulated* while
+//!   it is not over limit, or while a class above it, through classes that all borrow, is not and may lend. By
 //!   [`Sharing::Formal`] that class, at level i, lends if no class at a level below i is unsatisfied: leaves are at level 1, a
-//!   class is unsatisfied if it is within its rate and there are packets at it or below it. By
-//!   [`Sharing::AncestorsOnly`] it lends always. By [`Sharing::TopLevel`] it lends up to the level *Top-Level*, which is lowered
-//!   when a packet comes to a class that is within its rate (to 1) or whose nearest lender is below it (to that one's),
-//!   and is infinite again when a class that has sent has no more packets, or cannot go on unregulated. *Bounded* classes
-//!   do not borrow, and *isolated* ones do not lend to who is not below them.
-//! - *General scheduler* (weighted round robin with priorities): those that may send take turns, the higher priority first,
-//!   by a quantum of bytes in each round, where a packet that is larger is a debt (as in Linux's `sch_cbq`).
+//!   class is unsatisfied if it is within its rate and there are packets at it or below it. By [`Sharing::AncestorsOnly`] it
+//!   lends always. By [`Sharing::TopLevel`] it lends up to the level *Top-Level*, which is lowered when a packet comes to a
+//!   class that is within its rate (to 1) or whose nearest lender is below it (to that one's), and is infinite again when a
+//!   class that has sent has no more packets, or cannot go on unregulated. *Bounded* classes do not borrow, and *isolated* ones
+//!   lend only to their descendants.
+//! - *General scheduler* (weighted round robin with priorities): eligible classes take turns, in the order of priority, by a
+//!   quantum of bytes in each round, where a packet that is larger is a debt (as in Linux's `sch_cbq`).
 //!
-//! Where the paper leaves a choice, or is departed from:
-//! - A packet's departure is the moment at which the server takes it, since a discipline is told no other.
-//! - A class that may not borrow does not make those above it unsatisfied: what others do not send would not reach it.
-//! - Where nobody may send by Top-Level, it is infinite (as in `sch_cbq`), so that no link idles for want of an event.
-//! - The root keeps to its rate as others do. ns-2 and Linux let somebody send when all are over limit and the link is
-//!   free, because there its rate is the link's own; here it may be a part of it.
-//! - What isolated classes have is taken off what is above them, who are not charged for them (as in `sch_cbq`).
+//! Choices that the paper leaves open, and deviations from it:
+//! - A packet's departure is the moment at which the server takes it, since a discipline knows no other time.
+//! - A class that may not borrow does not make its ancestors unsatisfied, since it could not use unused bandwidth of others.
+//! - If no class may send by Top-Level, it is infinite (as in `sch_cbq`), so that the link does not idle while it waits for an
+//!   event.
+//! - The root is limited to its rate like other classes. ns-2 and Linux let a class send when all are over limit and the link
+//!   is free, because there the root's rate is the link's; here it may be a part of it.
+//! - The rates of isolated classes are subtracted from their ancestors, which are not charged for them (as in `sch_cbq`).
 //!
-//! Left out: *exempt* classes (a class with all of the link and the first priority is one), and Linux's estimate of when
-//! a packet has left, since here the server says when it is free.
+//! Left out: *exempt* classes (a class with all of the link and the first priority is one), and Linux's estimate of when a
+//! packet has left, since here the server signals when it is free.
 //!
-//! Promise: a class that does not borrow, and what is below it, sends no more than its rate over time, and after a silence
-//! the burst of `max_idle` besides. With formal sharing no class gets what an unsatisfied one below its lender asks for.
-//! Not promised: a rate to a leaf where those above it promise more than there is.
+//! Bound: a class that does not borrow, with its descendants, sends no more than its rate over time, plus the burst of
+//! `max_idle` after idle times. With formal sharing no class gets bandwidth that an unsatisfied class below its lender needs.
+//! Not guaranteed: the rate of a leaf if the guaranteed rates above it exceed the link.
 
 mod class;
 mod config;
@@ -62,9 +63,9 @@ const INFINITE: usize = usize::MAX;
 enum Lender {
     /// This class's; its own, or one above it.
     Class(usize),
-    /// Somebody has something to lend, and may not now.
+    /// A class has unused bandwidth, but may not lend now.
     Withheld,
-    /// Nobody has: the leaf is to be regulated.
+    /// There is no lender: the leaf is regulated.
     Nobody,
 }
 
@@ -89,7 +90,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
     /// An empty tree. `seed` is for leaves that hash.
     ///
     /// # Panics
-    /// If there is no such tree, as [`Config::check`](crate::Config::check) tells.
+    /// If the tree is invalid (see [`Config::check`](crate::Config::check)).
     pub fn new(config: CbqConfig, seed: u64) -> Self {
         if let Err(what) = config.check() {
             panic!("a queue discipline {what}");
@@ -118,7 +119,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         config.borrows && !config.isolated
     }
 
-    /// From when on a leaf may send, by itself or by what it borrows, if nobody withholds it.
+    /// From when on a leaf may send, at its own rate or by borrowing, if no class prevents it.
     fn may_send_from(&self, leaf: usize) -> Instant {
         self.chain(leaf).map(|number| self.classes[number].within_from()).min().unwrap_or(Instant::ZERO)
     }
@@ -252,7 +253,7 @@ impl<P: Packet + Send + 'static> Discipline<P> for Cbq<P> {
     }
 
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
-        // Whoever withholds something is a class with packets that may send.
+        // A class that prevents borrowing has packets and may send.
         let next = self.backlogged().map(|leaf| self.may_send_from(leaf)).min();
         next.map(|at| at.max(now + Span::from_nanos(1)))
     }

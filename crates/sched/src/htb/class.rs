@@ -106,8 +106,8 @@ impl Class {
         self.mode_after(0, hysteresis)
     }
 
-    /// What was charged is more or less than a packet cost: a class that paid pays so many bytes more, or gets them back.
-    /// What it gets back may stand above a burst until it is next charged: it was in the bucket when it was paid.
+    /// What was charged is more or less than a packet cost: a class that paid pays so many bytes more, or gets them back. A
+    /// refund may exceed a burst until the next charge: it was in the bucket when it was paid.
     pub(crate) fn correct(&mut self, bytes: i64, lent_from_above: bool) {
         let ns = |rate| bytes.signum() * to_ns(rate, Bytes(bytes.unsigned_abs()));
         if !lent_from_above {

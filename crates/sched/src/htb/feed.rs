@@ -1,4 +1,4 @@
-//! Classes that may send at one place and priority, and whose turn it is: a round that outlives who comes and goes.
+//! Classes that may send at one level and priority, and their round robin, which persists over changes of its members.
 
 use alloc::collections::BTreeSet;
 

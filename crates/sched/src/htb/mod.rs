@@ -1,15 +1,15 @@
-//! Hierarchical token bucket: a tree of classes, each with a rate that it is owed and a ceiling that it may reach with
-//! what others leave.
+//! Hierarchical token bucket: a tree of classes, each with a guaranteed rate and a ceiling that it may reach with unused
+//! bandwidth of others.
 //!
-//! Each class has two buckets, counted in time: one is filled at its rate, one at its ceiling. With both in credit it is
-//! green and sends; with the second alone it is yellow and sends what its parent lends, which is green or may borrow
-//! itself; else it is red. Those that may send at a level take turns by deficit round robin, the higher priority first;
-//! leaves that send on their own come before all that borrow.
+//! Each class has two buckets, counted in time: one is filled at its rate, one at its ceiling. With both in credit it is green
+//! and sends; with the second alone it is yellow and sends what its parent lends, which is green or may borrow itself;
+//! otherwise it is red. Eligible classes of a level take turns by deficit round robin, in the order of priority; leaves that
+//! send at their own rate precede all that borrow.
 //!
-//! Source: M. Devera, "HTB manual and theory", 2002, and Linux `net/sched/sch_htb.c`, which this follows step by step:
-//! the pointers of the rounds, when deficits are given, buckets of a minute at most, hysteresis (there a module parameter,
-//! formerly on), and the clock (`tick`: kernels before 2.6.22 counted jiffies unless they were told otherwise). Left out: offloading, the direct queue (a packet of no class goes to `default`), and its bound on events
-//! handled at once.
+//! Source: M. Devera, "HTB manual and theory", 2002, and Linux `net/sched/sch_htb.c`, which this follows step by step: the
+//! pointers of the rounds, when deficits are given, buckets of a minute at most, hysteresis (there a module parameter, formerly
+//! on), and the clock (`tick`: kernels before 2.6.22 counted jiffies by default). Left out: offloading, the direct queue (a
+//! packet of no class goes to `default`), and its bound on events handled at once.
 //!
 //! Promise: over a time t a class without borrowing sends no more than rate * t + burst and, if it is backlogged and the
 //! rates of all leaves fit the server, no less than rate * t - a few quanta; no class sends more than ceil * t + cburst.
@@ -100,8 +100,8 @@ pub struct HtbConfig {
     pub leaf: Box<Config>,
     /// A class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
     pub hysteresis: bool,
-    /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. Where it stands still for long,
-    /// bursts must hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
+    /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. If it stops for long, bursts must
+    /// hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
     pub tick: Span,
 }
 

@@ -1,5 +1,5 @@
-//! What a tree needs besides so that shares can be those of medium time: packets that are charged more than their size,
-//! debts that are paid before a leaf sends again, and leaves that are held back for a while (see `whtb`).
+//! Extensions of a tree for shares of medium time: packets that are charged more than their size, debts that delay a leaf,
+//! and leaves that are paused for a while (see `whtb`).
 
 use evenair_units::{Bytes, Instant, Span};
 

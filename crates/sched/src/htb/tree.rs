@@ -1,6 +1,6 @@
-//! Who may send where: the modes of classes, the rounds that they take part in, and what is charged to whom.
+//! Eligibility in the tree: the modes of classes, the rounds that they take part in, and charging.
 //!
-//! The names of the kernel's functions stand beside these.
+//! The names of the kernel's functions are beside these.
 
 use evenair_units::{Bytes, Instant, Span};
 

@@ -1,6 +1,6 @@
-//! Which segments Linux pushes. It hands several segments that may leave at once to segmentation as one packet, and sets
-//! PSH at the end of each packet of more than one, so that a receiver that joins segments does not wait for more. A
-//! segment on its own is not pushed: its acknowledgment is in no hurry.
+//! Which segments Linux pushes. It hands several segments that may leave at once to segmentation as one packet, and sets PSH at
+//! the end of each packet of more than one, so that a receiver that joins segments does not wait for more. A single segment is
+//! not pushed: its acknowledgment is not urgent.
 //!
 //! By the behaviour of Linux 6.x; no RFC asks for it.
 

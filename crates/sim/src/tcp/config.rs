@@ -1,4 +1,4 @@
-//! What an endpoint is set to, and the sets of values that other stacks and simulators use.
+//! Settings of an endpoint, and presets for other stacks and simulators.
 
 use evenair_units::{Bytes, Span};
 use thiserror::Error;

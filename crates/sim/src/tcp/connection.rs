@@ -1,7 +1,7 @@
 //! One end of a connection: handshake, teardown, and the traffic between its two halves.
 //!
-//! The states are those of RFC 9293, section 3.3.2. The sending half and the receiving half know nothing of each other;
-//! this file takes segments apart for them and puts them together from them.
+//! The states are those of RFC 9293, section 3.3.2. The sending half and the receiving half are independent of each other;
+//! this file parses and composes their segments.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What an endpoint tells the application above it, what its deadlines are for, and what it counts.
+//! Events of an endpoint for its application, the purposes of its deadlines, and its counters.
 //!
-//! Events of one kind merge until they are taken: their number is bounded, so nothing is allocated.
+//! Events of one kind merge until they are polled: their number is bounded, so nothing is allocated.
 
 use evenair_units::Bytes;
 

@@ -1,4 +1,4 @@
-//! The opening of a connection: when SYNs are sent, and what they settle.
+//! The handshake: when SYNs are sent, and the options that they negotiate.
 
 use evenair_units::{Instant, Span};
 

@@ -1,8 +1,8 @@
 //! A set of stream positions as sorted, disjoint, non-touching ranges.
 //!
-//! Loss leaves few holes in a window of thousands of segments, so the work goes with the number of holes: finding a
-//! place is a binary search, and the two ends, where nearly all changes happen, are cheap to change. Keeps its memory,
-//! so that a set in steady state does not allocate.
+//! Loss leaves few holes in a window of thousands of segments, so the cost depends on the number of holes: finding a position
+//! is a binary search, and the two ends, where nearly all changes happen, are cheap to change. Keeps its memory, so that a set
+//! in steady state does not allocate.
 
 use core::ops::Range;
 use std::collections::VecDeque;

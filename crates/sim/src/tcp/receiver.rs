@@ -1,6 +1,6 @@
-//! The receiving half: reassembly, acknowledgments, and the window it offers.
+//! The receiving half: reassembly, acknowledgments, and the advertised window.
 //!
-//! The application's view is a count of bytes in order; what is held out of order is a set of positions.
+//! The application sees a count of in-order bytes; out-of-order data is a set of positions.
 
 use std::ops::Range;
 

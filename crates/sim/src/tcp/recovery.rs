@@ -1,13 +1,13 @@
-//! The sender's answer to loss: when it is noticed, what is sent again, and what the window is meanwhile.
+//! Loss recovery: detection, retransmissions, and the window during recovery.
 //!
-//! Three phases. *Open*: nothing is known to be lost. *Fast*: loss was found by duplicate acknowledgments and is being
-//! repaired (RFC 5681, section 3.2; RFC 6582; RFC 6675). *Loss*: the timer ran out and everything not SACKed is sent
-//! again from the lowest byte in slow start (RFC 5681, section 3.1; RFC 6675, section 5.1). Fast and Loss end when all
-//! that was outstanding at their beginning (`recover`) is acknowledged.
+//! There are three phases. *Open*: no known loss. *Fast*: duplicate acknowledgments have indicated a loss, which is being
+//! repaired (RFC 5681, section 3.2; RFC 6582; RFC 6675). *Loss*: the timer expired, and everything not SACKed is
+//! retransmitted from the lowest byte in slow start (RFC 5681, section 3.1; RFC 6675, section 5.1). Fast and Loss end when
+//! all data that was outstanding at their beginning (`recover`) is acknowledged.
 //!
-//! With RACK-TLP, as Linux has it, what is lost and what was sent again is a matter of the segment (see `scoreboard`):
-//! a recovery that ends with something above `recover` lost is followed by another one at once, which sends nothing
-//! again that is under way. It begins in Loss as well, where what was sent again got lost again.
+//! With RACK-TLP, as in Linux, loss and retransmission are properties of a segment (see `scoreboard`): a recovery that ends
+//! with lost segments above `recover` is followed at once by another one, which retransmits nothing that is in flight. If
+//! retransmissions got lost, it begins in Loss.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ impl Flight {
     }
 }
 
-/// What an acknowledgment told, beside what the window needs to know.
+/// The information of an acknowledgment, beside that for the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     /// Bytes that are known to have arrived, acknowledged or SACKed, and were not before.
@@ -46,7 +46,7 @@ pub(super) struct News {
     pub(super) duplicate: bool,
 }
 
-/// What an acknowledgment told, for fast recovery.
+/// The information of an acknowledgment for fast recovery.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     news: News,
@@ -188,7 +188,7 @@ impl Recovery {
     ) -> bool {
         let begins = self.is_open() && board.sacked() > 0;
         if begins {
-            // Linux: as if an ACK had told of one segment.
+            // Linux: as if an ACK had acknowledged one segment.
             let news = News { delivered: u64::from(flight.mss), duplicate: true };
             self.enter_fast(Told { news, acked: 0, late: now }, flight, board, window);
         }

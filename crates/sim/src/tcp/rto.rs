@@ -1,7 +1,7 @@
 //! The retransmission timeout (RFC 6298), in whole nanoseconds.
 //!
-//! Karn's rule (no sample from a segment that was sent twice) is kept by whoever takes the samples. The smoothing
-//! factors stay those of one sample a round trip, also where timestamps give more (RFC 7323, appendix G, is optional).
+//! The caller ensures Karn's rule (no sample from a retransmitted segment). The smoothing factors stay those of one sample a
+//! round trip, also where timestamps give more (RFC 7323, appendix G, is optional).
 
 use evenair_sys::memory::fetch;
 use evenair_units::Span;
@@ -19,7 +19,7 @@ pub(super) struct RttEstimator {
     rto: Span,
     /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
     backoff: u32,
-    /// Nobody has asked for the latest sample yet.
+    /// The latest sample has not been read yet.
     is_news: bool,
     /// Timeout without back-off.
     base: Span,

@@ -1,15 +1,15 @@
-//! What the receiver is known to hold, what is presumed lost, what was sent again (RFC 6675).
+//! The scoreboard: data that the receiver has, data presumed lost, and retransmitted data (RFC 6675).
 //!
 //! The RFC's per-byte questions become two edges, because both answers are monotone: every byte below a lost byte that
 //! is not SACKed is lost as well (`lost_edge`), and holes are sent again from the lowest up (`high_rxt`). With the SACKed
 //! bytes below each edge counted as they come, the pipe is four additions. A timeout is the case where everything is
 //! lost, and go-back-N without SACK the case where nothing is ever SACKed.
 //!
-//! RACK (RFC 8985) asks a third question: was what was sent again lost again? It was if something has arrived that was
-//! sent later. The segments sent again are kept in the order of sending for that, each with the position up to which the
-//! stream had been sent by then, which orders it among first transmissions as well. Order stands for the RFC's times:
-//! nothing on the way overtakes (its reordering window is for those who saw that happen). With RACK, marks belong to the
-//! segments and not to a recovery: they last until the segment has arrived.
+//! RACK (RFC 8985) adds a third question: was a retransmission lost again? It was if a segment that was sent later has arrived.
+//! So retransmitted segments are kept in the order of sending, each with the end of the stream at that time, which orders it
+//! among first transmissions as well. This order replaces the RFC's times, since no packet overtakes another (the RFC's
+//! reordering window is for paths with reordering). With RACK, marks belong to the segments and not to a recovery: they last
+//! until the segment has arrived.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! What travels between two endpoints: a TCP segment as a small record.
+//! A TCP segment as a small record.
 //!
-//! Positions in the stream are 64 bits wide and do not wrap: the SYN is position 0, the first byte 1, and the FIN
-//! follows the last byte. The advertised window is kept as the 16 bits of the wire, because a box on the path may
-//! rewrite it. The payload has no content.
+//! Positions in the stream are 64 bits wide and do not wrap: the SYN is position 0, the first byte 1, and the FIN follows
+//! the last byte. The advertised window has the 16 bits of the wire, because a box on the path may rewrite it. The payload
+//! has no content.
 
 use core::fmt;
 use core::ops::Range;

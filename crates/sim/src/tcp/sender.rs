@@ -1,8 +1,8 @@
-//! The sending half: what may be sent, and what an acknowledgment means.
+//! The sending half: available data, and the processing of acknowledgments.
 //!
-//! The stream is a range of positions, not data: `una <= nxt <= limit`, where `limit` is as far as the application has
-//! written, and the FIN takes the position `limit` once the application has closed. Retransmissions are cut anew from
-//! the holes of the scoreboard, so no record is kept for each segment.
+//! The stream is a range of positions, not data: `una <= nxt <= limit`, where `limit` is the end of the data that the
+//! application has written, and the FIN is at position `limit` once the application has closed. Retransmissions are cut
+//! anew from the holes of the scoreboard, so there is no record for each segment.
 
 use std::ops::Range;
 

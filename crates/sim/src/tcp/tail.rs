@@ -1,5 +1,5 @@
-//! Tail loss probes (RFC 8985, section 7): where the end of a flight is lost nothing comes back to show that. Before the
-//! retransmission timer runs out one more segment is sent, and what is SACKed in answer starts fast recovery.
+//! Tail loss probes (RFC 8985, section 7): if the end of a flight is lost, no ACK shows that. Before the retransmission timer
+//! runs out one more segment is sent, and what is SACKed in answer starts fast recovery.
 
 use std::collections::VecDeque;
 
@@ -81,8 +81,8 @@ impl Tail {
         (self.due, self.probe) = (false, None);
     }
 
-    /// Everything below `una` is acknowledged now, in `recovery` or not; `rtt` is the sample of the timestamps. Whether a
-    /// probe was answered by which a loss was repaired (section 7.4.2; timestamps tell the probe's arrival from the
+    /// Everything below `una` is acknowledged now, in `recovery` or not; `rtt` is the sample of the timestamps. Whether a probe
+    /// was answered by which a loss was repaired (section 7.4.2; timestamps distinguish the probe's arrival from the
     /// original's, as in RFC 3522, where the RFC uses duplicate SACK).
     pub(super) fn take_answer(&mut self, una: u64, recovery: bool, now: Instant, rtt: Option<Span>) -> bool {
         if recovery {

@@ -132,7 +132,7 @@ fn duration(reserves: Span) -> [u8; 2] {
     (reserves.as_nanos().div_ceil(1000).min(32_767) as u16).to_le_bytes()
 }
 
-/// The user priority that stands for a category (table 10-1).
+/// The user priority of a category (table 10-1).
 const fn user_priority(category: AccessCategory) -> u8 {
     match category {
         AccessCategory::Background => 1,

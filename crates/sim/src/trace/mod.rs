@@ -1,17 +1,16 @@
-//! Traces: what crosses the air and the wire as files that Wireshark opens, with the content that a capture would have.
+//! Traces: the frames on the air and the wire as pcap files with the content of a capture.
 //!
-//! - `air.pcap`: every frame on the air with a radiotap header (radiotap.org), as a monitor beside each receiver would
-//!   have taken it: DATA, ACK, RTS, CTS, retries with the Retry bit, and what its receiver could not decode marked as
-//!   having a bad FCS.
+//! - `air.pcap`: every frame on the air with a radiotap header (radiotap.org), as seen by its receiver: DATA, ACK, RTS, CTS,
+//!   retries with the Retry bit, and frames that the receiver could not decode, marked with a bad FCS.
 //! - `ap-wire.pcap`: Ethernet at the access point's wired side.
-//! - `box-wire.pcap`: Ethernet at the box's other side, where a box is in the path.
+//! - `box-wire.pcap`: Ethernet at the box's wired side, if there is a box.
 //!
-//! Times are those of the run, in nanoseconds from 1970, and say when a frame began. Headers are rebuilt from what is
-//! simulated, with right lengths, checksums and sequence numbers; payloads are zeros. Files are written as the run goes
-//! on; what is kept in memory is what is on the air.
+//! Times are those of the run, in nanoseconds from 1970, at the start of a frame. Headers are rebuilt from the simulated state,
+//! with correct lengths, checksums and sequence numbers; payloads are zeros. Files are written during the run; only the frames
+//! on the air are in memory.
 //!
-//! Not here: beacons, what stations say of their sleep, networks of others; ARP and association, which are not simulated;
-//! the Internet side of the router.
+//! Not here: beacons, power-save frames, other networks; ARP and association, which are not simulated; the Internet side of the
+//! router.
 
 mod frame;
 mod packet;
@@ -64,7 +63,7 @@ pub(crate) struct Tracer {
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
     /// Nodes whose frame on the air carries no packet.
     sends_own: BTreeSet<(usize, NodeId)>,
-    /// The first thing that went wrong, told at the end.
+    /// The first error, reported at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
 
@@ -125,7 +124,7 @@ impl Tracer {
     fn air(&mut self, now: Instant, (domain, air): (usize, &mut Air), pool: &Pool) {
         while let Some(news) = air.medium.poll_on_air() {
             match news {
-                // Beacons, null frames and networks of others are left out, with the answers to them.
+                // Beacons, null frames and other networks are left out, with their ACKs.
                 OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}
                 OnAir::Begins(transmission) => {
                     if let Kind::Data { category, .. } | Kind::Rts { category, .. } = transmission.kind {
@@ -238,7 +237,7 @@ impl Tracer {
         }
     }
 
-    /// Writes what is left, and tells what went wrong.
+    /// Writes the rest, and returns the first error.
     fn finish(mut self) -> Result<(), (PathBuf, io::Error)> {
         self.flush(Instant::MAX);
         if let Some(error) = self.failed {

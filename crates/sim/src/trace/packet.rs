@@ -1,4 +1,4 @@
-//! IP packets as bytes: headers from what is simulated, payloads of zeros.
+//! IP packets as bytes: headers from the simulated state, payloads of zeros.
 
 use std::net::IpAddr;
 

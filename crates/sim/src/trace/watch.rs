@@ -1,4 +1,4 @@
-//! Where the world is watched.
+//! The taps of the traces in the world.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl World<'_> {
         }
     }
 
-    /// What the medium has told is written before the packets that it was about are gone.
+    /// The medium's reports are written before their packets are freed.
     #[inline(always)]
     pub(crate) fn trace_air(&mut self, domain: usize) {
         if self.tracer.is_some() {

@@ -1,16 +1,18 @@
-//! The express lane of a port: an XDP program that hands packets to the loop's AF_XDP sockets ([`crate::xsk`]) before the
-//! kernel has made a packet of its own of them.
+//! The AF_XDP path of a port: an XDP program that redirects packets to the loop's AF_XDP sockets ([`crate::xsk`]) before
+//! the kernel has allocated an sk_buff.
 //!
-//! It takes what nobody else is to see: whole frames to one address that is not the machine's own. All else passes it and
-//! comes to the port's packet ring and gate ([`super`]), which need a packet of which there can be two: frames to groups,
-//! of which the bridge gets a copy; what a loop that observes looks at, which the bridge forwards; and frames too long for a
-//! place, or from a queue without a socket.
+//! It takes only packets for the loop alone: whole frames to one address that is not the machine's own. All others pass to
+//! the port's packet ring and gate ([`super`]), which can duplicate a packet: group-addressed frames, which the bridge
+//! receives too; all frames while a loop observes, which the bridge forwards; and frames that are too long for a slot, or
+//! from a queue without a socket.
 //!
-//! It obeys the same hold. The program reads the same words for each packet: once the loop does not beat any more, all passes.
-//! A process that dies takes its program and its sockets along. To end these takes the kernel tens of milliseconds; so the
-//! program looks for one more socket, bound to nothing, that is the first to go, and at once ([`Express::start`]). While the hold is being released a queue's packets are taken
-//! until all that were taken of it have been sent, as at the ring; each of the card's queues is counted by itself, since
-//! its packets come one after the other, and those of a flow in one queue.
+//! It obeys the same lease. The program reads the same words for each packet: once the loop stops renewing, all packets
+//! pass. When a process dies, the kernel removes its program and sockets. Since that takes the kernel tens of milliseconds,
+//! the program also checks an additional unbound socket, which the kernel closes first, at once ([`Express::start`]).
+//!
+//! While the lease is being released, packets of a queue are taken until all packets taken from it have been sent, as with
+//! the ring; each queue of the card is counted separately, since its packets are ordered, and those of a flow are in one
+//! queue.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -37,7 +39,7 @@ const RX_QUEUE: i16 = 16;
 const XDP_PASS: i32 = 2;
 const XDP_REDIRECT: i32 = 4;
 
-/// A port's express lane. When this is dropped, or the process dies, all passes.
+/// A port's AF_XDP path. When this is dropped, or the process dies, all packets pass.
 #[derive(Debug)]
 pub struct Express {
     sockets: Map,
@@ -52,15 +54,15 @@ pub struct Express {
 }
 
 impl Hold {
-    /// Opens an express lane at `interface` for frames of at most `most_bytes`, in the driver or wherever it can be: `modes`
-    /// are tried in turn. It takes nothing before it is given sockets.
+    /// Opens an AF_XDP path at `interface` for frames of at most `most_bytes`, in the driver or wherever it can be: `modes` are
+    /// tried in turn. It takes nothing before it is given sockets.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`, `EBUSY` where the interface has such a program, and what the driver has
     /// against it, for the last of the modes.
     ///
     /// # Panics
-    /// If several loops share the traffic: it does not tell theirs apart. Without a mode.
+    /// If several loops share the traffic: it does not separate theirs. Without a mode.
     pub fn express(&self, interface: &Interface, most_bytes: u32, modes: &[XdpMode]) -> Result<Express, OsError> {
         assert!(self.shared.shards == 1);
         let sockets = Map::sockets(MOST_QUEUES + 1)?;
@@ -68,7 +70,7 @@ impl Hold {
         let counts = Map::shared(len)?;
         let words = SharedWords::of(&counts, len)?;
         let code = self.lane(&sockets, &counts, most_bytes as i32);
-        let program = Program::load(ProgramKind::Xdp, &code, &format!("the express lane of {}", interface.name))?;
+        let program = Program::load(ProgramKind::Xdp, &code, &format!("the AF_XDP path of {}", interface.name))?;
         let mut refused = None;
         for &mode in modes {
             match program.attach_xdp(mode, interface.index, &interface.name) {
@@ -131,7 +133,7 @@ impl Express {
         self.refused.as_ref()
     }
 
-    /// From now on packets are taken, while the hold is in force.
+    /// From now on packets are taken while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -150,8 +152,8 @@ impl Express {
         self.sockets.set_socket(queue, socket)
     }
 
-    /// While the hold is being released: says that so many packets of the queue that its socket took have been sent or
-    /// dropped. Returns whether that is all it took, so that the queue's packets go to the bridge.
+    /// While the lease is being released: reports the number of packets taken from the queue that have been sent or dropped.
+    /// Returns whether that is all it took, so that the queue's packets go to the bridge.
     ///
     /// # Panics
     /// If there is no such queue.

@@ -1,38 +1,38 @@
-//! The hold: while it is in force, packets that come in on the box's ports go to this process and not through the
-//! kernel's bridge; as soon as it is not, for whatever reason, the bridge forwards.
+//! The fail-open gate: while its lease is valid, packets that arrive at the box's ports go to this process instead of the
+//! kernel's bridge; as soon as the lease ends, for any reason, the bridge forwards them.
 //!
-//! Two small programs a port share the memory of this process:
+//! Two small programs per port share memory with this process:
 //!
-//! - The **filter** of the port's packet ring decides, packet by packet, whether the ring takes it, and notes the
-//!   decision in a slot of the processor.
+//! - The **filter** of the port's packet ring decides for each packet whether the ring takes it, and stores the decision in
+//!   a per-processor slot.
 //! - The **gate** at tc ingress drops exactly the packets that the ring took. The kernel runs packet taps before tc
-//!   ingress, for each packet on one processor without another of the port in between, so that the gate reads the
-//!   decision on its own packet. No packet is taken and forwarded, or neither, however often the hold changes.
+//!   ingress, for each packet on one processor without another packet of the port in between, so that the gate reads the
+//!   decision for its own packet. So each packet is either taken or forwarded, however often the lease changes.
 //!
-//! The hold is a point in time, beaten forward by the packet loop. It ends
-//! - when the process dies, whose descriptors are all that keeps the programs in place (before Linux 6.6 the gate stays,
-//!   and passes everything, since without the filter no packet is decided to be the ring's);
-//! - when the loop stops beating (stopped, hung), at the time last set;
-//! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter goes on
-//!   taking until everything that was taken has been sent ([`Hold::settle`]), and that is checked for each packet.
+//! The lease ends at a point in time that the packet loop renews. It ends
+//! - when the process dies, whose descriptors keep the programs attached (before Linux 6.6 the gate stays, and passes
+//!   everything, since without the filter no packet is assigned to the ring);
+//! - when the loop stops renewing it (stopped, hung), at the time last set;
+//! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter continues to
+//!   take packets until everything that was taken has been sent ([`Hold::settle`]), and checks this for each packet.
 //!
-//! Where the hold is not in force, the rings may be given copies of what the bridge forwards ([`Hold::watch`]): to be looked
-//! at and not to be sent.
+//! Without a valid lease, the rings may receive copies of the frames that the bridge forwards ([`Hold::watch`]), for
+//! observation only.
 //!
-//! Where several loops share the traffic, each has a ring of its own on every port, and a hold of its own
-//! ([`Hold::of_shards`]): by the outer VLAN tag of a packet each filter knows whether the packet is its loop's, and one gate
-//! a port obeys whichever filter took it. What is said above is true of each loop's packets: those of a loop that hangs go
-//! to the bridge, and the others' stay where they are.
+//! With several loops, each loop has its own ring on every port and its own lease ([`Hold::of_shards`]): each filter takes
+//! its loop's packets by the outer VLAN tag, and one gate per port obeys whichever filter took a packet. The statements
+//! above apply to each loop's packets: the packets of a hanging loop go to the bridge, and the other loops continue.
 //!
-//! What need not be seen by anybody but the loop may be taken on a shorter way, before the kernel has made a packet of its own
-//! of it: [`Express`], which obeys the same hold.
+//! Packets that only the loop must see may be taken earlier, before the kernel has allocated an sk_buff: [`Express`], which
+//! obeys the same lease.
 //!
-//! The machine itself stays reachable: what is addressed to the bridge goes to the kernel, and of group-addressed
-//! packets the bridge gets a copy that it does not forward.
+//! The machine itself stays reachable: packets addressed to the bridge go to the kernel, and of group-addressed packets the
+//! bridge gets a copy that it does not forward.
 //!
-//! This orders packets of one processor, as the kernel does; a flow stays on one processor.
+//! Order is guaranteed for the packets of one processor, as in the kernel; a flow stays on one processor.
 //!
-//! Not here: what needs no BPF (an nftables table owned by the process does the same without the order at the switch).
+//! Not here: fail-open without BPF (an nftables table owned by the process does the same without ordering at the
+//! switchover).
 
 mod express;
 
@@ -89,7 +89,7 @@ const TCX_NEXT: i32 = -1;
 const TCX_DROP: i32 = 2;
 const INGRESS: i32 = 1;
 
-/// Which shard takes the packets of which VLAN, by the outer tag. Whatever is not said is the first one's.
+/// The shard of each VLAN, by the outer tag. Other packets belong to the first shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steering {
     shards: usize,
@@ -161,7 +161,7 @@ struct Port {
 enum Gate {
     /// It goes with the process, however that ends.
     Tcx { _link: Link },
-    /// Before Linux 6.6. After a kill it stays, and lets everything pass since nobody beats the hold.
+    /// Before Linux 6.6. After a kill it stays, and lets everything pass since the lease is not renewed.
     Clsact { _attachment: clsact::Attachment },
 }
 
@@ -201,8 +201,8 @@ impl Hold {
         Ok((0..steering.shards).map(|shard| Self { shared: Arc::clone(&shared), shard }).collect())
     }
 
-    /// Puts the port of `ring` under the hold. To be called before the ring is started: it then takes packets only
-    /// while the hold is in force, and where the port has an express lane, while that one lives.
+    /// Attaches the port of `ring` to the gate. Call this before the ring is started: it then takes packets only while the
+    /// lease is valid, and if the port has an AF_XDP path, while that one exists.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`.
@@ -234,14 +234,14 @@ impl Hold {
         self.shared.words.word(block(self.shard) + word)
     }
 
-    /// The hold is in force until `until_ns` of `CLOCK_MONOTONIC`, unless it is set again before. Returns for how many
-    /// nanoseconds it had run out, if it had: packets then passed by the bridge.
+    /// The lease is valid until `until_ns` of `CLOCK_MONOTONIC`, unless it is renewed before. Returns for how many nanoseconds
+    /// it had run out, if it had: packets then passed by the bridge.
     pub fn beat(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
         let was = self.word(UNTIL).swap(until_ns, Ordering::AcqRel);
         (was != 0).then(|| now_ns.checked_sub(was)).flatten()
     }
 
-    /// Takes the hold up: from now on it is not being released.
+    /// Acquires the lease: from now on it is not being released.
     pub fn take(&self, until_ns: u64) {
         self.word(RELEASING).store(0, Ordering::Release);
         self.word(UNTIL).store(until_ns, Ordering::Release);
@@ -261,19 +261,19 @@ impl Hold {
         self.word(taken_word(port.0)).load(Ordering::Acquire) == gone
     }
 
-    /// The hold is not in force any more: the bridge forwards, the rings get nothing.
+    /// Revokes the lease: the bridge forwards, the rings get nothing.
     pub fn lift(&self) {
         self.word(UNTIL).store(0, Ordering::Release);
     }
 
-    /// The bridge's address has changed, as it does when a port joins or leaves a bridge whose address nobody set: from now on
-    /// what is addressed to the new one goes to the machine.
+    /// The bridge's address has changed, as it does when a port joins or leaves a bridge without a configured address: from now
+    /// on what is addressed to the new one goes to the machine.
     pub fn set_own_address(&self, address: [u8; 6]) {
         self.shared.words.word(OWN_ADDRESS).store(address_word(address), Ordering::Release);
     }
 
-    /// From now on the rings get copies of what comes in while the hold is not in force, or do not. A copy may still come
-    /// some milliseconds after the end of it; it must not be taken for a packet that the ring took.
+    /// Enables or disables copies of arriving packets for the rings while the lease is not valid. A copy may still come some
+    /// milliseconds after the end of it; it must not be taken for a packet that the ring took.
     pub fn watch(&self, on: bool) {
         self.word(WATCHING).store(on.into(), Ordering::Release);
     }
@@ -366,7 +366,7 @@ const fn offset(word: usize) -> i16 {
     8 * word as i16
 }
 
-/// `R0 = &map[0]`, or goes to `missing` (which the verifier wants to be told; an array has its element).
+/// `R0 = &map[0]`, or goes to `missing` (required by the verifier; an array always has its element).
 fn lookup(asm: &mut Assembler, map: &Map, missing: &'static str) {
     use Reg::*;
     asm.store_value(R10, KEY, 0).map(R1, map).copy(R2, R10).add(R2, KEY.into());
@@ -455,7 +455,7 @@ mod tests {
             shards[1].1.take(long);
             offer();
             assert_eq!(got(&mut shards), [(2, 2), (3, 3)]);
-            // The second one does not beat any more.
+            // The second one does not renew its lease any more.
             shards[1].1.beat(0, 1);
             offer();
             assert_eq!(got(&mut shards), [(2, 4), (0, 3)]);

@@ -1,4 +1,4 @@
-//! Frames to be sent in one call, some of them super-packets that the kernel or the card cuts (segmentation offload).
+//! Frames to send in one call, including super-packets that the kernel or the card segments (segmentation offload).
 
 use super::SEND_BATCH;
 use super::frame::{VIRTIO_HEADER, VIRTIO_NEEDS_CSUM};

@@ -1,7 +1,7 @@
-//! One received frame in its slot of the ring, and how it becomes the frame that was on the wire.
+//! One received frame in its ring slot, and its conversion to the frame on the wire.
 //!
-//! The kernel takes the outer VLAN tag off and passes it beside the frame, and a frame from the same machine may come
-//! without its transport checksum (the network card would have filled it in). [`Frame::copy_to`] undoes both.
+//! The kernel strips the outer VLAN tag and passes it beside the frame, and a frame from the same machine may have an
+//! incomplete transport checksum (left to the network card). [`Frame::copy_to`] undoes both.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -57,7 +57,7 @@ pub struct VlanTag {
     pub control: u16,
 }
 
-/// A transport checksum of which only the pseudo header's part is there.
+/// A transport checksum with only the pseudo header's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
     /// Where the transport header starts in the frame without its outer tag, in bytes.

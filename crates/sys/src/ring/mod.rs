@@ -1,15 +1,15 @@
 //! Whole Ethernet frames from and to an interface: AF_PACKET with a memory-mapped receive ring (TPACKET_V2,
 //! Documentation/networking/packet_mmap.rst) and batched sending (sendmmsg(2)).
 //!
-//! Version 2 of the ring and not 3, because version 3 hands over blocks on a timer and so adds a millisecond to an
-//! idle path. Sent frames go through the interface's queueing discipline, so that they cannot overtake what the
-//! kernel forwarded before them. The ring does not see what the machine itself sends (PACKET_IGNORE_OUTGOING).
+//! Version 2 of the ring is used, because version 3 delivers blocks on a timer and so adds a millisecond on an idle path. Sent
+//! frames go through the interface's queueing discipline, so that they cannot overtake what the kernel forwarded before them.
+//! The ring does not see what the machine itself sends (PACKET_IGNORE_OUTGOING).
 //!
-//! Super-packets (segmentation offload, up to 64 KB) are far longer than a slot. Of what does not fit into its slot the kernel
-//! keeps the whole in the socket's ordinary receive queue (PACKET_COPY_THRESH), in the same order, and [`Ring::next_frame`]
-//! fetches it from there. They are sent through the same header that they come with (PACKET_VNET_HDR).
+//! Super-packets (segmentation offload, up to 64 KB) are far longer than a slot. The kernel queues a frame that does not fit
+//! into its slot in the socket's ordinary receive queue (PACKET_COPY_THRESH), in the same order, and [`Ring::next_frame`] reads
+//! it from there. They are sent with the same header that they arrive with (PACKET_VNET_HDR).
 //!
-//! Not here: deciding which packets are taken (see [`crate::hold`]), and cutting and joining of super-packets.
+//! Not here: deciding which packets are taken (see [`crate::hold`]), and splitting and merging of super-packets.
 #![allow(unsafe_code)]
 
 mod batch;
@@ -312,7 +312,7 @@ fn packet_socket(interface: &Interface) -> Result<OwnedFd, OsError> {
     if fd < 0 {
         return Err(OsError::last(format!("socket(AF_PACKET) for {} (needs CAP_NET_RAW)", interface.name)));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,15 +1,15 @@
-//! Whole Ethernet frames from and to interfaces through AF_XDP sockets (Documentation/networking/af_xdp.rst): frames stay in one
-//! memory, [`Frames`], from the card, or the kernel's copy out of it, to the loop and to the card of the other interface.
+//! Whole Ethernet frames from and to interfaces through AF_XDP sockets (Documentation/networking/af_xdp.rst): frames stay
+//! in one memory area, [`Frames`], from the card (or the kernel's copy) to the loop and to the card of the other interface.
 //!
-//! An interface has a [`Lane`], of a socket for each of its receive queues, and sends through the first. All lanes share the
-//! memory. A place for a frame is lent to a socket to receive into, comes back with a frame, is lent again to send it, and comes
-//! back when that is done. No more places are lent to receive into than a socket was opened for.
+//! An interface has a [`Lane`] with one socket for each of its receive queues, and sends through the first socket. All
+//! lanes share the memory. A slot is lent to a socket for reception, comes back with a frame, is lent again for
+//! transmission, and comes back on completion. A socket never has more slots for reception than it was opened for.
 //!
-//! Which packets come here is decided by [`crate::hold::Express`]; one who dies takes the sockets along. Sent frames do not
-//! go through the interface's queueing discipline: what the kernel still has there when a loop begins to send may be overtaken.
+//! [`crate::hold::Express`] decides which packets are redirected here; when a process dies, its sockets are closed. Sent
+//! frames bypass the interface's queueing discipline: they may overtake frames that the kernel has queued there.
 //!
-//! Not here: frames longer than a page; the VLAN tag that a card took off and keeps beside the frame (see
-//! [`crate::iface::set_vlan_stripping`]); packets that were merged.
+//! Not here: frames longer than a page; a VLAN tag that the card stripped (see [`crate::iface::set_vlan_stripping`]);
+//! merged packets.
 #![allow(unsafe_code)]
 
 mod queue;
@@ -87,7 +87,7 @@ pub struct Sent {
     pub lost: u64,
 }
 
-/// What one interface needs to have a lane.
+/// The requirements of an interface for an AF_XDP path.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneOf<'a> {
     /// The interface.
@@ -184,7 +184,7 @@ impl Lane {
         done.frames = count as u64;
         self.sending += done.frames;
         socket.to_send.publish();
-        // An error is told when it is tried again: these frames are the kernel's.
+        // An error is reported at the next attempt: these frames belong to the kernel.
         done.lost += self.push().unwrap_or(0);
         Ok(done)
     }
@@ -224,7 +224,7 @@ impl Lane {
     /// As [`Self::lend`].
     pub fn tend(&mut self, frames: &mut Frames, free: &mut Vec<FrameId>) -> Sent {
         self.check(frames);
-        // That it is down is told when something is to be sent.
+        // A down interface is reported at the next send.
         let lost = if self.unsent() > 0 { self.push().unwrap_or(0) } else { 0 };
         let sent = &mut self.sockets[0].sent;
         let mut done = 0;
@@ -366,7 +366,7 @@ impl Socket {
         self.lent += count as u32;
         self.fill.publish();
         if count > 0 && self.fill.wants_wakeup() {
-            // SAFETY: takes no memory of ours. There is nothing to read; the call tells the driver to go on.
+            // SAFETY: takes no memory of ours. There is nothing to read; the call makes the driver continue.
             unsafe { libc::recv(self.fd.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
         }
     }
@@ -408,7 +408,7 @@ pub(crate) fn unbound() -> Result<OwnedFd, OsError> {
             "socket(AF_XDP) (needs CAP_NET_RAW, a kernel that has it, and RestrictAddressFamilies=AF_XDP in a service)",
         ));
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -429,7 +429,7 @@ pub(crate) fn first_to_go() -> Result<OwnedFd, OsError> {
     match unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) } {
         // The limit is lower than that: it goes in its turn.
         ..0 => Ok(socket),
-        // SAFETY: a new descriptor that nobody else owns.
+        // SAFETY: a new descriptor without another owner.
         high => Ok(unsafe { OwnedFd::from_raw_fd(high) }),
     }
 }
@@ -444,7 +444,7 @@ fn set_option<T>(fd: &OwnedFd, option: i32, value: &T, name: &str, interface: &I
     }
 }
 
-/// Whether the kernel wrote the option's value. `T` is plain data, any bytes of which are a value.
+/// Whether the kernel wrote the option's value. `T` is plain data, for which any bytes are valid.
 fn get_option<T>(fd: &OwnedFd, level: i32, option: i32, value: &mut T) -> bool {
     let mut len = size_of::<T>() as libc::socklen_t;
     let value = std::ptr::from_mut(value).cast();

@@ -1,5 +1,5 @@
-//! One of the rings that an AF_XDP socket shares with the kernel (Documentation/networking/af_xdp.rst): numbers of one side that
-//! the other reads, and elements between them. Either side writes its own number only.
+//! One of the rings that an AF_XDP socket shares with the kernel (Documentation/networking/af_xdp.rst): a producer and a
+//! consumer index, and elements between them. Each side writes only its own index.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -59,11 +59,11 @@ impl<T: Element> Queue<T> {
     /// The place of the element with this number.
     fn element(&self, number: u32) -> NonNull<T> {
         let at = self.offsets.desc as usize + (number & (self.size - 1)) as usize * size_of::<T>();
-        // SAFETY: the number is cut to the size of the ring, all of which is mapped.
+        // SAFETY: the index is masked to the size of the ring, which is fully mapped.
         unsafe { self.start.add(at).cast() }
     }
 
-    /// Whether the other side sleeps, and wants to be told of new elements.
+    /// Whether the other side sleeps, and needs a wake-up for new elements.
     pub(super) fn wants_wakeup(&self) -> bool {
         self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }

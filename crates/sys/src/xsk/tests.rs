@@ -16,7 +16,7 @@ const QUEUES: u32 = 2;
 /// For so long a busy machine may take to hand frames over.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A cable, with a lane at its end in the near namespace.
+/// A veth pair, with an AF_XDP path at its end in the near namespace.
 struct Cable {
     far: Netns,
     memory: Frames,
@@ -56,9 +56,9 @@ impl Cable {
         Ok(cable)
     }
 
-    /// Sends frames at the far end, and returns what the lane receives of them, `wanted` frames if all is well. Frames on
-    /// different receive queues come in any order: which queue a frame takes follows the kernel's hash seed, which differs
-    /// from boot to boot.
+    /// Sends frames at the far end, and returns those that the AF_XDP path receives, `wanted` frames if all is well. Frames on
+    /// different receive queues come in any order: which queue a frame takes follows the kernel's hash seed, which differs from
+    /// boot to boot.
     fn offer(&mut self, frames: &[Vec<u8>], wanted: usize) -> Vec<Vec<u8>> {
         for equal in frames.chunk_by(|a, b| a == b) {
             // By the hash of its first frame a socket keeps to one of the queues.
@@ -127,7 +127,7 @@ fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     assert_eq!(cable.gate.taken(), 3);
     cable.hold.beat(0, 1);
     assert!(cable.offer(&all, 0).is_empty(), "the loop has stopped");
-    // Both queues, between which a virtual cable tells in its driver only.
+    // Both queues, which a veth pair distinguishes only in its driver.
     cable.hold.take(long());
     let ports: Vec<_> = (0..32).map(udp).collect();
     assert_eq!(cable.offer(&ports, 32).len(), 32);

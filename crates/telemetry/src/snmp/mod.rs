@@ -1,8 +1,8 @@
-//! Access points and controllers that speak SNMP.
+//! Access points and controllers with SNMP.
 //!
-//! There is no standard table of stations: each vendor has its own ([`tables`]). Which one an agent has is told, or found
-//! out: by its `sysObjectID`, else by which table has rows. On which channel a station is, its radio's row tells (`radios`). What
-//! a radio loses is standard, and told beside the stations where it is there.
+//! There is no standard table of stations: each vendor has its own ([`tables`]). The table of an agent is configured, or
+//! detected from its `sysObjectID`, else from the table that has rows. The row of a station's radio has its channel
+//! (`radios`). Losses of radios are in standard tables, and are reported with the stations where available.
 //!
 //! Sources: RFC 3416 (GetBulk), RFC 3414 (version 3), the MIBs that [`tables`] names.
 

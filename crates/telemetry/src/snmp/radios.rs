@@ -1,7 +1,7 @@
-//! Radios: which channel a station is on, by the row of the radio that it is at, and what radios lose.
+//! Radios: the channel of each station, from the row of its radio, and losses of radios.
 //!
-//! What is not here: radios at 6 GHz whose agents tell the number of a channel and not its frequency; where such a number is one
-//! of another band too, it is taken for that.
+//! Limitation: a 6 GHz radio whose agent reports the channel's number but not its frequency is assigned to another band
+//! that has the same number.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::source::{AccessPointReading, StationReading, TelemetryError};
 /// The addresses of one radio's networks differ in these bits only.
 const OF_ONE_RADIO: u8 = 0x0f;
 
-/// What is told of one radio.
+/// The report of one radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Radio {
     address: Option<MacAddr>,
@@ -24,7 +24,7 @@ struct Radio {
     band: Option<i64>,
 }
 
-/// The radios that an agent tells of, by the index of their rows.
+/// The radios of an agent, by the index of their rows.
 #[derive(Debug)]
 pub(super) struct Known {
     found_by: FoundBy,
@@ -66,7 +66,7 @@ impl Known {
         Ok(Self { found_by: radios.found_by, rows: rows(session, radios.columns)? })
     }
 
-    /// Says of a station what its radio's row tells and its own does not.
+    /// Completes a station's report from its radio's row.
     pub(super) fn tune(&self, index: &[u64], slot: Option<i64>, station: &mut StationReading) {
         let Some(radio) = self.find(index, slot, station.access_point) else { return };
         station.channel_mhz = station.channel_mhz.or(radio.channel());
@@ -85,7 +85,7 @@ impl Known {
                 let of = |mac: MacAddr| [&mac.0[..5], &[mac.0[5] & !OF_ONE_RADIO]].concat();
                 let wanted = of(access_point?);
                 let mut found = self.rows.values().filter(|radio| radio.address.is_some_and(|mac| of(mac) == wanted));
-                // Two that look alike are told apart by nothing.
+                // Two equal ones cannot be distinguished.
                 found.next().filter(|_| found.next().is_none())
             }
         }

@@ -1,4 +1,4 @@
-//! Questions over SNMP, bounded: in time, in rows, and against agents that lead in circles.
+//! SNMP requests with bounds on time, on rows, and against agents whose tables loop.
 
 use std::fmt;
 use std::io;
@@ -155,7 +155,7 @@ impl Session {
         Ok(rows.first().is_some_and(|(name, value)| name.starts_with(root) && value.is_some()))
     }
 
-    /// The objects behind a name, and the error that the agent tells.
+    /// The objects after a name, and the agent's error.
     #[allow(clippy::type_complexity)]
     fn bulk(&mut self, after: &[u64]) -> Result<(Vec<(Vec<u64>, Option<Object>)>, u32), TelemetryError> {
         let after = oid(after)?;

@@ -1,7 +1,8 @@
-//! The vendors' tables of stations and of radios, as data: where each is, which column says what, in which unit.
+//! The vendors' tables of stations and of radios, as data: the location of each table, the meaning of its columns, and
+//! their units.
 //!
-//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB, AH-INTERFACE-MIB, and
-//! for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
+//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB,
+//! AH-INTERFACE-MIB, and for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
 
 /// A table with a row for each station.
 #[derive(Debug)]
@@ -12,11 +13,11 @@ pub struct Table {
     pub vendor: &'static str,
     /// What `sysObjectID` of an agent that has it begins with.
     pub enterprise: &'static [u64],
-    /// Where a row's station stands.
+    /// The location of a row's station address.
     pub station: StationIn,
     /// Its columns.
     pub columns: &'static [Column],
-    /// Where the same agents tell of radios, if that is not in the station's own row.
+    /// The table of radios of the same agents, if the station's row does not have it.
     pub radios: Option<Radios>,
     /// All stations are at the agent's own radios: it is an access point, and no controller of several.
     pub is_access_point: bool,
@@ -44,7 +45,7 @@ pub enum FoundBy {
     Address,
 }
 
-/// Where a row's station stands.
+/// The location of a row's station address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StationIn {
     /// The first six numbers of the row's index.

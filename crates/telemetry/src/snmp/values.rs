@@ -1,4 +1,4 @@
-//! Values as agents tell them, which write numbers and addresses out where it pleases them.
+//! Values of agents, which have various notations for numbers and addresses.
 
 use std::net::{IpAddr, Ipv6Addr};
 

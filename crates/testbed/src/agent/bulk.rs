@@ -1,7 +1,7 @@
-//! Bulk TCP: as fast as TCP can, one connection.
+//! Bulk TCP: one connection at full speed.
 //!
-//! One of known size is a transfer: the station tells when it begins, the receiver when it has the last byte, and both
-//! ends close in order. One without end is cut by the end of its application.
+//! A transfer of known size: the station reports its start, the receiver the arrival of the last byte, and both ends close
+//! the connection normally. A transfer without end is aborted at the end of its application.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,7 +1,7 @@
-//! Telephone calls: packets of RTP (RFC 3550), in which the first bytes of what would be speech say when it was sent.
+//! Telephone calls: RTP packets (RFC 3550) whose payload begins with their sending time.
 //!
-//! The listener judges. How many packets there should have been it knows as the speaker does, from the seed: a speaker
-//! that was held up and gave time up is heard as one whose packets were lost.
+//! The listener measures the quality. It knows the expected number of packets from the seed, like the speaker: if the
+//! speaker was delayed and skipped packets, they count as lost.
 
 use std::net::{SocketAddr, UdpSocket};
 

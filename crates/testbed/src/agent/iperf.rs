@@ -1,7 +1,7 @@
-//! Bulk TCP by iperf3 (<https://software.es.net/iperf/>), for those who want to see a tool they know.
+//! Bulk TCP with iperf3 (<https://software.es.net/iperf/>), for users who prefer a familiar tool.
 //!
-//! iperf3 talks over a control connection beside its data connection. The control connection must not cross the radio,
-//! where it would wait in the queues under test; see the `management` module for how the two are told apart.
+//! iperf3 has a control connection beside its data connection. The control connection must not cross the radio, where it
+//! would wait in the queues under test; the `management` module describes how the two are distinguished.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use evenair_sys::process::tie;
 
 use super::state::{App, Times, sleep_until};
 
-/// No reports during a transfer: nobody reads them, and a full pipe would stop the transfer.
+/// No reports during a transfer: they are not read, and a full pipe would stop the transfer.
 const NO_REPORTS: [&str; 2] = ["--interval", "0"];
 
 /// A client's choices.
@@ -25,7 +25,7 @@ pub(super) struct Client {
     pub(super) reverse: bool,
     pub(super) bytes: Option<u64>,
     pub(super) congestion_control: Option<String>,
-    /// The client tells the server, which marks what it sends too.
+    /// The client sends it to the server, which marks its packets too.
     pub(super) dscp: u8,
 }
 

@@ -1,7 +1,7 @@
-//! The agent: the process on each host of the testbed that makes its traffic.
+//! The agent: the process on each host of the testbed that generates its traffic.
 //!
-//! It is told what to do on standard input and reports on standard output (see [`protocol`]); when its input ends it
-//! ends, with all that it started. Nothing of this crosses the network under test.
+//! It reads commands from standard input and writes reports to standard output (see [`protocol`]); at the end of its input
+//! it exits, with all that it started. None of this crosses the network under test.
 
 mod bulk;
 pub mod call;

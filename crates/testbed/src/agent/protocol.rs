@@ -1,7 +1,7 @@
-//! What the testbed and the agent of a host say to each other: one JSON object a line, over pipes.
+//! The protocol between the testbed and a host's agent: one JSON object per line, over pipes.
 //!
-//! Pipes and not sockets, because the hosts have no network but the one under test. All instants are nanoseconds of
-//! the machine's monotonic clock, which all processes share.
+//! It uses pipes because the hosts have no network except the one under test. All times are nanoseconds of the machine's
+//! monotonic clock, which all processes share.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -53,7 +53,7 @@ pub enum Task {
         /// What it does with a connection.
         transfer: Transfer,
     },
-    /// Opens one TCP connection, again and again until one stands, and sends or discards.
+    /// Opens one TCP connection, repeating until one is established, and sends or discards.
     BulkClient {
         /// The server.
         server: SocketAddr,
@@ -71,7 +71,7 @@ pub enum Task {
         /// Its private key, PKCS #8, DER.
         key: Vec<u8>,
     },
-    /// Opens one connection over QUIC, again and again until one stands, and sends or discards.
+    /// Opens one connection over QUIC, repeating until one is established, and sends or discards.
     QuicClient {
         /// The server.
         server: SocketAddr,
@@ -211,7 +211,7 @@ pub enum Task {
         local: IpAddr,
         /// The server.
         server: SocketAddr,
-        /// Client port of the data connection, which is how routing tells it from the control connection.
+        /// Client port of the data connection, by which routing distinguishes it from the control connection.
         data_port: u16,
         /// The server sends.
         reverse: bool,

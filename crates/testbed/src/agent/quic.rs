@@ -1,8 +1,8 @@
-//! Bulk transfers over QUIC (RFC 9000), by the state machine of quinn: what a box sees of them are encrypted datagrams.
+//! Bulk transfers over QUIC (RFC 9000), with quinn's state machine: the box sees encrypted datagrams.
 //!
-//! The station opens the connection, and whoever sends opens one stream. The certificate is made for the run, and the
-//! station trusts that one and no other. Packets carry no ECN: what a datagram socket is told of marks is not read here, so
-//! that this sender slows down for losses alone, as many do.
+//! The station opens the connection, and the sender opens one stream. The certificate is made for the run, and the station
+//! trusts no other. Packets do not use ECN: the agent does not read the marks of a datagram socket, so that this sender
+//! reacts only to losses, like many QUIC senders.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(super) fn serve(app: &App, socket: UdpSocket, config: ServerConfig, transfer
     }
 }
 
-/// Opens a connection, again and again until one stands, and moves the data.
+/// Opens a connection, repeating until one is established, and transfers the data.
 pub(super) fn run_client(app: &App, server: SocketAddr, certificate: Vec<u8>, transfer: &Transfer, times: Times) {
     sleep_until(times.start_ns);
     let (Transfer::Send { bytes, .. } | Transfer::Receive { bytes }) = transfer;
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// A transfer of known size arrives whole, whoever sends it, and the client is done with it then.
+    /// A transfer of known size arrives completely in either direction, and the client is then done with it.
     #[test]
     fn a_transfer_arrives_whole() {
         const BYTES: u64 = 3_000_000;

@@ -1,8 +1,8 @@
-//! Calls by baresip (<https://github.com/baresip/baresip>), a telephone program that knows nothing of the testbed.
+//! Calls with baresip (<https://github.com/baresip/baresip>), a telephone program that is independent of the testbed.
 //!
-//! One on each host, without a registrar: that of the station dials, that of the server answers. What they say is a tone. SIP is
-//! on a port that is not its own, and RTP on one that nobody is told; what is heard is judged by the testbed where the packets
-//! leave the hosts and come to them (`calls`), not by baresip.
+//! Each host runs one instance, without a registrar: the station's dials, the server's answers. They send a tone. SIP is
+//! not on its standard port, and RTP is on a port that the box does not know; the testbed measures the quality where the
+//! packets leave and reach the hosts (`calls`), not baresip.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};

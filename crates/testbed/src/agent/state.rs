@@ -26,7 +26,7 @@ impl Reporter {
         line.push('\n');
         let mut out = std::io::stdout().lock();
         if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
-            // Nobody listens: the testbed has gone.
+            // The receiver is gone: the testbed has ended.
             std::process::exit(1);
         }
     }
@@ -50,7 +50,7 @@ pub(super) struct App {
     stop_ns: AtomicU64,
     /// The connections, to be sampled (the first) and to be cut at the end.
     connections: Mutex<Vec<(TcpStream, Role)>>,
-    /// How a sender stands that is not the kernel's.
+    /// State of a sender that is not the kernel's.
     told: Mutex<Option<TcpSample>>,
     reporter: Arc<Reporter>,
 }
@@ -132,7 +132,7 @@ impl App {
         }
     }
 
-    /// How a sender stands that the kernel knows nothing of.
+    /// State of a sender that is not the kernel's.
     pub(super) fn tell_sample(&self, sample: TcpSample) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
     }

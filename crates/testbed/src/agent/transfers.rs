@@ -1,11 +1,11 @@
 //! TCP transfers of known size: arrivals of flows, and file after file.
 //!
-//! The station draws them, from the same streams as the simulator, and opens the connections. It says with the first
-//! bytes of each transfer which one it is and how long, 16 bytes that the simulator's have not. Whoever receives tells
-//! the testbed when the last byte is there, which knows from the station when it all began: clocks are shared.
+//! The station draws them, from the same random streams as the simulator, and opens the connections. The first 16 bytes of
+//! each transfer, which the simulator's transfers do not have, are its number and its length. The receiver reports the
+//! arrival of the last byte to the testbed, which knows the start from the station: they share a clock.
 //!
-//! A pause after a file begins when the kernel has had all of an upload acknowledged (looked at each millisecond), or
-//! when the station has the last byte of a download: half a round-trip time before its sender knows.
+//! The pause after a file begins when the kernel has had all of an upload acknowledged (polled each millisecond), or when
+//! the station has the last byte of a download: half a round-trip time before its sender knows.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -77,7 +77,7 @@ pub(super) fn serve(app: &Arc<App>, listener: &TcpListener, up: bool) {
         spawn(move || {
             let role = if up { Role::Receiver } else { Role::Sender };
             if app.adopt(&stream, role).is_ok() {
-                // Its end and the application's both end the connection; the station tells what failed.
+                // Its end and the application's both end the connection; the station reports the failure.
                 let _ = answer(&app, &mut stream, up);
                 app.release(&stream);
             }
@@ -130,7 +130,7 @@ pub(super) fn open_flows(app: &Arc<App>, ends: &Ends, spec: &FlowSpec, seed: u64
     for (id, arrival) in (0..).zip(own) {
         let due = times.start_ns + arrival.at.as_nanos();
         sleep_until(due);
-        // What is due at the end itself is too late, whoever sees the end first.
+        // Actions due exactly at the end are too late, whichever side sees the end first.
         if due >= times.stop_ns || app.is_stopped() {
             return;
         }

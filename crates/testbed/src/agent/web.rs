@@ -1,8 +1,8 @@
-//! Pages over HTTP/1.1 (RFC 9112): a main object, then further objects over parallel connections.
+//! Web pages over HTTP/1.1 (RFC 9112): a main object, then further objects over parallel connections.
 //!
-//! The server gives zeros of the size that the path asks for. The reader opens one connection for the main object and
-//! uses it again for the first of the others; each further object has a connection of its own. All are closed at the
-//! end of the page, as a reader's browser does after a pause.
+//! The server sends zeros of the size in the requested path. The client opens one connection for the main object and uses
+//! it again for the first of the others; each further object has its own connection. All are closed at the end of the page,
+//! as a browser does after a pause.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

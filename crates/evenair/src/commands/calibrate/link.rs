@@ -1,4 +1,4 @@
-//! `evenair calibrate link`: the end on the wired side, which measures.
+//! `evenair calibrate link`: the measuring end on the wired side.
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
@@ -23,36 +23,36 @@ use crate::commands::live::CONFIG;
 /// UDP payload over IPv4 over Ethernet without fragments.
 const LONGEST_PAYLOAD: usize = 1472;
 
-/// What `evenair calibrate link` is told.
+/// Arguments of `evenair calibrate link`.
 #[derive(Args)]
 pub struct LinkArgs {
     /// The station's IP address, where `evenair calibrate sink` runs
     address: IpAddr,
-    /// The station's MAC address, by which access points know it
+    /// The station's MAC address
     #[arg(long, value_name = "MAC")]
     station: MacAddr,
-    /// A box's configuration file, whose `[[telemetry]]` tells the signal
+    /// The box's configuration file, with the `[[telemetry]]` that reports the signal
     #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
-    /// The port on which the station receives
+    /// The station's port
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// How long to measure; Ctrl-C ends it sooner
+    /// How long to measure; Ctrl-C ends the measurement early
     #[arg(long = "for", default_value = "2 min", value_name = "TIME", value_parser = time)]
     lasts: Span,
-    /// What is sent: more than the medium carries at its best
+    /// Sending rate; must saturate the link at its best signal
     #[arg(long, default_value = "40 Mb/s", value_name = "RATE", value_parser = rate)]
     rate: BitRate,
     /// Bytes of UDP payload of a packet
     #[arg(long, default_value_t = 1024, value_name = "BYTES")]
     payload: usize,
-    /// The noise, in dBm, that signals are over: access points seldom tell it
+    /// The noise level in dBm, which access points rarely report
     #[arg(long, default_value_t = -95.0, value_name = "DBM", allow_hyphen_values = true)]
     noise: f64,
-    /// Signals are put together in steps of so many decibels
+    /// Step in dB by which signals are grouped
     #[arg(long, default_value_t = 1.0, value_name = "DB")]
     step: f64,
-    /// Where the table goes, in a directory of its own
+    /// Parent directory of the table
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
 }
@@ -107,7 +107,7 @@ fn check(args: &LinkArgs) -> Result<()> {
     Ok(())
 }
 
-/// The first of the file's sources that tells the station's signal.
+/// The first source of the file that reports the station's signal.
 fn source_of(args: &LinkArgs) -> Result<(SourceConfig, Duration)> {
     let config = args.config.display();
     let sources = BoxConfig::load(&args.config)?.telemetry;
@@ -132,7 +132,7 @@ fn line(glance: &Glance) -> String {
     format!("{:>5} s  {signal}  {goodput}  {windows} windows", elapsed.as_secs())
 }
 
-/// What is not in the table, and what to do about it.
+/// What the table leaves out, and the remedy.
 fn remark(pairs: &Pairs, rate: BitRate) -> String {
     let mut remark = format!("{} windows are in the table.", pairs.pairs.len());
     if pairs.not_full > 0 {

@@ -1,4 +1,4 @@
-//! `evenair calibrate`: the table from signal to goodput by which WHTB knows channels, of a simulated link or a real one.
+//! `evenair calibrate`: the table from signal to goodput for WHTB, of a simulated or a real link.
 
 mod link;
 mod sink;
@@ -15,7 +15,7 @@ use evenair_study::calibration::{Calibration, Calibrator, Point, WINDOW, channel
 use super::scenario_run::key_and_value;
 use crate::output;
 
-/// What `evenair calibrate` is told.
+/// Arguments of `evenair calibrate`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct CalibrateArgs {
@@ -28,28 +28,28 @@ pub struct CalibrateArgs {
 /// The ends of a real link.
 #[derive(Subcommand)]
 enum Real {
-    /// Measure a real link: send a station more than the medium carries, and ask its access point for its signal
+    /// Measure a real link: saturate the link to a station, and poll its access point for the signal
     Link(link::LinkArgs),
-    /// The other end of that, on the station: receive and report
+    /// The receiver of `calibrate link`, to run on the station
     Sink(sink::SinkArgs),
 }
 
 #[derive(Args)]
 struct SimulatedArgs {
-    /// A scenario with one `[[udp]]` application that sends its station more than the medium carries, for instance
+    /// A scenario with one `[[udp]]` application that saturates the link to its station, for example
     /// scenarios/whtb/calibration.toml
     #[arg(required = true)]
     file: Option<PathBuf>,
-    /// The signals at which it is measured, in decibels over noise: 5,5.5,6 or FROM..TO or FROM..TO/STEP
+    /// The SNRs to measure, in dB: 5,5.5,6 or FROM..TO or FROM..TO/STEP
     #[arg(long, default_value = "0..30/0.5", value_name = "SIGNALS", value_parser = signals, allow_hyphen_values = true)]
     snr: Signals,
-    /// Packets of a window, of which each gives a pair of signal and goodput
+    /// Packets per window; each window gives a pair of signal and goodput
     #[arg(long, default_value_t = WINDOW, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     window: u64,
     /// Replace a value of the file
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     sets: Vec<(String, String)>,
-    /// Where the table goes, in a directory of its own
+    /// Parent directory of the table
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
 }
@@ -58,7 +58,7 @@ struct SimulatedArgs {
 #[derive(Clone, Debug, PartialEq)]
 struct Signals(Vec<f64>);
 
-/// So many signals at most.
+/// Largest number of signals.
 const MOST_SIGNALS: usize = 1000;
 
 /// Measures, writes and prints the table.
@@ -84,7 +84,7 @@ fn simulated(args: &SimulatedArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes and prints the table and what it was made of; `remark` says what is not in it.
+/// Writes and prints the table and its data; `remark` describes what it leaves out.
 fn write(calibration: &Calibration, out: &Path, name: &str, facts: &str, remark: &str) -> Result<()> {
     let points = calibration.points()?;
     let directory = output::new_directory(out, name)?;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     const CALIBRATION: &str = include_str!("../../../../../scenarios/whtb/calibration.toml");
-    /// Those of the places in the experiments, and between.
+    /// The SNRs of the positions in the experiments, and between.
     const SNRS: &str = "5.695,5.8,5.915,6,6.1,6.26,6.5,6.75,7,7.5,8,9,12,30";
 
     #[test]

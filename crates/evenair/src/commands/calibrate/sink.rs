@@ -1,4 +1,4 @@
-//! `evenair calibrate sink`: the end on the station.
+//! `evenair calibrate sink`: the receiving end on the station.
 
 use std::net::{IpAddr, UdpSocket};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use evenair_live::calibrate::{PORT, receive};
 use evenair_study::calibration::WINDOW;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// What `evenair calibrate sink` is told.
+/// Arguments of `evenair calibrate sink`.
 #[derive(Args)]
 pub struct SinkArgs {
     /// The address on which it receives
@@ -20,7 +20,7 @@ pub struct SinkArgs {
     /// The port
     #[arg(long, default_value_t = PORT)]
     port: u16,
-    /// Packets of a window, of which each gives a pair of signal and goodput
+    /// Packets per window; each window gives a pair of signal and goodput
     #[arg(long, default_value_t = WINDOW, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     window: u64,
 }

@@ -7,21 +7,21 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use evenair_live::{BoxConfig, Migration};
 
-/// What `evenair config` does.
+/// Subcommands of `evenair config`.
 #[derive(Subcommand)]
 pub enum ConfigCommand {
-    /// Say whether files are right, or all that is wrong in them; `evenair doctor` looks at the machine, too
+    /// Validate files, and list their errors; `evenair doctor` also checks the machine
     Check {
-        /// Configurations of boxes
+        /// Configuration files of boxes
         #[arg(default_value = super::CONFIG)]
         files: Vec<PathBuf>,
     },
-    /// Rewrite files of an older version with the present names of keys; each old file is kept as FILE.bak
+    /// Rename the keys in files of an older version; each old file is kept as FILE.bak
     Migrate {
-        /// Configurations of boxes, scenarios and policies
+        /// Configuration files of boxes, scenarios and policies
         #[arg(default_value = super::CONFIG)]
         files: Vec<PathBuf>,
-        /// Only say what would be changed; the exit status is 1 if anything would be
+        /// Only list the changes; the exit status is 1 if there are any
         #[arg(long)]
         check: bool,
     },
@@ -31,7 +31,7 @@ pub enum ConfigCommand {
     Schema,
 }
 
-/// Does what the command line says.
+/// Executes the command.
 pub fn config(command: &ConfigCommand) -> ExitCode {
     match command {
         ConfigCommand::Check { files } => {
@@ -73,7 +73,7 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
     }
 }
 
-/// Rewrites a file, or says what would be changed. Whether there was nothing to change.
+/// Rewrites a file, or lists the changes. Returns whether there was nothing to change.
 fn migrate(file: &Path, check: bool) -> Result<bool> {
     let migration = Migration::of(file)?;
     let name = file.display();

@@ -1,27 +1,28 @@
-//! Questions at a terminal, each asked until the answer is of use.
+//! Questions at a terminal, each repeated until the answer is valid.
 
 use std::io::{self, BufRead, Write};
 
 use anyhow::{Result, bail};
 
-/// Somebody who may be asked.
+/// A dialogue with the operator.
 pub struct Dialogue<R> {
     answers: R,
     asks: bool,
 }
 
 impl<R: BufRead> Dialogue<R> {
-    /// Reads answers from there; `asks`: somebody is there to give them.
+    /// Reads answers from `input`; `asks`: an operator is present.
     pub fn new(answers: R, asks: bool) -> Self {
         Self { answers, asks }
     }
 
-    /// Somebody is there to be asked.
+    /// An operator is present.
     pub fn asks(&self) -> bool {
         self.asks
     }
 
-    /// Asks until `read` accepts the answer; what it says of others should name what is allowed. An empty answer is the proposal.
+    /// Asks until `read` accepts the answer; its error messages should name the allowed answers. An empty answer is the
+    /// proposal.
     ///
     /// # Errors
     /// The answers have ended.

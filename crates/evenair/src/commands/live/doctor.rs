@@ -1,4 +1,4 @@
-//! `evenair doctor`: what would go wrong on this machine, and how to mend it.
+//! `evenair doctor`: problems on this machine, and how to fix them.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use evenair_live::doctor::{Finding, Verdict, examine};
 
-/// What `evenair doctor` is told.
+/// Arguments of `evenair doctor`.
 #[derive(Args)]
 pub struct DoctorArgs {
     /// The box's configuration file
@@ -19,7 +19,7 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// Prints the findings. The exit status tells whether anything is wrong.
+/// Prints the findings. The exit status is 1 if there is a problem.
 pub fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     let findings = examine(&args.config);
     if args.json {

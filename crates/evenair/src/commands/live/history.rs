@@ -1,7 +1,7 @@
-//! `evenair history`: what a box has kept of what was.
+//! `evenair history`: the stored history of a box.
 //!
-//! It reads the files that the box writes, whether or not the box runs, and prints as it reads: however long the history is, it
-//! takes little memory.
+//! It reads the box's files, whether or not the box runs, and prints while reading, so that it needs little memory for a
+//! history of any length.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use evenair_live::history::{HistoryConfig, Reader, Record, Sample, StationSample
 
 use super::causes;
 
-/// What `evenair history` is told.
+/// Arguments of `evenair history`.
 #[derive(Args)]
 pub struct HistoryArgs {
-    /// The directory in which the box keeps it
+    /// The directory of the history
     #[arg(long, default_value = HistoryConfig::PATH, value_name = "DIR")]
     path: PathBuf,
-    /// From when on: "2026-03-01 08:00" (UTC), or how long ago: "2h", "30 min", "1day"
+    /// Start of the period: "2026-03-01 08:00" (UTC), or how long ago: "2h", "30 min", "1day"
     #[arg(long, value_parser = moment, value_name = "TIME")]
     from: Option<Moment>,
-    /// Up to when, the same
+    /// End of the period, in the same format
     #[arg(long, value_parser = moment, value_name = "TIME")]
     to: Option<Moment>,
     /// Only this station, by its MAC address, its latest IP address or its name
@@ -32,7 +32,7 @@ pub struct HistoryArgs {
     /// Only events
     #[arg(long)]
     events: bool,
-    /// How it is printed
+    /// Output format
     #[arg(long, default_value = "text", value_name = "FORM")]
     format: Format,
 }
@@ -40,11 +40,11 @@ pub struct HistoryArgs {
 /// How history is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people: a line for each interval, or each interval of a station, and for each event
+    /// A table: a line for each interval, or each interval of a station, and for each event
     Text,
     /// A line for each station and interval; of events, a line for each
     Csv,
-    /// One JSON object a line: all that was kept
+    /// One JSON object per line: all stored records
     Json,
 }
 
@@ -83,7 +83,7 @@ pub fn history(args: &HistoryArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints those records that are asked for.
+/// Prints the requested records.
 struct Printer<'a, W: Write> {
     args: &'a HistoryArgs,
     out: W,
@@ -113,7 +113,7 @@ impl<'a, W: Write> Printer<'a, W> {
         }
     }
 
-    /// What of a record is about the station that is asked for, where one is.
+    /// The part of a record about the requested station, if there is one.
     fn about_station(&self, mut record: Record) -> Option<Record> {
         let Some(wanted) = self.args.station.as_deref() else { return Some(record) };
         let is_mac = |mac: &str| mac.eq_ignore_ascii_case(wanted);

@@ -1,5 +1,5 @@
-//! `evenair init`: from two network ports to a box's configuration, and if wanted to the bridge or the gateway that it
-//! needs. Without `--apply` it says what it would do, and does nothing.
+//! `evenair init`: makes a box's configuration from two network ports, and optionally the required bridge or gateway.
+//! Without `--apply` it prints the plan, and changes nothing.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::dialogue::Dialogue;
 
-/// What `evenair init` is told. What it is not told it asks, at a terminal.
+/// Arguments of `evenair init`. At a terminal it asks for the missing ones.
 #[derive(Args)]
 pub struct InitArgs {
     /// Interface toward the access points
@@ -28,36 +28,35 @@ pub struct InitArgs {
     /// Interface toward the rest of the network [default: where the router is]
     #[arg(long, value_name = "INTERFACE")]
     wire: Option<String>,
-    /// The access points' standard: 802.11a, b or g. For access points of 802.11n, ac or ax say 802.11a (5 or 6 GHz) or 802.11g
+    /// The access points' standard: 802.11a, b or g. For access points of 802.11n, ac or ax use 802.11a (5 or 6 GHz) or 802.11g
     /// (2.4 GHz) for now
     #[arg(long, value_name = "STANDARD")]
     standard: Option<String>,
-    /// Rate of the Internet link toward the stations, such as "100 Mb/s" [default: the box leaves the Internet link alone]
+    /// Rate of the Internet link toward the stations, such as "100 Mb/s" [default: the box does not manage the Internet link]
     #[arg(long, value_name = "RATE", requires = "up")]
     down: Option<String>,
     /// Rate of the Internet link from the stations
     #[arg(long, value_name = "RATE", requires = "down")]
     up: Option<String>,
-    /// Name of the bridge that joins both
+    /// Name of the bridge of both interfaces
     #[arg(long, default_value = "br0", value_name = "NAME")]
     bridge: String,
-    /// Make this machine the stations' gateway, between the access points and the Internet, with translation of addresses
+    /// Make this machine the stations' gateway, between the access points and the Internet, with NAT
     #[arg(long)]
     router: bool,
-    /// Name of the interface where the stations' gateway is to be
+    /// Name of the new interface with the gateway's addresses
     #[arg(long, default_value = "gw0", value_name = "NAME", requires = "router", value_parser = gateway_name)]
     gateway: String,
-    /// Address of the stations' gateway with its prefix length, once for each
-    /// [default: those that the access points' interface has]
+    /// Address of the stations' gateway with its prefix length; repeatable [default: those of the access points' interface]
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "router")]
     address: Vec<String>,
     /// Where to write the configuration
     #[arg(long, default_value = super::CONFIG, value_name = "FILE")]
     out: PathBuf,
-    /// Replace a configuration that is there
+    /// Replace an existing configuration
     #[arg(long)]
     force: bool,
-    /// Change the network now, and write the configuration; everything is taken back unless it is confirmed. Without this, nothing
+    /// Change the network now, and write the configuration; everything is reverted unless you confirm it. Without this, nothing
     /// is changed or written
     #[arg(long)]
     apply: bool,
@@ -66,10 +65,11 @@ pub struct InitArgs {
     confirm_within: u64,
 }
 
-/// Beside the time for the confirmation, after which the watchdog takes a change back: for making it, and making it last.
+/// Time for making a change and making it permanent, in addition to the time for the confirmation, before the watchdog reverts
+/// it.
 const UNCONFIRMED: Duration = Duration::from_secs(60);
 
-/// What is known of the site.
+/// The description of the site.
 #[derive(Debug, PartialEq)]
 struct Site {
     wlan: String,
@@ -78,14 +78,14 @@ struct Site {
     link: Option<InternetLink>,
 }
 
-/// Says what would be done; or changes the network and writes a configuration.
+/// Prints the plan; or changes the network and writes a configuration.
 pub fn init(args: &InitArgs) -> Result<ExitCode> {
     let is_there = args.out.exists() && !args.force;
     if is_there && args.apply {
         bail!("{} is there already; --force replaces it", args.out.display());
     }
     let ports = setup::interfaces().map_err(anyhow::Error::msg)?;
-    // Not held any longer: whoever confirms reads from it, too.
+    // Not locked any longer: the confirmation reads from it, too.
     let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), io::stdin().is_terminal()))?;
     let gateway = Gateway { wlan: &site.wlan, uplink: &site.wire, bridge: &args.bridge, gateway: &args.gateway };
     let (plan, text) = match args.router {
@@ -123,7 +123,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plan and the configuration, for a person to read.
+/// The plan and the configuration as text.
 fn say_what_would_be(plan: &Plan, text: &str, out: &Path) {
     println!("Nothing is changed and nothing is written. With --apply this would be done:");
     if !plan.is_empty() {
@@ -138,7 +138,7 @@ fn say_what_would_be(plan: &Plan, text: &str, out: &Path) {
     println!("\nand {} written:\n\n  {}", out.display(), text.trim_end().replace('\n', "\n  "));
 }
 
-/// Leaves the network as it is, over the next start of the machine where this can be done from here.
+/// Keeps the network as it is, and makes it survive a reboot where that is possible.
 fn keep(applied: Applied, plan: &Plan) -> Result<()> {
     let until = "kept, until the next start of this machine";
     match applied.keep().map_err(anyhow::Error::msg)? {
@@ -160,7 +160,7 @@ fn gateway_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// What is known of the site: as told, or asked for.
+/// The description of the site, from the arguments or the dialogue.
 fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogue<R>) -> Result<Site> {
     if dialogue.asks() && (args.wire.is_none() || args.wlan.is_none()) {
         for port in ports {
@@ -190,7 +190,7 @@ fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogu
     Ok(Site { wlan, wire, standard, link })
 }
 
-/// A side of the box whose interface is to be found.
+/// A side of the box, to find its interface.
 struct Side<'a> {
     ports: &'a [Candidate],
     what: &'a str,
@@ -200,7 +200,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// An interface: as told, or asked for with a proposal where only one `fits`.
+    /// An interface, from the arguments, or from the dialogue with a proposal if only one `fits`.
     fn choose<R: BufRead>(
         &self,
         told: Option<&str>,
@@ -239,7 +239,7 @@ fn standard(text: &str) -> Result<Standard, String> {
     found.ok_or_else(|| format!("{text:?} is none of: {MODELLED}; {FOR_NOW}"))
 }
 
-/// A rate, written as a configuration has it.
+/// A rate in the notation of the configuration.
 fn rate(text: &str) -> Result<String, String> {
     match BitRate::from_written(&Scalar::from(text)) {
         Ok(rate) if rate > BitRate::ZERO => Ok(text.to_owned()),
@@ -259,8 +259,8 @@ fn ask_link<R: BufRead>(dialogue: &mut Dialogue<R>) -> Result<Option<InternetLin
     Ok(Some(InternetLink { down, up: dialogue.ask("Its rate from the stations", None, rate)? }))
 }
 
-/// Waits for "yes". A line that says something else, the end of the input, a signal and the end of the time are a no: the
-/// change may have cut off who would have confirmed it.
+/// Waits for "yes". Any other line, the end of the input, a signal and the timeout mean no: the change may have disconnected
+/// the operator.
 fn confirmed(within: Duration) -> Result<bool> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -282,7 +282,7 @@ fn confirmed(within: Duration) -> Result<bool> {
     Ok(false)
 }
 
-/// Whole or not at all, whatever was there before.
+/// Writes the file atomically.
 fn write(path: &Path, text: &str) -> Result<()> {
     let describe = || format!("write {}", path.display());
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -315,7 +315,7 @@ mod tests {
         InitArgs::from_arg_matches(&matches).expect("understood")
     }
 
-    /// What comes of these words and answers; without answers nobody is asked.
+    /// The result of these arguments and answers; without answers there is no dialogue.
     fn site_of(line: &[&str], ports: &[Candidate], answers: Option<&str>) -> Result<Site, String> {
         let mut dialogue = Dialogue::new(answers.unwrap_or_default().as_bytes(), answers.is_some());
         site(&args(line), ports, &mut dialogue).map_err(|error| error.to_string())

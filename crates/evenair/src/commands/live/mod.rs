@@ -1,4 +1,4 @@
-//! The box: `run`, and what is said to a running one.
+//! The box: `run`, and the commands to a running box.
 
 mod config;
 mod dialogue;
@@ -27,39 +27,39 @@ pub use init::{InitArgs, init};
 pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
 
-/// Where the box's configuration is, and where it listens, unless said otherwise.
+/// Default paths of the box's configuration and its control socket.
 pub(super) const CONFIG: &str = "/etc/evenair/box.toml";
 const SOCKET: &str = "/run/evenair/control.sock";
-/// So many connections are printed, the largest first.
+/// Number of printed connections, the largest first.
 const MOST_FLOWS: usize = 20;
 
-/// What `evenair run` is told.
+/// Arguments of `evenair run`.
 #[derive(Args)]
 pub struct RunArgs {
     /// The box's configuration file
     #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
-    /// Wait for ports that are not there or not in the bridge, at the start and whenever one goes away, instead of ending
+    /// Wait for missing ports, and for ports that are not in the bridge, at the start and later, instead of exiting
     #[arg(long)]
     wait_for_ports: bool,
-    /// Only say whether the configuration is right, and what is in it
+    /// Only validate the configuration, and summarize it
     #[arg(long)]
     check: bool,
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, default_value = "text", value_name = "FORM")]
     log_format: LogFormat,
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
     /// For people
     Text,
-    /// One JSON object a line, for programs
+    /// One JSON object per line, for programs
     Json,
 }
 
-/// Which box is meant.
+/// The box's control socket.
 #[derive(Args)]
 pub struct ControlArgs {
     /// The box's control socket
@@ -70,7 +70,7 @@ pub struct ControlArgs {
     json: bool,
 }
 
-/// Runs the box until it is told to end.
+/// Runs the box until a signal or a command ends it.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| crash::Log);
@@ -92,14 +92,14 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes a box manage.
+/// Inserts a box.
 pub fn insert(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.insert()?;
     println!("inserted: the box manages the traffic");
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a configuration says, in a few words.
+/// A summary of a configuration.
 fn in_short(file: &Path, config: &BoxConfig) -> String {
     let start = match (config.inserted, config.observing) {
         (true, _) => "inserted",
@@ -119,24 +119,24 @@ fn in_short(file: &Path, config: &BoxConfig) -> String {
     )
 }
 
-/// Makes a box look on.
+/// Makes a box observe.
 pub fn observe(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.observe()?;
     println!("observing: the bridge carries the traffic, and the box looks on");
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `evenair bypass` is told.
+/// Arguments of `evenair bypass`.
 #[derive(Args)]
 pub struct BypassArgs {
     #[command(flatten)]
     control: ControlArgs,
-    /// Even where the bridge cannot carry the traffic, so that nothing does
+    /// Bypass even if the bridge cannot carry the traffic, so that no traffic passes
     #[arg(long)]
     force: bool,
 }
 
-/// Makes a box let everything pass.
+/// Bypasses a box.
 pub fn bypass(args: &BypassArgs) -> Result<ExitCode> {
     let mut client = Client::connect(&args.control.socket)?;
     if args.force {
@@ -149,21 +149,21 @@ pub fn bypass(args: &BypassArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `evenair reload` is told.
+/// Arguments of `evenair reload`.
 #[derive(Args)]
 pub struct ReloadArgs {
     /// The box's control socket
     #[arg(long, default_value = SOCKET, value_name = "PATH")]
     socket: PathBuf,
-    /// Another file than the one that the box was started with
+    /// The configuration file [default: the one that the box was started with]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Only say whether the box would take it; it goes on as before
+    /// Only say whether the box would accept the file; nothing changes
     #[arg(long)]
     check: bool,
 }
 
-/// Makes a box read its configuration again. What is held stays held; a file with anything wrong changes nothing.
+/// Reloads a box's configuration. Queued packets stay queued; an invalid file changes nothing.
 pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
     // The box may run in another directory.
     let file = args.config.as_ref().map(std::path::absolute).transpose()?;
@@ -294,8 +294,8 @@ fn print_status(status: &Status) {
     }
 }
 
-/// Why packets did not come out of the box: a line for those that the manager dropped and one for those that were lost,
-/// each with the causes that there were; no line where there was none.
+/// Drops and losses of packets: a line for packets that the manager dropped and one for lost packets, each with the causes that
+/// occurred; no line where there were none.
 fn causes(drops: &Drops, losses: &Losses) -> Vec<String> {
     let dropped = (!drops.is_zero()).then(|| format!("dropped: {drops}"));
     let lost = (!losses.is_zero()).then(|| format!("LOST IN THE BOX: {losses}"));

@@ -1,8 +1,8 @@
-//! The stations of `evenair status`: who they are, their rates, and the medium time that they were charged.
+//! The stations of `evenair status`: names, rates, and charged airtime.
 
 use evenair_live::control::{StationStatus, Status};
 
-/// So many stations are printed, those with the most charged airtime first.
+/// Number of printed stations, those with the most charged airtime first.
 const MOST_STATIONS: usize = 20;
 /// Characters of a name.
 const NAME: usize = 15;

@@ -1,4 +1,4 @@
-//! `evenair telemetry`: what access points tell of their stations, asked once.
+//! `evenair telemetry`: polls access points once, and prints their reports.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use evenair_live::telemetry::{
 };
 use evenair_scenario::config::{Problems, Written};
 
-/// What `evenair telemetry` is told.
+/// Arguments of `evenair telemetry`.
 #[derive(Args)]
 pub struct TelemetryArgs {
-    /// The box's configuration file, whose sources are asked
+    /// The box's configuration file with the sources to poll
     #[arg(default_value = super::CONFIG, value_name = "FILE")]
     config: PathBuf,
-    /// Ask this instead: "snmp", "unifi", "ubus", "hostapd", "nl80211" or "evenair"
+    /// Poll this kind of source instead: "snmp", "unifi", "ubus", "hostapd", "nl80211" or "evenair"
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// snmp: name or address of the agent
@@ -27,28 +27,28 @@ pub struct TelemetryArgs {
     /// snmp: "2c" or "3"
     #[arg(long, requires = "kind")]
     version: Option<String>,
-    /// snmp: whose table it has
+    /// snmp: vendor of its table
     #[arg(long, requires = "kind")]
     vendor: Option<String>,
     /// The account's name
     #[arg(long, requires = "kind")]
     user: Option<String>,
-    /// snmp, version 3: how messages are signed
+    /// snmp, version 3: authentication protocol
     #[arg(long, requires = "kind", value_name = "HASH")]
     authentication: Option<String>,
-    /// snmp, version 3: how messages are encrypted
+    /// snmp, version 3: privacy protocol
     #[arg(long, requires = "kind", value_name = "CIPHER")]
     privacy: Option<String>,
     /// A file with community or passwords
     #[arg(long, requires = "kind", value_name = "FILE")]
     secrets: Option<String>,
-    /// unifi, ubus, evenair: where it is
+    /// unifi, ubus, evenair: its URL
     #[arg(long, requires = "kind")]
     url: Option<String>,
     /// unifi: the site
     #[arg(long, requires = "kind")]
     site: Option<String>,
-    /// unifi, ubus, evenair: take any certificate
+    /// unifi, ubus, evenair: accept any certificate
     #[arg(long, requires = "kind")]
     no_verify: bool,
     /// hostapd: its control socket
@@ -60,15 +60,16 @@ pub struct TelemetryArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Tell a box elsewhere, which asks with kind = "evenair", instead of printing; for access points that are Linux machines
+    /// Serve the reports to a box with a source of kind = "evenair", instead of printing; for access points that are Linux
+    /// machines
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "json")]
     listen: Option<SocketAddr>,
-    /// A file with the password that the box must have (password = "...")
+    /// A file with the password for clients (password = "...")
     #[arg(long, value_name = "FILE", requires = "listen")]
     listen_secrets: Option<PathBuf>,
 }
 
-/// Prints what each source says. The exit status tells whether all of them answered.
+/// Prints the report of each source. The exit status is 0 if all of them responded.
 pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
     let sources = match &args.kind {
         Some(kind) => vec![one(kind, args)?],
@@ -100,7 +101,7 @@ pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Answers boxes elsewhere until it is ended.
+/// Serves reports to boxes until it is ended.
 fn listen(address: SocketAddr, args: &TelemetryArgs, sources: &[SourceConfig]) -> Result<ExitCode> {
     let password = match &args.listen_secrets {
         None => None,

@@ -1,4 +1,4 @@
-//! `evenair top`: a running box, station by station, as it is now.
+//! `evenair top`: live view of a running box, station by station.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -20,19 +20,19 @@ use ratatui::widgets::{Paragraph, Row, Table};
 
 use super::causes;
 
-/// Calls on the screen: those that are heard worst. The rest of it is for stations.
+/// Calls on the screen: those with the lowest quality. The rest of the screen is for stations.
 const MOST_CALL_LINES: u16 = 8;
 
-/// What `evenair top` is told.
+/// Arguments of `evenair top`.
 #[derive(Args)]
 pub struct TopArgs {
     /// The box's control socket
     #[arg(long, default_value = super::SOCKET, value_name = "PATH")]
     socket: PathBuf,
-    /// Seconds between two looks, 0.1 to 60
+    /// Seconds between two updates, 0.1 to 60
     #[arg(long, default_value_t = 1.0, value_parser = seconds, value_name = "S")]
     every: f64,
-    /// Print so many looks as plain text and end; so it does anyway where there is no terminal
+    /// Print this many updates as plain text and exit; also the default without a terminal
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 }
@@ -42,17 +42,17 @@ fn seconds(text: &str) -> Result<f64, String> {
     if (0.1..=60.0).contains(&number) { Ok(number) } else { Err(format!("{number} s is not 0.1 to 60 s")) }
 }
 
-/// What a station did between two looks, or a class, all of which go first.
+/// A station's activity between two samples, or a class's; classes come first.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct StationRow {
     mac: String,
     address: String,
-    /// Where somebody has reported it.
+    /// If it was reported.
     rate_mbps: Option<f64>,
     signal_dbm: Option<i8>,
     /// Charged airtime in both directions, in percent of the time.
     airtime: f64,
-    /// Of it, that of packets from the station; a class has none by direction.
+    /// The part for packets from the station; a class has no values by direction.
     airtime_up: Option<f64>,
     down_mbps: f64,
     up_mbps: f64,
@@ -77,13 +77,13 @@ enum Order {
 const ORDERS: [(char, Order); 5] =
     [('a', Order::Air), ('d', Order::Down), ('u', Order::Up), ('h', Order::Held), ('m', Order::Mac)];
 
-/// Two looks at a box, and what lies between them.
+/// Two samples of a box, and the difference.
 struct Looks {
     client: Client,
     before: Option<(Instant, Status)>,
 }
 
-/// Shows a running box until `q` is pressed, or so many times.
+/// Shows a running box until `q` is pressed, or a number of times.
 pub fn top(args: &TopArgs) -> Result<ExitCode> {
     let mut looks = Looks { client: Client::connect(&args.socket)?, before: None };
     let every = Duration::from_secs_f64(args.every);
@@ -97,7 +97,7 @@ pub fn top(args: &TopArgs) -> Result<ExitCode> {
 }
 
 impl Looks {
-    /// Looks at the box, and says what happened since the last look.
+    /// Samples the box, and computes the changes since the last sample.
     fn look(&mut self) -> Result<(Status, Vec<StationRow>)> {
         let status = self.client.status()?;
         let now = Instant::now();
@@ -114,7 +114,7 @@ impl Looks {
     }
 }
 
-/// What classes did between two looks, as rows of their own.
+/// The classes' activity between two samples, as separate rows.
 fn class_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
     let earlier = |class: &ClassStatus| {
         let same = |other: &&ClassStatus| other.name == class.name;
@@ -140,7 +140,7 @@ fn class_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
     now.classes.iter().map(row).collect()
 }
 
-/// Media, where there are several, as rows of their own.
+/// Contention domains, if there are several, as separate rows.
 fn domain_rows(now: &Status) -> Vec<StationRow> {
     let row = |domain: &DomainStatus| StationRow {
         mac: format!("[{}]", domain.name),
@@ -153,7 +153,7 @@ fn domain_rows(now: &Status) -> Vec<StationRow> {
     now.domains.iter().filter(|_| now.domains.len() > 1).map(row).collect()
 }
 
-/// Packet loops, where there are several, as rows of their own.
+/// Packet loops, if there are several, as separate rows.
 fn shard_rows(before: &Status, now: &Status, seconds: f64) -> Vec<StationRow> {
     let row = |(number, shard): (usize, &ShardStatus)| {
         let before = before.shards.get(number);
@@ -208,7 +208,7 @@ fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> Sta
     }
 }
 
-/// What is told of calls, one line each: those first that are heard worst.
+/// Calls, one line each, those with the lowest quality first.
 fn call_lines(status: &Status) -> Vec<String> {
     let worst = |call: &CallStatus| {
         let ratings = [call.down.r_factor, call.up.r_factor].into_iter().flatten();
@@ -229,8 +229,8 @@ fn call_lines(status: &Status) -> Vec<String> {
     calls.into_iter().map(line).collect()
 }
 
-/// What a station calls itself, as far as there is room, or else its latest address; marked where its MAC address is a
-/// made-up one, which it may change.
+/// A station's host name, truncated to the column, or else its latest address; marked if its MAC address is a random one, which
+/// may change.
 fn name_or_address(station: &StationStatus) -> String {
     const ROOM: usize = 15;
     let known = station.name.as_ref().or(station.addresses.first()).cloned().unwrap_or_default();
@@ -241,7 +241,7 @@ fn name_or_address(station: &StationStatus) -> String {
     known.chars().take(ROOM - 1).chain(['\u{2026}']).collect::<String>() + mark
 }
 
-/// What a counter has counted since. One that is new, or was forgotten in between, has done all of it since.
+/// The increase of a counter. A counter that is new, or was forgotten in between, starts from zero.
 fn since(now: u64, before: Option<u64>) -> u64 {
     now - before.filter(|&before| before <= now).unwrap_or(0)
 }
@@ -276,7 +276,7 @@ fn heading(status: &Status) -> String {
     )
 }
 
-/// Airtime is charged airtime: what the box estimates.
+/// Airtime is charged airtime, the box's estimate.
 const COLUMNS: [&str; 11] = [
     "station",
     "name/address",

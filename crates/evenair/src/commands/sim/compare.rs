@@ -1,4 +1,4 @@
-//! `evenair sim compare`: how two variants differ.
+//! `evenair sim compare`: differences between two variants.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,15 +14,15 @@ use super::super::scenario_run::key_and_value;
 use super::many::{Many, document, interrupted, print_status};
 use crate::output;
 
-/// So many differences are printed, the largest first.
+/// Number of printed differences, the largest first.
 const SHOWN: usize = 20;
 
-/// What `evenair sim compare` is told.
+/// Arguments of `evenair sim compare`.
 #[derive(Args)]
 pub struct CompareArgs {
     /// The first variant's scenario file
     first: PathBuf,
-    /// The second variant's; the same file, unless said otherwise
+    /// The second variant's scenario file [default: the same file]
     second: Option<PathBuf>,
     /// Replace a value in the first variant
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -90,7 +90,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A variant for people.
+/// A variant as text.
 fn variant(file: &std::path::Path, settings: &Settings) -> String {
     let settings: String = settings.iter().map(|(key, value)| format!(" {key}={value}")).collect();
     format!("{}{settings}", file.file_stem().unwrap_or_default().to_string_lossy())

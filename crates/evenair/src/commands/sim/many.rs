@@ -1,4 +1,4 @@
-//! What commands of many runs have in common: how often, with which seeds, on how many cores, where results go.
+//! The common part of commands with many runs: replications, seeds, cores, directory of the results.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -21,19 +21,19 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::scenario_run::key_and_value;
 
-/// What commands of many runs are told.
+/// Common arguments of commands with many runs.
 #[derive(Args)]
 pub struct Many {
-    /// Replace a value of the file everywhere, for instance `--set duration="20 s"`
+    /// Replace a value of the file in all runs, for example `--set duration="20 s"`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub sets: Vec<(String, String)>,
-    /// Seed of the first run; the others have those that follow
+    /// Seed of the first run; the others have the successive seeds
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Where the results go, in a directory of their own
+    /// Parent directory of the results
     #[arg(long, default_value = "results", value_name = "DIR")]
     pub out: PathBuf,
-    /// Runs at the same time; as many as there are cores, unless said otherwise
+    /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     /// Print the results as JSON
@@ -45,16 +45,16 @@ pub struct Many {
 }
 
 impl Many {
-    /// All that is set everywhere.
+    /// The values that are set in all runs.
     pub fn settings(&self) -> Settings {
         let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
         self.sets.iter().cloned().chain(seed).collect()
     }
 
-    /// Makes a plan's runs that are not known yet, and shows how that stands.
+    /// Makes the missing runs of a plan, and shows the progress.
     ///
     /// # Errors
-    /// Runs cannot be kept.
+    /// Results cannot be stored.
     pub fn run(&self, plan: &Plan, store: &mut Store) -> Result<Status> {
         let threads = self.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let interrupted: Arc<AtomicBool> = Arc::default();
@@ -72,8 +72,8 @@ impl Many {
         Ok(status?)
     }
 
-    /// The directory `out/name-kind-N` of the same experiment, or a new one with the first N that is free. `about`
-    /// says what the experiment is, for people.
+    /// The directory `out/name-kind-N` of the same experiment, or a new one with the first free N. `about` describes the
+    /// experiment as text.
     pub fn directory(&self, plan: &Plan, kind: &str, about: &Value) -> Result<PathBuf> {
         let identity = plan.identity();
         for number in 1.. {
@@ -103,7 +103,7 @@ impl Many {
     }
 }
 
-/// A document with what was found: what the experiment is, then the table as `rows`.
+/// A document with the results: the description of the experiment, then the table as `rows`.
 pub fn document(plan: &Plan, status: &Status, rows: &str, table: &Table) -> Result<String> {
     let about = json!({
         "scenario": plan.name,
@@ -118,7 +118,7 @@ pub fn document(plan: &Plan, status: &Status, rows: &str, table: &Table) -> Resu
     Ok(format!("{open},\n  \"{rows}\": {}\n}}\n", serde_json::to_string_pretty(table)?))
 }
 
-/// Says how many runs there were.
+/// Prints the number of runs.
 pub fn print_status(status: &Status) {
     let Status { runs, known, ended, failed, elapsed, .. } = status;
     let before = if *known > 0 { format!(", {known} known before") } else { String::new() };
@@ -126,7 +126,7 @@ pub fn print_status(status: &Status) {
     println!("{ended} of {runs} runs made in {:.1} s{before}{bad}", elapsed.as_secs_f64());
 }
 
-/// What an interrupted command ends with.
+/// The exit of an interrupted command.
 pub fn interrupted(directory: &Path) -> ExitCode {
     eprintln!("interrupted: {} has what was found; the same command goes on from there", directory.display());
     ExitCode::from(130)
@@ -150,7 +150,7 @@ fn show(bar: &ProgressBar, status: &Status) {
     bar.set_message(format!("{} of {} runs{failed}{left}", status.known + status.ended, status.runs));
 }
 
-/// A time for people: "35 s", "4 min", "2 h 10 min".
+/// A duration as text: "35 s", "4 min", "2 h 10 min".
 fn in_words(time: Duration) -> String {
     match time.as_secs() {
         s if s < 120 => format!("{s} s"),

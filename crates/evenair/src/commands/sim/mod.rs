@@ -16,30 +16,30 @@ use self::replications::ReplicationArgs;
 use super::scenario_run::ScenarioRun;
 use crate::view::View;
 
-/// What `evenair sim` does.
+/// Subcommands of `evenair sim`.
 #[derive(Subcommand)]
 pub enum SimCommand {
     /// Run a scenario in virtual time, as fast as this machine can
     Run(RunArgs),
-    /// Run a scenario at many points: keys over values, on all cores; goes on where it was interrupted
+    /// Run a scenario at many points, with varied keys, on all cores; resumes after an interruption
     Sweep(sweep::SweepArgs),
-    /// Run two variants with the same seeds, and say in what they differ
+    /// Run two variants with the same seeds, and report their differences
     Compare(compare::CompareArgs),
 }
 
-/// What `evenair sim run` is told.
+/// Arguments of `evenair sim run`.
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     run: ScenarioRun,
-    /// Write what crosses the air and the wire into this directory, as pcap files for Wireshark
+    /// Write the frames on the air and the wire to this directory, as pcap files for Wireshark
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
     #[command(flatten)]
     replications: ReplicationArgs,
 }
 
-/// Does what the command line says.
+/// Executes the command.
 pub fn run(command: SimCommand) -> Result<ExitCode> {
     match command {
         SimCommand::Run(args) if args.replications.is_asked_for() => {

@@ -1,4 +1,4 @@
-//! `evenair sim run --replications`: the same scenario from several seeds, and how far its measures may be trusted.
+//! `evenair sim run --replications`: one scenario with several seeds, and confidence intervals of its measures.
 
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use evenair_scenario::results::replicate::{Advance, MOST, Plan, Replications, Un
 use super::super::scenario_run::ScenarioRun;
 use crate::output;
 
-/// Of each phase these are printed, beside those that were named; the files have all.
+/// The measures of each phase that are printed, in addition to the named ones; the files have all.
 const PRINTED: &[&str] = &[
     "total_ip_mbps",
     "total_goodput_mbps",
@@ -35,30 +35,29 @@ const PRINTED: &[&str] = &[
     "page.mean_s",
 ];
 
-/// How often a scenario is run.
+/// Number of runs of a scenario.
 #[derive(Args)]
 pub struct ReplicationArgs {
-    /// Run it so many times, each with the next seed, and print means with confidence intervals; with --until-width, at
-    /// least so many times
+    /// Number of runs, with successive seeds; prints means with confidence intervals. With --until-width: least number of runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     replications: Option<u32>,
-    /// Run it until half the width of the measure's interval is at most this part of its mean: "2 %", or
-    /// "2 %:ap.loss_rate" (the total IP-level throughput of each phase, unless a measure is named)
+    /// Repeat until half the width of the measure's interval is at most this part of its mean: "2 %", or "2 %:ap.loss_rate"
+    /// (default measure: total IP-level throughput of each phase)
     #[arg(long, value_name = "PERCENT[:MEASURE]", value_parser = until_width)]
     until_width: Vec<(f64, Option<String>)>,
-    /// With --until-width: run it so many times at most
+    /// With --until-width: largest number of runs
     #[arg(long, default_value_t = MOST, value_name = "N", requires = "until_width")]
     max_replications: u32,
     /// Confidence of the intervals
     #[arg(long, default_value = "95 %", value_name = "PERCENT", value_parser = confidence)]
     confidence: f64,
-    /// Runs at the same time; as many as there are cores, unless said otherwise
+    /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
 
 impl ReplicationArgs {
-    /// Whether there is to be more than one run.
+    /// Whether more than one run is requested.
     pub fn is_asked_for(&self) -> bool {
         self.replications.is_some() || !self.until_width.is_empty()
     }
@@ -79,7 +78,7 @@ impl ReplicationArgs {
         Ok(plan)
     }
 
-    /// Full names of the measures whose width counts.
+    /// Full names of the measures with a required width.
     fn measures(&self, scenario: &Scenario) -> Vec<String> {
         let phases = &scenario.measure.phases;
         let last = phases.last().map_or("all", |phase| &phase.name);
@@ -91,7 +90,7 @@ impl ReplicationArgs {
     }
 }
 
-/// Runs the scenario as often as is asked for.
+/// Runs the scenario the requested number of times.
 pub fn run(run: &ScenarioRun, args: &ReplicationArgs) -> Result<ExitCode> {
     let scenario = run.scenario()?;
     let plan = args.plan(&scenario)?;
@@ -178,7 +177,7 @@ pub(super) fn until_width(text: &str) -> Result<(f64, Option<String>), String> {
     Ok((percent(width, 0.0..100.0)?, measure.map(|measure| measure.trim().to_owned())))
 }
 
-/// The width that all agree on, where there is any.
+/// The common width, if there is one.
 pub(super) fn one_width(widths: &[(f64, Option<String>)]) -> Result<Option<f64>> {
     let first = widths.first().map(|&(width, _)| width);
     if widths.iter().any(|&(width, _)| Some(width) != first) {

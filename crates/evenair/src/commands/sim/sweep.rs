@@ -15,34 +15,32 @@ use super::many::{Many, document, interrupted, print_status};
 use super::replications::{one_width, until_width};
 use crate::output;
 
-/// So many points that failed are told one by one.
+/// Largest number of failed points that are listed individually.
 const FAILURES_SHOWN: usize = 5;
 
-/// What `evenair sim sweep` is told.
+/// Arguments of `evenair sim sweep`.
 #[derive(Args)]
 pub struct SweepArgs {
     /// The scenario file
     file: PathBuf,
-    /// Vary a key, for instance `--vary station.sta.count=2,5,10` or `--vary lan.delay="5 ms..50 ms step 5 ms"`; several
-    /// make a grid. Without any, what the file's own [[sweep]] says
+    /// Vary a key, for example `--vary station.sta.count=2,5,10` or `--vary lan.delay="5 ms..50 ms step 5 ms"`; several make a
+    /// grid [default: the file's [[sweep]]]
     #[arg(long, value_name = "KEY=VALUES", value_parser = Axis::parse)]
     vary: Vec<Axis>,
     /// Let the varied keys advance together instead of making a grid
     #[arg(long, requires = "vary")]
     zip: bool,
-    /// Runs of each point, with seeds that follow one another, the same for all points: 1, or with --until-width 10 at
-    /// first
+    /// Runs of each point, with successive seeds, the same for all points [default: 1, or at first 10 with --until-width]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replications: Option<u32>,
-    /// Run each point until half the width of the measure's interval is at most this part of its mean: "2 %", or
-    /// "2 %:ap.loss_rate" (the total IP-level throughput, unless a measure is named). A measure that is named without a
-    /// phase means each phase
+    /// Repeat each point until half the width of the measure's interval is at most this part of its mean: "2 %", or "2
+    /// %:ap.loss_rate" (default measure: total IP-level throughput). A measure without a phase means every phase
     #[arg(long, value_name = "PERCENT[:MEASURE]", value_parser = until_width)]
     until_width: Vec<(f64, Option<String>)>,
-    /// With --until-width: run a point so many times at most
+    /// With --until-width: largest number of runs of a point
     #[arg(long, default_value_t = MOST, value_name = "N", requires = "until_width")]
     max_replications: u32,
-    /// Measures to plot, as docs/measures.md names them; the phase may be left out
+    /// Measures to plot, by their names in docs/measures.md; the phase may be left out
     #[arg(long, value_name = "MEASURES", value_delimiter = ',', value_parser = measure,
         default_value = "total_ip_mbps,up_ip_mbps,down_ip_mbps,jain_flows")]
     plot: Vec<String>,
@@ -51,7 +49,7 @@ pub struct SweepArgs {
 }
 
 impl SweepArgs {
-    /// When a point has been run often enough, where that is not a fixed number.
+    /// The stopping rule of a point, unless the number of runs is fixed.
     fn until(&self) -> Result<Option<Until>> {
         let Some(relative_half_width) = one_width(&self.until_width)? else { return Ok(None) };
         let name = |(_, name): &(f64, Option<String>)| name.clone().unwrap_or_else(|| "total_ip_mbps".into());
@@ -109,7 +107,7 @@ fn describe(plan: &Plan) -> Value {
     plan.axes.iter().map(axis).collect()
 }
 
-/// Where points failed, and why.
+/// The failed points and their errors.
 fn failures(result: &SweepResult) -> Vec<String> {
     let failure = |point: &PointResult| {
         let settings: Vec<_> = point.varied.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -118,7 +116,7 @@ fn failures(result: &SweepResult) -> Vec<String> {
     result.points.iter().filter_map(failure).collect()
 }
 
-/// Writes what was found so far; gives back the JSON document.
+/// Writes the results so far; returns the JSON document.
 fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, plot: &[String]) -> Result<String> {
     let table = result.table();
     let text = document(plan, status, "points", &table)?;

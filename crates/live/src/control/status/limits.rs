@@ -1,4 +1,4 @@
-//! What is done beside the queues: control at the receiver, the limit on uploads.
+//! Mechanisms beside the queues in the status: control at the receiver, the upload limiter.
 
 use evenair_manager::{ReceiverReport, UplinkReport};
 use evenair_units::Span;
@@ -21,7 +21,7 @@ pub struct ReceiverStatus {
     pub ap_queueing_ms: Option<f64>,
 }
 
-/// The limit on uploads, and what it is measured against, at IP level.
+/// The upload limiter, and the rates that it is based on, at IP level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UplinkStatus {
     /// The limit now, in megabits per second.
@@ -32,7 +32,7 @@ pub struct UplinkStatus {
     pub up_datagrams_mbps: f64,
     /// What comes from the wire toward the WLAN.
     pub down_mbps: f64,
-    /// Packets that the access points were found to have lost, told or inferred, since the limit began.
+    /// Losses at the access points, reported or inferred, since the limit began.
     pub lost_in_access_points: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the box itself is made of: its ports, its memory, its hold on the path, its loop, its recording.
+//! The box's own state in the status: ports, memory, fail-open lease, loop, recording.
 
 use evenair_scenario::causes::{self, Losses};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct PoolStatus {
     pub size: usize,
 }
 
-/// The hold on the path.
+/// The fail-open lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldStatus {
     /// How often it ran out because the loop was late, so that packets went past the box.

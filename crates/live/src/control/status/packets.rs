@@ -1,4 +1,4 @@
-//! The balance of all packets.
+//! The packet balance in the status.
 
 use evenair_scenario::causes::{self, Drops, Losses};
 use serde::{Deserialize, Serialize};
@@ -73,12 +73,12 @@ pub struct PacketStatus {
 }
 
 impl PacketStatus {
-    /// Lost by the box, for whatever reason.
+    /// Lost by the box, for any reason.
     pub fn lost(&self) -> u64 {
         self.losses.total()
     }
 
-    /// Dropped by the manager, for whatever reason.
+    /// Dropped by the manager, for any reason.
     pub fn dropped(&self) -> u64 {
         self.drops.total()
     }

@@ -1,4 +1,4 @@
-//! What the loop hands out: raw numbers, of which others make what is told.
+//! The loop's snapshot: raw numbers, from which other threads compute the status.
 
 use evenair_manager::{Counters, Report};
 use evenair_scenario::causes::lost;

@@ -1,4 +1,4 @@
-//! Whose packets they are: stations, flows, classes.
+//! Traffic in the status: stations, flows, classes.
 
 use evenair_manager::{ClassReport, FlowReport, StationReport};
 use evenair_packet::FlowKey;
@@ -39,12 +39,12 @@ pub struct ClassStatus {
 pub struct StationStatus {
     /// MAC address.
     pub mac: String,
-    /// The access point that it is at, by its name in the configuration or else as it was told.
+    /// Its access point, by the name in the configuration or else as reported.
     #[serde(default)]
     pub access_point: Option<String>,
     /// PHY rate assumed of it.
     pub rate_mbps: f64,
-    /// Somebody has reported that rate, or the operator has set it. Otherwise it is the default, and its real rate is unknown.
+    /// The rate was reported, or set by the operator. Otherwise it is the default, and the real rate is unknown.
     #[serde(default)]
     pub rate_reported: bool,
     /// Its C_i: IP-level TCP capacity of the medium at that rate.
@@ -76,7 +76,7 @@ pub struct StationStatus {
     pub from_station_bytes: u64,
     /// It takes more than its share of the medium, and cannot be held back.
     pub over_share: bool,
-    /// What is told of it, where something is valid.
+    /// Its telemetry, if valid.
     #[serde(default)]
     pub told: Option<StationToldStatus>,
 }

@@ -1,4 +1,4 @@
-//! Senders on the medium, the medium itself, and the other places where packets are lost.
+//! Averages of senders on the medium, of the medium itself, and of other loss sites.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

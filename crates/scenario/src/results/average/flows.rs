@@ -1,4 +1,4 @@
-//! Flows, stations, and flows by what they have in common.
+//! Averages of flows, stations, and groups of flows.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ pub(super) fn stations(
     intervals: &Range<usize>,
 ) -> Vec<StationResult> {
     let total = flows.iter().map(|flow| flow.ip_mbps).sum();
-    // Where each host stands among the stations that have flows.
+    // The position of each host among the stations with flows.
     let mut places: Vec<Option<usize>> = vec![None; scenario.hosts.len()];
     let mut stations: Vec<(StationResult, Vec<f64>)> = Vec::new();
     for ((app, flow), series) in scenario.apps.iter().zip(flows).zip(&series.flows) {

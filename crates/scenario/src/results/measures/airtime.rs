@@ -1,4 +1,4 @@
-//! Kinds of measures: who had the medium in a phase.
+//! Measures of airtime.
 
 use super::{Measure, measure};
 
@@ -9,7 +9,7 @@ pub(super) const LIST: &[Measure] = &[
         "Jain's index of the measured airtime, both directions together, of stations with an application that is active in the phase",
     ),
     measure("phase.*.measured_airtime.groups_share", "", "part of the phase that beacons and group frames took"),
-    measure("phase.*.measured_airtime.neighbours_share", "", "part of the phase that networks of others took"),
+    measure("phase.*.measured_airtime.neighbours_share", "", "part of the phase that other networks took"),
     measure(
         "phase.*.measured_airtime.departed_share",
         "",

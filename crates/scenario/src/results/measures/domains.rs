@@ -1,4 +1,4 @@
-//! Kinds of measures: access points and contention domains by themselves, where the scenario names its access points.
+//! Measures of access points and contention domains, for scenarios with named access points.
 
 use super::{Measure, measure};
 

@@ -1,4 +1,4 @@
-//! Kinds of measures: throughput, fairness, TCP, the medium and its senders, queues, delays, losses.
+//! Measures of throughput, fairness, TCP, the medium and its senders, queues, delays, losses.
 
 use super::{Measure, measure};
 
@@ -360,8 +360,8 @@ pub(super) const LIST: &[Measure] = &[
         "",
         "part of the run that beacons took, and what stations say of their sleep",
     ),
-    measure("run.medium.group_share", "", "part of the run that packets to groups took"),
-    measure("run.medium.foreign_share", "", "part of the run that networks of others took"),
+    measure("run.medium.group_share", "", "part of the run that group-addressed packets took"),
+    measure("run.medium.foreign_share", "", "part of the run that other networks took"),
     measure("run.medium.attempts", "", "attempts to deliver a frame, by all senders"),
     measure("run.medium.repeated_failures", "", "those that failed right after another attempt of the same frame had"),
     measure("run.medium.duplicates", "", "those that repeated a frame which had been received, for its ACK was lost"),
@@ -380,7 +380,7 @@ pub(super) const LIST: &[Measure] = &[
         "Jain's index of the measured airtime, both directions together, of stations with an application",
     ),
     measure("run.medium.measured_airtime.groups_share", "", "part of the run that beacons and group frames took"),
-    measure("run.medium.measured_airtime.neighbours_share", "", "part of the run that networks of others took"),
+    measure("run.medium.measured_airtime.neighbours_share", "", "part of the run that other networks took"),
     measure(
         "run.medium.measured_airtime.departed_share",
         "",

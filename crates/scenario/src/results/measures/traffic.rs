@@ -1,4 +1,4 @@
-//! Kinds of measures: transfers by their size, calls, access categories, rates used.
+//! Measures of transfers by size, calls, access categories, rates used.
 
 use super::{Measure, measure};
 

@@ -1,6 +1,6 @@
-//! CUBIC as Linux has it, where that differs from RFC 9438, and its own way out of slow start.
+//! CUBIC as in Linux, where that differs from RFC 9438, and its exit from slow start.
 //!
-//! The curve, its constants and fast convergence are the RFC's. What differs, by the behaviour of Linux 6.x:
+//! The curve, its constants and fast convergence are the RFC's. The differences, from the behaviour of Linux 6.x:
 //!
 //! - The curve is followed to where it is one *smallest* round-trip time from now. The RFC's smoothed time contains the
 //!   queue, and where that lasts for seconds a window would run ahead of the curve by as much.

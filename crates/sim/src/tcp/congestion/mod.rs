@@ -1,7 +1,7 @@
-//! The congestion window (RFC 5681): slow start here, the rest one file an algorithm.
+//! The congestion window (RFC 5681): slow start here, the other algorithms one file each.
 //!
-//! Windows are bytes. Recovery (`recovery`) decides when a loss is a congestion event and what the window is while loss
-//! is being repaired; this module decides how far the window falls and how it grows again.
+//! Windows are in bytes. Recovery (`recovery`) decides when a loss is a congestion event and sets the window during loss
+//! recovery; this module reduces the window and increases it again.
 
 mod cubic;
 mod hystart;
@@ -401,7 +401,7 @@ mod tests {
             (window.ssthresh() != u64::MAX).then(|| window.cwnd() / MSS)
         };
         assert_eq!(exit(|_| 100, 3_000), None, "neither");
-        // In the third round trip, of windows from 32 on: eight samples, and the ninth ACK tells.
+        // In the third round trip, of windows from 32 on: eight samples, and the ninth ACK shows it.
         assert_eq!(exit(|round| if round < 2 { 100 } else { 114 }, 3_000), Some(32 + 8));
         // 50 ms of ACKs 1 ms apart: in the round trip that begins with 64.
         assert_eq!(exit(|_| 100, 1_000).map(|cwnd| cwnd / 10), Some((64 + 51) / 10));
