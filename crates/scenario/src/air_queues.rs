@@ -73,7 +73,7 @@ pub struct AirQueues<F> {
     wakes: BTreeSet<(Instant, NodeId)>,
     unsent: VecDeque<Unsent<F>>,
     /// Those to whom nothing more is sent.
-    forsaken: BTreeSet<NodeId>,
+    flushed: BTreeSet<NodeId>,
 }
 
 struct Queue<F> {
@@ -151,7 +151,7 @@ impl<F: Send + 'static> AirQueues<F> {
             nodes: BTreeMap::new(),
             wakes: BTreeSet::new(),
             unsent: VecDeque::new(),
-            forsaken: BTreeSet::new(),
+            flushed: BTreeSet::new(),
         }
     }
 
@@ -200,7 +200,7 @@ impl<F: Send + 'static> AirQueues<F> {
                     break;
                 };
                 let Mpdu { to, msdu: size, rate, .. } = mpdu;
-                if matches!(to, To::Node(to) if self.forsaken.contains(&to)) {
+                if matches!(to, To::Node(to) if self.flushed.contains(&to)) {
                     self.unsent.push_back(Unsent { from: node, cause: None, frame: mpdu.frame });
                     continue;
                 }
@@ -271,8 +271,8 @@ impl<F: Send + 'static> AirQueues<F> {
 
     /// Nothing is to be sent to a node any more: what queues hold for it is lost when its turn comes. What a MAC has is the
     /// medium's to give up.
-    pub fn forsake(&mut self, to: NodeId) {
-        self.forsaken.insert(to);
+    pub fn flush(&mut self, to: NodeId) {
+        self.flushed.insert(to);
     }
 
     /// A node leaves, with its queue. The medium reports the frames in its MAC.

@@ -241,7 +241,7 @@ impl Air {
         let Some(node) = self.gone.remove(&station) else { return };
         let point = self.links[station].access_point;
         match &mut self.queues {
-            Some(queues) if queues.has(point) => queues.forsake(node),
+            Some(queues) if queues.has(point) => queues.flush(node),
             _ => self.medium.flush(now, point, node),
         }
     }

@@ -20,7 +20,7 @@ const BEACON_BODY: Bytes = Bytes(110);
 pub struct Beacons {
     /// From one to the next; usually 100 time units of 1024 us.
     pub interval: Span,
-    /// Each so manieth tells of group frames, which follow it (the DTIM period); one or more.
+    /// Every n-th beacon announces group frames, which follow it (the DTIM period); one or more.
     pub dtim_period: u32,
 }
 

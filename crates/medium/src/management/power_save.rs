@@ -1,6 +1,6 @@
 //! Stations that save power, as stations do that turn the standard's power management on and off with their traffic (IEEE
 //! Std 802.11-2016, 11.2.3): a station sleeps once nothing has come or gone for some time, and says so with a null frame.
-//! From then on the access point keeps what comes for it. It wakes at each so manieth beacon; if that says that something is
+//! From then on the access point keeps what comes for it. It wakes at every n-th beacon; if that says that something is
 //! there for it, or once it has something to send itself, it says that it is awake, and gets all at once.
 //!
 //! While one of its stations sleeps the access point keeps packets to groups, too, until the next beacon that tells of
@@ -35,7 +35,7 @@ const KEPT_FOR_GROUPS: usize = 128;
 /// How a station saves power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerSave {
-    /// It wakes at each so manieth beacon; one or more.
+    /// It wakes at every n-th beacon; one or more.
     pub listen_interval: u32,
     /// How long it stays awake when nothing comes or goes.
     pub stays_awake: Span,
