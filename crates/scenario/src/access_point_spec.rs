@@ -31,8 +31,8 @@ pub struct AccessPointSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aliases: Option<List<String>>,
     /// Standard of its radios, with a long preamble and the common basic rates. All access points of a contention domain have
-    /// the same, since a domain has one slot time and one set of rates; those of the domain "default" have that of [radio].
-    /// Default: that of [radio].
+    /// the same, since a domain has one slot time and one set of rates; those of the domain "default" have that of `[radio]`.
+    /// Default: that of `[radio]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard: Option<Written<Standard>>,
 }

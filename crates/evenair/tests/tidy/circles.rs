@@ -126,7 +126,7 @@ impl Sources {
             for path in
                 declarations(source).0.iter().filter(|(_, passed_on)| *passed_on).flat_map(|(tree, _)| paths(tree))
             {
-                if let Some(path) = sources.from_the_crate(module, &path) {
+                if let Some(path) = sources.path_in_crate(module, &path) {
                     sources.passed_on.insert((module.clone(), path.last().expect("a name").clone()), path);
                 }
             }
@@ -135,7 +135,7 @@ impl Sources {
     }
 
     /// A path named in `module` as one from the crate's root, if it is one of this crate.
-    fn from_the_crate(&self, module: &Module, path: &str) -> Option<Vec<String>> {
+    fn path_in_crate(&self, module: &Module, path: &str) -> Option<Vec<String>> {
         let mut parts = path.split("::").map(|part| part.trim().to_owned()).peekable();
         let mut from = module.clone();
         let mut is_ours = false;
@@ -168,7 +168,7 @@ impl Sources {
     fn imported_by(&self, module: &Module) -> BTreeSet<Module> {
         let (declared, rest) = declarations(&self.text[module]);
         let declared = declared.iter().filter(|(_, passed_on)| !passed_on).flat_map(|(tree, _)| paths(tree));
-        let named = declared.chain(inline_paths(&rest)).filter_map(|path| self.from_the_crate(module, &path));
+        let named = declared.chain(inline_paths(&rest)).filter_map(|path| self.path_in_crate(module, &path));
         named.map(|path| self.defined_in(&path)).filter(|other| other != module && !other.is_empty()).collect()
     }
 }
