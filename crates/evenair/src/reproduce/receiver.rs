@@ -1,8 +1,8 @@
 //! I12 and I13: what control at the receiver does, of Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in
 //! Infrastructure WLANs".
 //!
-//! Their index of short-term fairness is not named. Here it is Jain's over the throughput of the flows in each second, in the
-//! mean of all seconds; "near 1" is 0.95.
+//! Their fairness is the minimum over the maximum of throughput. How long the windows of short-term fairness are is not
+//! published: a second here, and ten as another reading, in the mean of all windows; "near 1" is within 10 % of it.
 
 use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, mean};
@@ -29,7 +29,7 @@ fn total(run: &Run) -> f64 {
     run.phase(PHASE).total_ip_mbps
 }
 
-/// From a frame's arrival at the access point to its delivery, ms.
+/// From a frame's arrival at the access point to its delivery, in the mean, ms.
 fn queueing(run: &Run) -> f64 {
     run.measure(&format!("phase.{PHASE}.ap.sojourn_mean_ms"))
 }
@@ -56,7 +56,9 @@ mod i12 {
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        judge.figure("uncontrolled", runs.mean(UNCONTROLLED, queueing));
+        // Of the delay without control the source says that it is the maximum, of the others it does not.
+        let longest = |run: &Run| run.measure(&format!("phase.{PHASE}.ap.sojourn_max_ms"));
+        judge.figure("uncontrolled", runs.mean(UNCONTROLLED, longest));
         for window in WINDOWS {
             judge.figure(&label(window).replace(' ', "-"), runs.mean(&label(window), queueing));
             let ratio = runs.mean_of_both(&label(window), UNCONTROLLED, |with, without| total(with) / total(without));
@@ -73,6 +75,7 @@ mod i13 {
     const CONSTANT: [u32; 5] = [200, 400, 600, 800, 1000];
     const BEYOND: [u32; 2] = [1200, 1500];
     const BOTH: &str = "window 5, 50 ms";
+    const TEN: &str = "windows of 10 s";
 
     fn label(delay: u32) -> String {
         format!("{delay} ms")
@@ -104,12 +107,12 @@ mod i13 {
         for delay in BEYOND {
             judge.finding("falls", &format!("{} over none:", label(delay)), over(delay), Bound::AtMost(0.98));
         }
-        let fairness = |label: &str| runs.mean(label, |run: &Run| run.short_term_jain);
-        for delay in [600, 800, 1000] {
-            judge.finding("fair", &format!("{}:", label(delay)), fairness(&label(delay)), Bound::AtLeast(0.95));
-        }
-        for label in [label(200), UNCONTROLLED.to_owned()] {
-            judge.finding("fair", &format!("{label}:"), fairness(&label), Bound::AtMost(0.95));
+        let near = [600, 800, 1000].map(|delay| (label(delay), Bound::AtLeast(0.9)));
+        let below = [label(200), UNCONTROLLED.to_owned()].map(|label| (label, Bound::AtMost(0.9)));
+        for (label, bound) in near.into_iter().chain(below) {
+            let (what, [second, ten]) = (format!("{label}:"), [0, 1]);
+            judge.finding("fair", &what, runs.mean(&label, |run| run.short_term[second]), bound);
+            judge.finding_read("fair", TEN, (&what, runs.mean(&label, |run| run.short_term[ten]), bound));
         }
         judge.figure("window-5", runs.mean(BOTH, queueing));
         let more =
