@@ -7,7 +7,6 @@
 
 use evenair_scenario::Direction;
 
-use super::adwiser_physical::{a04, a05, a06, a12, a13, a15};
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant, mean, min_over_max};
 use super::{Experiment, experiment};
@@ -21,24 +20,18 @@ const STATION_BUFFER: &str = "radio.station_buffer";
 const SMALL: &str = "station buffers of 50 packets";
 const SMALL_BUFFER: &str = "50 packets";
 
-/// Every experiment of the source that can be run.
+/// Every experiment of the source that was published of the hybrid testbed.
 pub fn all() -> Vec<Experiment> {
     vec![
         experiment!(a01, "adwiser/a01-mixed-rates-alike.toml", false),
         experiment!(a02, "adwiser/a02-uploads-starve-downloads.toml", false),
         experiment!(a03, "adwiser/a03-uploads-unequal.toml", false),
-        experiment!(a04, "adwiser/a04-lan-starves-internet.toml", false),
-        experiment!(a05, "adwiser/a05-pages-beside-download.toml", false),
-        experiment!(a06, "adwiser/a06-pages-beside-upload.toml", false),
         experiment!(a07, "adwiser/a07-calls.toml", false),
         experiment!(a08, "adwiser/a08-open-loop.toml", false),
         experiment!(a09, "adwiser/a09-adaptation.toml", false),
         experiment!(a10, "adwiser/a10-mixed-rates.toml", true),
         experiment!(a11, "adwiser/a11-equal-up-and-down.toml", true),
-        experiment!(a12, "adwiser/a12-real-access-point.toml", false),
-        experiment!(a13, "adwiser/a13-two-uploads.toml", true),
         experiment!(a14, "adwiser/a14-five-to-one.toml", true),
-        experiment!(a15, "adwiser/a15-gold-and-bronze.toml", false),
     ]
 }
 

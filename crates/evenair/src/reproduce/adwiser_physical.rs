@@ -5,8 +5,21 @@ use evenair_scenario::Direction;
 use super::adwiser::{BYPASSED, INSERTED, capacity, down, inserted_late, published_box, total, up};
 use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, min_over_max};
+use super::{Experiment, experiment};
 
-pub(super) mod a04 {
+/// Every experiment of the source that was published of the physical testbed.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(a04, "adwiser/a04-lan-starves-internet.toml", false),
+        experiment!(a05, "adwiser/a05-pages-beside-download.toml", false),
+        experiment!(a06, "adwiser/a06-pages-beside-upload.toml", false),
+        experiment!(a12, "adwiser/a12-real-access-point.toml", false),
+        experiment!(a13, "adwiser/a13-two-uploads.toml", true),
+        experiment!(a15, "adwiser/a15-gold-and-bronze.toml", false),
+    ]
+}
+
+mod a04 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
@@ -32,7 +45,7 @@ fn same_station() -> Variant {
     Variant::new(OWN).set("bulk.bulk.stations", "[\"reader\"]")
 }
 
-pub(super) mod a05 {
+mod a05 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
@@ -53,7 +66,7 @@ pub(super) mod a05 {
     }
 }
 
-pub(super) mod a06 {
+mod a06 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
@@ -75,7 +88,7 @@ fn lowest(variant: Variant) -> Variant {
     Variant { label: LOWEST.to_owned(), ..variant }.set("radio.basic_rates", r#"["6 Mb/s"]"#)
 }
 
-pub(super) mod a12 {
+mod a12 {
     use super::*;
 
     const COMPUTED: &str = "computed with control frames at 6 Mb/s";
@@ -105,7 +118,7 @@ pub(super) mod a12 {
     }
 }
 
-pub(super) mod a13 {
+mod a13 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
@@ -125,7 +138,7 @@ pub(super) mod a13 {
     }
 }
 
-pub(super) mod a15 {
+mod a15 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {

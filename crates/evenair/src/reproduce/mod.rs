@@ -93,6 +93,7 @@ pub struct ReproduceArgs {
 fn all() -> Vec<Experiment> {
     let sources = [
         adwiser::all(),
+        adwiser_physical::all(),
         uplink::all(),
         uplink_limit::all(),
         las_ack::all(),
