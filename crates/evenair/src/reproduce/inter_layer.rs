@@ -187,7 +187,7 @@ mod i08 {
         judge.figure("peak", Ours::exactly(peak));
         for n in NUMBERS {
             let state = |name: &'static str| runs.mean(&label(n, PEAK), move |run| backlog(run, name));
-            judge.finding("state", &format!("n = {n}, mean:"), state("mean"), Bound::Between(2.7, 3.3));
+            judge.finding("state", &format!("n = {n}, mean:"), state("mean"), Bound::Between(2.5, 3.0));
             let most = state("mean_plus_2_sigma");
             judge.finding("state", &format!("n = {n}, mean + 2 sigma:"), most, Bound::Between(4.5, 6.6));
         }
@@ -433,7 +433,7 @@ mod i10 {
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
         let below = runs.mean_of_both("greedy", "n=20", |greedy, files| total(greedy) - total(files));
-        judge.finding("below", "greedy less files, Mb/s:", below, Bound::Between(0.3, 0.7));
+        judge.figure("below", below);
         let over = |a: &str, b: &str| runs.mean_of_both(a, b, |a, b| total(a) / total(b));
         judge.finding("saturates", "n = 50 over n = 20:", over("n=50", "n=20"), Bound::Between(0.97, 1.03));
         judge.finding("saturates", "n = 5 over n = 20:", over("n=5", "n=20"), Bound::AtMost(0.97));
@@ -447,9 +447,13 @@ mod i09 {
     use super::*;
 
     const NUMBERS: [u32; 6] = [5, 10, 15, 20, 50, 100];
+    const REAL: &str = "n=15, delayed ACKs";
 
     pub fn variants() -> Vec<Variant> {
-        NUMBERS.map(|n| Variant::new(format!("n={n}")).set("station.sta.count", n).seeds(5)).into()
+        let of = |label: String, n: u32| Variant::new(label).set("station.sta.count", n).seeds(5);
+        // Simulated stations acknowledge each segment; real hosts do not.
+        let real = of(REAL.to_owned(), 15).set("tcp.delayed_ack", true);
+        NUMBERS.map(|n| of(format!("n={n}"), n)).into_iter().chain([real]).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -460,6 +464,6 @@ mod i09 {
             judge.finding("two-sigma", &format!("n = {n}:"), two_sigma, Bound::Between(3.6, 4.4));
         }
         judge.figure("most", of(20, "max"));
-        judge.figure("real", of(15, "mean"));
+        judge.figure("real", runs.mean(REAL, |run| backlog(run, "mean")));
     }
 }

@@ -1,9 +1,11 @@
 //! Comparison of published figures and findings with the simulator's: one status for each.
 //!
-//! A figure is within tolerance if the simulated mean is within 10 % of it and the half width of its 95 % interval is no wider
-//! than the tolerance. A finding (a direction, an order, a threshold) is one or more bounds on simulated numbers; it is within
-//! tolerance if all bounds are met, including the half width. A figure outside tolerance is *explained* only if a run in the
-//! same table changes one named cause and moves the figure into the tolerance. All others are open.
+//! A figure is within where our mean lies within 10 % of it and is known that well: the half width of its 95 % interval is
+//! no wider than the band. A finding (a direction, an order, a threshold) is one or more bounds on numbers of our own;
+//! it is within where every one of them holds, the half width against it. What the source leaves open is run in more than
+//! one way, each a reading; what is within in one of them alone is *fitted*, and the reading is the same for all rows of an
+//! experiment. What is not within is *explained* only where a run in the same table changes one named cause and moves our
+//! figure into the band; the *source is inconsistent* where a proof from its own numbers says so. All else is outside.
 
 use std::fmt::Write;
 
@@ -87,20 +89,56 @@ impl Bound {
     }
 }
 
-/// Whether what was published holds here.
+/// Whether we get what was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    Open,
+    /// Not within, and nothing says why.
+    Outside,
+    /// Not within, and the source's own numbers contradict each other.
+    Inconsistent,
+    /// Not within, but with one named cause changed.
     Explained,
-    Holds,
+    /// Within in the nearest of the ways to read what the source leaves open, and not in every one.
+    Fitted,
+    Within,
 }
 
 impl Verdict {
+    /// In the order of the table.
+    pub const ALL: [Self; 5] = [Self::Outside, Self::Inconsistent, Self::Explained, Self::Fitted, Self::Within];
+
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Open => "open",
+            Self::Outside => "outside",
+            Self::Inconsistent => "source inconsistent",
             Self::Explained => "explained",
-            Self::Holds => "holds",
+            Self::Fitted => "fitted",
+            Self::Within => "within",
+        }
+    }
+}
+
+/// Where a line of evidence comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// The run as the scenario file has it.
+    File,
+    /// A run with another reading of what the source leaves open.
+    Reading(String),
+    /// A run with one cause changed.
+    Cause(String),
+    /// Arithmetic on the published numbers alone.
+    Proof,
+}
+
+impl Origin {
+    /// The words before the line; empty for the run of the file.
+    pub fn text(&self) -> String {
+        match self {
+            Self::File => String::new(),
+            Self::Reading(words) => format!("read as {words}: "),
+            Self::Cause(words) => format!("with {words}: "),
+            Self::Proof => "proof: ".to_owned(),
         }
     }
 }
@@ -115,8 +153,7 @@ pub struct Evidence {
     pub bound: Option<Bound>,
     /// Whether this line is inside its band or bound.
     pub inside: bool,
-    /// The one cause that was changed, in a run that explains.
-    pub cause: Option<String>,
+    pub origin: Origin,
 }
 
 /// One published figure or finding, judged.
@@ -157,21 +194,30 @@ impl<'a> Judge<'a> {
     /// # Panics
     /// If the scenario file has no figure of that id: the tests run through all of them.
     pub fn figure(&mut self, id: &str, ours: Ours) {
-        let ours = self.known(ours);
-        let value = self.published(id).value.unwrap_or_else(|| panic!("{}/{id} has no value", self.experiment));
-        let inside = within_band(ours, value);
-        self.note(id, Evidence { what: String::new(), ours, bound: None, inside, cause: None });
+        self.figure_from(id, Origin::File, ours);
     }
 
-    /// A run that changes one cause, described in words, and nothing else.
+    /// A run that changes one cause, in words, and nothing else.
     ///
     /// # Panics
     /// As [`Judge::figure`].
     pub fn figure_if(&mut self, id: &str, cause: &str, ours: Ours) {
+        self.figure_from(id, Origin::Cause(cause.to_owned()), ours);
+    }
+
+    /// A run with another reading, in words, of what the source leaves open.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn figure_read(&mut self, id: &str, reading: &str, ours: Ours) {
+        self.figure_from(id, Origin::Reading(reading.to_owned()), ours);
+    }
+
+    fn figure_from(&mut self, id: &str, origin: Origin, ours: Ours) {
         let ours = self.known(ours);
         let value = self.published(id).value.unwrap_or_else(|| panic!("{}/{id} has no value", self.experiment));
         let inside = within_band(ours, value);
-        self.note(id, Evidence { what: String::new(), ours, bound: None, inside, cause: Some(cause.to_owned()) });
+        self.note(id, Evidence { what: String::new(), ours, bound: None, inside, origin });
     }
 
     /// A bound that the finding `id` asks for; where there are several, all must hold.
@@ -179,9 +225,7 @@ impl<'a> Judge<'a> {
     /// # Panics
     /// As [`Judge::figure`].
     pub fn finding(&mut self, id: &str, what: &str, ours: Ours, bound: Bound) {
-        let ours = self.known(ours);
-        let inside = bound.holds(ours);
-        self.note(id, Evidence { what: what.to_owned(), ours, bound: Some(bound), inside, cause: None });
+        self.finding_from(id, Origin::File, (what, ours, bound));
     }
 
     /// As [`Judge::figure_if`], for a finding's bounds.
@@ -189,21 +233,41 @@ impl<'a> Judge<'a> {
     /// # Panics
     /// As [`Judge::figure`].
     pub fn finding_if(&mut self, id: &str, cause: &str, what: &str, ours: Ours, bound: Bound) {
-        let ours = self.known(ours);
-        let inside = bound.holds(ours);
-        let cause = Some(cause.to_owned());
-        self.note(id, Evidence { what: what.to_owned(), ours, bound: Some(bound), inside, cause });
+        self.finding_from(id, Origin::Cause(cause.to_owned()), (what, ours, bound));
     }
 
-    /// The judgements, in the order of the scenario file; what was published and not judged is open.
+    /// As [`Judge::figure_read`], for the bounds of a finding: what, our number, and where it must lie.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn finding_read(&mut self, id: &str, reading: &str, line: (&str, Ours, Bound)) {
+        self.finding_from(id, Origin::Reading(reading.to_owned()), line);
+    }
+
+    /// What the published numbers say of each other, and the bound that they would keep if they could all be true.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn proof(&mut self, id: &str, what: &str, number: f64, bound: Bound) {
+        self.finding_from(id, Origin::Proof, (what, Ours::exactly(number), bound));
+    }
+
+    fn finding_from(&mut self, id: &str, origin: Origin, (what, ours, bound): (&str, Ours, Bound)) {
+        let ours = self.known(ours);
+        let inside = bound.holds(ours);
+        self.note(id, Evidence { what: what.to_owned(), ours, bound: Some(bound), inside, origin });
+    }
+
+    /// The judgements, in the order of the scenario file; what was published and not judged is outside.
     pub fn finish(mut self) -> Vec<Judged> {
+        let reading = nearest_reading(&self.judged);
         let with_id = self.published.iter().filter_map(|published| Some((published, published.id.as_deref()?)));
         let mut all = Vec::new();
         for (published, id) in with_id {
             let name = name(self.experiment, id);
             let found = self.judged.iter().position(|judged| judged.name == name);
             let mut judged = found.map_or_else(|| unjudged(name, published), |at| self.judged.swap_remove(at));
-            judged.verdict = verdict(&judged.evidence);
+            judged.verdict = verdict(&judged.evidence, &reading);
             all.push(judged);
         }
         all
@@ -233,7 +297,7 @@ fn name(experiment: &str, id: &str) -> String {
 }
 
 fn unjudged(name: String, published: &Published) -> Judged {
-    Judged { name, published: published.clone(), verdict: Verdict::Open, evidence: Vec::new() }
+    Judged { name, published: published.clone(), verdict: Verdict::Outside, evidence: Vec::new() }
 }
 
 /// Within the band, and known so well that this says something.
@@ -243,22 +307,50 @@ fn within_band(ours: Ours, published: f64) -> bool {
     (ours.mean - published).abs() <= band * (1.0 + 1e-9) && ours.uncertainty() <= band
 }
 
-/// All lines of the run itself inside: it holds. Else one cause may have every line of its own inside.
-fn verdict(evidence: &[Evidence]) -> Verdict {
-    let own = || evidence.iter().filter(|line| line.cause.is_none());
-    if own().next().is_none() {
-        return Verdict::Open;
+/// The one reading for all rows of an experiment: that with which most rows are within, that of the file among equals.
+fn nearest_reading(judged: &[Judged]) -> Origin {
+    let mut readings = vec![Origin::File];
+    for line in judged.iter().flat_map(|judged| &judged.evidence) {
+        if matches!(line.origin, Origin::Reading(_)) && !readings.contains(&line.origin) {
+            readings.push(line.origin.clone());
+        }
     }
-    if own().all(|line| line.inside) {
-        return Verdict::Holds;
+    let within = |origin: &Origin| judged.iter().filter(|judged| all_inside(&judged.evidence, origin)).count();
+    let most = readings.iter().map(within).max().unwrap_or(0);
+    readings.into_iter().find(|origin| within(origin) == most).unwrap_or(Origin::File)
+}
+
+/// Whether every line of the file's run is inside, as this reading has it: where it has no line of its own, the file's counts.
+fn all_inside(evidence: &[Evidence], origin: &Origin) -> bool {
+    let lines = |origin: &Origin| evidence.iter().filter(move |line| line.origin == *origin).collect::<Vec<_>>();
+    let (own, read) = (lines(&Origin::File), lines(origin));
+    let as_read = |line: &Evidence| read.iter().find(|other| other.what == line.what).map_or(line.inside, |l| l.inside);
+    !own.is_empty() && own.iter().all(|line| as_read(line)) && read.iter().all(|line| line.inside)
+}
+
+/// Within with every reading, or with the nearest one; else one cause may have every line of its own inside, or a proof
+/// breaks its bound.
+fn verdict(evidence: &[Evidence], reading: &Origin) -> Verdict {
+    let own = || evidence.iter().filter(|line| line.origin == Origin::File);
+    let readings = evidence.iter().filter(|line| matches!(line.origin, Origin::Reading(_)));
+    let every = all_inside(evidence, &Origin::File) && readings.clone().all(|line| line.inside);
+    if every {
+        return Verdict::Within;
+    }
+    if all_inside(evidence, reading) {
+        return Verdict::Fitted;
     }
     let failed: Vec<_> = own().filter(|line| !line.inside).map(|line| line.what.as_str()).collect();
-    let explains = |cause: &str| {
-        let lines = || evidence.iter().filter(|line| line.cause.as_deref() == Some(cause));
+    let explains = |cause: &Origin| {
+        let lines = || evidence.iter().filter(|line| line.origin == *cause);
         lines().all(|line| line.inside) && failed.iter().all(|what| lines().any(|line| line.what == *what))
     };
-    let mut causes = evidence.iter().filter_map(|line| line.cause.as_deref());
-    if causes.any(explains) { Verdict::Explained } else { Verdict::Open }
+    let mut causes = evidence.iter().map(|line| &line.origin).filter(|origin| matches!(origin, Origin::Cause(_)));
+    if own().next().is_some() && causes.any(explains) {
+        return Verdict::Explained;
+    }
+    let contradicts = evidence.iter().any(|line| line.origin == Origin::Proof && !line.inside);
+    if contradicts { Verdict::Inconsistent } else { Verdict::Outside }
 }
 
 /// Whether a published entry is a number (which is counted among the figures) or words.
@@ -297,38 +389,38 @@ mod tests {
             judge.figure("one", Ours { mean: 10.5, half_width: Some(5.0) });
             judge.finish()[0].verdict
         };
-        assert_eq!(judged(Judge::new("x01", &list)), Verdict::Open);
-        assert_eq!(judged(Judge::new("x01", &list).by_means()), Verdict::Holds);
+        assert_eq!(judged(Judge::new("x01", &list)), Verdict::Outside);
+        assert_eq!(judged(Judge::new("x01", &list).by_means()), Verdict::Within);
     }
 
     #[test]
-    fn what_nobody_judged_is_open() {
-        assert_eq!(verdict_of(|_| ()), [Verdict::Open, Verdict::Open]);
+    fn what_is_not_judged_is_outside() {
+        assert_eq!(verdict_of(|_| ()), [Verdict::Outside, Verdict::Outside]);
     }
 
     #[test]
-    fn a_figure_holds_within_the_band_and_if_it_is_known_that_well() {
+    fn a_figure_is_within_inside_the_band_and_if_it_is_known_that_well() {
         let of = |ours| verdict_of(|judge| judge.figure("figure", ours))[0];
         let vague = |half| Ours { mean: 10.0, half_width: Some(half) };
-        assert_eq!([9.0, 11.0].map(|x| of(Ours::exactly(x))), [Verdict::Holds; 2]);
-        assert_eq!([8.9, 11.1, f64::NAN].map(|x| of(Ours::exactly(x))), [Verdict::Open; 3]);
-        assert_eq!((of(vague(1.0)), of(vague(1.1))), (Verdict::Holds, Verdict::Open));
-        assert_eq!(of(Ours::over(vec![9.9, 10.1])), Verdict::Open, "1.27 is too wide");
-        assert_eq!(of(Ours::over(vec![9.99, 10.01])), Verdict::Holds);
+        assert_eq!([9.0, 11.0].map(|x| of(Ours::exactly(x))), [Verdict::Within; 2]);
+        assert_eq!([8.9, 11.1, f64::NAN].map(|x| of(Ours::exactly(x))), [Verdict::Outside; 3]);
+        assert_eq!((of(vague(1.0)), of(vague(1.1))), (Verdict::Within, Verdict::Outside));
+        assert_eq!(of(Ours::over(vec![9.9, 10.1])), Verdict::Outside, "1.27 is too wide");
+        assert_eq!(of(Ours::over(vec![9.99, 10.01])), Verdict::Within);
     }
 
     #[test]
-    fn a_finding_holds_where_all_its_bounds_do() {
+    fn a_finding_is_within_where_all_its_bounds_do() {
         let of = |values: [f64; 2]| {
             verdict_of(|judge| {
                 judge.finding("finding", "a", Ours::exactly(values[0]), Bound::AtMost(1.0));
                 judge.finding("finding", "b", Ours::exactly(values[1]), Bound::AtLeast(2.0));
             })[1]
         };
-        assert_eq!(of([1.0, 2.0]), Verdict::Holds);
-        assert_eq!([of([1.1, 2.0]), of([1.0, 1.9]), of([f64::NAN, 2.0])], [Verdict::Open; 3]);
+        assert_eq!(of([1.0, 2.0]), Verdict::Within);
+        assert_eq!([of([1.1, 2.0]), of([1.0, 1.9]), of([f64::NAN, 2.0])], [Verdict::Outside; 3]);
         let wide = Ours { mean: 0.9, half_width: Some(0.2) };
-        assert_eq!(verdict_of(|judge| judge.finding("finding", "a", wide, Bound::AtMost(1.0)))[1], Verdict::Open);
+        assert_eq!(verdict_of(|judge| judge.finding("finding", "a", wide, Bound::AtMost(1.0)))[1], Verdict::Outside);
     }
 
     #[test]
@@ -339,16 +431,54 @@ mod tests {
                 judge.figure_if("figure", "another buffer", Ours::exactly(changed));
             })[0]
         };
-        assert_eq!(of(10.0, 20.0), Verdict::Holds);
+        assert_eq!(of(10.0, 20.0), Verdict::Within);
         assert_eq!(of(20.0, 10.0), Verdict::Explained);
-        assert_eq!(of(20.0, 20.0), Verdict::Open);
+        assert_eq!(of(20.0, 20.0), Verdict::Outside);
         let one_of_two = verdict_of(|judge| {
             judge.finding("finding", "a", Ours::exactly(2.0), Bound::AtMost(1.0));
             judge.finding("finding", "b", Ours::exactly(2.0), Bound::AtMost(1.0));
             judge.finding_if("finding", "x", "a", Ours::exactly(1.0), Bound::AtMost(1.0));
         });
-        assert_eq!(one_of_two[1], Verdict::Open, "b is not explained");
+        assert_eq!(one_of_two[1], Verdict::Outside, "b is not explained");
         let alone = verdict_of(|judge| judge.figure_if("figure", "x", Ours::exactly(10.0)));
-        assert_eq!(alone[0], Verdict::Open, "nothing without the run itself");
+        assert_eq!(alone[0], Verdict::Outside, "nothing without the run itself");
+    }
+
+    #[test]
+    fn what_one_reading_alone_brings_inside_is_fitted() {
+        let of = |file: f64, read: f64| {
+            verdict_of(|judge| {
+                judge.figure("figure", Ours::exactly(file));
+                judge.figure_read("figure", "the lowest basic rate", Ours::exactly(read));
+            })[0]
+        };
+        assert_eq!(of(10.0, 10.5), Verdict::Within, "it does not depend on the reading");
+        assert_eq!([of(10.0, 20.0), of(20.0, 10.0)], [Verdict::Fitted; 2]);
+        assert_eq!(of(20.0, 5.0), Verdict::Outside);
+    }
+
+    #[test]
+    fn one_reading_serves_all_rows_of_an_experiment() {
+        let verdicts = verdict_of(|judge| {
+            judge.figure("figure", Ours::exactly(20.0));
+            judge.figure_read("figure", "another rate", Ours::exactly(10.0));
+            judge.finding("finding", "a", Ours::exactly(1.0), Bound::AtMost(1.0));
+            judge.finding_read("finding", "another rate", ("a", Ours::exactly(2.0), Bound::AtMost(1.0)));
+        });
+        assert_eq!(verdicts, [Verdict::Outside, Verdict::Fitted], "the file's reading is first among equals");
+    }
+
+    #[test]
+    fn numbers_that_contradict_each_other_are_the_sources_fault() {
+        let of = |ours: f64, taken: f64| {
+            verdict_of(|judge| {
+                judge.figure("figure", Ours::exactly(ours));
+                judge.proof("figure", "part of the medium's time:", taken, Bound::AtMost(1.0));
+            })[0]
+        };
+        assert_eq!(
+            [of(20.0, 1.2), of(20.0, 0.9), of(10.0, 1.2)],
+            [Verdict::Inconsistent, Verdict::Outside, Verdict::Within]
+        );
     }
 }

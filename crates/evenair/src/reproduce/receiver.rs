@@ -1,8 +1,8 @@
 //! I12 and I13: control at the receiver, of Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in
 //! Infrastructure WLANs".
 //!
-//! They do not name their index of short-term fairness. Here it is Jain's index over the throughput of the flows in each
-//! second, averaged over all seconds; "near 1" is 0.95.
+//! Their fairness is the minimum over the maximum of throughput. How long the windows of short-term fairness are is not
+//! published: a second here, and ten as another reading, in the mean of all windows; "near 1" is within 10 % of it.
 
 use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, mean};
@@ -21,6 +21,24 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
+/// The delay of the wire, 11 ms, is of the source's simulations. Of its experiments it says that the access point is wired at
+/// 100 Mb/s, and no more.
+const NEAR: &str = "a host 1 ms from the access point";
+
+/// All variants of an experiment, and the same with the near host.
+fn both_hosts(variants: Vec<Variant>) -> Vec<Variant> {
+    let near = |variant: &Variant| {
+        let label = near(&variant.label);
+        Variant { label, ..variant.clone() }.set("lan.delay", "1 ms")
+    };
+    let nearby: Vec<_> = variants.iter().map(near).collect();
+    variants.into_iter().chain(nearby).collect()
+}
+
+fn near(label: &str) -> String {
+    format!("{label}, {NEAR}")
+}
+
 fn uncontrolled() -> Variant {
     Variant::new(UNCONTROLLED).set("event.1.at", NEVER).seeds(5)
 }
@@ -29,7 +47,7 @@ fn total(run: &Run) -> f64 {
     run.phase(PHASE).total_ip_mbps
 }
 
-/// From a frame's arrival at the access point to its delivery, ms.
+/// From a frame's arrival at the access point to its delivery, in the mean, ms.
 fn queueing(run: &Run) -> f64 {
     run.measure(&format!("phase.{PHASE}.ap.sojourn_mean_ms"))
 }
@@ -46,7 +64,7 @@ mod i12 {
     pub fn variants() -> Vec<Variant> {
         let of =
             |window| Variant::new(label(window)).set("manager.receiver.window", format!("{window} packets")).seeds(5);
-        WINDOWS.map(of).into_iter().chain([uncontrolled()]).collect()
+        both_hosts(WINDOWS.map(of).into_iter().chain([uncontrolled()]).collect())
     }
 
     /// Standard deviation over mean from second to second, of a station.
@@ -56,11 +74,19 @@ mod i12 {
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        judge.figure("uncontrolled", runs.mean(UNCONTROLLED, queueing));
-        for window in WINDOWS {
-            judge.figure(&label(window).replace(' ', "-"), runs.mean(&label(window), queueing));
-            let ratio = runs.mean_of_both(&label(window), UNCONTROLLED, |with, without| total(with) / total(without));
-            judge.finding("same-total", &format!("{} over none:", label(window)), ratio, Bound::Between(0.98, 1.02));
+        // Of the delay without control the source says that it is the maximum, of the others it does not.
+        let longest = |run: &Run| run.measure(&format!("phase.{PHASE}.ap.sojourn_max_ms"));
+        judge.figure("uncontrolled", runs.mean(UNCONTROLLED, longest));
+        judge.figure_read("uncontrolled", NEAR, runs.mean(&near(UNCONTROLLED), longest));
+        let over =
+            |label: &str, none: &str| runs.mean_of_both(label, none, |with, without| total(with) / total(without));
+        for label in WINDOWS.map(label) {
+            let id = label.replace(' ', "-");
+            judge.figure(&id, runs.mean(&label, queueing));
+            judge.figure_read(&id, NEAR, runs.mean(&near(&label), queueing));
+            let (what, bound) = (format!("{label} over none:"), Bound::Between(0.98, 1.02));
+            judge.finding("same-total", &what, over(&label, UNCONTROLLED), bound);
+            judge.finding_read("same-total", NEAR, (&what, over(&near(&label), &near(UNCONTROLLED)), bound));
         }
         let calm = runs.mean_of_both(&label(5), UNCONTROLLED, |with, without| fluctuation(with) / fluctuation(without));
         judge.finding("no-fluctuation", "that of a second's throughput, over that without:", calm, Bound::AtMost(0.2));
@@ -73,6 +99,7 @@ mod i13 {
     const CONSTANT: [u32; 5] = [200, 400, 600, 800, 1000];
     const BEYOND: [u32; 2] = [1200, 1500];
     const BOTH: &str = "window 5, 50 ms";
+    const TEN: &str = "windows of 10 s";
 
     fn label(delay: u32) -> String {
         format!("{delay} ms")
@@ -92,7 +119,8 @@ mod i13 {
             variant.set("manager.receiver.delay", "1 us").set("station.sta.count", stations).seeds(5)
         });
         let delays = CONSTANT.into_iter().chain(BEYOND).map(of);
-        delays.chain([both, uncontrolled()]).chain(alone).collect()
+        let nearby = Variant { label: near(BOTH), ..both.clone() }.set("lan.delay", "1 ms");
+        delays.chain([both, nearby, uncontrolled()]).chain(alone).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -104,14 +132,15 @@ mod i13 {
         for delay in BEYOND {
             judge.finding("falls", &format!("{} over none:", label(delay)), over(delay), Bound::AtMost(0.98));
         }
-        let fairness = |label: &str| runs.mean(label, |run: &Run| run.short_term_jain);
-        for delay in [600, 800, 1000] {
-            judge.finding("fair", &format!("{}:", label(delay)), fairness(&label(delay)), Bound::AtLeast(0.95));
-        }
-        for label in [label(200), UNCONTROLLED.to_owned()] {
-            judge.finding("fair", &format!("{label}:"), fairness(&label), Bound::AtMost(0.95));
+        let even = [600, 800, 1000].map(|delay| (label(delay), Bound::AtLeast(0.9)));
+        let below = [label(200), UNCONTROLLED.to_owned()].map(|label| (label, Bound::AtMost(0.9)));
+        for (label, bound) in even.into_iter().chain(below) {
+            let (what, [second, ten]) = (format!("{label}:"), [0, 1]);
+            judge.finding("fair", &what, runs.mean(&label, |run| run.short_term[second]), bound);
+            judge.finding_read("fair", TEN, (&what, runs.mean(&label, |run| run.short_term[ten]), bound));
         }
         judge.figure("window-5", runs.mean(BOTH, queueing));
+        judge.figure_read("window-5", NEAR, runs.mean(&near(BOTH), queueing));
         let more =
             runs.mean_of_both(&window_of_one(20), &window_of_one(10), |many, few| queueing(many) / queueing(few));
         judge.finding("more-stations", "AP queueing with 20 over that with 10:", more, Bound::AtLeast(2.0));

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use evenair_scenario::results::{Evenness, FlowResult, PhaseResult, RunResult, Series, scalars};
+use evenair_scenario::results::{FlowResult, PhaseResult, RunResult, Series, scalars};
 use evenair_scenario::{Direction, Scenario};
 
 use super::judge::Ours;
@@ -50,13 +50,16 @@ impl Variant {
     }
 }
 
+/// Lengths of the windows in which short-term fairness is looked at, seconds.
+pub const WINDOWS: [f64; 2] = [1.0, 10.0];
+
 /// One run, as a judge reads it.
 #[derive(Debug)]
 pub struct Run {
     /// Without its series, which would fill the memory.
     pub result: RunResult,
-    /// Jain's index over the IP-level rates of the flows in each interval of the first phase, in the mean of the intervals.
-    pub short_term_jain: f64,
+    /// Smallest over largest IP-level rate of the flows in each [window](WINDOWS) of the first phase, in the mean of the windows.
+    pub short_term: [f64; WINDOWS.len()],
     /// IP-level Mb/s of all flows, by interval.
     pub totals: Vec<f64>,
     scalars: BTreeMap<String, f64>,
@@ -65,9 +68,9 @@ pub struct Run {
 impl Run {
     fn new(mut result: RunResult) -> Self {
         let scalars = scalars(&result).into_iter().collect();
-        let (short_term_jain, totals) = (short_term_jain(&result), totals(&result.series));
+        let (short_term, totals) = (WINDOWS.map(|window| short_term(&result, window)), totals(&result.series));
         result.series = Series::default();
-        Self { result, short_term_jain, totals, scalars }
+        Self { result, short_term, totals, scalars }
     }
 
     /// A phase by its name; the first one where it is empty.
@@ -107,12 +110,23 @@ impl Run {
     }
 }
 
-fn short_term_jain(result: &RunResult) -> f64 {
+fn short_term(result: &RunResult, window_s: f64) -> f64 {
     let (Some(phase), series) = (result.phases.first(), &result.series) else { return f64::NAN };
     let interval = |second: f64| (second / series.interval_s).round() as usize;
     let at = |k: usize| series.flows.iter().map(|flow| flow.ip_mbps.get(k).copied().unwrap_or(0.0)).collect::<Vec<_>>();
-    let indices = (interval(phase.from_s)..interval(phase.to_s)).filter_map(|k| Evenness::of(&at(k))?.jain);
-    mean(&indices.collect::<Vec<_>>())
+    let rates: Vec<_> = (interval(phase.from_s)..interval(phase.to_s)).map(at).collect();
+    equality_in_windows(&rates, interval(window_s).max(1))
+}
+
+/// Smallest over largest of the flows' sums in each full window of so many intervals, in the mean of the windows. `rates` has
+/// an interval's rates in each entry.
+fn equality_in_windows(rates: &[Vec<f64>], intervals: usize) -> f64 {
+    let windows = rates.chunks_exact(intervals).map(|window| {
+        let flows = window[0].len();
+        let sums: Vec<f64> = (0..flows).map(|flow| window.iter().map(|rates| rates[flow]).sum()).collect();
+        min_over_max(&sums)
+    });
+    mean(&windows.collect::<Vec<_>>())
 }
 
 fn totals(series: &Series) -> Vec<f64> {
@@ -227,4 +241,18 @@ fn one(work: &Work<'_>, variant: &Variant, replication: u64) -> Result<Run> {
 /// A threshold found in a sweep: the first of `points` at which `is_so`; not a number where there is none.
 pub fn first_where(points: &[u32], is_so: impl Fn(u32) -> bool) -> Ours {
     Ours::exactly(points.iter().copied().find(|&point| is_so(point)).map_or(f64::NAN, f64::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_that_take_turns_are_equal_in_long_windows_and_not_in_short_ones() {
+        let turns: Vec<_> = (0..8).map(|k| if k % 2 == 0 { vec![1.0, 4.0] } else { vec![4.0, 1.0] }).collect();
+        assert_eq!(equality_in_windows(&turns, 1), 0.25);
+        assert_eq!(equality_in_windows(&turns, 2), 1.0);
+        let with_rest = [turns, vec![vec![0.0, 9.0]]].concat();
+        assert_eq!(equality_in_windows(&with_rest, 2), 1.0, "a window that is not full does not count");
+    }
 }

@@ -6,10 +6,10 @@ use evenair_scenario::Published;
 
 use super::judge::{Evidence, Judged, Verdict, is_figure};
 
-/// For a terminal: what is open first, then what is explained, then what holds.
+/// For a terminal: what is outside first, what is within last.
 pub fn text(judged: &[Judged]) -> String {
     let mut out = String::new();
-    for verdict in [Verdict::Open, Verdict::Explained, Verdict::Holds] {
+    for verdict in Verdict::ALL {
         let of_it: Vec<_> = judged.iter().filter(|judged| judged.verdict == verdict).collect();
         if of_it.is_empty() {
             continue;
@@ -37,7 +37,8 @@ fn counts(judged: &[Judged]) -> String {
             let is_it = |j: &&Judged| is_figure(&j.published) == figures && j.verdict == verdict;
             judged.iter().filter(is_it).count()
         };
-        format!("{} hold, {} explained, {} open", of(Verdict::Holds), of(Verdict::Explained), of(Verdict::Open))
+        let each = Verdict::ALL.iter().rev().map(|&verdict| format!("{} {}", of(verdict), verdict.word()));
+        each.collect::<Vec<_>>().join(", ")
     };
     format!("Figures: {}. Findings: {}.", part(true), part(false))
 }
@@ -59,10 +60,7 @@ fn value(published: &Published) -> String {
 
 /// One line behind a verdict.
 fn evidence(line: &Evidence, published: &Published) -> String {
-    let mut text = String::new();
-    if let Some(cause) = &line.cause {
-        let _ = write!(text, "with {cause}: ");
-    }
+    let mut text = line.origin.text();
     if !line.what.is_empty() {
         let _ = write!(text, "{} ", line.what);
     }
@@ -85,19 +83,27 @@ What others published of each experiment in [scenarios/](../scenarios/), beside 
 written by `make reproduction` (`evenair reproduce --write`), which takes the published values from the scenario files
 and runs everything anew; change those, and not this.
 
-A **figure** holds where our mean is within 10 % of it, and its 95 % interval (after ±) is no wider than that. A
-**finding**, a direction, an order or a threshold, holds where all numbers of ours lie in the bounds given in
-parentheses, the interval against them. What does not hold is **explained** only where a run in the same row changes one
-named cause and moves our number into the band. Everything else is **open**.
+A **figure** is *within* where our mean is within 10 % of it, and its 95 % interval (after ±) is no wider than that. A
+**finding**, a direction, an order or a threshold, is within where all numbers of ours lie in the bounds given in
+parentheses, the interval against them. Where a source leaves a part of its set-up open, the row has more than one reading
+(after `read as`), one of them for all rows of an experiment: what is within in every reading is within, and what is so in the
+nearest one alone is *fitted*. What is neither is *explained* only where a run in the same row changes one named cause and
+moves our number into the band, and the *source* is *inconsistent* where its own numbers contradict each other, which the row
+proves. Everything else is *outside*. Words in quotation marks are the source's.
 
 ";
+
+/// What was read otherwise before, at the table's end.
+const READINGS: &str = include_str!("readings.md");
 
 /// As docs/reproduction.md.
 pub fn markdown(judged: &[Judged]) -> String {
     let mut out = HEAD.to_owned();
     let _ = writeln!(out, "Version {}, seeds counted up from each file's own (1).\n", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "{}", counts(judged));
-    for (verdict, title) in [(Verdict::Open, "Open"), (Verdict::Explained, "Explained"), (Verdict::Holds, "Holds")] {
+    for verdict in Verdict::ALL {
+        let (first, rest) = verdict.word().split_at(1);
+        let title = first.to_uppercase() + rest;
         let _ = writeln!(out, "\n## {title}\n\n| value | published | ours | verdict |\n|---|---|---|---|");
         for judged in judged.iter().filter(|judged| judged.verdict == verdict) {
             let lines: Vec<_> = judged.evidence.iter().map(|line| evidence(line, &judged.published)).collect();
@@ -107,6 +113,7 @@ pub fn markdown(judged: &[Judged]) -> String {
             let _ = writeln!(out, "| `{}` | {words} | {ours} | {} |", judged.name, verdict.word());
         }
     }
+    out.push_str(READINGS);
     out
 }
 
@@ -119,6 +126,5 @@ pub fn names_in(markdown: &str) -> impl Iterator<Item = &str> {
 /// The verdict on a name in such a table.
 pub fn verdict_in(markdown: &str, name: &str) -> Option<Verdict> {
     let row = markdown.lines().find(|line| line.starts_with(&format!("| `{name}` |")))?;
-    let verdicts = [Verdict::Open, Verdict::Explained, Verdict::Holds];
-    verdicts.into_iter().find(|verdict| row.ends_with(&format!("| {} |", verdict.word())))
+    Verdict::ALL.into_iter().find(|verdict| row.ends_with(&format!("| {} |", verdict.word())))
 }

@@ -204,7 +204,7 @@ mod w01 {
         }
         for (id, pair, drr) in BEYOND {
             let what = "published goodputs of both, as a part of the medium's time on the channel of DRR's column:";
-            judge.finding(id, what, Ours::exactly(time_taken(pair, drr)), Bound::AtMost(1.0));
+            judge.proof(id, what, time_taken(pair, drr), Bound::AtMost(1.0));
         }
         let out = label("WHTB", OUT);
         judge.finding("isolates", "kb/s:", runs.mean(&out, first), Bound::AtLeast(3200.0));

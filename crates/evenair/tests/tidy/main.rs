@@ -284,6 +284,19 @@ fn a_test_that_skips_itself_says_so_as_it_is_counted() {
 }
 
 #[test]
+fn every_scenario_names_its_schema_to_editors() {
+    let scenarios = files(&root().join("scenarios"), &[".toml"]);
+    assert!(scenarios.len() > 50, "found only {} scenarios", scenarios.len());
+    for path in scenarios {
+        let text = read(&path);
+        let first = text.lines().next().unwrap_or_default();
+        let schema =
+            first.strip_prefix("#:schema ").unwrap_or_else(|| panic!("{} begins with {first:?}", path.display()));
+        assert!(path.parent().expect("a folder").join(schema).exists(), "{}: no file {schema}", path.display());
+    }
+}
+
+#[test]
 fn links_in_documents_lead_somewhere() {
     let mut dead = Vec::new();
     let mut seen = 0;
