@@ -137,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// Has fetched what is known of an EDCAF.
+    /// Prefetches the state of an EDCAF.
     #[inline]
     pub(crate) fn bring(&self, id: u32, fetch: impl Fn(*const ())) {
         if let Self::Shared(channel) = self {

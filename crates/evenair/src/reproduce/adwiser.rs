@@ -36,7 +36,7 @@ pub fn all() -> Vec<Experiment> {
 }
 
 /// The published box: its rule for the service rate, (virtual) bits as what packets cost, and queues that are short and
-/// drop at their tail. Ours differs in all of that unless it is told.
+/// drop at their tail. Evenair's defaults differ in all of these.
 pub(super) fn published_box(label: impl Into<String>) -> Variant {
     let variant = Variant::new(label).set("manager.controller", "published").set("manager.charge", "bits");
     variant.set("manager.aqm", "none").set("manager.queue_limit", "100 packets")

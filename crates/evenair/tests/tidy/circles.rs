@@ -1,6 +1,6 @@
 //! Circles of imports among the files of a crate. A file imports another where it names an item of it: by `use`, or by a path that
-//! begins with `crate`, `super` or `self`; an item that a file passes on (`pub use`) is imported from where it is defined. `lib.rs`,
-//! which names all, is left out, and so is what stands in `mod tests`.
+//! begins with `crate`, `super` or `self`; a re-exported item (`pub use`) counts as imported from the file that defines it.
+//! `lib.rs`, which lists all modules, and `mod tests` are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

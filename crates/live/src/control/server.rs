@@ -212,7 +212,7 @@ fn number_of(path: &Path) -> io::Result<(u64, u64)> {
 /// Gives each client a thread, as long as there are slots, until the box ends. Recreates the socket if its file was deleted,
 /// since the box could not be reached any more.
 fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(AtomicBool, Waker)) -> Result<()> {
-    let (mut refusal, mut told) = (String::new(), false);
+    let (mut refusal, mut logged) = (String::new(), false);
     loop {
         let mut epoll = Epoll::new(2)?;
         epoll.add(&door.listener, 0)?;
@@ -222,7 +222,7 @@ fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(Ato
             if ended.load(Ordering::Acquire) {
                 return Ok(());
             }
-            admit_all(&door.listener, slots, context, &mut told);
+            admit_all(&door.listener, slots, context, &mut logged);
         }
         match Door::open(&door.path) {
             Ok(new) => {
@@ -245,21 +245,21 @@ fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(Ato
     }
 }
 
-/// Gives a thread to each waiting client. `told`: the failure to accept clients was already logged.
-fn admit_all(listener: &UnixListener, slots: &Slots, context: &Client, told: &mut bool) {
+/// Gives a thread to each waiting client. `logged`: the failure to accept clients has been logged since the last success.
+fn admit_all(listener: &UnixListener, slots: &Slots, context: &Client, logged: &mut bool) {
     loop {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(error) => {
                 // Such as without free descriptors: to try again at once would only take the processor's time.
-                if !std::mem::replace(told, true) {
+                if !std::mem::replace(logged, true) {
                     warn!("cannot accept a control client: {error}");
                 }
                 return thread::sleep(ACCEPT_PAUSE);
             }
         };
-        *told = false;
+        *logged = false;
         let Some(slot) = slots.take(stream) else { continue };
         let context = context.clone();
         let work = move || {

@@ -14,7 +14,7 @@ pub(crate) fn read_span(reader: &mut Reader<'_>) -> Result<Span, CodecError> {
     reader.u64().map(Span::from_nanos)
 }
 
-/// A rate is told by a standard that has it and its bit rate.
+/// A rate is written as a standard that has it and its bit rate.
 pub(crate) fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
     let standard = Standard::ALL.into_iter().find(|standard| standard.rates().contains(&rate));
     put_standard(standard.expect("every rate is one of some standard"), out);
