@@ -16,8 +16,8 @@ setup: ## Install what is missing on this machine (compiler, Rust, iproute2, ipe
 setup-test:
 	@scripts/setup test
 
-build: setup ## Build the program, optimised: target/release/evenair
-	$(CARGO) build --release --locked -p evenair
+build: setup ## Build the programs, optimised: target/release/evenair, evenaird, evenair-lab
+	$(CARGO) build --release --locked -p evenair -p evenaird -p evenair-lab
 
 demo: build ## See it work: ten stations without and then with the box, in two minutes
 	@scripts/as-root $(EVENAIR) demo
@@ -89,13 +89,14 @@ offload: setup-test ## iperf3 through the box between virtual ports with their d
 
 wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a virtual machine (fetches 130 MB at first)
 	@scripts/wifi-vm
+	$(CARGO) build -p evenaird --locked
 	scripts/as-root $(CARGO) test -p evenair --test wifi --locked -- --ignored --nocapture
 
 service: setup-test deb ## The package in a small Debian with systemd, a virtual machine: start, watchdog, upgrade, removal
 	@scripts/as-root scripts/service-vm
 	scripts/as-root $(CARGO) test -p evenair --test service --locked -- --ignored --nocapture
 
-deb: build ## Build the Debian package of the box: target/debian
+deb: build ## Build the Debian packages, evenair and evenair-lab: target/debian
 	@scripts/deb
 
 doc: setup ## Build the documentation of the crates: target/doc

@@ -263,6 +263,25 @@ impl BoxConfig {
 }
 
 impl BoxConfig {
+    /// A summary, in one line.
+    pub fn in_short(&self) -> String {
+        let start = match (self.inserted, self.observing) {
+            (true, _) => "inserted",
+            (_, true) => "observing",
+            _ => "bypassed",
+        };
+        let bridge =
+            self.bridge.as_deref().map_or_else(|| "without a bridge".into(), |bridge| format!("bridge {bridge}"));
+        let standards: Vec<_> = self.manager.standards().iter().map(ToString::to_string).collect();
+        format!(
+            "access points behind {}, the network behind {}, {bridge}; {}; {} stations named; starts {start}",
+            self.wlan,
+            self.wire,
+            standards.join(" and "),
+            self.manager.stations.len()
+        )
+    }
+
     /// Which shard owns what.
     ///
     /// # Errors

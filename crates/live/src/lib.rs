@@ -51,3 +51,6 @@ pub use recording::{Replay, replay};
 pub use reference::{reference, schema};
 pub use run::run;
 pub use shards::ShardsSpec;
+
+/// The box's configuration file, unless another is named.
+pub const CONFIG: &str = "/etc/evenair/box.toml";

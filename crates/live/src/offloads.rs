@@ -1,5 +1,5 @@
 //! A file of the interface offloads that the box has switched off, until they are restored: a killed box cannot restore
-//! them itself. The next process does, or systemd when the service has ended (`evenair restore-offloads`).
+//! them itself. The next process does, or systemd when the service has ended (`evenaird restore-offloads`).
 //!
 //! The file is in the runtime directory of the service (RUNTIME_DIRECTORY in systemd.exec(5)). Without a runtime directory
 //! nothing is stored, and only a clean exit restores the interfaces.

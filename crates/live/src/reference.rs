@@ -11,7 +11,7 @@ use crate::config::BoxFile;
 
 const INTRODUCTION: &str = r#"# The box's configuration
 
-All keys of the file that `evenair run` reads, by default `/etc/evenair/box.toml`. `evenair init` writes a first version with comments,
+All keys of the file that `evenaird` reads, by default `/etc/evenair/box.toml`. `evenair init` writes a first version with comments,
 `evenair config check FILE` reports its errors, `evenair config migrate FILE` renames the keys of an older version, and `evenair reload`
 makes a running box read it again. [box.md](box.md) describes how the parts work together. `evenair config reference` prints this page.
 

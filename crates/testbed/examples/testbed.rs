@@ -1,5 +1,5 @@
-//! The testbed on the command line: `testbed scenario FILE [RESULT.json]`; and what it starts itself: `testbed agent` in
-//! the hosts, `testbed run --config FILE` as the box. `testbed exec HOST COMMAND...` looks into a host of a running one.
+//! The testbed on the command line: `testbed scenario FILE [RESULT.json]`; and what it starts itself in the hosts: `testbed agent`.
+//! Its box is the daemon `evenaird`, which cargo builds into the folder above. `testbed exec HOST COMMAND...` looks into a host of a running one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["agent"] => agent::main().map_err(anyhow::Error::msg),
-        ["run", "--config", file] => run_box(Path::new(file)),
         ["exec", host, .., _] => {
             let status = evenair_testbed::exec(None, host, &arguments[2..])?;
             std::process::exit(status.code().unwrap_or(1))
@@ -24,14 +23,11 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-fn run_box(file: &Path) -> anyhow::Result<()> {
-    let config = evenair_live::BoxConfig::load(file).map_err(|e| anyhow::anyhow!("{e}"))?;
-    evenair_live::run(config).map(drop)
-}
-
 fn run(file: &str, result: Option<&str>) -> anyhow::Result<()> {
     let scenario = Scenario::load(Path::new(file)).map_err(|e| anyhow::anyhow!("{e}"))?;
-    let options = TestbedOptions::new(std::env::current_exe()?);
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(Path::parent).context("target/PROFILE/examples/testbed")?;
+    let options = TestbedOptions::new(&program, target.join("evenaird"));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&options.cancel))?;
     }

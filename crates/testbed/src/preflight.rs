@@ -1,7 +1,7 @@
 //! Checks for missing requirements before a run.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::Path;
 
 use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, Scenario, Stack, Tool};
 use evenair_sys::netns::Netns;
@@ -28,9 +28,12 @@ const CAP_BPF: u32 = 39;
 ///
 /// # Errors
 /// The first thing that is missing, and what to do about it.
-pub fn check(scenario: &Scenario, with_box: bool) -> Result<(), TestbedError> {
-    if with_box {
+pub fn check(scenario: &Scenario, box_command: Option<&Vec<String>>) -> Result<(), TestbedError> {
+    if let Some(command) = box_command {
         check_box()?;
+        if let Some(program) = command.first() {
+            need(program, "it is the box between the access point and the wire (package evenair)")?;
+        }
     }
     refusals(scenario).into_iter().next().map_or(Ok(()), Err)?;
     let namespace = Netns::new().map_err(TestbedError::from_namespace)?;
@@ -255,16 +258,18 @@ fn congestion_controls(scenario: &Scenario) -> Result<(), TestbedError> {
     Ok(())
 }
 
+/// Checks for a program by its name, which is looked up in PATH, or by its path.
 fn need(program: &str, needed_for: &str) -> Result<(), TestbedError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // iproute2 is in sbin on Debian, which is not in every user's PATH; `Command` would not find it either.
-    if std::env::split_paths(&path).any(|directory| is_program(&directory.join(program))) {
+    let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
+    if if program.contains('/') { is_program(Path::new(program)) } else { places.any(|place| is_program(&place)) } {
         return Ok(());
     }
     Err(TestbedError::MissingProgram { program: program.to_owned(), needed_for: needed_for.to_owned() })
 }
 
-fn is_program(path: &PathBuf) -> bool {
+fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
@@ -393,5 +398,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("no-such-program") && text.contains("nothing works without"), "{text}");
         need("sh", "").expect("every system has a shell");
+        need("/bin/sh", "").expect("a program may be named by its path");
+        need("/bin/no-such-program", "").expect_err("not there");
     }
 }

@@ -38,7 +38,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 pub struct TestbedOptions {
     /// The program that is the hosts' agent when run with the one argument `agent` (see [`crate::agent::main`]).
     pub program: PathBuf,
-    /// The box program and its arguments; the path of a configuration file is appended.
+    /// The program of the box, the daemon, and its arguments; the path of a configuration file is appended.
     pub box_command: Vec<String>,
     /// Start the box program even where no event of the scenario needs it.
     pub always_box: bool,
@@ -49,11 +49,10 @@ pub struct TestbedOptions {
 }
 
 impl TestbedOptions {
-    /// With one program for everything: `PROGRAM agent` and `PROGRAM run --config FILE`.
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        let program = program.into();
-        let box_command = vec![program.display().to_string(), "run".to_owned(), "--config".to_owned()];
-        Self { program, box_command, always_box: false, record: None, cancel: Arc::default() }
+    /// With the hosts' agent, started as `PROGRAM agent`, and the daemon that is the box, started as `DAEMON --config FILE`.
+    pub fn new(program: impl Into<PathBuf>, daemon: impl Into<PathBuf>) -> Self {
+        let box_command = vec![daemon.into().display().to_string(), "--config".to_owned()];
+        Self { program: program.into(), box_command, always_box: false, record: None, cancel: Arc::default() }
     }
 }
 
@@ -70,7 +69,7 @@ pub fn run(
     mut progress: impl FnMut(&Progress),
 ) -> Result<RunResult, TestbedError> {
     let needs_box = needs_box(scenario, options);
-    preflight::check(scenario, needs_box)?;
+    preflight::check(scenario, needs_box.then_some(&options.box_command))?;
     let directory = RunDir::create()?;
     let mut topology = Topology::build(scenario)?;
     let management = management::build(scenario, &topology)?;
@@ -399,7 +398,7 @@ mod tests {
         let plain = Scenario::parse(text, "plain.toml").expect("a right scenario");
         let event = "event = [{ at = \"1 s\", do = \"insert\" }]\n";
         let managed = Scenario::parse(&format!("{text}{event}"), "managed.toml").expect("a right scenario");
-        let options = TestbedOptions::new("evenair");
+        let options = TestbedOptions::new("evenair-lab", "evenaird");
         assert!(!needs_box(&plain, &options) && needs_box(&managed, &options));
         assert!(needs_box(&plain, &TestbedOptions { record: Some("file".into()), ..options.clone() }));
         assert!(needs_box(&plain, &TestbedOptions { always_box: true, ..options }));

@@ -90,9 +90,11 @@ impl Site {
             source(9471)
         );
         std::fs::write(file("box.toml"), text).expect("written");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_evenair"));
-        command.args(["run", "--config"]).arg(file("box.toml"));
-        let child = process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("it was built");
+        // The program of another package, which cargo builds into the same folder.
+        let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_evenair")).with_file_name("evenaird"));
+        command.arg("--config").arg(file("box.toml"));
+        let child = process::tie(&mut command, Some(self.middle.as_fd())).spawn();
+        let child = child.expect("built before: cargo build -p evenaird");
         let mut running = BoxProcess { child, socket: file("box.sock") };
         let began = Instant::now();
         while Client::connect(&running.socket).is_err() {

@@ -4,7 +4,7 @@
 //! is held up for [`STALL_S`]. What would then say too little is judged tightly, and where such a judgement fails in a
 //! run whose machine was late, as that run itself recorded, the run is made again ([`judged`]).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -52,18 +52,19 @@ pub fn text(stations: usize, rest: &str) -> String {
     head + rest
 }
 
-/// The example program, which `cargo test` builds with the tests and which is the hosts' agent. `cargo test --test`
-/// builds the tests alone: then one of before the last change is refused.
+/// The example program, which is the hosts' agent, and the daemon, which is the box. Not every call of cargo that builds the tests
+/// builds them, too: one of before the last change is refused.
 pub fn options() -> TestbedOptions {
     let test = std::env::current_exe().expect("a test is a program");
     let target = test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps/TEST");
-    let program: PathBuf = target.join("examples/testbed");
-    let stale = newer_source(&program).unwrap_or_else(|error| Some(error.to_string()));
-    if let Some(why) = stale {
-        let how = "`cargo build -p evenair-testbed --examples` builds it, and so does `cargo test` without `--test`";
-        panic!("{} is not of this source: {why}; {how}", program.display());
+    let [program, daemon] = ["examples/testbed", "evenaird"].map(|name| target.join(name));
+    for file in [&program, &daemon] {
+        if let Some(why) = newer_source(file).unwrap_or_else(|error| Some(error.to_string())) {
+            let how = "`cargo build --workspace --bin evenaird --example testbed` builds it";
+            panic!("{} is not of this source: {why}; {how}", file.display());
+        }
     }
-    TestbedOptions::new(program)
+    TestbedOptions::new(program, daemon)
 }
 
 /// A file from which `program` was made and that has changed since, by cargo's list of them beside it.

@@ -82,6 +82,16 @@ impl PacketStatus {
     pub fn dropped(&self) -> u64 {
         self.drops.total()
     }
+
+    /// The account in one line.
+    pub fn in_short(&self) -> String {
+        let (dropped, lost) = (self.dropped(), self.lost());
+        let agrees = if self.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };
+        format!(
+            "packets: {} taken, {} copied, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",
+            self.taken, self.copied, self.sent, self.held
+        )
+    }
 }
 
 impl Status {

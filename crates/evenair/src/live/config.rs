@@ -38,7 +38,7 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
             let mut right = true;
             for file in files {
                 match BoxConfig::load(file) {
-                    Ok(config) => println!("{}", super::in_short(file, &config)),
+                    Ok(config) => println!("{} is right: {}", file.display(), config.in_short()),
                     Err(error) => {
                         right = false;
                         eprintln!("{error}");

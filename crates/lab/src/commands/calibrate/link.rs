@@ -9,16 +9,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use evenair_live::BoxConfig;
 use evenair_live::calibrate::{Glance, LEAST_PAYLOAD, Link, PORT, Pairs, measure};
 use evenair_live::telemetry::{SourceConfig, ask};
+use evenair_live::{BoxConfig, CONFIG};
 use evenair_packet::MacAddr;
 use evenair_scenario::config::{FromWritten, Scalar};
 use evenair_study::calibration::Calibration;
 use evenair_units::{BitRate, Span};
 use signal_hook::consts::{SIGINT, SIGTERM};
-
-use crate::commands::live::CONFIG;
 
 /// UDP payload over IPv4 over Ethernet without fragments.
 const LONGEST_PAYLOAD: usize = 1472;

@@ -1,4 +1,4 @@
-//! Names the commit that the program is built from, for `evenair --version` and for the results that it writes.
+//! Names the commit that the program is built from, for `--version` and for results.
 
 use std::process::Command;
 

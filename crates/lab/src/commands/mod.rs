@@ -3,7 +3,6 @@
 pub mod backlog;
 pub mod calibrate;
 pub mod compare;
-pub mod live;
 pub mod scenario;
 pub mod scenario_run;
 pub mod sim;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+pub use evenair_cli::VERSION;
 use evenair_report::{Picture, Table, measures_table, run_page, run_pictures, series_table};
 use evenair_scenario::results::{RunResult, write_whole};
 use evenair_scenario::{Scenario, Source};
@@ -24,10 +25,6 @@ pub fn new_directory(parent: &Path, name: &str) -> Result<PathBuf> {
     }
     unreachable!("there are more numbers than directories")
 }
-
-/// The program's version with the commit that it was built from, as Semantic Versioning writes build metadata: "0.1.0+1a2b3c4d5e6f",
-/// with ".dirty" behind it where the sources had been changed since; without a commit where they were not in a repository.
-pub const VERSION: &str = env!("EVENAIR_VERSION");
 
 /// Writes everything about a run into `directory`: what it takes to make the run again, the results as JSON, tables and plots, and
 /// one page that shows them all.

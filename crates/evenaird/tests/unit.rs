@@ -12,10 +12,12 @@ fn packaged() -> String {
     std::fs::read_to_string(path).expect("it is packaged")
 }
 
-/// A unit with this text, whose program is the one under test, since the one it names is not installed here.
+/// A unit with this text, whose programs are the one under test, since those that it names are not installed here.
 fn unit(folder: &Path, text: &str) -> PathBuf {
     let file = folder.join("evenair.service");
-    std::fs::write(&file, text.replace("/usr/bin/evenair", env!("CARGO_BIN_EXE_evenair"))).expect("written");
+    let daemon = env!("CARGO_BIN_EXE_evenaird");
+    let text = text.replace("/usr/bin/evenaird", daemon).replace("=/usr/bin/evenair ", &format!("={daemon} "));
+    std::fs::write(&file, text).expect("written");
     file
 }
 
@@ -72,10 +74,13 @@ fn the_service_is_started_again_however_often_it_fails() {
     // After a failure, a signal and a missed watchdog, and not after a stop that somebody wants.
     assert!(service.contains(&"Restart=on-failure") && service.contains(&"RestartSec=1"), "{service:?}");
     // A killed box cannot give the cards their offloads back.
-    assert!(service.contains(&"ExecStopPost=/usr/bin/evenair restore-offloads"), "{service:?}");
-    let known =
-        Command::new(env!("CARGO_BIN_EXE_evenair")).args(["restore-offloads", "--help"]).output().expect("it starts");
-    assert!(known.status.success(), "the program has this command: {}", said(&known));
+    assert!(service.contains(&"ExecStopPost=/usr/bin/evenaird restore-offloads"), "{service:?}");
+    for line in service.iter().filter(|line| line.contains("=/usr/bin/evenaird")) {
+        let (_, arguments) = line.split_once(' ').expect("it has some");
+        let known = Command::new(env!("CARGO_BIN_EXE_evenaird")).args(arguments.split(' ')).arg("--help").output();
+        let known = known.expect("it starts");
+        assert!(known.status.success(), "{line}: {}", said(&known));
+    }
 }
 
 /// The script that a package manager runs when the package is purged, for a machine below this folder.

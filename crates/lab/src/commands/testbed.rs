@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use evenair_cli::{DAEMON, find_program};
 use evenair_scenario::Scenario;
 use evenair_scenario::results::RunResult;
 use evenair_testbed::TestbedOptions;
@@ -60,7 +61,7 @@ pub fn agent() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Options for a run by this very program, which Ctrl-C ends early and cleanly.
+/// Options for a run whose hosts have this very program as their agent and whose box is the daemon, which Ctrl-C ends early and cleanly.
 pub fn options() -> Result<TestbedOptions> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let cancel: Arc<AtomicBool> = Arc::default();
@@ -69,7 +70,8 @@ pub fn options() -> Result<TestbedOptions> {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&cancel))?;
         signal_hook::flag::register(signal, Arc::clone(&cancel))?;
     }
-    let mut options = TestbedOptions::new(program);
+    let daemon = find_program(DAEMON).unwrap_or_else(|| DAEMON.into());
+    let mut options = TestbedOptions::new(program, daemon);
     options.cancel = cancel;
     Ok(options)
 }

@@ -1,4 +1,4 @@
-//! The box: `run`, and the commands to a running box.
+//! The commands around a box: to set it up, to a running one, and to read what it left.
 
 mod config;
 mod dialogue;
@@ -9,16 +9,14 @@ mod stations;
 mod telemetry;
 mod top;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use evenair_live::CONFIG;
 use evenair_live::control::{Client, Status};
-use evenair_live::{BoxConfig, crash};
 use evenair_scenario::causes::{Drops, Losses};
-use tracing_subscriber::EnvFilter;
 
 pub use config::{ConfigCommand, config};
 pub use doctor::{DoctorArgs, doctor};
@@ -27,37 +25,10 @@ pub use init::{InitArgs, init};
 pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
 
-/// Default paths of the box's configuration and its control socket.
-pub(super) const CONFIG: &str = "/etc/evenair/box.toml";
+/// Default path of the box's control socket.
 const SOCKET: &str = "/run/evenair/control.sock";
 /// Number of printed connections, the largest first.
 const MOST_FLOWS: usize = 20;
-
-/// Arguments of `evenair run`.
-#[derive(Args)]
-pub struct RunArgs {
-    /// The box's configuration file
-    #[arg(long, default_value = CONFIG, value_name = "FILE")]
-    config: PathBuf,
-    /// Wait for missing ports, and for ports that are not in the bridge, at the start and later, instead of exiting
-    #[arg(long)]
-    wait_for_ports: bool,
-    /// Only validate the configuration, and summarize it
-    #[arg(long)]
-    check: bool,
-    /// Format of log lines
-    #[arg(long, default_value = "text", value_name = "FORM")]
-    log_format: LogFormat,
-}
-
-/// Format of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LogFormat {
-    /// For people
-    Text,
-    /// One JSON object per line, for programs
-    Json,
-}
 
 /// The box's control socket.
 #[derive(Args)]
@@ -70,53 +41,11 @@ pub struct ControlArgs {
     json: bool,
 }
 
-/// Runs the box until a signal or a command ends it.
-pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| crash::Log);
-    match args.log_format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
-    }
-    let config = BoxConfig::load(&args.config)?;
-    if args.check {
-        println!("{}", in_short(&args.config, &config));
-        return Ok(ExitCode::SUCCESS);
-    }
-    crash::report_crashes(&crash::state_directory(), &args.config);
-    let last =
-        if args.wait_for_ports { evenair_live::run_when_ready(config)? } else { Some(evenair_live::run(config)?) };
-    if let Some(last) = last {
-        println!("{}", account(&last));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Inserts a box.
 pub fn insert(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.insert()?;
     println!("inserted: the box manages the traffic");
     Ok(ExitCode::SUCCESS)
-}
-
-/// A summary of a configuration.
-fn in_short(file: &Path, config: &BoxConfig) -> String {
-    let start = match (config.inserted, config.observing) {
-        (true, _) => "inserted",
-        (_, true) => "observing",
-        _ => "bypassed",
-    };
-    let bridge =
-        config.bridge.as_deref().map_or_else(|| "without a bridge".into(), |bridge| format!("bridge {bridge}"));
-    let standards: Vec<_> = config.manager.standards().iter().map(ToString::to_string).collect();
-    format!(
-        "{} is right: access points behind {}, the network behind {}, {bridge}; {}; {} stations named; starts {start}",
-        file.display(),
-        config.wlan,
-        config.wire,
-        standards.join(" and "),
-        config.manager.stations.len()
-    )
 }
 
 /// Makes a box observe.
@@ -211,7 +140,7 @@ fn print_status(status: &Status) {
         println!("NO FAIL-OPEN: {why}");
     }
     println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
-    println!("{}", account(status));
+    println!("{}", status.packets.in_short());
     causes(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("  {line}"));
     for port in [&status.wlan, &status.wire] {
         let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
@@ -300,18 +229,6 @@ fn causes(drops: &Drops, losses: &Losses) -> Vec<String> {
     let dropped = (!drops.is_zero()).then(|| format!("dropped: {drops}"));
     let lost = (!losses.is_zero()).then(|| format!("LOST IN THE BOX: {losses}"));
     dropped.into_iter().chain(lost).collect()
-}
-
-/// The account of packets in one line.
-fn account(status: &Status) -> String {
-    let packets = &status.packets;
-    let dropped = packets.dropped();
-    let lost = packets.lost();
-    let agrees = if packets.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };
-    format!(
-        "packets: {} taken, {} copied, {} sent, {dropped} dropped by the manager, {} held, {lost} lost; {agrees}",
-        packets.taken, packets.copied, packets.sent, packets.held
-    )
 }
 
 #[cfg(test)]

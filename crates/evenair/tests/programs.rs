@@ -1,0 +1,99 @@
+//! How `evenair` finds the other two programs, and what it hands to them. Small scripts take their places.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Prints each of its arguments in brackets, and exits with status 7.
+const STAND_IN: &str = "#!/bin/sh\necho \"$(basename \"$0\"):\"\nfor a; do echo \"[$a]\"; done\nexit 7\n";
+
+/// A copy of the program in a folder without the other two.
+fn alone() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    fs::copy(env!("CARGO_BIN_EXE_evenair"), folder.path().join("evenair")).expect("copied");
+    folder
+}
+
+fn stand_in(folder: &Path, name: &str) {
+    fs::write(folder.join(name), STAND_IN).expect("written");
+    fs::set_permissions(folder.join(name), Permissions::from_mode(0o755)).expect("permitted");
+}
+
+fn run(folder: &Path, path: &str, arguments: &[&str]) -> (Output, String, String) {
+    let output = Command::new(folder.join("evenair")).args(arguments).env("PATH", path).output().expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    (output, said, complained)
+}
+
+#[test]
+fn a_program_that_is_not_installed_is_named_with_its_package() {
+    let folder = alone();
+    for (arguments, program, package) in [
+        (&["sim", "run", "x.toml"][..], "evenair-lab", "package evenair-lab"),
+        (&["help", "sim"], "evenair-lab", "package evenair-lab"),
+        (&["run", "--wait-for-ports"], "evenaird", "package evenair"),
+    ] {
+        let (output, said, complained) = run(folder.path(), "/nowhere", arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(said.is_empty() && complained.lines().count() == 1, "{said}{complained}");
+        assert!(complained.contains(program) && complained.trim_end().ends_with(package), "{complained}");
+    }
+}
+
+#[test]
+fn commands_of_the_lab_reach_it_with_their_arguments() {
+    let folder = alone();
+    stand_in(folder.path(), "evenair-lab");
+    let path = std::env::var("PATH").expect("set");
+    for arguments in [
+        &["sim", "--help"][..],
+        &["sim", "run", "a file", "--set", "seed=2"],
+        &["testbed", "exec", "run", "host", "--", "ls", "-l"],
+        &["demo"],
+        &["help", "compare"],
+        &["backlog", "--version"],
+    ] {
+        let (output, said, complained) = run(folder.path(), &path, arguments);
+        assert_eq!(output.status.code(), Some(7), "its exit status: {complained}");
+        let expected: Vec<_> = arguments.iter().map(|argument| format!("[{argument}]")).collect();
+        assert_eq!(said.lines().skip(1).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn run_is_the_daemon_with_its_options() {
+    let folder = alone();
+    stand_in(folder.path(), "evenaird");
+    let path = std::env::var("PATH").expect("set");
+    for arguments in [&["--config", "a file", "--check"][..], &["--help"], &["--version"], &[]] {
+        let (output, said, complained) = run(folder.path(), &path, &[&["run"], arguments].concat());
+        assert_eq!(output.status.code(), Some(7), "its exit status: {complained}");
+        let expected: Vec<_> = arguments.iter().map(|argument| format!("[{argument}]")).collect();
+        assert_eq!(said.lines().skip(1).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn a_program_in_path_will_do_and_one_beside_goes_before_it() {
+    let (folder, elsewhere) = (alone(), tempfile::tempdir().expect("a temporary directory"));
+    stand_in(elsewhere.path(), "evenair-lab");
+    let path = format!("{}:{}", elsewhere.path().display(), std::env::var("PATH").expect("set"));
+    assert_eq!(run(folder.path(), &path, &["sim"]).0.status.code(), Some(7));
+    fs::write(folder.path().join("evenair-lab"), "#!/bin/sh\nexit 8\n").expect("written");
+    fs::set_permissions(folder.path().join("evenair-lab"), Permissions::from_mode(0o755)).expect("permitted");
+    assert_eq!(run(folder.path(), &path, &["sim"]).0.status.code(), Some(8));
+}
+
+#[test]
+fn help_lists_all_commands() {
+    let folder = alone();
+    let (output, said, _) = run(folder.path(), "/nowhere", &["--help"]);
+    assert!(output.status.success());
+    for command in ["insert", "run", "sim", "testbed", "demo", "accept", "calibrate"] {
+        assert!(said.lines().any(|line| line.starts_with(&format!("  {command} "))), "{command}: {said}");
+    }
+    let (output, _, complained) = run(folder.path(), "/nowhere", &["nonsense"]);
+    assert!(output.status.code() == Some(2) && complained.contains("nonsense"), "{complained}");
+}

@@ -1,0 +1,102 @@
+//! The daemon of the box: it runs in line between access points and wire, until a signal or a command ends it.
+//!
+//! This crate only parses the command line and sets up logging; the box is `evenair-live`. Errors end here: one line with the error
+//! and its remedy, and exit status 1 (2 for a wrong command line).
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use evenair_live::{BoxConfig, CONFIG, crash};
+use tracing_subscriber::EnvFilter;
+
+/// Run the box in line between access points and wire. `evenair` commands it.
+#[derive(Parser)]
+#[command(name = "evenaird", version = evenair_cli::VERSION)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Restore the interface offloads that a killed box has left switched off; the service does this when it has ended
+    #[command(hide = true)]
+    RestoreOffloads,
+}
+
+/// How the box is run.
+#[derive(Args)]
+struct RunArgs {
+    /// The box's configuration file
+    #[arg(long, default_value = CONFIG, value_name = "FILE")]
+    config: PathBuf,
+    /// Wait for missing ports, and for ports that are not in the bridge, at the start and later, instead of exiting
+    #[arg(long)]
+    wait_for_ports: bool,
+    /// Only validate the configuration, and summarize it
+    #[arg(long)]
+    check: bool,
+    /// Format of log lines
+    #[arg(long, default_value = "text", value_name = "FORM")]
+    log_format: LogFormat,
+}
+
+/// Format of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object per line, for programs
+    Json,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        None => run(&cli.run),
+        Some(Command::RestoreOffloads) => {
+            evenair_live::restore_offloads();
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    evenair_cli::end("evenaird", outcome)
+}
+
+/// Runs the box until a signal or a command ends it.
+fn run(args: &RunArgs) -> Result<ExitCode> {
+    let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| crash::Log);
+    match args.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+    }
+    let config = BoxConfig::load(&args.config)?;
+    if args.check {
+        println!("{} is right: {}", args.config.display(), config.in_short());
+        return Ok(ExitCode::SUCCESS);
+    }
+    crash::report_crashes(&crash::state_directory(), &args.config);
+    let last =
+        if args.wait_for_ports { evenair_live::run_when_ready(config)? } else { Some(evenair_live::run(config)?) };
+    if let Some(last) = last {
+        println!("{}", last.packets.in_short());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}
