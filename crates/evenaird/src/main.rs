@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenair_live::{BoxConfig, CONFIG, crash};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Run the box in line between access points and wire. `evenair` commands it.
 #[derive(Parser)]
@@ -70,12 +72,7 @@ fn main() -> ExitCode {
 
 /// Runs the box until a signal or a command ends it.
 fn run(args: &RunArgs) -> Result<ExitCode> {
-    let filter = EnvFilter::try_from_env("EVENAIR_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| crash::Log);
-    match args.log_format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
-    }
+    start_log(args.log_format);
     let config = BoxConfig::load(&args.config)?;
     if args.check {
         println!("{} is right: {}", args.config.display(), config.in_short());
@@ -90,9 +87,36 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Which parts log how much: the variable EVENAIR_LOG, such as `debug` or `evenair_live=debug,info`.
+fn log_filter(variable: Option<&str>) -> Targets {
+    let usual = Targets::new().with_default(LevelFilter::INFO);
+    variable.filter(|text| !text.is_empty()).and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+fn start_log(format: LogFormat) {
+    let filter = log_filter(std::env::var("EVENAIR_LOG").ok().as_deref());
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| crash::Log);
+    let log = tracing_subscriber::registry().with(filter);
+    match format {
+        LogFormat::Text => log.with(lines.with_ansi(std::io::stderr().is_terminal())).init(),
+        LogFormat::Json => log.with(lines.json().flatten_event(true)).init(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_logged_is_info_unless_said_otherwise() {
+        use tracing_subscriber::filter::LevelFilter;
+        let level = |variable| log_filter(variable).default_level();
+        assert_eq!(level(None), Some(LevelFilter::INFO));
+        assert_eq!(level(Some("")), Some(LevelFilter::INFO));
+        assert_eq!(level(Some("nonsense=loud")), Some(LevelFilter::INFO));
+        assert_eq!(level(Some("debug")), Some(LevelFilter::DEBUG));
+        assert_eq!(level(Some("evenair_live=debug,warn")), Some(LevelFilter::WARN));
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

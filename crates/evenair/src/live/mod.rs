@@ -14,9 +14,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use evenair_api::causes::{Drops, Losses};
 use evenair_live::CONFIG;
 use evenair_live::control::{Client, Status};
-use evenair_scenario::causes::{Drops, Losses};
 
 pub use config::{ConfigCommand, config};
 pub use doctor::{DoctorArgs, doctor};
@@ -233,7 +233,7 @@ fn causes(drops: &Drops, losses: &Losses) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
 
     use super::*;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use evenair_scenario::{DatagramSource, DatagramSpec};
 use evenair_sys::rt::monotonic_ns;
 use evenair_units::Streams;
+use evenair_workload::{DatagramSource, DatagramSpec};
 
 use super::marking::mark;
 use super::protocol::Report;
