@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ensure, ip, judged, stream};
+use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};
 use evenair_live::control::Status;
 use evenair_scenario::causes::LossReason;
 use evenair_sys::process;
@@ -16,7 +16,7 @@ const HOLD: Duration = Duration::from_millis(50);
 /// Streams in both directions while `act` runs.
 pub fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] {
     let stop = AtomicBool::new(false);
-    let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+    let (source, sink) = (lab.source_end(), lab.sink_end());
     thread::scope(|scope| {
         let down = scope.spawn(|| stream(source, sink, 60, rate, &stop));
         let up = scope.spawn(|| stream(sink, source, 60, rate, &stop));
@@ -199,7 +199,7 @@ fn how_fast_it_is() {
             let stop = AtomicBool::new(false);
             let (before, cpu) = (running.client().status().expect("answers"), running.cpu_time());
             let start = Instant::now();
-            let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+            let (source, sink) = (lab.source_end(), lab.sink_end());
             let arrivals = thread::scope(|scope| {
                 let moving = scope.spawn(|| stream(source, sink, frame_len, rate, &stop));
                 thread::sleep(Duration::from_secs(2));
