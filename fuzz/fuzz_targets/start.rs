@@ -1,7 +1,8 @@
 //! A scenario that is taken: a few milliseconds of it are simulated.
 #![no_main]
 
-use evenair_scenario::{Phase, Scenario};
+use evenair_scenario::Scenario;
+use evenair_workload::Phase;
 use evenair_units::Span;
 use libfuzzer_sys::fuzz_target;
 

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 
 use crate::commands::scenario_run::{Shown, run_into};
 use crate::commands::testbed::{options, run_scenario};
@@ -65,8 +65,9 @@ This takes {:.0} seconds. Ctrl-C ends it early and leaves nothing behind.
 
 #[cfg(test)]
 mod tests {
+    use evenair_results::Lateness;
+
     use super::*;
-    use evenair_scenario::results::Lateness;
 
     #[test]
     fn a_demo_on_a_busy_machine_ends_well_and_one_with_a_fault_does_not() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use evenair_report::{Picture, Table, measures_table, run_page, run_pictures, series_table};
-use evenair_scenario::results::{RunResult, write_whole};
+use evenair_results::{RunResult, write_whole};
 use evenair_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 

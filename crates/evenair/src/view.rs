@@ -5,8 +5,9 @@
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
-use evenair_scenario::results::{FlowProgress, Progress};
-use evenair_scenario::{Direction, Scenario};
+use evenair_results::{FlowProgress, Progress};
+use evenair_scenario::Scenario;
+use evenair_workload::Direction;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};

@@ -25,10 +25,10 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use evenair_config::{ManagerSpec, PhySpec};
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
-use evenair_scenario::config::{ConfigError, OrDefault, Problems, Written, read, value_now_called};
-use evenair_scenario::{ManagerSpec, PhySpec};
+use evenair_reader::{ConfigError, OrDefault, Problems, Written, read, value_now_called};
 use evenair_units::BitRate;
 use evenair_wifi::{PhyRate, Standard};
 use schemars::JsonSchema;

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use evenair_scenario::causes::{Cause, DropReason, LossReason};
+use evenair_api::causes::{Cause, DropReason, LossReason};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use prometheus_client::collector::Collector;

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use evenair_scenario::config::{Change, ConfigError, Migrated, migrate};
+use evenair_reader::{Change, ConfigError, Migrated, migrate};
 
 use crate::config::BoxConfig;
 use crate::small_file::read_text;

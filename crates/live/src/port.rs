@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
+use evenair_api::causes::{LossReason, Losses};
 use evenair_packet::PacketMeta;
-use evenair_scenario::causes::{LossReason, Losses};
 use evenair_sys::checksum;
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::iface::{self, Interface};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_scenario::config::schema_of;
+use evenair_reader::schema_of;
 use serde_json::{Map, Value};
 
 use crate::config::BoxFile;
@@ -221,7 +221,7 @@ mod tests {
     /// The configuration of a file that is enough, with these keys set.
     fn with(sets: &[(&str, &str)]) -> Result<crate::BoxConfig, String> {
         let text = "[ports]\nwlan = \"eth1\"\nwire = \"eth0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n";
-        let read = evenair_scenario::config::read::<BoxFile>(text, "box.toml", sets);
+        let read = evenair_reader::read::<BoxFile>(text, "box.toml", sets);
         let (raw, document, mut problems) = read.map_err(|error| error.to_string())?;
         let config = raw.check(&mut problems);
         document.verdict(problems).map_err(|error| error.to_string())?;

@@ -4,8 +4,8 @@
 //! other pictures. Neighbouring stations differ in shade, and stations are in the same order in all bars, so that equal
 //! shares are pieces of equal length. Collisions are a part of their own, for all stations together.
 
-use evenair_scenario::results::tables::airtime_lines;
-use evenair_scenario::results::{MediumAirtime, PhaseResult, RunResult, StationAirtime};
+use evenair_results::tables::airtime_lines;
+use evenair_results::{MediumAirtime, PhaseResult, RunResult, StationAirtime};
 
 use crate::chart::{Axis, Chart, Data, Ink, Name, Stack};
 

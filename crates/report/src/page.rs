@@ -5,15 +5,15 @@ use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use evenair_scenario::causes::{Cause, LossReason};
-use evenair_scenario::results::stats::share;
-use evenair_scenario::results::summary::{
+use evenair_api::causes::{Cause, LossReason};
+use evenair_results::stats::share;
+use evenair_results::summary::{
     echo_rows, flow_rows, in_words, numeric_columns, page_rows, phase_rows, published_rows,
 };
-use evenair_scenario::results::tables::{
+use evenair_results::tables::{
     airtime_tables, call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
 };
-use evenair_scenario::results::{BoxCounters, DropCount, RunResult};
+use evenair_results::{BoxCounters, DropCount, RunResult};
 use evenair_scenario::{Published, Quantity};
 
 use crate::{Picture, Table};
@@ -232,7 +232,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{DropReason, Drops, Losses};
+    use evenair_api::causes::{DropReason, Drops, Losses};
 
     use super::*;
 

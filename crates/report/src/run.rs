@@ -1,8 +1,8 @@
 //! The plots of one run.
 
-use evenair_scenario::Direction;
-use evenair_scenario::results::stats::percentile;
-use evenair_scenario::results::{FlowSeries, Lateness, RunResult};
+use evenair_results::stats::percentile;
+use evenair_results::{FlowSeries, Lateness, RunResult};
+use evenair_workload::Direction;
 
 use crate::airtime::airtime;
 use crate::chart::{Axis, Bars, Chart, Dash, Data, Ink, Line, Mark, Picture};
@@ -122,7 +122,7 @@ fn service_rate(run: &RunResult) -> Vec<Line> {
 fn capacity(run: &RunResult) -> Vec<Line> {
     let known = run.phases.iter().filter_map(|phase| Some((phase, phase.capacity_cstar_mbps?)));
     let line = |(index, (phase, capacity)): (usize, _)| {
-        let phase: &evenair_scenario::results::PhaseResult = phase;
+        let phase: &evenair_results::PhaseResult = phase;
         let name = (index == 0).then_some("capacity C*");
         Line { dash: Dash::Dotted, ..Line::new(name, Ink::faint(), [(phase.from_s, capacity), (phase.to_s, capacity)]) }
     };
@@ -138,7 +138,7 @@ fn shares(run: &RunResult) -> Option<Chart> {
     });
     let series = series.collect();
     let bars = flows.iter().enumerate().take(BARS).map(|(row, flow)| {
-        let share = |flows: &[evenair_scenario::results::FlowResult]| flows.get(row).map_or(0.0, |flow| flow.share);
+        let share = |flows: &[evenair_results::FlowResult]| flows.get(row).map_or(0.0, |flow| flow.share);
         let values = run.phases.iter().map(|phase| 100.0 * share(&phase.flows)).map(finite).collect();
         Bars { label: format!("{} · {} Mb/s", flow.app, flow.rate_mbps), values }
     });

@@ -1,7 +1,7 @@
 //! The tables of one run.
 
-use evenair_scenario::results::measures::measure_named;
-use evenair_scenario::results::{RunResult, scalars};
+use evenair_results::{RunResult, scalars};
+use evenair_scenario::measures::measure_named;
 
 use crate::{Table, Values};
 
@@ -10,18 +10,18 @@ pub fn series_table(run: &RunResult) -> Table {
     let series = &run.series;
     let rows = || series.flows.iter().flat_map(|flow| (0..flow.ip_mbps.len()).map(move |k| (flow, k)));
     let mut table = Table::default();
-    let number = |value: &dyn Fn(&evenair_scenario::results::FlowSeries, usize) -> Option<f64>| {
+    let number = |value: &dyn Fn(&evenair_results::FlowSeries, usize) -> Option<f64>| {
         Values::Number(rows().map(|(flow, k)| value(flow, k).filter(|x| x.is_finite())).collect())
     };
-    let count = |value: &dyn Fn(&evenair_scenario::results::FlowSeries) -> &[u64]| {
+    let count = |value: &dyn Fn(&evenair_results::FlowSeries) -> &[u64]| {
         Values::Count(rows().map(|(flow, k)| value(flow).get(k).copied()).collect())
     };
     table.push("time_s", number(&|_, k| Some((k + 1) as f64 * series.interval_s)));
     table.push("app", Values::Text(rows().map(|(flow, _)| Some(flow.app.clone())).collect()));
     table.push("station", Values::Text(rows().map(|(flow, _)| Some(flow.station.clone())).collect()));
-    let direction = |flow: &evenair_scenario::results::FlowSeries| match flow.direction {
-        evenair_scenario::Direction::Up => "up".to_owned(),
-        evenair_scenario::Direction::Down => "down".to_owned(),
+    let direction = |flow: &evenair_results::FlowSeries| match flow.direction {
+        evenair_workload::Direction::Up => "up".to_owned(),
+        evenair_workload::Direction::Down => "down".to_owned(),
     };
     table.push("direction", Values::Text(rows().map(|(flow, _)| Some(direction(flow))).collect()));
     table.push("class", Values::Text(rows().map(|(flow, _)| flow.class.clone()).collect()));

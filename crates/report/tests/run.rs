@@ -1,8 +1,8 @@
 //! The pictures and the page of a simulated run.
 
 use evenair_report::{Picture, measures_table, run_page, run_pictures, series_table};
+use evenair_results::{EchoResult, Lateness, RunResult, StationAirtime, scalars};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{EchoResult, Lateness, RunResult, StationAirtime, scalars};
 
 const SCENARIO: &str = r#"version = 1
 name = "two"

@@ -1,11 +1,12 @@
 //! Builds the contention domains and their nodes from a checked scenario, for the simulator and the testbed alike, so that
 //! both run the same radio.
 
+use evenair_ap::QueueSpec;
 use evenair_medium::{Antenna, Beacons, Foreign, Medium, MediumConfig, NodeConfig, NodeId, PowerSave};
 use evenair_units::{Db, Dbm, Limit, Streams};
 use evenair_wifi::{PathLoss, PhyRate};
 
-use crate::{Action, Place, QueueSpec, Radio, Scenario};
+use crate::{Action, Place, Radio, Scenario};
 
 /// The access points of one contention domain and the stations of a scenario, to be put on a medium.
 #[derive(Clone, Debug, PartialEq)]

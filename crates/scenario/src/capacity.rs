@@ -9,11 +9,12 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{ClassId, Level};
+use evenair_reader::Problems;
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{PhyRate, TcpShape, tcp_capacity};
+use evenair_workload::{Direction, Phase};
 
-use crate::config::Problems;
-use crate::{Action, App, AppKind, Direction, IpVersion, Phase, Place, Scenario};
+use crate::{Action, App, AppKind, IpVersion, Place, Scenario};
 
 /// With delayed ACKs.
 const USUAL_D: f64 = 2.0;

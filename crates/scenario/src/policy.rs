@@ -7,9 +7,8 @@
 use std::fmt;
 use std::path::Path;
 
+use evenair_reader::{ConfigError, Document, Problems};
 use toml::{Table, Value};
-
-use crate::config::{ConfigError, Document, Problems};
 
 /// A way to manage a WLAN.
 #[derive(Clone, Debug)]

@@ -1,21 +1,23 @@
 //! The raw form of a scenario. See `docs/scenario-format.md` for the reference with examples; editors show the comments
 //! here.
 
-use evenair_medium::{Adaptation, AfterCollision};
+use evenair_config::{ManagerSpec, PhySpec};
+use evenair_reader::{CodePoint, Count, List, Metres, PerBillion, Permille, Written};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{Preamble, Standard};
+use evenair_workload::Direction;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::{List, Metres, PerBillion, Permille, Written};
 use crate::profile::Profile;
-use crate::words::{AccessWord, At, CaptureThreshold, CodePoint, Count, Do, Measured, RateControlWord, Shape, What};
-use crate::{Direction, FastRecovery, IpVersion, ManagerSpec, PhySpec, Stack, Tool, WarmUp};
+use crate::words::{
+    AccessWord, AdaptationWord, AfterCollisionWord, At, CaptureThreshold, Do, Measured, RateControlWord, Shape, What,
+};
+use crate::{FastRecovery, IpVersion, Stack, Tool, WarmUp};
 
-mod queue;
 mod traffic;
 
-pub use queue::{ChannelRaw, QueueClassRaw, QueueRaw};
+use evenair_config::queue::QueueRaw;
 pub(crate) use traffic::{FlowsRaw, OnOffRaw, ReplayRaw, SizeRaw, TimeRaw, UdpRaw, VoipRaw};
 
 /// One experiment: the radio, the hosts and their traffic, the events, and the measurements.
@@ -135,7 +137,7 @@ pub(crate) struct RadioRaw {
     pub cw_max: Option<Written<u32>>,
     /// Inter-frame space after a collision: of bystanders "eifs" (the standard) or "difs"; of all nodes "difs-for-all"
     /// (Bianchi's model) or "eifs-then-difs" (ns-2). Default: that of the profile.
-    pub after_collision: Option<Written<AfterCollision>>,
+    pub after_collision: Option<Written<AfterCollisionWord>>,
     /// The access point's buffer toward the stations; IP-level sizes count. Default: "100 packets".
     pub ap_buffer: Option<Written<Limit>>,
     /// Each station's buffer toward the access point. Default: "1000 packets".
@@ -162,7 +164,7 @@ pub(crate) struct RadioRaw {
     /// Target of Idle Sense: idle slots between two transmissions. Default: 5.68 for 802.11b, 3.91 otherwise.
     pub idle_slots: Option<Written<f64>>,
     /// How Idle Sense adapts: "proportional", or "aimd" as published. Default: "proportional".
-    pub idle_adaptation: Option<Written<Adaptation>>,
+    pub idle_adaptation: Option<Written<AdaptationWord>>,
     /// "asymmetric": ratio of the access point's share to that of all stations together. Default: 2.
     pub ap_ratio: Option<Written<f64>>,
     /// Four access categories with EDCA instead of DCF. Default: false.

@@ -1,8 +1,8 @@
 //! The JSON schema of scenario files, for editors.
 
+use evenair_reader::schema_of;
 use serde_json::Value;
 
-use crate::config::schema_of;
 use crate::raw::ScenarioRaw;
 
 /// The schema of scenario files: keys, kinds of values, units, and descriptions. What only the checks know (names that

@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
+use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
+
 use crate::Scenario;
-use crate::config::{self, ConfigError, OrDefault, Problems, Written};
 use crate::raw::{ScenarioRaw, SweepRaw};
 
 /// No key has more values than this.
@@ -83,7 +84,7 @@ impl Scenario {
 }
 
 fn check_points(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<(), ConfigError> {
-    let (raw, document, mut problems) = config::read::<ScenarioRaw>(text, file, sets)?;
+    let (raw, document, mut problems) = reader::read::<ScenarioRaw>(text, file, sets)?;
     let axes = check(&raw.sweep, &mut problems);
     let mut told = BTreeSet::new();
     for point in few(points(&axes).unwrap_or_default(), &axes) {

@@ -1,8 +1,6 @@
 //! The string enums of applications in the scenario format.
 
-use crate::Spread;
-use crate::config::words;
-use crate::voice::Codec;
+use evenair_reader::words;
 
 /// When things come that come again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +46,7 @@ pub(crate) enum CallProgram {
 words!(CallProgram { "builtin" => Self::Builtin, "baresip" => Self::Baresip });
 words!(ArrivalKind { "regular" => Self::Regular, "poisson" => Self::Poisson });
 words!(Reuse { "persistent" => Self::Persistent, "each" => Self::Each });
-words!(Spread { "random" => Self::Random, "round-robin" => Self::RoundRobin });
 words!(Speech { "both" => Self::Both, "up" => Self::Up, "down" => Self::Down });
-words!(Codec { "g711" => Self::G711, "g729" => Self::G729, "opus" => Self::Opus });
 words!(Family {
     "constant" => Self::Constant,
     "uniform" => Self::Uniform,

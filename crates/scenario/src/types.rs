@@ -6,14 +6,16 @@
 
 use std::net::Ipv4Addr;
 
+use evenair_config::{ManagerSpec, PhySpec};
 use evenair_manager::ClassId;
 use evenair_medium::{AfterCollision, BackOff, Beacons, Foreign, IdleSenseConfig, PowerSave, RateControl, Reception};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{EdcaSet, Phy, PhyRate, Position, Preamble};
+use evenair_workload::voice::{CallTool, VoipSpec};
+use evenair_workload::{DatagramSpec, Direction, Distribution, FlowSpec, OnOffSpec, Phase};
 use serde::{Deserialize, Serialize};
 
-use crate::voice::{CallTool, VoipSpec};
-use crate::{Axis, DatagramSpec, Distribution, FlowSpec, Layout, ManagerSpec, OnOffSpec, PhySpec};
+use crate::{Axis, Layout};
 
 /// One experiment, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,9 +112,9 @@ pub struct Radio {
     /// Each station's buffer toward the access point.
     pub station_buffer: Limit,
     /// The access point's queue in front of its MAC, which has its buffer's size; `None`: the buffer is the MAC's own.
-    pub ap_queue: Option<crate::QueueSpec>,
+    pub ap_queue: Option<evenair_ap::QueueSpec>,
     /// The same at each station.
-    pub station_queue: Option<crate::QueueSpec>,
+    pub station_queue: Option<evenair_ap::QueueSpec>,
     /// The access categories' parameters; with DCF none.
     pub edca: Option<Edca>,
     /// Where the access point's back-off is drawn from, and the stations'.
@@ -316,16 +318,6 @@ impl App {
     }
 }
 
-/// Which way data flow, seen from the station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From the station to the wired side.
-    Up,
-    /// From the wired side to the station.
-    Down,
-}
-
 /// Which IP an application uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpVersion {
@@ -510,17 +502,6 @@ pub enum WarmUp {
     Auto,
 }
 
-/// A stretch of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Phase {
-    /// Unique in the scenario; "bypassed" and "inserted" by custom.
-    pub name: String,
-    /// Start.
-    pub from: Span,
-    /// End.
-    pub to: Span,
-}
-
 /// Something that others published for this set-up, to set beside the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
@@ -560,7 +541,7 @@ pub enum Quantity {
     App(String),
     /// IP-level rate of all applications of one station, Mb/s.
     Station(String),
-    /// Any measure by its name (see [`crate::results::measures`]), which may leave out its phase.
+    /// Any measure by its name (see [`crate::measures`]), which may leave out its phase.
     Measure(String),
     /// A number of a kind of its own, which its words and its id define.
     Figure,

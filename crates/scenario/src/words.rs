@@ -1,14 +1,13 @@
 //! String enums of the scenario format without a checked type.
 
 use evenair_medium::{Adaptation, AfterCollision};
-use evenair_sched::{Overflow, Sharing};
+use evenair_reader::{FromWritten, Scalar, closest, words};
 use evenair_units::{BitRate, Db, Span};
 use schemars::{Schema, json_schema};
 
-use crate::config::{FromWritten, Scalar, closest, words};
+use crate::measures::{full_name, measure_named, measures};
 use crate::profile::Profile;
-use crate::results::measures::{full_name, measure_named, measures};
-use crate::{Direction, FastRecovery, IpVersion, Stack, Tool, WarmUp};
+use crate::{FastRecovery, IpVersion, Stack, Tool, WarmUp};
 
 /// Where a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,48 +71,12 @@ pub(crate) enum AccessWord {
     Asymmetric,
 }
 
-/// The order of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisciplineWord {
-    Fifo,
-    Codel,
-    Drr,
-    FqCodel,
-    Cake,
-    LasAck,
-    Htb,
-    Whtb,
-    Cbq,
-}
-
-/// How WHTB knows channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EstimatorWord {
-    Delivery,
-    Signal,
-}
-
-/// Whose packets are a flow of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowOf {
-    Flow,
-    Station,
-}
-
 /// From when on a frame is received that others overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CaptureThreshold {
     Off,
     Above(Db),
 }
-
-/// How many of something there are: one at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(pub u32);
-
-/// A differentiated services code point, by its number or name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CodePoint(pub u8);
 
 /// A published value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,11 +95,11 @@ words!(Do {
     "roam" => Self::Roam,
     "rate" => Self::Rate,
 });
-words!(AfterCollision {
-    "eifs" => Self::Eifs,
-    "difs" => Self::Difs,
-    "difs-for-all" => Self::DifsForAll,
-    "eifs-then-difs" => Self::EifsThenDifs,
+words!(AfterCollisionWord(AfterCollision) {
+    "eifs" => AfterCollision::Eifs,
+    "difs" => AfterCollision::Difs,
+    "difs-for-all" => AfterCollision::DifsForAll,
+    "eifs-then-difs" => AfterCollision::EifsThenDifs,
 });
 words!(Profile {
     "standard" => Self::Standard,
@@ -152,26 +115,7 @@ words!(RateControlWord {
     "minstrel" => Self::Minstrel,
 });
 words!(AccessWord { "dcf" => Self::Dcf, "idle-sense" => Self::IdleSense, "asymmetric" => Self::Asymmetric });
-words!(Adaptation { "proportional" => Self::Proportional, "aimd" => Self::Aimd });
-words!(DisciplineWord {
-    "fifo" => Self::Fifo,
-    "codel" => Self::Codel,
-    "drr" => Self::Drr,
-    "fq-codel" => Self::FqCodel,
-    "cake" => Self::Cake,
-    "las-ack" => Self::LasAck,
-    "htb" => Self::Htb,
-    "whtb" => Self::Whtb,
-    "cbq" => Self::Cbq,
-});
-words!(Sharing {
-    "formal" => Self::Formal,
-    "ancestors-only" => Self::AncestorsOnly,
-    "top-level" => Self::TopLevel,
-});
-words!(EstimatorWord { "delivery" => Self::Delivery, "signal" => Self::Signal });
-words!(FlowOf { "flow" => Self::Flow, "station" => Self::Station });
-words!(Overflow { "most-served" => Self::MostServed, "tail-drop" => Self::TailDrop });
+words!(AdaptationWord(Adaptation) { "proportional" => Adaptation::Proportional, "aimd" => Adaptation::Aimd });
 words!(Shape {
     "circle" => Self::Circle,
     "line" => Self::Line,
@@ -179,14 +123,10 @@ words!(Shape {
     "far-random" => Self::FarRandom,
     "point" => Self::Point,
 });
-words!(Direction { "up" => Self::Up, "down" => Self::Down });
 words!(IpVersion { "v4" => Self::V4, "v6" => Self::V6 });
 words!(Stack { "linux" => Self::Linux, "textbook" => Self::Textbook });
 words!(FastRecovery { "newreno" => Self::NewReno, "reno" => Self::Reno });
 words!(Tool { "builtin" => Self::Builtin, "iperf3" => Self::Iperf3, "quic" => Self::Quic });
-
-/// Largest number of stations or flows of one entry.
-const MAX_COUNT: u32 = 2000;
 
 impl FromWritten for CaptureThreshold {
     fn from_written(scalar: &Scalar) -> Result<Self, String> {
@@ -205,75 +145,6 @@ impl FromWritten for CaptureThreshold {
 
     fn schema() -> Schema {
         json_schema!({ "anyOf": [Db::schema(), { "const": "off" }] })
-    }
-}
-
-impl FromWritten for Count {
-    fn from_written(scalar: &Scalar) -> Result<Self, String> {
-        match u32::from_written(scalar)? {
-            n @ 1..=MAX_COUNT => Ok(Self(n)),
-            n => Err(format!("{n} is out of range")),
-        }
-    }
-
-    fn allowed() -> String {
-        format!("1 to {MAX_COUNT}")
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_COUNT })
-    }
-}
-
-/// Names of code points: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA, voice with admission), RFC 8622 (LE).
-const CODE_POINTS: &[(&str, u8)] = &[
-    ("DF", 0),
-    ("LE", 1),
-    ("CS1", 8),
-    ("AF11", 10),
-    ("AF12", 12),
-    ("AF13", 14),
-    ("CS2", 16),
-    ("AF21", 18),
-    ("AF22", 20),
-    ("AF23", 22),
-    ("CS3", 24),
-    ("AF31", 26),
-    ("AF32", 28),
-    ("AF33", 30),
-    ("CS4", 32),
-    ("AF41", 34),
-    ("AF42", 36),
-    ("AF43", 38),
-    ("CS5", 40),
-    ("VA", 44),
-    ("EF", 46),
-    ("CS6", 48),
-    ("CS7", 56),
-];
-/// The largest code point: they have 6 bits.
-const MAX_CODE_POINT: u32 = 63;
-
-impl FromWritten for CodePoint {
-    fn from_written(scalar: &Scalar) -> Result<Self, String> {
-        if let Scalar::Text(text) = scalar {
-            let known = CODE_POINTS.iter().find(|(name, _)| name == text);
-            return known.map(|&(_, number)| Self(number)).ok_or_else(|| format!("\"{text}\" is not known"));
-        }
-        match u32::from_written(scalar)? {
-            number @ 0..=MAX_CODE_POINT => Ok(Self(number as u8)),
-            number => Err(format!("{number} is out of range")),
-        }
-    }
-
-    fn allowed() -> String {
-        let names: Vec<_> = CODE_POINTS.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-        format!("{}, or 0 to {MAX_CODE_POINT}", names.join(", "))
-    }
-
-    fn schema() -> Schema {
-        let names: Vec<_> = CODE_POINTS.iter().map(|&(name, _)| name).collect();
-        json_schema!({ "anyOf": [{ "enum": names }, { "type": "integer", "minimum": 0, "maximum": MAX_CODE_POINT }] })
     }
 }
 

@@ -7,15 +7,17 @@
 
 use std::collections::BTreeMap;
 
+use evenair_ap::{AirQueues, Fate, Tag, Unsent};
 use evenair_medium::{
     AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals,
 };
-use evenair_scenario::results::stretch::FlowStretch;
-use evenair_scenario::{AirPlan, AirQueues, AppKind, Direction, Fate, Scenario, StationPlan, Tag, Unsent};
+use evenair_results::stretch::FlowStretch;
+use evenair_scenario::{AirPlan, AppKind, Scenario, StationPlan};
 use evenair_sched::Cause;
 use evenair_sys::memory::fetch;
 use evenair_units::{Airtime, Bytes, Dbm, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
+use evenair_workload::Direction;
 
 use crate::ahead::MANY;
 use crate::categories::Categories;

@@ -7,8 +7,8 @@
 //! access point does not know this: it continues to send and to accept packets for the station. When the station has
 //! associated with the new access point, the old one flushes its packets.
 
-use evenair_scenario::results::stretch::{FlowStretch, NodeStretch, Stretch};
-use evenair_scenario::results::{DomainSeries, MediumSeries, NodeSeries, Series};
+use evenair_results::stretch::{FlowStretch, NodeStretch, Stretch};
+use evenair_results::{DomainSeries, MediumSeries, NodeSeries, Series};
 use evenair_scenario::{AirPlan, Scenario};
 use evenair_units::{Instant, Span, Streams};
 

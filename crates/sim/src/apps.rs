@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 
-use evenair_scenario::results::EchoResult;
-use evenair_scenario::results::quantiles::Quantiles;
-use evenair_scenario::{AppKind, DatagramSource, Direction, Scenario};
+use evenair_results::EchoResult;
+use evenair_results::quantiles::Quantiles;
+use evenair_scenario::{AppKind, Scenario};
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_wifi::AccessCategory;
+use evenair_workload::{DatagramSource, Direction};
 
 use crate::SimError;
 use crate::agenda::{Side, Task};

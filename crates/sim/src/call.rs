@@ -1,8 +1,9 @@
 //! Telephone calls: each direction is an application with a speaker at one end and a listener at the other.
 
-use evenair_scenario::voice::{CallMeter, VoipSpec};
-use evenair_scenario::{DatagramSource, Scenario};
+use evenair_scenario::Scenario;
 use evenair_units::{Instant, Streams};
+use evenair_workload::DatagramSource;
+use evenair_workload::voice::{CallMeter, VoipSpec};
 
 use crate::agenda::Task;
 use crate::apps::{App, Kind, UDP_HEADER};

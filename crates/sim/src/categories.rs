@@ -1,8 +1,8 @@
 //! Counters of the queues of access categories, with EDCA: arrivals, departures by outcome, and sojourn times, by period.
 
 use evenair_medium::AccessCategory;
-use evenair_scenario::results::histogram::Histogram;
-use evenair_scenario::results::stretch::CategoryStretch;
+use evenair_results::histogram::Histogram;
+use evenair_results::stretch::CategoryStretch;
 use evenair_units::{Instant, Span};
 
 use crate::occupancy::Occupancy;

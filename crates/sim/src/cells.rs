@@ -1,7 +1,7 @@
 //! Counters of access points with their stations, for scenarios with named access points: traffic and airtime by interval.
 
 use evenair_medium::{Medium, NodeId};
-use evenair_scenario::results::AccessPointSeries;
+use evenair_results::AccessPointSeries;
 use evenair_scenario::{AirPlan, Scenario};
 use evenair_units::{Bytes, Span};
 

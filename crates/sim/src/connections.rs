@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use evenair_scenario::{Direction, FastRecovery, IpVersion, Stack, TcpSpec};
+use evenair_scenario::{FastRecovery, IpVersion, Stack, TcpSpec};
 use evenair_sys::memory::{fetch, prefer_large_pages};
 use evenair_units::{Bytes, Instant, Span};
+use evenair_workload::Direction;
 
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Side, Task};

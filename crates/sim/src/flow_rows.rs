@@ -1,6 +1,6 @@
 //! Rows of each application by interval.
 
-use evenair_scenario::results::FlowSeries;
+use evenair_results::FlowSeries;
 use evenair_units::Span;
 
 use crate::rows::{Interval, Rows, Sorted, fill, put};

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use evenair_scenario::{FileSource, FlowArrival, FlowArrivals, FlowSpec, OnOffSpec};
 use evenair_units::{Bytes, Instant, Span, Streams};
+use evenair_workload::{FileSource, FlowArrival, FlowArrivals, FlowSpec, OnOffSpec};
 
 use crate::agenda::{Side, Task};
 use crate::apps::Kind;

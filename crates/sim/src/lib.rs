@@ -71,8 +71,8 @@ mod world;
 
 use std::path::PathBuf;
 
+use evenair_results::{LISTED, Progress, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{LISTED, Progress, RunResult};
 
 pub use error::SimError;
 use world::World;

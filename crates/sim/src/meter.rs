@@ -3,12 +3,13 @@
 //! They are defined as in the testbed: IP-level bytes at the moment of delivery over the air, in both directions of a flow;
 //! DATA packets in the direction of the data, pure ACKs against it; goodput at the application.
 
-use evenair_scenario::results::histogram::Histogram;
-use evenair_scenario::results::stretch::{DelayRecord, FlowStretch};
-use evenair_scenario::results::{FlowProgress, FlowSeries, Progress, Series};
-use evenair_scenario::{App, AppKind, Direction, Scenario};
+use evenair_results::histogram::Histogram;
+use evenair_results::stretch::{DelayRecord, FlowStretch};
+use evenair_results::{FlowProgress, FlowSeries, Progress, Series};
+use evenair_scenario::{App, AppKind, Scenario};
 use evenair_sys::memory::fetch;
 use evenair_units::Span;
+use evenair_workload::Direction;
 
 use crate::agenda::Side;
 use crate::connections::way_from;

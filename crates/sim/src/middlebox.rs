@@ -12,10 +12,11 @@ use evenair_manager::{
 use evenair_packet::{
     Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
 };
-use evenair_scenario::config::Problems;
-use evenair_scenario::{App, AppKind, Direction, IpVersion, Place, Scenario, Tool};
+use evenair_reader::Problems;
+use evenair_scenario::{App, AppKind, IpVersion, Place, Scenario, Tool};
 use evenair_units::{Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
+use evenair_workload::Direction;
 
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Task};

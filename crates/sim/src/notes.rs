@@ -1,7 +1,7 @@
 //! The run log: the scenario's events, and errors, of which a long run may have any number. All events and the first errors
 //! are listed, with the number of further errors at the end.
 
-use evenair_scenario::results::EventRecord;
+use evenair_results::EventRecord;
 
 /// What a note is called in results.
 pub(crate) const NOTE: &str = "note";

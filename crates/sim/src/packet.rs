@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use evenair_ap::Tag;
 use evenair_packet::Edits;
-use evenair_scenario::{Direction, Tag};
 use evenair_sched::Progress;
 use evenair_sys::memory::fetch;
 use evenair_units::{Bytes, Instant};
+use evenair_workload::Direction;
 
 use crate::tcp::Segment;
 

@@ -4,8 +4,9 @@
 //! access point that its station leaves meanwhile still arrives there, and is dropped.
 
 use evenair_link::{DelayConfig, DelayLine};
-use evenair_scenario::{DelaySpec, Direction, Scenario};
+use evenair_scenario::{DelaySpec, Scenario};
 use evenair_units::{Instant, Streams};
+use evenair_workload::Direction;
 
 use crate::air::{Loss, Sender};
 use crate::packet::PacketId;

@@ -1,8 +1,8 @@
 //! Counters of arrivals and losses at the wired ports and the box, by interval.
 
 use evenair_manager::{Cause, Counters};
+use evenair_results::PlaceSeries;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::PlaceSeries;
 
 use crate::report;
 use crate::rows::{Interval, fill, put, put_loss};

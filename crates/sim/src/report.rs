@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use evenair_api::HopResult;
 use evenair_medium::{Counters as Counter, MeasuredAirtime, Totals};
-use evenair_scenario::results::{
-    AirtimeShare, BoxCounters, CallResult, Charge, CountedAirtime, CountedStation, DropCount, HopResult, LossCount,
-    MediumAirtime, MediumUse, PhaseResult, RunResult, stats::share,
+use evenair_results::{
+    AirtimeShare, BoxCounters, CallResult, Charge, CountedAirtime, CountedStation, DropCount, LossCount, MediumAirtime,
+    MediumUse, PhaseResult, RunResult, stats::share,
 };
 use evenair_scenario::{Place, Scenario};
 use evenair_units::{Instant, Span};

@@ -4,8 +4,8 @@
 //! senders and applications would have a dozen memory locations to write for every interval. All rows are in one sequence,
 //! interval by interval, and are sorted by owner at the end of the run.
 
+use evenair_results::LossSeries;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::LossSeries;
 use evenair_sys::memory::fetch;
 
 /// Whole intervals of a run.

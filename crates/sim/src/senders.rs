@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenair_scenario::results::NodeSeries;
-use evenair_scenario::results::histogram::Histogram;
-use evenair_scenario::results::stretch::NodeStretch;
+use evenair_results::NodeSeries;
+use evenair_results::histogram::Histogram;
+use evenair_results::stretch::NodeStretch;
 use evenair_sys::memory::fetch;
 use evenair_units::Span;
 use evenair_wifi::PhyRate;

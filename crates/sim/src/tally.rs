@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::iter::repeat_with;
 
 use evenair_medium::{BacklogChain, Counters, Totals};
+use evenair_results::stretch::{CategoryStretch, FlowStretch, Stretch};
+use evenair_results::{MediumSeries, NodeSeries};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::stretch::{CategoryStretch, FlowStretch, Stretch};
-use evenair_scenario::results::{MediumSeries, NodeSeries};
 use evenair_sys::memory::fetch;
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;

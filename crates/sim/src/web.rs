@@ -4,8 +4,8 @@
 //! which is closed after it. The last one to end completes the page. Requests and responses have the sizes of the testbed's
 //! HTTP, and the draws come from the same random stream, so that both load the same pages.
 
-use evenair_scenario::Distribution;
 use evenair_units::{Bytes, Instant, Rng, Span};
+use evenair_workload::Distribution;
 
 use crate::agenda::{Side, Task};
 use crate::apps::Kind;

@@ -8,8 +8,9 @@
 //! Not here: learning of addresses (the simulator knows all hosts), traffic among servers.
 
 use evenair_link::{Link, LinkConfig};
-use evenair_scenario::{AppKind, Direction, Host, LinkSpec, Place, Scenario};
+use evenair_scenario::{AppKind, Host, LinkSpec, Place, Scenario};
 use evenair_units::{Bytes, Instant, Limit, Rng, Span, Streams};
+use evenair_workload::Direction;
 
 use crate::packet::PacketId;
 

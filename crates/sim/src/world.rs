@@ -13,13 +13,15 @@
 //! consequences of an event (an acknowledgment, a release of the box) are processed before the next event. Nothing here depends
 //! on a clock, on addresses in memory, or on anything but the scenario and its seed.
 
+use evenair_ap::{Fate, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
-use evenair_scenario::results::{CountedAirtime, EventRecord, PageLog, Progress, TransferLog};
-use evenair_scenario::{Action, AppKind, Direction, Fate, Scenario, Unsent};
+use evenair_results::{CountedAirtime, EventRecord, PageLog, Progress, TransferLog};
+use evenair_scenario::{Action, AppKind, Scenario};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
+use evenair_workload::Direction;
 
 use crate::SimError;
 use crate::agenda::{Agenda, Side, Task};

@@ -1,15 +1,17 @@
 //! Whatever scenario is taken can be started: it is refused by name, or a few milliseconds of it run without a panic and
 //! without end in sight only because they are simulated.
 
-#[path = "../../scenario/tests/mutate/mod.rs"]
+#[path = "../../scenario/tests/it/mutate.rs"]
 mod mutate;
 
 use std::sync::mpsc;
 use std::time::Duration;
 
-use evenair_scenario::results::{MediumAirtime, RunResult};
-use evenair_scenario::{Phase, Scenario};
+use evenair_results::{MediumAirtime, RunResult};
+use evenair_scenario::Scenario;
 use evenair_units::Span;
+use evenair_workload::Phase;
+
 use mutate::Mutator;
 
 /// What is simulated of each.

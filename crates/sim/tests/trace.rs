@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_sim::{SimOptions, run, run_with};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;

@@ -16,9 +16,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenair_report::{Curve, Curves, Table, Values};
-use evenair_scenario::results::estimate::{CONFIDENCE, Estimate};
-use evenair_scenario::results::{FlowSeries, RunResult};
-use evenair_scenario::{AppKind, Direction, Scenario};
+use evenair_results::estimate::{CONFIDENCE, Estimate};
+use evenair_results::{FlowSeries, RunResult};
+use evenair_scenario::{AppKind, Scenario};
+use evenair_workload::Direction;
 
 /// Packets that a window has, as published.
 pub const WINDOW: u64 = 100;
@@ -45,7 +46,7 @@ pub struct Calibrator<'a> {
 pub enum CalibrationError {
     /// The scenario is not sound, or has no such signal.
     #[error(transparent)]
-    Scenario(#[from] evenair_scenario::ScenarioError),
+    Scenario(#[from] evenair_reader::ConfigError),
     /// It cannot be run.
     #[error(transparent)]
     Run(#[from] evenair_sim::SimError),

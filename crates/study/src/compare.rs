@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use evenair_report::{Difference, Picture, Table, Values, differences};
-use evenair_scenario::results::estimate::{CONFIDENCE, Estimate};
-use evenair_scenario::results::measures::measure_named;
+use evenair_results::estimate::{CONFIDENCE, Estimate};
+use evenair_scenario::measures::measure_named;
 
 use crate::sweep::union;
 use crate::{Job, Plan, Store};

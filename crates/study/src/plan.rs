@@ -1,11 +1,11 @@
 //! Which runs an experiment has.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use evenair_reader::ConfigError;
 use evenair_scenario::sweep::Settings;
-use evenair_scenario::{Axis, Policy, PolicyError, Scenario, ScenarioError};
+use evenair_scenario::{Axis, Policy, PolicyError, Scenario};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ const MOST_RUNS: usize = 10_000_000;
 pub enum PlanError {
     /// The scenario is wrong, whatever is varied; or every point is, and this is what is wrong with the first.
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
+    Scenario(#[from] ConfigError),
     /// A file could not be read.
     #[error("{}: {source}", path.display())]
     Read {
@@ -209,7 +209,7 @@ impl Plan {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn scenario(&self, point: &Point, seed: Option<u64>) -> Result<Scenario, ScenarioError> {
+    pub fn scenario(&self, point: &Point, seed: Option<u64>) -> Result<Scenario, ConfigError> {
         let Source { file, text } = &self.sources[point.source];
         let mut scenario = Scenario::parse_with(text, file, &borrowed(&point.settings))?;
         if let Some(seed) = seed {

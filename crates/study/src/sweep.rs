@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use evenair_report::{Table, Values};
+use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_scenario::Axis;
-use evenair_scenario::results::estimate::{CONFIDENCE, Estimate};
 
 use crate::{Job, Plan, Store};
 

@@ -2,9 +2,9 @@
 //!
 //! Rounds: a point whose intervals are still too wide gets a quarter more runs, and so on. What comes out does not depend
 //! on how many runs are made at once. What stopping by the width does to intervals is told in
-//! [`evenair_scenario::results::replicate`].
+//! [`evenair_results::replicate`].
 
-use evenair_scenario::results::estimate::Estimate;
+use evenair_results::estimate::Estimate;
 
 use crate::{Plan, PointResult, SweepResult};
 
@@ -54,7 +54,7 @@ impl Until {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::results::estimate::CONFIDENCE;
+    use evenair_results::estimate::CONFIDENCE;
 
     use super::*;
     use crate::{Point, Source};

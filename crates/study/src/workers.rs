@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_scenario::results::scalars;
+use evenair_results::scalars;
 
 use crate::store::{Record, Store, StoreError};
 use crate::{Job, Plan};

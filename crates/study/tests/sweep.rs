@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenair_report::Values;
-use evenair_scenario::results::estimate::half_width;
+use evenair_results::estimate::half_width;
 use evenair_scenario::{Axis, Scenario};
 use evenair_study::{Plan, PlanError, Store, SweepResult, compare, comparison_picture, comparison_table, run};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use evenair_medium::{MeasuredAirtime, Totals};
+use evenair_results::{Charge, CountedAirtime, CountedStation};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{Charge, CountedAirtime, CountedStation};
 use evenair_units::Span;
 
 use crate::collect::{Collected, Interval};

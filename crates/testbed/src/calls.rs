@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use evenair_packet::Transport;
-use evenair_scenario::voice::{CallMeter, Heard};
-use evenair_scenario::{AppKind, Direction, Phase, Scenario};
+use evenair_scenario::{AppKind, Scenario};
 use evenair_units::{Instant, Span};
+use evenair_workload::voice::{CallMeter, Heard};
+use evenair_workload::{Direction, Phase};
 
 use crate::plan;
 

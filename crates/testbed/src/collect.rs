@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenair_medium::{MeasuredAirtime, Totals};
-use evenair_scenario::results::histogram::Times;
-use evenair_scenario::results::{EventRecord, PageRecord, TransferLog};
-use evenair_scenario::voice::Heard;
+use evenair_results::histogram::Times;
+use evenair_results::{EventRecord, PageRecord, TransferLog};
 use evenair_scenario::{AppKind, Scenario};
 use evenair_units::{Bytes, Span};
+use evenair_workload::voice::Heard;
 
 use crate::agent::protocol::{Report, TcpSample};
 use crate::air::Cell;

@@ -1,8 +1,8 @@
 //! Series of access points and contention domains, for scenarios with named access points.
 
 use evenair_medium::Totals;
+use evenair_results::{AccessPointSeries, DomainSeries, MediumSeries};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{AccessPointSeries, DomainSeries, MediumSeries};
 use evenair_units::Span;
 
 use crate::air::Cell;

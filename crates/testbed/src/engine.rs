@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use evenair_medium::{Counters, MeasuredAirtime, Totals};
-use evenair_scenario::{AirPlan, Direction, Place, Scenario};
+use evenair_scenario::{AirPlan, Place, Scenario};
 use evenair_sys::rt::{Waker, thread_cpu_ns};
 use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span, Streams};
+use evenair_workload::Direction;
 
 use crate::air::{self, Air, Cell, Output};
 use crate::calls::Calls;

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use evenair_packet::{IpMeta, Port, TcpFlags, TcpMeta, Transport};
-use evenair_scenario::{AppKind, Direction, Scenario};
+use evenair_scenario::{AppKind, Scenario};
+use evenair_workload::Direction;
 
 use crate::plan::{app_of_port, telephones};
 

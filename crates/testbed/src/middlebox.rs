@@ -15,11 +15,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_api::HopResult;
+use evenair_api::causes::{self, Drops, Losses};
+use evenair_config::{ManagerSpec, PhySpec};
 use evenair_packet::MacAddr;
-use evenair_scenario::causes::{self, Drops, Losses};
-use evenair_scenario::config::Problems;
-use evenair_scenario::results::HopResult;
-use evenair_scenario::{ManagerSpec, PhySpec, Place, Scenario};
+use evenair_reader::Problems;
+use evenair_scenario::{Place, Scenario};
 use evenair_sys::process::{signal, tie};
 use evenair_units::BitRate;
 use serde::{Deserialize, Serialize};
@@ -389,7 +390,7 @@ fn talk(control: Control) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
 
     use super::*;
 

@@ -5,8 +5,9 @@
 //! way.
 
 use evenair_link::{DelayConfig, DelayLine};
-use evenair_scenario::{DelaySpec, Direction, Scenario};
+use evenair_scenario::{DelaySpec, Scenario};
 use evenair_units::{Instant, Streams};
+use evenair_workload::Direction;
 
 /// All paths of a scenario that delay anything.
 #[derive(Debug)]

@@ -15,7 +15,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_packet::MacAddr;
-use evenair_scenario::{App, Direction, IpVersion, Place, Scenario};
+use evenair_scenario::{App, IpVersion, Place, Scenario};
+use evenair_workload::Direction;
 
 /// Server port of the first application.
 pub const FIRST_SERVER_PORT: u16 = 20_000;

@@ -10,11 +10,11 @@ use std::thread::JoinHandle;
 
 use evenair_medium::{Counters, MeasuredAirtime, QueueState, Totals};
 use evenair_scenario::Scenario;
-use evenair_scenario::voice::Heard;
 use evenair_sys::rt::{RealTime, Waker};
 use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;
+use evenair_workload::voice::Heard;
 
 use crate::air::{self, Cell};
 use crate::engine::{Channels, Engine};

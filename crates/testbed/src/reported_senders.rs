@@ -1,14 +1,13 @@
 //! Senders on the air in the results: by interval, and by period for values without series.
 
 use evenair_medium::DropReason;
+use evenair_results::stretch::{FlowStretch, NodeStretch, Stretch};
+use evenair_results::{LossSeries, NodeSeries};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::stretch::{FlowStretch, NodeStretch, Stretch};
-use evenair_scenario::results::{LossSeries, NodeSeries};
 
-use crate::airtime;
 use crate::collect::Collected;
 use crate::senders::Counted;
-use crate::topology;
+use crate::{airtime, topology};
 
 const REASONS: [DropReason; 4] =
     [DropReason::BufferFull, DropReason::RetryLimit, DropReason::Left, DropReason::BroadcastCollision];

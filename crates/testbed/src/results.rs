@@ -1,25 +1,21 @@
 //! Converts the collected data to results.
 
 use evenair_medium::Totals;
-use evenair_scenario::results::histogram::Times;
-use evenair_scenario::results::stats::share;
-use evenair_scenario::results::{
+use evenair_results::histogram::Times;
+use evenair_results::stats::share;
+use evenair_results::{
     AirtimeShare, BoxCounters, CallResult, CountedAirtime, DropCount, EchoResult, FlowProgress, FlowSeries, Lateness,
     LossCount, MediumAirtime, MediumUse, PhaseResult, Progress, RunResult, Series,
 };
 use evenair_scenario::{App, Scenario};
 use evenair_units::Span;
 
-use crate::air;
-use crate::airtime;
 use crate::collect::{Collected, Interval};
-use crate::domains;
 use crate::lateness::Record;
 use crate::middlebox::Status;
 use crate::radio::Snapshot;
 use crate::reported_senders as senders;
-use crate::topology;
-use crate::wire;
+use crate::{air, airtime, domains, topology, wire};
 
 /// What is wrong with a run beside its lateness, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -261,7 +257,7 @@ fn micros(span: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use evenair_scenario::results::{Progress, RunResult};
+use evenair_results::{Progress, RunResult};
 use evenair_scenario::{Action, Event, Scenario};
 use evenair_sys::rt::monotonic_ns;
 use evenair_units::{Instant, Span};
@@ -17,14 +17,12 @@ use evenair_wifi::PhyRate;
 use crate::collect::Collected;
 use crate::error::TestbedError;
 use crate::fleet::Fleet;
-use crate::management;
 use crate::middlebox::{Answer, Middlebox};
-use crate::plan;
-use crate::preflight;
 use crate::radio::Radio;
 use crate::results::{self, Faults};
 use crate::rundir::RunDir;
 use crate::topology::Topology;
+use crate::{management, plan, preflight};
 
 /// From the last preparation to the start of the run: for the agents to start their threads.
 const LEAD: Span = Span::from_millis(300);

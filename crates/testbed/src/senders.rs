@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use evenair_medium::{Counters, DropReason};
-use evenair_scenario::results::histogram::{Histogram, Times};
+use evenair_results::histogram::{Histogram, Times};
 use evenair_units::{Instant, Span};
 
 /// All senders.

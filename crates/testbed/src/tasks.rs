@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use evenair_scenario::voice::{CallTool, VoipSpec};
-use evenair_scenario::{App, AppKind, Direction, Scenario, Tool};
+use evenair_scenario::{App, AppKind, Scenario, Tool};
 use evenair_units::Span;
+use evenair_workload::Direction;
+use evenair_workload::voice::{CallTool, VoipSpec};
 
 use crate::agent::call::Call;
 use crate::agent::protocol::{Part, Task, Transfer};

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{PhaseResult, RunResult};
 
 use super::cases::{Case, Run};
 use super::check::{Bound, Figure};

@@ -5,8 +5,8 @@
 //! A refused call is not blocked: it takes the airtime of its packets without priority, and the download's 3 % are for that.
 
 use anyhow::{Context, Result};
+use evenair_results::{CallResult, PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{CallResult, PhaseResult, RunResult};
 
 use super::cases::{Case, Run};
 use super::check::{Bound, Figure};

@@ -1,10 +1,11 @@
 //! The cases: their scenarios, and the figures of their runs.
 
 use anyhow::{Context, Result};
-use evenair_scenario::results::{CallResult, PhaseResult, RunResult};
-use evenair_scenario::{Action, Direction, Event, Measure, Phase, Place, Scenario};
+use evenair_results::{CallResult, PhaseResult, RunResult};
+use evenair_scenario::{Action, Event, Measure, Place, Scenario};
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{TcpShape, tcp_capacity};
+use evenair_workload::{Direction, Phase};
 
 use super::check::{Bound, Figure};
 use super::figures::{

@@ -1,7 +1,7 @@
 //! Figures of a run's result.
 
-use evenair_scenario::Direction;
-use evenair_scenario::results::{BoxCounters, PhaseResult, RunResult};
+use evenair_results::{BoxCounters, PhaseResult, RunResult};
+use evenair_workload::Direction;
 
 use super::check::{Bound, Figure};
 
@@ -78,8 +78,8 @@ pub const fn zero() -> Bound {
 
 #[cfg(test)]
 pub mod tests {
+    use evenair_api::causes::{Cause, LossReason};
     use evenair_scenario::Scenario;
-    use evenair_scenario::causes::{Cause, LossReason};
 
     use super::*;
 

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use evenair_results::{RunResult, write_whole};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{RunResult, write_whole};
 use serde_json::Value;
 
 use crate::output;

@@ -25,8 +25,8 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_testbed::TestbedOptions;
 use evenair_testbed::lateness::IDLE_LIMIT_PPM;
 
@@ -264,7 +264,7 @@ fn print_outcome(outcome: &Outcome) {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::results::Lateness;
+    use evenair_results::Lateness;
 
     use super::figures::tests::managed;
     use super::*;

@@ -2,9 +2,9 @@
 //! publication's A5 and A6): several clients, so that one run has enough pages in a quarter of an hour.
 
 use anyhow::{Result, ensure};
+use evenair_results::RunResult;
+use evenair_results::stats::{mean, percentile};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
-use evenair_scenario::results::stats::{mean, percentile};
 use evenair_units::{Rng, Streams};
 
 use super::cases::{Case, Run};

@@ -3,8 +3,8 @@
 //! population, weights, priority of the Internet link, and protection from a single station.
 
 use anyhow::{Context, Result};
+use evenair_results::{FlowResult, NodeResult, PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{FlowResult, NodeResult, PhaseResult, RunResult};
 use evenair_units::Bytes;
 use evenair_wifi::{Phy, Standard};
 

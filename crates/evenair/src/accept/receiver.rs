@@ -7,8 +7,8 @@
 //! Source: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 
 use anyhow::{Context, Result};
+use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::PhaseResult;
 
 use super::cases::Run;
 use super::check::{Bound, Figure};

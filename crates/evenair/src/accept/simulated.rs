@@ -5,8 +5,8 @@
 //! best with the best.
 
 use anyhow::{Context, Result};
+use evenair_results::{FlowResult, PhaseResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{FlowResult, PhaseResult};
 
 use super::cases::Run;
 use super::check::{Bound, Figure};

@@ -1,8 +1,8 @@
 //! Station fairness of the default policy in both directions, and a path delay that must not count as a queue.
 
 use anyhow::Result;
+use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::PhaseResult;
 
 use super::cases::Run;
 use super::check::{Bound, Figure};

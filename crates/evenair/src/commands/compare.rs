@@ -224,7 +224,7 @@ fn print_result(args: &CompareArgs, result: &SweepResult, differences: &[Vec<Com
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::results::estimate::Estimate;
+    use evenair_results::estimate::Estimate;
 
     use super::*;
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use evenair_results::{RunResult, summary};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{RunResult, summary};
 
 use crate::output;
 

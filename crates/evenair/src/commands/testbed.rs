@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_testbed::TestbedOptions;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 

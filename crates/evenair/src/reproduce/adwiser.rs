@@ -5,7 +5,7 @@
 //! scenarios of our own (`scenarios/box`), and not judged here. What was published of a real access point is in
 //! [`super::adwiser_physical`].
 
-use evenair_scenario::Direction;
+use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant, mean, min_over_max};

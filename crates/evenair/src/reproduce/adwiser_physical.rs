@@ -1,6 +1,6 @@
 //! A4 to A6, A12, A13 and A15, published of a real access point. Source as of [`super::adwiser`].
 
-use evenair_scenario::Direction;
+use evenair_workload::Direction;
 
 use super::adwiser::{BYPASSED, INSERTED, capacity, down, inserted_late, published_box, total, up};
 use super::judge::{Bound, Judge};

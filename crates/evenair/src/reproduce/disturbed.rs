@@ -5,10 +5,10 @@
 //! really took, as counted on the medium, and by a twentieth. Bounds of the access point's queue are those of undisturbed
 //! media, at 95 %: 5 ms at 54 Mb/s, 10 ms at 11 Mb/s, plus the unavoidable delay.
 
-use evenair_scenario::Direction;
-use evenair_scenario::results::PhaseResult;
+use evenair_results::PhaseResult;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard};
+use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, mean};

@@ -2,7 +2,7 @@
 //!
 //! I12 and I13, control at the receiver, are in `receiver`.
 
-use evenair_scenario::Direction;
+use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant, mean, min_over_max};

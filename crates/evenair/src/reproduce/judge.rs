@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use evenair_scenario::results::estimate::{CONFIDENCE, Estimate};
+use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_scenario::{Published, Quantity};
 
 /// How far from a published figure ours may lie, as a part of it.

@@ -5,8 +5,8 @@
 //! packet instead, LAS-ACK would lose nearly as many echoes as FIFO, and not none as published: a run in the row of
 //! `las-loses-none` shows this.
 
-use evenair_scenario::Direction;
-use evenair_scenario::results::TransferRecord;
+use evenair_results::TransferRecord;
+use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, mean};

@@ -1,6 +1,6 @@
 //! Evenair's own promises in the simulator, beyond the sources: the default manager with a changing population.
 
-use evenair_scenario::results::PhaseResult;
+use evenair_results::PhaseResult;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
 

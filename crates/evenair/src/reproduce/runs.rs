@@ -6,8 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use evenair_scenario::results::{FlowResult, PhaseResult, RunResult, Series, scalars};
-use evenair_scenario::{Direction, Scenario};
+use evenair_results::{FlowResult, PhaseResult, RunResult, Series, scalars};
+use evenair_scenario::Scenario;
+use evenair_workload::Direction;
 
 use super::judge::Ours;
 

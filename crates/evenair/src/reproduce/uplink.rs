@@ -4,7 +4,7 @@
 //! Experiments with the upload limiter are in [`super::uplink_limit`], except R9's controlled half, which is here; R11, with
 //! kernel TCP, is an acceptance run.
 
-use evenair_scenario::Direction;
+use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant, first_where, mean, min_over_max, sigma_over_mean};

@@ -1,7 +1,7 @@
 //! R5 to R8, R10 and R12: the upload limiter. Source: see [`super::uplink`]. R13 is Evenair's own, for a question that the
 //! source leaves open.
 
-use evenair_scenario::Direction;
+use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant, mean, sigma_over_mean};

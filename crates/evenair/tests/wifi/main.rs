@@ -15,8 +15,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_api::causes::LossReason;
 use evenair_live::control::{StationStatus, Status};
-use evenair_scenario::causes::LossReason;
 use serde_json::Value;
 
 use guest::{Extra, Guest, Machine};

@@ -1,13 +1,13 @@
 //! Calls and their quality in the status.
 //!
 //! The rating R is that of the E-model (ITU-T G.107) with its default values, by the same formula as in the simulator
-//! ([`evenair_scenario::voice`]). It covers what the box can measure: packets lost before the box or dropped in it, the
+//! ([`evenair_workload::voice`]). It covers what the box can measure: packets lost before the box or dropped in it, the
 //! waiting time here and in the access point, the codec, and a receiver with a playout delay of 60 ms. The rest of the path
 //! is not included: for a call over a slow or lossy path beyond the box, R is an upper bound.
 
 use evenair_manager::{CallReport, Codec, Refusal, SpeechReport};
-use evenair_scenario::voice;
 use evenair_units::{Instant, Span};
+use evenair_workload::voice;
 use serde::{Deserialize, Serialize};
 
 use super::status::milliseconds;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
-use evenair_scenario::config::{ConfigError, Located};
+use evenair_reader::{ConfigError, Located};
 use evenair_sys::rt::{Epoll, Waker};
 use evenair_units::BitRate;
 use tracing::{debug, warn};

@@ -6,8 +6,8 @@ mod packets;
 mod snapshot;
 mod traffic;
 
+use evenair_api::HopResult;
 use evenair_manager::{Mode, Report};
-use evenair_scenario::results::HopResult;
 use evenair_units::{BitRate, Span};
 use serde::{Deserialize, Serialize};
 

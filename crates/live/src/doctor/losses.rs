@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use evenair_scenario::causes::{Cause, LossReason, Losses, lost};
+use evenair_api::causes::{Cause, LossReason, Losses, lost};
 
 use super::Finding;
 use crate::control::Status;

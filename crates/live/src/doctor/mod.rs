@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use evenair_scenario::config::ConfigError;
+use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::config::BoxConfig;

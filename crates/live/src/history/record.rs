@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use evenair_api::causes::{self, Counts, Drops, Losses};
 use evenair_manager::Event;
 use evenair_packet::MacAddr;
-use evenair_scenario::causes::{self, Counts, Drops, Losses};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{
@@ -255,7 +255,7 @@ fn classes(before: &Status, now: &Status) -> Vec<ClassSample> {
 }
 
 fn hops(before: &Status, now: &Status) -> Vec<HopSample> {
-    let sample = |hop: &evenair_scenario::results::HopResult| {
+    let sample = |hop: &evenair_api::HopResult| {
         let before = before.hops.iter().find(|before| before.hop == hop.hop && before.packets <= hop.packets);
         let (packets, waited) =
             before.map_or((0, 0.0), |before| (before.packets, before.mean_ms * before.packets as f64));
@@ -324,7 +324,7 @@ impl EventRecord {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
 
     use super::*;
     use crate::control::tests_support::status;
@@ -396,12 +396,8 @@ mod tests {
 
     #[test]
     fn means_are_of_the_interval() {
-        let hop = |packets, mean_ms| evenair_scenario::results::HopResult {
-            hop: "wlan".into(),
-            packets,
-            mean_ms,
-            ..Default::default()
-        };
+        let hop =
+            |packets, mean_ms| evenair_api::HopResult { hop: "wlan".into(), packets, mean_ms, ..Default::default() };
         let before = Status { hops: vec![hop(100, 2.0)], ..Status::default() };
         let now = Status { hops: vec![hop(300, 4.0)], ..Status::default() };
         let sample = Sample::between(&before, &now, 0.0);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evenair_scenario::config::{OrDefault, Problems, Written};
+use evenair_reader::{OrDefault, Problems, Written};
 use evenair_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The configuration of shards.
 
 use evenair_manager::Config;
-use evenair_scenario::config::{Problems, Written};
+use evenair_reader::{Problems, Written};
 use evenair_sys::hold::MAX_SHARDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

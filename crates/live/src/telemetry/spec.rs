@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evenair_manager::Label;
-use evenair_scenario::config::{Problems, Written};
+use evenair_reader::{Problems, Written};
 use evenair_telemetry::hostapd::Hostapd;
 use evenair_telemetry::nl80211::StationDump;
 use evenair_telemetry::remote::Remote;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_api::causes::LossReason;
 use evenair_live::BoxConfig;
 use evenair_live::control::{Client, Status};
 use evenair_live::history::{Reader, Record};
 use evenair_manager::Config;
-use evenair_scenario::causes::LossReason;
 use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::{iface, process};
 use evenair_wifi::{Phy, Standard};

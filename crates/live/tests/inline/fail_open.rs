@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_scenario::causes::LossReason;
+use evenair_api::causes::LossReason;
 use evenair_sys::process;
 
 use crate::field_day::flood;

@@ -1,13 +1,13 @@
 //! Between virtual ports that nobody has changed: TCP comes in super-packets of up to 64 KB.
 
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::Duration;
 
+use evenair_api::causes::LossReason;
 use evenair_live::control::Status;
-use evenair_scenario::causes::LossReason;
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
-use std::os::fd::AsFd;
 
 use crate::lab::{Lab, ip};
 use crate::traffic::transfer;

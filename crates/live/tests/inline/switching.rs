@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};
+use evenair_api::causes::LossReason;
 use evenair_live::control::Status;
-use evenair_scenario::causes::LossReason;
 use evenair_sys::process;
+
+use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};
 
 /// How long the box's hold on the traffic lasts when it is not renewed.
 const HOLD: Duration = Duration::from_millis(50);

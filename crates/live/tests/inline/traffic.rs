@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_scenario::causes::LossReason;
+use evenair_api::causes::LossReason;
 use evenair_sys::iface;
 use evenair_sys::netns::Netns;
 use evenair_sys::ring::{Ring, Sender};

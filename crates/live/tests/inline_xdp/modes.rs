@@ -4,10 +4,9 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
+use evenair_api::causes::LossReason;
 use evenair_live::control::Status;
-use evenair_scenario::causes::LossReason;
-use evenair_sys::iface;
-use evenair_sys::process;
+use evenair_sys::{iface, process};
 
 use crate::lab::{Lab, ip};
 use crate::switching::{Late, assert_untouched, most_gap, under_traffic};

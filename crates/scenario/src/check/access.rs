@@ -1,11 +1,11 @@
 //! Access methods: the contention window.
 
 use evenair_medium::{Adaptation, BackOff, IdleSenseConfig};
+use evenair_reader::{OrDefault, Problems, Written};
 use evenair_wifi::{Phy, idle_sense};
 
-use crate::config::{OrDefault, Problems, Written};
 use crate::raw::{RadioRaw, ScenarioRaw};
-use crate::words::AccessWord;
+use crate::words::{AccessWord, AdaptationWord};
 
 /// The back-off of the access point and of the stations, and what Idle Sense aims at.
 pub(super) fn check(raw: &ScenarioRaw, phy: &Phy, problems: &mut Problems) -> ((BackOff, BackOff), IdleSenseConfig) {
@@ -30,7 +30,10 @@ pub(super) fn check(raw: &ScenarioRaw, phy: &Phy, problems: &mut Problems) -> ((
         "1 to 50",
     );
     let ratio = raw.ap_ratio.get_or_if(2.0, problems, |ratio| (0.1..=10.0).contains(ratio), "0.1 to 10");
-    let adaptation = raw.idle_adaptation.get_or(Adaptation::Proportional, problems).unwrap_or_default();
+    let adaptation = raw
+        .idle_adaptation
+        .get_or(AdaptationWord(Adaptation::Proportional), problems)
+        .map_or_else(Adaptation::default, |word| word.0);
     let (target, ratio) = (target.unwrap_or(5.68), ratio.unwrap_or(2.0));
     let config = IdleSenseConfig { target: (target * 100.0).round() as u32, adaptation };
     let back_off = match access {

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use evenair_reader::{Problems, Written, closest, name};
 use evenair_wifi::Standard;
 
 use super::hosts::{Hosts, listing};
-use super::{name, path, radio};
+use super::{path, radio};
 use crate::AccessPoint;
-use crate::config::{Problems, Written, closest};
 use crate::raw::{AccessPointRaw, ScenarioRaw, StationRaw};
 use crate::words::AccessWord;
 

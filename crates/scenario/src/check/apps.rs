@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use evenair_reader::{CodePoint, Count, OrDefault, Problems, name};
 use evenair_units::{Bytes, Span};
+use evenair_workload::{Direction, Distribution};
 
 use super::hosts::{Hosts, members};
 use super::tcp::congestion_control;
-use super::{name, traffic};
-use crate::config::{OrDefault, Problems};
+use super::traffic;
 use crate::raw::{BulkRaw, Common, PingRaw, ScenarioRaw, VoipRaw, WebRaw};
 use crate::traffic_words::Speech;
-use crate::words::{CodePoint, Count};
-use crate::{Action, App, AppKind, Direction, Distribution, Event, IpVersion, Tool};
+use crate::{Action, App, AppKind, Event, IpVersion, Tool};
 
 /// The most applications in a scenario.
 const MAX_APPS: usize = 10_000;

@@ -1,9 +1,9 @@
 //! Beacons and power save.
 
 use evenair_medium::{Beacons, PowerSave};
+use evenair_reader::{OrDefault, Problems};
 use evenair_units::Span;
 
-use crate::config::{OrDefault, Problems};
 use crate::raw::{ScenarioRaw, StationRaw};
 
 /// 100 time units of 1024 us (IEEE Std 802.11-2016, 3.1), as nearly all access points have it.

@@ -4,10 +4,10 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use evenair_reader::{FromWritten, List, OrDefault, Problems, Written};
 use evenair_units::{Bytes, Span};
+use evenair_workload::Distribution;
 
-use crate::Distribution;
-use crate::config::{FromWritten, List, OrDefault, Problems, Written};
 use crate::raw::{SizeRaw, TimeRaw};
 use crate::traffic_words::Family;
 

@@ -1,10 +1,10 @@
 //! The access categories' parameters.
 
+use evenair_reader::{OrDefault, Problems, Written};
 use evenair_units::Span;
 use evenair_wifi::{AccessCategory, EdcaParameters, EdcaSet, Phy};
 
 use crate::Edca;
-use crate::config::{OrDefault, Problems, Written};
 use crate::raw::{CategoriesRaw, CategoryRaw, RadioRaw};
 
 /// A window is 2^n - 1 with n up to 15 (IEEE Std 802.11-2016, 9.4.2.29). Windows between these are accepted: others'

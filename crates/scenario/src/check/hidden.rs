@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use evenair_reader::Problems;
+
 use super::hosts::Hosts;
-use crate::config::Problems;
 use crate::raw::StationRaw;
 
 /// Pairs of stations that do not hear each other, by their numbers, the lower one first. The relation is mutual, so it

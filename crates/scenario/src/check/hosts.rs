@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use evenair_config::manager::{WEIGHTS, is_weight};
+use evenair_config::{ManagerSpec, phy_rate};
+use evenair_reader::{Count, List, OrDefault, PerBillion, Problems, Written, closest};
 use evenair_units::{Db, Span};
 use evenair_wifi::Standard;
 
 use super::{access_points, beacons, radio};
-use crate::config::{List, OrDefault, PerBillion, Problems, Written, closest};
-use crate::manager_spec::{WEIGHTS, is_weight};
-use crate::phy_spec::phy_rate;
 use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
-use crate::words::{At, Count};
-use crate::{AccessPoint, Host, Link, ManagerSpec, Place};
+use crate::words::At;
+use crate::{AccessPoint, Host, Link, Place};
 
 /// The most stations in a scenario: as many as one access point may associate (IEEE Std 802.11-2016, 9.4.1.8: 2007), and a
 /// round number. The testbed has a limit of its own.
@@ -107,7 +107,7 @@ impl Hosts {
     }
 
     fn add(&mut self, written: &Written<String>, count: Option<Count>, place: Place, problems: &mut Problems) {
-        let Some(name) = super::name(written, problems) else { return };
+        let Some(name) = evenair_reader::name(written, problems) else { return };
         let names = members(&name, count.map(|count| count.0));
         for known in names.iter().chain([&name]) {
             if self.names.contains_key(known) {

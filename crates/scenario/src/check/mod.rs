@@ -7,7 +7,6 @@ mod access;
 mod access_points;
 mod apps;
 mod beacons;
-mod cbq;
 mod distribution;
 mod edca;
 mod hidden;
@@ -21,16 +20,15 @@ mod tcp;
 mod telemetry;
 mod timeline;
 mod traffic;
-pub(crate) mod tree;
-
-use std::fs;
+pub(crate) use std::fs;
 use std::path::Path;
 
+use evenair_config::queue::QueueRaw;
+use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::Phy;
 
-use crate::config::{self, ConfigError, OrDefault, Problems, Written};
-use crate::raw::{LinkRaw, QueueRaw, ScenarioRaw, WanRaw};
+use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
 use crate::{LinkSpec, Radio, Scenario, Source, WanSpec, sweep};
 
 /// The format's version that this program reads.
@@ -86,7 +84,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::parse`].
     pub fn parse_with(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<Self, ConfigError> {
-        let (raw, document, mut problems) = config::read::<ScenarioRaw>(text, file, sets)?;
+        let (raw, document, mut problems) = reader::read::<ScenarioRaw>(text, file, sets)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let scenario = scenario(&raw, folder, &mut problems);
         document.verdict(problems)?;
@@ -168,15 +166,6 @@ fn file_name(written: &Written<String>, problems: &mut Problems) -> Option<Strin
         (1..=80).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('.')
     };
     written.get_if(problems, fits, "1 to 80 letters, digits, \"-\", \"_\", \".\", not starting with \".\"")
-}
-
-/// A name of a host, an application or a phase.
-fn name(written: &Written<String>, problems: &mut Problems) -> Option<String> {
-    let fits = |name: &String| {
-        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-        name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.bytes().all(plain)
-    };
-    written.get_if(problems, fits, "a letter, then up to 39 letters, digits, \"-\", \"_\"")
 }
 
 fn buffer(written: &Option<Written<Limit>>, default: Limit, problems: &mut Problems) -> Limit {

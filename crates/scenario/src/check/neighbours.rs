@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use evenair_config::phy_rate;
 use evenair_medium::Foreign;
+use evenair_reader::{OrDefault, Permille, Problems, name};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::Phy;
 
 use super::hosts::listing;
-use super::name;
-use crate::config::{OrDefault, Permille, Problems};
-use crate::phy_spec::phy_rate;
 use crate::raw::NeighbourRaw;
 use crate::{AccessPoint, Neighbour};
 

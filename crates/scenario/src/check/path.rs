@@ -1,9 +1,9 @@
 //! The wired path between the box and the access points: the range of its parameters.
 
+use evenair_reader::{OrDefault, Problems, Written};
 use evenair_units::Span;
 
 use super::MAX_DELAY;
-use crate::config::{OrDefault, Problems, Written};
 use crate::raw::{DelayRaw, OwnDelayRaw, OwnPathRaw, PathRaw};
 use crate::{DelaySpec, PathSpec};
 

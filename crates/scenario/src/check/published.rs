@@ -1,13 +1,14 @@
 //! Published values: the result to compare with, and the value in that result's unit.
 
+use evenair_reader::{Problems, Written, name};
+use evenair_workload::Phase;
+
 use super::apps::Apps;
 use super::hosts::Hosts;
-use super::name;
-use crate::config::{Problems, Written};
+use crate::measures::{full_name, measure_named};
 use crate::raw::PublishedRaw;
-use crate::results::measures::{full_name, measure_named};
 use crate::words::{Measured, What};
-use crate::{Phase, Published, Quantity};
+use crate::{Published, Quantity};
 
 const A_RATE: &str = "a rate such as \"4.8 Mb/s\"";
 const A_TIME: &str = "a time such as \"1.76 s\"";

@@ -1,15 +1,15 @@
 //! The wireless side: PHY, MAC, buffers, and reception.
 
 use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
+use evenair_reader::{List, Metres, OrDefault, Problems, Written};
 use evenair_units::{Dbm, Limit};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Preamble, Standard, power};
 
 use crate::Radio;
-use crate::config::{List, Metres, OrDefault, Problems, Written};
 use crate::layout::Layout;
 use crate::profile::{Profile, Quirks};
 use crate::raw::{LayoutRaw, RadioRaw, ScenarioRaw};
-use crate::words::{CaptureThreshold, RateControlWord, Shape};
+use crate::words::{AfterCollisionWord, CaptureThreshold, RateControlWord, Shape};
 
 /// What a transmitter of 802.11 may have.
 const POWERS: std::ops::RangeInclusive<Dbm> = Dbm::from_milli(-30_000)..=Dbm::from_milli(36_000);
@@ -24,7 +24,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
     let retries = |n: &u32| (1..=255).contains(n);
     let short = short_retry_limit.get_or_if(7, problems, retries, "1 to 255");
     let long = long_retry_limit.get_or_if(quirks.long_retry_limit, problems, retries, "1 to 255");
-    let after_collision = raw.radio.after_collision.get_or(quirks.after_collision, problems);
+    let after_collision = raw.radio.after_collision.get_or(AfterCollisionWord(quirks.after_collision), problems);
     let ap_buffer = super::buffer(ap_buffer, Limit::Packets(100), problems);
     let station_buffer = super::buffer(station_buffer, Limit::Packets(1000), problems);
     let layout = raw.radio.layout.as_ref().and_then(|layout| check_layout(layout, problems));
@@ -47,7 +47,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
         protection,
         short_retry_limit: short?,
         long_retry_limit: long?,
-        after_collision: after_collision?,
+        after_collision: after_collision?.0,
         idle_before_ack: quirks.idle_before_ack,
         // What a class of a queue may name is not known yet.
         ap_queue: None,

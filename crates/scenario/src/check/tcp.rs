@@ -1,8 +1,8 @@
 //! Settings of TCP.
 
+use evenair_reader::{OrDefault, Problems, Written};
 use evenair_units::{Bytes, Limit, Span};
 
-use crate::config::{OrDefault, Problems, Written};
 use crate::raw::TcpRaw;
 use crate::{FastRecovery, Stack, TcpSpec};
 

@@ -1,9 +1,9 @@
 //! Telemetry of the box during a run.
 
+use evenair_reader::{OrDefault, Problems};
 use evenair_units::Span;
 
 use crate::Telemetry;
-use crate::config::{OrDefault, Problems};
 use crate::raw::TelemetryRaw;
 
 /// The longest that a report of a station's access point may take.

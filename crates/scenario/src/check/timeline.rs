@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use evenair_config::phy_rate;
+use evenair_reader::{OrDefault, Problems, Written, name};
 use evenair_units::Span;
 use evenair_wifi::Standard;
+use evenair_workload::Phase;
 
 use super::access_points;
 use super::apps::seconds;
 use super::hosts::Hosts;
-use super::name;
-use crate::config::{OrDefault, Problems, Written};
-use crate::phy_spec::phy_rate;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
-use crate::{AccessPoint, Action, Event, Host, Measure, Phase, Place, WarmUp};
+use crate::{AccessPoint, Action, Event, Host, Measure, Place, WarmUp};
 
 /// Default time of a roam to another access point: as with fast transition or a cached key; a full authentication takes some
 /// hundred milliseconds.

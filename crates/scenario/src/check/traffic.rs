@@ -3,17 +3,18 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use evenair_reader::{Frequency, OrDefault, Permille, Problems};
 use evenair_units::{BitRate, Bytes, Span};
+use evenair_workload::trace::{self, Filter, TracedPacket};
+use evenair_workload::voice::{BaresipCodec, CallTool, Codec, Hearing, VoipSpec};
+use evenair_workload::{Bursts, DatagramSpec, Direction, Distribution, FlowSpec, OnOffSpec, Spacing, Spread};
 
 use super::distribution::{Admitted, sizes, times};
 use super::tcp::congestion_control;
-use crate::config::{Frequency, OrDefault, Permille, Problems};
 use crate::raw::{FlowsRaw, OnOffRaw, ReplayRaw, ScenarioRaw, UdpRaw, VoipRaw};
-use crate::trace::{self, Filter, TracedPacket};
 use crate::traffic_words::{ArrivalKind, CallProgram, Reuse, Speech};
-use crate::voice::{BaresipCodec, CallTool, Codec, Hearing, VoipSpec};
 use crate::words::At;
-use crate::{AppKind, Bursts, DatagramSpec, Direction, Distribution, FlowSpec, IpVersion, OnOffSpec, Spacing, Spread};
+use crate::{AppKind, IpVersion};
 
 /// UDP payload that fits an Ethernet frame: 1500 bytes less IPv6 (40) or IPv4 (20) and UDP (8) headers.
 const MAX_PAYLOAD_V4: u64 = 1472;

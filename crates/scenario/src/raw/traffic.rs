@@ -1,15 +1,15 @@
 //! The raw form of applications with random traffic, and of distributions.
 
+use evenair_reader::{CodePoint, Count, Frequency, List, Permille, Written};
 use evenair_units::{BitRate, Bytes, Span};
+use evenair_workload::voice::Codec;
+use evenair_workload::{Direction, Spread};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Common, application};
-use crate::config::{Frequency, List, Permille, Written};
+use crate::IpVersion;
 use crate::traffic_words::{ArrivalKind, CallProgram, Family, Reuse, Speech};
-use crate::voice::Codec;
-use crate::words::{CodePoint, Count};
-use crate::{Direction, IpVersion, Spread};
 
 application!(
     /// Datagrams: constant rate, Poisson, frames of varying size, steadily or in bursts.

@@ -8,9 +8,9 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use evenair_scenario::results::estimate::{CONFIDENCE, half_width, student};
-use evenair_scenario::results::stats::{deviation, mean};
-use evenair_scenario::results::write_whole;
+use evenair_results::estimate::{CONFIDENCE, half_width, student};
+use evenair_results::stats::{deviation, mean};
+use evenair_results::write_whole;
 use serde::Serialize;
 
 use super::case::{Band, Case, Got};

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use evenair_scenario::results::write_whole;
+use evenair_results::write_whole;
 use serde_json::Value;
 
 use super::case::{Case, Got};

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use etherparse::{Ethernet2Header, IpDscp, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 use evenair_packet::MacAddr;
-use evenair_scenario::{Direction, Scenario};
+use evenair_scenario::Scenario;
+use evenair_workload::Direction;
 
 use crate::connections::station_port;
 pub(super) use crate::middlebox::mac_of;

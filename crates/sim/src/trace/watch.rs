@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use evenair_scenario::Direction;
+use evenair_workload::Direction;
 
 use super::{Tracer, Wired};
 use crate::SimError;

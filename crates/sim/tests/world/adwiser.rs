@@ -3,8 +3,8 @@
 //! Windows are capped at 256 kB where the box is judged soon after its insertion: with megabytes in the stations' and the
 //! access point's buffers the queue takes long to come back, in real time too.
 
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{PhaseResult, RunResult};
 use evenair_sim::run;
 
 const CAPPED: [(&str, &str); 1] = [("tcp.receive_buffer", "256 kB")];

@@ -1,8 +1,7 @@
 //! Calls at the box: twelve go first beside a download, and one more harms nobody.
 
+use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
-use evenair_scenario::results::measures::scalar;
 use evenair_sim::run;
 
 const FILE: &str = include_str!("../../../../scenarios/box/b05-calls.toml");

@@ -1,7 +1,7 @@
 //! The operator's classes, with TCP over a medium with collisions.
 
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};

@@ -1,7 +1,7 @@
 //! What is not TCP, at the box: transfers over QUIC, floods that nobody answers, and what they leave to others.
 
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{PhaseResult, RunResult};
 use evenair_sim::run;
 
 /// Stations at 11 Mb/s, the box inserted after two seconds; judged from the tenth on.

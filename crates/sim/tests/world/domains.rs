@@ -1,7 +1,7 @@
 //! Several access points: media that hear nothing of each other, media that access points share, and stations that roam.
 
+use evenair_results::{DomainResult, LossCount, NodeResult, PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{DomainResult, LossCount, NodeResult, PhaseResult, RunResult};
 use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};

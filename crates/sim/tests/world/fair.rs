@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use evenair_results::{FlowResult, PhaseResult, StationAirtime};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{FlowResult, PhaseResult, StationAirtime};
 use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};

@@ -1,8 +1,8 @@
 //! Beside a flood that nobody can hold back: what stands in the access point is as short as without it, the medium does not
 //! wait for the box, and the rest is shared.
 
+use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::PhaseResult;
 use evenair_sim::run;
 
 /// A medium, and for how long 95 % of the packets may be in its access point.

@@ -1,8 +1,8 @@
 //! The box before the Internet link: its transfers go first and have a queue where small things are quick, those of the
 //! LAN have the rest.
 
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{PhaseResult, RunResult};
 use evenair_sim::run;
 
 /// 802.11a at 54 Mb/s and an Internet link of 8 Mb/s with 300 ms of round-trip time.

@@ -1,7 +1,7 @@
 //! The default controller behind a path that delays: as much is carried as without the box.
 
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_sim::run;
 
 /// Transfers of four stations; the box is bypassed for ten seconds, and then inserted.

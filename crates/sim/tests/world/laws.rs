@@ -1,7 +1,7 @@
 //! What must hold in every run. That no packet goes missing is checked at the end of each run by the simulator itself.
 
+use evenair_results::{FlowResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{FlowResult, RunResult};
 use evenair_sim::{SimError, SimOptions, run, run_with, tcp};
 use evenair_units::Bytes;
 

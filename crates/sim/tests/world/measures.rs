@@ -1,8 +1,8 @@
 //! Measures of whole runs: what must add up adds up, and what theory says of a case is what was counted.
 
+use evenair_results::{LossCount, NodeResult, PhaseResult, RunResult, scalar, scalars};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::measures::measure_named;
-use evenair_scenario::results::{LossCount, NodeResult, PhaseResult, RunResult, scalar, scalars};
+use evenair_scenario::measures::measure_named;
 
 fn run(text: &str) -> RunResult {
     let scenario = Scenario::parse(text, "measures.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -246,9 +246,8 @@ fn access_categories_add_up_to_their_node() {
         for node in &phase.nodes {
             let names: Vec<_> = node.categories.iter().map(|category| category.category.as_str()).collect();
             assert_eq!(names, ["bk", "be", "vi", "vo"]);
-            let sum = |of: &dyn Fn(&evenair_scenario::results::CategoryResult) -> u64| -> u64 {
-                node.categories.iter().map(of).sum()
-            };
+            let sum =
+                |of: &dyn Fn(&evenair_results::CategoryResult) -> u64| -> u64 { node.categories.iter().map(of).sum() };
             assert_eq!(sum(&|c| c.offered_frames), node.offered_frames, "{node:?}");
             assert_eq!(sum(&|c| c.delivered_frames), node.delivered_frames, "{node:?}");
             assert_eq!(sum(&|c| c.lost_frames), lost(node), "{node:?}");

@@ -4,8 +4,8 @@
 //! data frames are not given up, TCP is `Config::ns3`. Its runs began at random instants of the first second and were
 //! measured after a warm-up; so are these. Bounds: 2 % for datagrams, 5 % for TCP.
 
+use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::PhaseResult;
 use evenair_sim::tcp::Config;
 use evenair_sim::{SimOptions, run_with};
 use evenair_units::Bytes;

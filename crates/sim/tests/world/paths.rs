@@ -1,7 +1,7 @@
 //! The wired path between the box and the access points: what it delays, and what it does not do.
 
+use evenair_results::{FlowResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{FlowResult, RunResult};
 use evenair_sim::run;
 
 /// Echoes of a station; the box is inserted from the start.

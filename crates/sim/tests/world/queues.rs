@@ -1,7 +1,7 @@
 //! Queues in front of the medium: what each is there for, and that having one changes nothing else.
 
+use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{RunResult, scalar};
 
 /// Two stations of 802.11g and an access point with room for 50 packets, with lines of the radio and more.
 fn simulate(radio: &str, rest: &str) -> RunResult {

@@ -4,8 +4,8 @@
 //! Trans. Mobile Computing 5(7), 2006: 802.11b at 11 Mb/s, answers at 2 Mb/s, frames of 1000 bytes, which count as
 //! throughput.
 
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_sim::run;
 
 /// Bytes of UDP in a frame whose body of 1000 bytes has LLC/SNAP, IP and UDP headers.

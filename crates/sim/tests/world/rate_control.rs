@@ -5,8 +5,8 @@
 //! 802.11b at 11 Mb/s, 1500-byte packets, windows of 43 packets, Reno without delayed acknowledgments, N uploads and N
 //! downloads. Curves were published, not tables, so that bounds here are those of their text.
 
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{PhaseResult, RunResult};
 use evenair_sim::tcp::{Config, LossRecovery};
 use evenair_sim::{SimOptions, run_with};
 use evenair_units::Bytes;

@@ -1,8 +1,9 @@
 //! Control at the receiver with whole TCPs: what stands in the access point follows the law, and the total stays.
 
-use evenair_scenario::results::{PhaseResult, RunResult};
-use evenair_scenario::{Direction, Scenario};
+use evenair_results::{PhaseResult, RunResult};
+use evenair_scenario::Scenario;
 use evenair_sim::run;
+use evenair_workload::Direction;
 
 /// Ten stations of 802.11b; `rest` has who talks, and the control.
 fn ten(rest: &str) -> RunResult {

@@ -1,7 +1,7 @@
 //! What a scenario's `[tcp]` says reaches the hosts.
 
+use evenair_results::{FlowResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{FlowResult, RunResult};
 use evenair_sim::run;
 
 /// A download over a link of 100 ms, with these settings.

@@ -4,8 +4,8 @@
 //! could be taken for a queue at the access point, or could hide one. It is told no rate but the stations', and where
 //! the case says so not even these.
 
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::{PhaseResult, RunResult};
 use evenair_sim::run;
 
 /// Five downloads and five uploads at 11 Mb/s; the box is inserted after two seconds and judged from the tenth on.

@@ -1,8 +1,9 @@
 //! Applications with random traffic: against closed forms, and that everything is counted.
 
-use evenair_scenario::results::{RunResult, TransferCount, TransferEnd};
-use evenair_scenario::{Direction, Scenario};
+use evenair_results::{RunResult, TransferCount, TransferEnd};
+use evenair_scenario::Scenario;
 use evenair_sim::run;
+use evenair_workload::Direction;
 
 /// Stations on a fast medium, a server nearby and one behind an Internet link of 5 Mb/s, and these tables.
 fn simulate(duration: &str, tables: &str) -> RunResult {

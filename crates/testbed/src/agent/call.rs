@@ -5,10 +5,10 @@
 
 use std::net::{SocketAddr, UdpSocket};
 
-use evenair_scenario::voice::{CallMeter, RTP_HEADER, VoipSpec};
-use evenair_scenario::{DatagramSource, Phase};
 use evenair_sys::rt::monotonic_ns;
 use evenair_units::{Span, Streams};
+use evenair_workload::voice::{CallMeter, RTP_HEADER, VoipSpec};
+use evenair_workload::{DatagramSource, Phase};
 use serde::{Deserialize, Serialize};
 
 use super::protocol::Report;

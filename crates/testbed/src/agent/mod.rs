@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use evenair_scenario::DatagramSource;
 use evenair_units::Streams;
+use evenair_workload::DatagramSource;
 use protocol::{Part, Report, Request, Task, Transfer};
 use state::{App, Reporter, Times, sleep_until};
 

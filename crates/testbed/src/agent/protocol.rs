@@ -5,8 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use evenair_scenario::voice::{Heard, VoipSpec};
-use evenair_scenario::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
+use evenair_workload::voice::{Heard, VoipSpec};
+use evenair_workload::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;

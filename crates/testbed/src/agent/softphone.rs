@@ -4,16 +4,15 @@
 //! not on its standard port, and RTP is on a port that the box does not know; the testbed measures the quality where the
 //! packets leave and reach the hosts (`calls`), not baresip.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
-use evenair_scenario::voice::BaresipCodec;
 use evenair_sys::process::tie;
+use evenair_workload::voice::BaresipCodec;
 use serde::{Deserialize, Serialize};
 
 use super::state::{App, Times, sleep_until};

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use evenair_scenario::{FileSource, FlowArrivals, FlowSpec, OnOffSpec};
 use evenair_sys::rt::monotonic_ns;
 use evenair_sys::tcp;
 use evenair_units::Streams;
+use evenair_workload::{FileSource, FlowArrivals, FlowSpec, OnOffSpec};
 
 use super::marking;
 use super::protocol::Report;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use evenair_scenario::DatagramSource;
 use evenair_sys::rt::monotonic_ns;
+use evenair_workload::DatagramSource;
 
 use super::marking::mark;
 use super::protocol::Report;

@@ -9,9 +9,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use evenair_scenario::Distribution;
 use evenair_sys::rt::monotonic_ns;
 use evenair_units::{Rng, Streams};
+use evenair_workload::Distribution;
 
 use super::protocol::Report;
 use super::state::{App, Role, Times, connect, sleep_until};

@@ -1,9 +1,9 @@
 //! Measured airtime of real hosts adds up in each phase, and what the box charges comes near it.
 
-use crate::common;
-
 use anyhow::{Context, Result, ensure};
-use evenair_scenario::results::{MediumAirtime, PhaseResult, StationAirtime};
+use evenair_results::{MediumAirtime, PhaseResult, StationAirtime};
+
+use crate::common;
 
 const BULK: &str = r#"
     [[bulk]]

@@ -1,10 +1,9 @@
 //! Every kind of application does what it says, over the radio and nowhere else.
 
-use crate::common;
-
 use anyhow::ensure;
-use evenair_scenario::results::{CallResult, FlowResult, RunResult, TransferCount, TransferEnd};
+use evenair_results::{CallResult, FlowResult, RunResult, TransferCount, TransferEnd};
 
+use crate::common;
 use crate::common::STALL_S;
 
 fn run(stations: usize, rest: &str) -> RunResult {
@@ -286,7 +285,7 @@ fn transfers_arrive_and_files_follow_one_another() {
     }
     // The same arrivals as in the simulator: drawn from the same streams.
     let scenario = common::scenario(3, rest);
-    let simulated = evenair_scenario::FlowArrivals::new(
+    let simulated = evenair_workload::FlowArrivals::new(
         match &scenario.apps[3].kind {
             evenair_scenario::AppKind::Flows(spec) => spec,
             other => panic!("{other:?}"),

@@ -1,7 +1,5 @@
 //! However a run ends, nothing of it stays: no process, no namespace, no directory.
 
-use crate::common;
-
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -9,8 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use evenair_scenario::results::RunResult;
+use evenair_results::RunResult;
 use evenair_testbed::rundir;
+
+use crate::common;
 
 const UPLOAD: &str = r#"
     [[bulk]]

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 use evenair_sys::netns::Netns;
 use evenair_sys::tap::Tap;
 use evenair_testbed::{TestbedOptions, preflight};

@@ -1,8 +1,8 @@
 //! The kernel's TCP through the box that changes what its receivers say.
 
 use anyhow::ensure;
+use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_scenario::results::RunResult;
 
 use crate::common;
 

@@ -1,7 +1,7 @@
 //! Several access points, and a station that goes from one to the other under real TCP.
 
 use anyhow::ensure;
-use evenair_scenario::results::{PhaseResult, RunResult};
+use evenair_results::{PhaseResult, RunResult};
 
 use crate::common;
 

@@ -13,7 +13,7 @@ use evenair_live::BoxConfig;
 use evenair_live::calibrate::{Glance, LEAST_PAYLOAD, Link, PORT, Pairs, measure};
 use evenair_live::telemetry::{SourceConfig, ask};
 use evenair_packet::MacAddr;
-use evenair_scenario::config::{FromWritten, Scalar};
+use evenair_reader::{FromWritten, Scalar};
 use evenair_study::calibration::Calibration;
 use evenair_units::{BitRate, Span};
 use signal_hook::consts::{SIGINT, SIGTERM};

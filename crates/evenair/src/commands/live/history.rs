@@ -292,8 +292,8 @@ fn time(at_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::causes::{Cause, DropReason, LossReason};
     use evenair_live::history::{CallRecord, EventRecord, Files, Keeper};
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
 
     use super::*;
 

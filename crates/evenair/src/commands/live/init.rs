@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use evenair_live::setup::{self, Applied, Candidate, Gateway, InternetLink, Kept, Plan, WAY_BACK};
-use evenair_scenario::config::{FromWritten, Scalar};
+use evenair_reader::{FromWritten, Scalar};
 use evenair_units::BitRate;
 use evenair_wifi::Standard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -15,9 +15,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use evenair_api::causes::{Drops, Losses};
 use evenair_live::control::{Client, Status};
 use evenair_live::{BoxConfig, crash};
-use evenair_scenario::causes::{Drops, Losses};
 use tracing_subscriber::EnvFilter;
 
 pub use config::{ConfigCommand, config};
@@ -316,7 +316,7 @@ fn account(status: &Status) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
 
     use super::*;
 

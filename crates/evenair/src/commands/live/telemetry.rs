@@ -10,7 +10,7 @@ use evenair_live::BoxConfig;
 use evenair_live::telemetry::{
     Listener, Reading, SourceConfig, StationReading, TelemetrySpec, ask, entry, password_in,
 };
-use evenair_scenario::config::{Problems, Written};
+use evenair_reader::{Problems, Written};
 
 /// Arguments of `evenair telemetry`.
 #[derive(Args)]

@@ -392,10 +392,11 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+
+    use super::*;
 
     fn status(down_bytes: u64, dropped: u64) -> Status {
         let station = |mac: &str, to_station_bytes, charged_airtime_s| StationStatus {

@@ -1,18 +1,17 @@
 //! The common part of commands with many runs: replications, seeds, cores, directory of the results.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use evenair_report::Table;
-use evenair_scenario::results::write_whole;
+use evenair_results::write_whole;
 use evenair_scenario::sweep::Settings;
 use evenair_study::{Plan, Status, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

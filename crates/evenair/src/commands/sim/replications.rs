@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use evenair_report::{Table, Values};
+use evenair_results::replicate::{Advance, MOST, Plan, Replications, Until, replicate};
 use evenair_scenario::Scenario;
-use evenair_scenario::results::measures::{full_name, measure_named};
-use evenair_scenario::results::replicate::{Advance, MOST, Plan, Replications, Until, replicate};
+use evenair_scenario::measures::{full_name, measure_named};
 
 use super::super::scenario_run::ScenarioRun;
 use crate::output;
@@ -133,7 +133,7 @@ fn show(Advance { done, most, widest }: Advance) {
 
 /// Every measure, one in a row.
 fn table(all: &Replications) -> Table {
-    let number = |of: &dyn Fn(&evenair_scenario::results::estimate::Estimate) -> Option<f64>| {
+    let number = |of: &dyn Fn(&evenair_results::estimate::Estimate) -> Option<f64>| {
         Values::Number(all.estimates.iter().map(of).collect())
     };
     let unit = |name: &str| measure_named(name).map_or("", |measure| measure.unit).to_owned();

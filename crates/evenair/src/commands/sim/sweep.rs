@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use evenair_report::{Page, Picture};
+use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
-use evenair_scenario::results::replicate::{LEAST, MOST};
 use evenair_study::{Plan, PointResult, Status, Store, SweepResult, Until, is_measure};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The box's own state in the status: ports, memory, fail-open lease, loop, recording.
 
-use evenair_scenario::causes::{self, Losses};
+use evenair_api::causes::{self, Losses};
 use serde::{Deserialize, Serialize};
 
 /// One side of the box.

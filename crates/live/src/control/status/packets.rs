@@ -1,6 +1,6 @@
 //! The packet balance in the status.
 
-use evenair_scenario::causes::{self, Drops, Losses};
+use evenair_api::causes::{self, Drops, Losses};
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
@@ -103,7 +103,7 @@ fn balance(packets: &PacketStatus) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::{Cause, DropReason, LossReason};
+    use evenair_api::causes::{Cause, DropReason, LossReason};
 
     use super::super::PortStatus;
     use super::*;

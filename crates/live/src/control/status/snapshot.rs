@@ -1,7 +1,7 @@
 //! The loop's snapshot: raw numbers, from which other threads compute the status.
 
+use evenair_api::causes::lost;
 use evenair_manager::{Counters, Report};
-use evenair_scenario::causes::lost;
 use evenair_telemetry::Health;
 use evenair_units::{Instant, Span};
 
@@ -86,9 +86,9 @@ impl Snapshot {
 /// A state to test with.
 #[cfg(test)]
 pub(crate) mod tests_support {
+    use evenair_api::causes::{LossReason, Losses};
     use evenair_manager::{Config, Manager, StationConfig};
     use evenair_packet::MacAddr;
-    use evenair_scenario::causes::{LossReason, Losses};
     use evenair_wifi::{Phy, Standard};
 
     use super::super::Status;
@@ -143,7 +143,7 @@ pub(crate) mod tests_support {
 
 #[cfg(test)]
 mod tests {
-    use evenair_scenario::causes::LossReason;
+    use evenair_api::causes::LossReason;
 
     use super::tests_support::snapshot_of;
 

@@ -1,0 +1,20 @@
+//! The settings that a box's configuration and a scenario have in common: those of the manager, of its queue disciplines and of
+//! the radio's standard.
+//!
+//! Each setting is declared once, in the file of what uses it: with its unit, default and description, from which the schema for
+//! editors and the reference are made, and with its range, which the check compares. [`ManagerSpec::check`] turns them into
+//! [`evenair_manager::Config`], or says all that is wrong with its place.
+
+pub mod manager;
+mod phy;
+pub mod queue;
+
+use evenair_manager::Direction;
+
+pub use manager::{
+    AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, Fairness, InternetSpec, LevelKind, ManagerSpec,
+    MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,
+};
+pub use phy::{PhySpec, phy_rate};
+
+evenair_reader::words!(DirectionWord(Direction) { "up" => Direction::Up, "down" => Direction::Down });

@@ -1,0 +1,264 @@
+//! The configuration of the manager, in a scenario and in the box's own configuration. It can be serialized, so that the
+//! testbed can write a configuration file for the box.
+
+mod access_point;
+mod class;
+mod controller;
+mod internet;
+mod levels;
+mod queue;
+mod receiver;
+#[cfg(test)]
+mod tests;
+mod uplink_limit;
+mod voice;
+mod words;
+
+use evenair_manager::{Charge, ClassId, Config};
+use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_wifi::{Phy, Standard};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::access_point::{AccessPointSpec, RadioName};
+pub use self::class::{ApplicationSpec, ClassSpec, MatchSpec, VlanName};
+pub use self::internet::InternetSpec;
+pub use self::receiver::ReceiverSpec;
+pub use self::uplink_limit::{RuleKind, UplinkLimitSpec};
+pub use self::voice::VoiceSpec;
+pub use self::words::{Aqm, ControllerKind, Fairness, LevelKind, RATES, WEIGHTS, is_rate, is_weight};
+use evenair_reader::{List, OrDefault, Permille, Problems, Written};
+
+use crate::phy::phy_rate;
+use crate::queue::QueueRaw;
+
+/// Settings of the manager.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ManagerSpec {
+    /// What paces the releases: "queue" keeps the access point's backlog short, estimated from the stations' ACKs; "published"
+    /// adapts a service rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a
+    /// constant service rate; "none" does not queue packets for the WLAN. Default: "queue".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Written<ControllerKind>>,
+    /// Queue controller: target of the access point's backlog, as medium time. Default: "3 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<Written<Span>>,
+    /// PI controller: target of the mean waiting time in the access point. Default: "10 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_target: Option<Written<Span>>,
+    /// PI controller: time between two decisions. Default: "50 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_interval: Option<Written<Span>>,
+    /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_rate: Option<Written<BitRate>>,
+    /// Published controller: time between two decisions. Default: "1 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Written<Span>>,
+    /// Published controller: change of the service rate at each decision. Default: "0.1 Mb/s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Written<BitRate>>,
+    /// Published controller: measured use this little below the service rate counts as equal. Default: "3 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<Written<Permille>>,
+    /// Published controller: initial service rate, as a part of C*. Default: "90 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Written<Permille>>,
+    /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most
+    /// once; the default includes "class" and "application" if there are classes or applications. Default: ["station",
+    /// "direction", "flow"].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<List<LevelKind>>,
+    /// Level "direction": weight of uploads. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_weight: Option<Written<u32>>,
+    /// Level "direction": weight of downloads. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down_weight: Option<Written<u32>>,
+    /// Level "station": stations of equal weight get equal medium time, or equal bits. Default: "airtime".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub station_fairness: Option<Written<Fairness>>,
+    /// Level "class": policy classes; stations name their class, or rules assign it. With parents, rules, minimums or ceilings
+    /// the classes are a tree above all other levels, with shares of medium time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub class: Vec<ClassSpec>,
+    /// Level "application": kinds of traffic within a station.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub application: Vec<ApplicationSpec>,
+    /// Levels "class" and "application": weight of all unclassified traffic together. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_weight: Option<Written<u32>>,
+    /// What the scheduler charges for a packet: its medium time, or its (virtual) bits as published. Default: "airtime".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Written<Fairness>>,
+    /// Limit of each queue, in DATA packets or bytes; an upload's queue counts the DATA that its held ACKs acknowledge.
+    /// Default: "1000 packets".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_limit: Option<Written<Limit>>,
+    /// Active queue management: "codel" (RFC 8289), with a queue for each connection below the last level, in which packets
+    /// other than pure ACKs are dropped after a second; or "none", where only the queue limit signals congestion. Default:
+    /// "codel".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<Written<Aqm>>,
+    /// CoDel: acceptable waiting time in a queue. Default: "20 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm_target: Option<Written<Span>>,
+    /// CoDel: how long the waiting time may exceed the target before CoDel signals congestion to the sender. Default: "100 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aqm_interval: Option<Written<Span>>,
+    /// Sparse-flow priority: connections that use little of the medium (a page request, a call) are served first. They are
+    /// charged for it, so that long-term shares do not change. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sparse_first: Option<Written<bool>>,
+    /// A queue discipline for the WLAN instead of the tree of queues, with the capacity `queue_limit`. Default: the tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueRaw>,
+    /// The Internet link, if the box manages it too. Default: the box manages only the WLAN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wan: Option<InternetSpec>,
+    /// Calls: strict priority for telephone calls, up to a limit. Default: calls are ordinary traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<VoiceSpec>,
+    /// Control at the receiver: the windows and ACK delays that TCP senders see. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverSpec>,
+    /// The upload limiter: drops packets from the WLAN above a limit. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_limit: Option<UplinkLimitSpec>,
+    /// Access points in several contention domains: the manager paces each domain separately, and moves a station that roams.
+    /// Default: one contention domain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_point: Vec<AccessPointSpec>,
+    /// Capacity of the flow table, up to 2097152 flows of 1 to 2 kB each; a new flow replaces the least recently used one.
+    /// Default: 131072.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<Written<u32>>,
+    /// How much lateness of releases the next, earlier ones make up for. Default: "2 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_slack: Option<Written<Span>>,
+    /// How long a bypass waits at most for the queues to drain. Default: "1 s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain_limit: Option<Written<Span>>,
+    /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_rate: Option<Written<BitRate>>,
+}
+
+impl ManagerSpec {
+    /// The number of the class of this name.
+    pub fn class_id(&self, name: &str) -> Option<ClassId> {
+        let at = self.class.iter().position(|class| class.name == Written::new(name))?;
+        u8::try_from(at).ok().map(ClassId)
+    }
+
+    /// The standards of the contention domains, each once, where that of the radio is this.
+    pub fn standards(&self, radio: Standard) -> Vec<Standard> {
+        let of_point = |spec: &AccessPointSpec| spec.standard.as_ref()?.get(&mut Problems::default());
+        let mut standards = vec![radio];
+        for standard in self.access_point.iter().filter_map(of_point) {
+            if !standards.contains(&standard) {
+                standards.push(standard);
+            }
+        }
+        standards
+    }
+
+    /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.
+    pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
+        let Config { queue_limit, flow_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
+        // Each part is parsed independently of the others, so that all problems are reported.
+        let controller = self.controller(problems);
+        let policy = self.policy(problems);
+        let charge = self.charge.get_or(Fairness::Airtime, problems);
+        let queue_limit = self.queue_limit.get_or_if(
+            queue_limit,
+            problems,
+            |limit| limit.admits(0, Bytes::ZERO, Bytes(1500)),
+            "room for a packet of 1500 bytes at least",
+        );
+        let aqm = self.aqm(problems);
+        let sparse_first = self.sparse_first.get_or(true, problems);
+        let most = Config::MAX_FLOWS;
+        let flows = |n: &u32| (1..=most).contains(n);
+        let flow_limit = self.flow_limit.get_or_if(flow_limit, problems, flows, format!("1 to {most}"));
+        let slack_limit = Span::from_millis(100);
+        let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
+        let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
+        let drain_limit =
+            self.drain_limit.get_or_if(drain_limit, problems, |s| drain_range.contains(s), "above 0 and up to 60 s");
+        let default_rate = match &self.default_rate {
+            Some(written) => phy_rate(phy.standard(), written, problems),
+            None => Some(default_rate),
+        };
+        let wan = self.wan.as_ref().map(|wan| wan.check(problems));
+        let limit = queue_limit.unwrap_or(Limit::Unlimited);
+        let queue = self.queue.as_ref().map(|raw| queue::check(self, raw, (limit, phy), problems));
+        let voice = self.voice.as_ref().map(|voice| voice.check(problems));
+        let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
+        let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
+
+        let config = Config {
+            phy: phy.clone(),
+            rts_threshold,
+            policy: policy?,
+            charge: match charge? {
+                Fairness::Airtime => Charge::Airtime,
+                Fairness::Bits => Charge::Bits,
+            },
+            controller: controller?,
+            stations: Vec::new(),
+            default_rate: default_rate?,
+            queue_limit: queue_limit?,
+            aqm: aqm?,
+            sparse_first: sparse_first?,
+            queue: match queue {
+                Some(queue) => Some(Box::new(queue?)),
+                None => None,
+            },
+            wan: match wan {
+                Some(None) => return None,
+                Some(Some(wan)) => Some(Box::new(wan)),
+                None => None,
+            },
+            voice: match voice {
+                Some(None) => return None,
+                Some(Some(voice)) => Some(Box::new(voice)),
+                None => None,
+            },
+            receiver: match receiver {
+                Some(None) => return None,
+                Some(receiver) => receiver,
+                None => None,
+            },
+            uplink_limit: match uplink_limit {
+                Some(None) => return None,
+                Some(limit) => limit,
+                None => None,
+            },
+            access_points: Vec::new(),
+            // The owner of the packet memory sizes it by that.
+            held_limit: None,
+            flow_limit: flow_limit?,
+            pacing_slack: pacing_slack?,
+            drain_limit: drain_limit?,
+        };
+        let config = access_point::check(&self.access_point, config, problems)?;
+        config.check().expect("what the manager checks was checked here, with places");
+        Some(config)
+    }
+
+    /// The same, with what a site knows of its Internet link where this leaves it open: the rates of its directions, down
+    /// and up, and the networks that are not beyond it.
+    #[must_use]
+    pub fn at_site<S: AsRef<str>>(&self, rates: [Option<BitRate>; 2], lan: &[S]) -> Self {
+        let mut spec = self.clone();
+        if let Some(wan) = &mut spec.wan {
+            let written = |rate: BitRate| Written::new(format!("{} b/s", rate.as_bps()));
+            wan.down = wan.down.take().or(rates[0].map(written));
+            wan.up = wan.up.take().or(rates[1].map(written));
+            wan.lan = wan.lan.take().or_else(|| (!lan.is_empty()).then(|| List::of(lan.iter().map(S::as_ref))));
+        }
+        spec
+    }
+}

@@ -1,0 +1,109 @@
+//! The configuration of a queue discipline in the manager, instead of its tree of queues.
+
+use evenair_manager::{LeafRule, QueueConfig};
+use evenair_reader::{OrDefault, Problems};
+use evenair_sched::Config as Discipline;
+use evenair_units::{Dbm, Limit};
+use evenair_wifi::Phy;
+use evenair_wifi::power::noise_floor;
+
+use crate::ManagerSpec;
+use crate::queue::{Checked, QueueClassRaw, QueueRaw, discipline};
+
+/// From a quiet narrow channel to one on which nothing would be heard.
+const NOISES: core::ops::RangeInclusive<Dbm> = Dbm::from_milli(-120_000)..=Dbm::from_milli(-30_000);
+
+/// The discipline with room for `limit`, over such a medium. `seed`: see [`QueueConfig`].
+pub(crate) fn check(
+    manager: &ManagerSpec,
+    raw: &QueueRaw,
+    (limit, phy): (Limit, &Phy),
+    problems: &mut Problems,
+) -> Option<QueueConfig> {
+    refuse_what_is_the_trees(manager, problems);
+    let above = [(raw.driver.place(), "the manager has no MAC below")];
+    let of_class = raw.class.iter().flat_map(|class| {
+        [class.stations.as_ref().map(|list| list.span()), class.apps.as_ref().map(|list| list.span())]
+    });
+    let of_class =
+        of_class.flatten().map(|place| (place, "the manager tells packets by direction and class of station"));
+    for (place, what) in above.into_iter().filter(|(place, _)| !place.is_empty()).chain(of_class) {
+        problems.add(place, what, "only for a queue of [radio]");
+    }
+    let Checked { mut config, by_station, tree } = discipline(raw, limit, problems)?;
+    refuse_fates(raw, problems);
+    let floor = noise_floor(phy.standard());
+    let noise = raw.noise.get_or_if(floor, problems, |noise| NOISES.contains(noise), "-120 dBm to -30 dBm");
+    mark_where_it_can(&mut config);
+    let mut leaves = Vec::new();
+    for (number, class) in raw.class.iter().enumerate() {
+        if class.station_classes.is_none() && class.direction.is_none() {
+            continue;
+        }
+        if tree.as_ref().is_some_and(|tree| !tree.is_leaf(number)) {
+            let what = format!("class {} has children, and so no packets of its own", class.name);
+            problems.add(class.name.span(), what, "station_classes and direction in its leaves");
+            continue;
+        }
+        leaves.push(rule(manager, number, class, problems)?);
+    }
+    let default_leaf = tree.map_or(0, |tree| tree.default as u32);
+    Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, noise: noise?, seed: 0 })
+}
+
+/// The box does not see TX status, so no channel counts as dead.
+fn refuse_fates(raw: &QueueRaw, problems: &mut Problems) {
+    for place in [raw.dead.place(), raw.pause.place()].into_iter().filter(|place| !place.is_empty()) {
+        problems.add(place, "the box does not learn what became of a packet", "only for a queue of [radio]");
+    }
+}
+
+fn rule(manager: &ManagerSpec, number: usize, class: &QueueClassRaw, problems: &mut Problems) -> Option<LeafRule> {
+    let mut classes = Vec::new();
+    for item in class.station_classes.iter().flat_map(|list| list.items()) {
+        let name: String = item.get(problems)?;
+        let Some(id) = manager.class_id(&name) else {
+            problems.add(item.span(), format!("there is no class {item}"), "the name of one of [[manager.class]]");
+            return None;
+        };
+        classes.push(id);
+    }
+    let direction = match &class.direction {
+        Some(written) => Some(written.get(problems)?.0),
+        None => None,
+    };
+    Some(LeafRule { leaf: number as u32, classes, direction })
+}
+
+/// ECN-capable packets are marked here rather than dropped, by any law.
+fn mark_where_it_can(discipline: &mut Discipline) {
+    match discipline {
+        Discipline::Codel(codel, _) => codel.ecn = true,
+        Discipline::FqCodel(config) => config.codel.ecn = true,
+        Discipline::Htb(config) => mark_where_it_can(&mut config.leaf),
+        Discipline::Whtb(config) => mark_where_it_can(&mut config.tree.leaf),
+        Discipline::Cbq(config) => mark_where_it_can(&mut config.leaf),
+        Discipline::Fifo(_) | Discipline::Drr(_) | Discipline::Cake(_) | Discipline::LasAck(_) => {}
+    }
+}
+
+/// Keys of the tree of queues, where nothing uses them: the Internet link has queues of the same levels.
+fn refuse_what_is_the_trees(manager: &ManagerSpec, problems: &mut Problems) {
+    if manager.wan.is_some() {
+        return;
+    }
+    let keys = [
+        manager.levels.as_ref().map(|levels| levels.span()).unwrap_or_default(),
+        manager.up_weight.place(),
+        manager.down_weight.place(),
+        manager.station_fairness.place(),
+        manager.other_weight.place(),
+        manager.aqm.place(),
+        manager.aqm_target.place(),
+        manager.aqm_interval.place(),
+        manager.sparse_first.place(),
+    ];
+    for place in keys.into_iter().filter(|place| !place.is_empty()) {
+        problems.add(place, "a queue discipline takes the place of the tree that has this", "without [manager.queue]");
+    }
+}

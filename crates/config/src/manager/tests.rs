@@ -1,0 +1,194 @@
+//! The manager's settings, read and written back.
+
+use evenair_manager::{Charge, ClassId, CodelConfig, Config, Controller, Level, WanConfig};
+use evenair_reader::{self as reader, ConfigError};
+use evenair_units::{BitRate, Limit, Span};
+use evenair_wifi::{Phy, Standard};
+
+use super::*;
+
+#[test]
+fn the_internet_link() {
+    let text = "[wan]\ndown = \"8 Mb/s\"\nup = \"1 Mb/s\"\nlan = [\"10.0.0.0/8\", \"fd00::/8\"]\n";
+    let wan = check(text).unwrap().wan.expect("there is one");
+    assert_eq!((wan.down, wan.up), (BitRate::from_kbps(7_200), BitRate::from_kbps(900)));
+    assert_eq!((wan.lan.len(), wan.lan_permille, wan.aqm), (2, WanConfig::LAN_PERMILLE, WanConfig::AQM));
+    let wan =
+        check(&format!("{text}share = \"50 %\"\nlan_part = \"20 %\"\naqm_target = \"9 ms\"\n")).unwrap().wan.unwrap();
+    assert_eq!((wan.down.as_bps(), wan.lan_permille, wan.aqm.target), (4_000_000, 200, Span::from_millis(9)));
+    let error = |text: &str| check(text).unwrap_err().to_string();
+    let bare = error("[wan]\n");
+    assert!(["rate down", "rate up", "which addresses"].iter().all(|part| bare.contains(part)), "{bare}");
+    assert!(error(&text.replace("fd00::/8", "fd00::/200")).contains("is no network"));
+    assert!(error(&format!("{text}share = \"101 %\"\n")).contains("0.1 % to 100 %"));
+}
+
+#[test]
+fn what_a_site_knows_fills_in_what_is_left_open() {
+    let (spec, ..) = reader::read::<ManagerSpec>("[wan]\nup = \"2 Mb/s\"\n", "box.toml", &[]).unwrap();
+    let spec = spec.at_site([Some(BitRate::from_mbps(8)); 2], &["10.1.0.0/16"]);
+    let written = toml::to_string(&spec).unwrap();
+    let wan = check(&written).unwrap().wan.expect("there is one");
+    assert_eq!((wan.down, wan.up), (BitRate::from_kbps(7_200), BitRate::from_kbps(1_800)), "{written}");
+    assert_eq!(wan.lan, ["10.1.0.0/16".parse().unwrap()]);
+    assert_eq!(ManagerSpec::default().at_site([None; 2], &["10.1.0.0/16"]), ManagerSpec::default());
+}
+
+fn check(text: &str) -> Result<Config, ConfigError> {
+    let (spec, document, mut problems) = reader::read::<ManagerSpec>(text, "box.toml", &[])?;
+    let phy = Phy::default_for(Standard::Dot11b);
+    let config = spec.check(&phy, None, &mut problems);
+    document.verdict(problems)?;
+    Ok(config.expect("no problems, so a configuration"))
+}
+
+#[test]
+fn an_empty_table_is_the_managers_own_default() {
+    assert_eq!(check("").unwrap(), Config::new(Phy::default_for(Standard::Dot11b)));
+}
+
+#[test]
+fn the_documented_defaults_are_the_managers_own() {
+    let schema = schemars::schema_for!(ManagerSpec).to_value();
+    let properties = schema["properties"].as_object().expect("a table has keys");
+    // Keys of one controller are not allowed with another one.
+    let documented = |others: &[&str]| {
+        let line = |(key, property): (&String, &serde_json::Value)| {
+            let description = property["description"].as_str()?.replace('\n', " ");
+            let (meaning, default) = description.split_once("Default: ")?;
+            // What is said in words (the lowest basic rate) is no value.
+            let line = format!("{key} = {}\n", default.trim_end_matches('.'));
+            (!others.iter().any(|other| meaning.starts_with(other)) && line.parse::<toml::Table>().is_ok())
+                .then_some(line)
+        };
+        properties.iter().filter_map(line).collect::<Vec<_>>()
+    };
+    let config = Config::new(Phy::default_for(Standard::Dot11b));
+    let lines = documented(&["Published", "PI controller"]);
+    assert!(lines.len() >= 15 && lines.contains(&"latency_target = \"3 ms\"\n".to_owned()), "{lines:?}");
+    assert_eq!(check(&lines.concat()).unwrap(), config, "{lines:?}");
+
+    let lines = documented(&["Queue controller", "PI controller"]).concat();
+    assert!(lines.contains("tolerance = \"3 %\""), "{lines}");
+    let lines = lines.replace("controller = \"queue\"", "controller = \"published\"");
+    assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PUBLISHED, ..config.clone() }, "{lines}");
+
+    let lines = documented(&["Queue controller", "Published"]).concat();
+    assert!(lines.contains("load_target = \"10 ms\""), "{lines}");
+    let lines = lines.replace("controller = \"queue\"", "controller = \"pi\"");
+    assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PI, ..config }, "{lines}");
+}
+
+#[test]
+fn as_many_flows_as_the_manager_can_remember() {
+    for flows in [1, 131_072, 2_000_000, Config::MAX_FLOWS] {
+        assert_eq!(check(&format!("flow_limit = {flows}")).unwrap().flow_limit, flows);
+    }
+    for flows in ["0", "2097153", "4294967296"] {
+        let error = check(&format!("flow_limit = {flows}")).unwrap_err().to_string();
+        assert!(error.contains("flow_limit"), "{error}");
+    }
+}
+
+#[test]
+fn classes_have_numbers_in_their_order() {
+    let text = "levels = [\"class\", \"flow\"]\nother_weight = 2\n\
+                [[class]]\nname = \"gold\"\nweight = 4\n[[class]]\nname = \"bronze\"\nweight = 1\n";
+    let weights = vec![(ClassId(0), 4), (ClassId(1), 1)];
+    assert_eq!(check(text).unwrap().policy.levels, [Level::Class { weights, other: 2 }, Level::Flow]);
+    let (spec, ..) = reader::read::<ManagerSpec>(text, "box.toml", &[]).unwrap();
+    assert_eq!(spec.class_id("bronze"), Some(ClassId(1)));
+    assert_eq!(spec.class_id("silver"), None);
+
+    let error = |text| check(text).unwrap_err().to_string();
+    let class = "[[class]]\nname = \"gold\"\nweight = 4\n";
+    let unused = format!("levels = [\"flow\"]\n{class}");
+    assert!(error(&unused).contains("levels has no \"class\""));
+    let Level::Class { .. } = check(class).unwrap().policy.levels[0] else { panic!("the first of the levels") };
+    let twice = format!("levels = [\"class\"]\n{class}{class}");
+    assert!(error(&twice).contains("box.toml:6:8: class.gold.name: a class named \"gold\" is there already"));
+}
+
+#[test]
+fn a_fixed_service_rate() {
+    let config = check("controller = \"fixed\"\nservice_rate = \"4.6 Mb/s\"\ncharge = \"bits\"").unwrap();
+    assert_eq!(config.controller, Controller::Fixed(BitRate::from_kbps(4_600)));
+    assert_eq!(config.charge, Charge::Bits);
+    let error = check("controller = \"fixed\"\nservice_rate = \"0 Mb/s\"\nstep = \"1 Mb/s\"").unwrap_err().to_string();
+    let high = check("controller = \"published\"\nstep = \"2000000 Mb/s\"").unwrap_err().to_string();
+    assert!(high.contains("up to 1 Tb/s"), "{high}");
+    assert!(
+        error.contains("more than 0 b/s") && error.contains("the controller \"fixed\" does not use this"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_management_of_queues() {
+    let aqm = |target, interval| {
+        Some(CodelConfig { target: Span::from_millis(target), interval: Span::from_millis(interval) })
+    };
+    assert_eq!(check("aqm = \"none\"").unwrap().aqm, None);
+    assert_eq!(check("aqm_target = \"5 ms\"").unwrap().aqm, aqm(5, 100));
+    assert_eq!(check("aqm_interval = \"10 ms\"").unwrap().aqm, aqm(10, 10));
+    let error = |text| check(text).unwrap_err().to_string();
+    assert!(error("aqm = \"none\"\naqm_target = \"5 ms\"").contains("without CoDel"));
+    assert!(error("aqm_target = \"101 ms\"").contains("up to aqm_interval"));
+    assert!(error("aqm = \"red\"").contains("\"codel\""));
+}
+
+#[test]
+fn what_is_written_back_reads_the_same() {
+    let text = "controller = \"published\"\nstep = \"0.2 Mb/s\"\ntolerance = \"2.5 %\"\nlevels = [\"flow\"]\n\
+                queue_limit = \"200 packets\"\n";
+    let (spec, ..) = reader::read::<ManagerSpec>(text, "box.toml", &[]).unwrap();
+    let written = toml::to_string(&spec).unwrap();
+    let (again, ..) = reader::read::<ManagerSpec>(&written, "again.toml", &[]).unwrap();
+    assert_eq!(again, spec);
+}
+
+#[test]
+fn a_discipline_in_the_place_of_the_tree() {
+    use evenair_sched::{Config as Discipline, LasAckConfig};
+    let queue = |text: &str| check(text).unwrap().queue.expect("there is one");
+    let las = queue("queue_limit = \"300 packets\"\n[queue]\ndiscipline = \"las-ack\"\n");
+    let limit = Limit::Packets(300);
+    assert_eq!(las.discipline, Discipline::LasAck(LasAckConfig { limit, ..LasAckConfig::default() }));
+    let Discipline::FqCodel(fq) = queue("[queue]\ndiscipline = \"fq-codel\"\n").discipline else { panic!() };
+    assert!(fq.codel.ecn, "the box marks");
+
+    let tree = "[[class]]\nname = \"gold\"\nweight = 1\n[queue]\ndiscipline = \"htb\"\n\
+                [[queue.class]]\nname = \"all\"\nrate = \"5 Mb/s\"\n\
+                [[queue.class]]\nname = \"g\"\nparent = \"all\"\nrate = \"4 Mb/s\"\nstation_classes = [\"gold\"]\n\
+                [[queue.class]]\nname = \"rest\"\nparent = \"all\"\nrate = \"1 Mb/s\"\n";
+    let htb = queue(tree);
+    assert_eq!((htb.leaves.len(), htb.leaves[0].leaf, htb.default_leaf), (1, 1, 2));
+    assert_eq!(htb.leaves[0].classes, [ClassId(0)]);
+
+    let error = |text: &str| check(text).unwrap_err().to_string();
+    assert!(error(&tree.replace("[\"gold\"]", "[\"silver\"]")).contains("there is no class \"silver\""));
+    assert!(error(&tree.replace("station_classes = [\"gold\"]", "apps = [\"x\"]")).contains("only for a queue of"));
+    let of_tree = error("levels = [\"flow\"]\nsparse_first = false\n[queue]\ndiscipline = \"fifo\"\n");
+    assert_eq!(of_tree.matches("takes the place of the tree").count(), 2, "{of_tree}");
+    assert!(error("[queue]\ndiscipline = \"red\"\n").contains("fq-codel"));
+    assert!(error("[queue]\ndiscipline = \"fifo\"\ndriver = 3\n").contains("no MAC below"));
+}
+
+#[test]
+fn a_discipline_that_knows_channels_in_the_place_of_the_tree() {
+    let text = |words: &str| {
+        format!("[queue]\ndiscipline = \"whtb\"\n{words}[[queue.class]]\nname = \"all\"\nrate = \"1 Mb/s\"\n")
+    };
+    let by_signal = "estimator = \"signal\"\nchannel = [{ snr = \"4 dB\", goodput = \"1 Mb/s\" }]\n";
+    let noise = |words: &str| check(&text(words)).unwrap().queue.expect("there is one").noise;
+    assert_eq!(noise(by_signal), evenair_wifi::power::noise_floor(Standard::Dot11b));
+    assert_eq!(noise(&format!("{by_signal}noise = \"-90 dBm\"\n")), evenair_units::Dbm::from_milli(-90_000));
+    assert!(check(&text("")).is_ok(), "by rates");
+
+    let error = |words: &str| check(&text(words)).unwrap_err().to_string();
+    assert!(error(&format!("{by_signal}noise = \"10 dBm\"\n")).contains("-120 dBm to -30 dBm"));
+    assert!(error("noise = \"-90 dBm\"\n").contains("only with estimator = \"signal\""));
+    assert!(error("pause = \"1 s\"\n").contains("does not learn what became of a packet"));
+    let of_fifo = check("[queue]\ndiscipline = \"fifo\"\nnoise = \"-90 dBm\"\n").unwrap_err().to_string();
+    assert!(of_fifo.contains("does not have this"), "{of_fifo}");
+}

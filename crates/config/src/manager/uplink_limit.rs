@@ -1,0 +1,226 @@
+//! The configuration of the upload limiter: `[manager.uplink_limit]`.
+
+use std::fmt;
+
+use evenair_manager::{BucketConfig, LimitRule, Steps, UplinkLimit};
+use evenair_reader::{OrDefault, Permille, Problems, Written, words};
+use evenair_units::{BitRate, Bytes, Limit, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::manager::words::{RATES, is_rate};
+
+/// The upload limiter: drops packets from the WLAN to the wire above a limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UplinkLimitSpec {
+    /// How the limit adapts: not at all, by the published rule, or by that rule with extensions. Default: "adaptive".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Written<RuleKind>>,
+    /// The limit, or the initial value of an adaptive one. Default: the split of C*.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Written<BitRate>>,
+    /// The uploads' part of the throughput of both directions. Default: "50 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Written<Permille>>,
+    /// Depth of the token bucket, in packets of 1500 bytes or in bytes. Default: "500 packets".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<Written<Limit>>,
+    /// Below this fill level packets are dropped at random, with a probability that rises as the bucket empties; "0 %": only
+    /// when there are no tokens. Default: "90 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Written<Permille>>,
+    /// Averaging time of the rate meters. Default: "600 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Written<Span>>,
+    /// Adaptive limit: time between two decisions. Default: "300 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Written<Span>>,
+    /// Adaptive limit: its change at each decision. Default: "0.2 Mb/s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Written<BitRate>>,
+    /// Adaptive limit: its largest value. Default: C*.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Written<BitRate>>,
+    /// Rule "adaptive": the part of the limit that is reserved for traffic other than TCP. Default: "50 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Written<Permille>>,
+}
+
+/// The word for what sets the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// Nothing moves it.
+    Static,
+    /// The published rule.
+    Published,
+    /// The same, mended.
+    Adaptive,
+}
+
+words!(RuleKind { "static" => Self::Static, "published" => Self::Published, "adaptive" => Self::Adaptive });
+impl fmt::Display for RuleKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Static => "static",
+            Self::Published => "published",
+            Self::Adaptive => "adaptive",
+        })
+    }
+}
+
+const PARTS: &str = "0.1 % to 99.9 %";
+
+fn is_part(part: &Permille) -> bool {
+    (Permille(1)..=Permille(999)).contains(part)
+}
+
+impl UplinkLimitSpec {
+    /// The limit, or `None` and what is wrong.
+    pub(crate) fn check(&self, problems: &mut Problems) -> Option<UplinkLimit> {
+        let usual = UplinkLimit::default();
+        let kind = self.rule.get_or(RuleKind::Adaptive, problems);
+        if let Some(kind) = kind {
+            self.refuse_unused(kind, problems);
+        }
+        let rate = optional_rate(self.rate.as_ref(), problems);
+        let split = self.split.get_or_if(Permille(usual.split_permille), problems, is_part, PARTS);
+        let bucket = self.bucket(problems);
+        let memory = span(self.memory.as_ref(), usual.memory, problems);
+        let steps = self.steps(problems);
+        let datagrams = self.datagrams.get_or_if(Permille(500), problems, is_part, PARTS);
+        let rule = match kind? {
+            RuleKind::Static => LimitRule::Static,
+            RuleKind::Published => LimitRule::Published(steps?),
+            RuleKind::Adaptive => LimitRule::Adaptive { steps: steps?, datagrams_permille: datagrams?.0 },
+        };
+        Some(UplinkLimit { rule, rate: rate?, split_permille: split?.0, bucket: bucket?, memory: memory? })
+    }
+
+    fn refuse_unused(&self, kind: RuleKind, problems: &mut Problems) {
+        let moving = [self.interval.place(), self.step.place(), self.ceiling.place()];
+        let unused = moving.into_iter().filter(|_| kind == RuleKind::Static);
+        let datagrams = [self.datagrams.place()].into_iter().filter(|_| kind != RuleKind::Adaptive);
+        for place in unused.chain(datagrams).filter(|place| !place.is_empty()) {
+            problems.add(place, format!("the rule \"{kind}\" does not use this"), "rule = \"adaptive\", or without it");
+        }
+    }
+
+    fn steps(&self, problems: &mut Problems) -> Option<Steps> {
+        let usual = Steps::PUBLISHED;
+        let interval = span(self.interval.as_ref(), usual.interval, problems);
+        let step = self.step.get_or_if(usual.step, problems, is_rate, RATES);
+        let ceiling = optional_rate(self.ceiling.as_ref(), problems);
+        Some(Steps { interval: interval?, step: step?, ceiling: ceiling? })
+    }
+
+    fn bucket(&self, problems: &mut Problems) -> Option<BucketConfig> {
+        let usual = UplinkLimit::default().bucket;
+        let depth = |limit: Limit| match limit {
+            Limit::Packets(packets) => Bytes(u64::from(packets) * 1500),
+            Limit::Bytes(bytes) => bytes,
+            Limit::Unlimited => Bytes(u64::MAX),
+        };
+        let is_depth = |limit: &Limit| (Bytes(1500)..=BucketConfig::MAX_DEPTH).contains(&depth(*limit));
+        let bucket =
+            self.bucket.get_or_if(Limit::Bytes(usual.depth), problems, is_depth, "1500 bytes to 1 GiB, or as packets");
+        let threshold = self.threshold.get_or_if(
+            Permille(usual.threshold_permille),
+            problems,
+            |part| *part <= Permille(1000),
+            "0 % to 100 %",
+        );
+        Some(BucketConfig { depth: depth(bucket?), threshold_permille: threshold?.0 })
+    }
+}
+
+fn span(written: Option<&Written<Span>>, usual: Span, problems: &mut Problems) -> Option<Span> {
+    let range = Span::from_millis(10)..=Span::from_secs(60);
+    written.map_or(Some(usual), |span| span.get_if(problems, |span| range.contains(span), "10 ms to 60 s"))
+}
+
+fn optional_rate(written: Option<&Written<BitRate>>, problems: &mut Problems) -> Option<Option<BitRate>> {
+    written.map_or(Some(None), |rate| rate.get_if(problems, is_rate, RATES).map(Some))
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_manager::Config;
+    use evenair_reader::{self as reader, ConfigError};
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+    use crate::ManagerSpec;
+
+    fn check(text: &str) -> Result<Option<UplinkLimit>, ConfigError> {
+        let (spec, document, mut problems) = reader::read::<ManagerSpec>(text, "box.toml", &[])?;
+        let config = spec.check(&Phy::default_for(Standard::Dot11b), None, &mut problems);
+        document.verdict(problems)?;
+        Ok(config.map(|Config { uplink_limit, .. }| uplink_limit).expect("no problems, so a configuration"))
+    }
+
+    #[test]
+    fn an_empty_table_is_the_managers_own_default() {
+        assert_eq!(check("").unwrap(), None);
+        assert_eq!(check("[uplink_limit]\n").unwrap(), Some(UplinkLimit::default()));
+    }
+
+    #[test]
+    fn the_documented_defaults_are_the_managers_own() {
+        let schema = schemars::schema_for!(UplinkLimitSpec).to_value();
+        let properties = schema["properties"].as_object().expect("a table has keys");
+        let line = |(key, property): (&String, &serde_json::Value)| {
+            let (_, default) = property["description"].as_str()?.split_once("Default: ")?;
+            let line = format!("{key} = {}\n", default.trim_end_matches('.').replace('\n', " "));
+            line.parse::<toml::Table>().is_ok().then_some(line)
+        };
+        let lines: Vec<_> = properties.iter().filter_map(line).collect();
+        assert!(lines.len() >= 8 && lines.contains(&"split = \"50 %\"\n".to_owned()), "{lines:?}");
+        assert_eq!(check(&format!("[uplink_limit]\n{}", lines.concat())).unwrap(), Some(UplinkLimit::default()));
+    }
+
+    #[test]
+    fn each_rule_and_its_keys() {
+        let text =
+            "[uplink_limit]\nrule = \"static\"\nrate = \"2.3 Mb/s\"\nbucket = \"3000 bytes\"\nthreshold = \"0 %\"\n";
+        let limit = check(text).unwrap().unwrap();
+        assert_eq!((limit.rule, limit.rate), (LimitRule::Static, Some(BitRate::from_kbps(2_300))));
+        assert_eq!(limit.bucket, BucketConfig { depth: Bytes(3_000), threshold_permille: 0 });
+        let text =
+            "[uplink_limit]\nrule = \"published\"\nceiling = \"5 Mb/s\"\ninterval = \"1 s\"\nstep = \"1 Mb/s\"\n";
+        let steps =
+            Steps { interval: Span::from_secs(1), step: BitRate::from_mbps(1), ceiling: Some(BitRate::from_mbps(5)) };
+        assert_eq!(check(text).unwrap().unwrap().rule, LimitRule::Published(steps));
+        let text =
+            "[uplink_limit]\ndatagrams = \"30 %\"\nsplit = \"60 %\"\nmemory = \"1 s\"\nbucket = \"20 packets\"\n";
+        let limit = check(text).unwrap().unwrap();
+        assert_eq!(limit.rule, LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 300 });
+        assert_eq!((limit.split_permille, limit.memory, limit.bucket.depth), (600, Span::from_secs(1), Bytes(30_000)));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_what_would_be_right() {
+        let error = |line: &str| check(&format!("[uplink_limit]\n{line}\n")).unwrap_err().to_string();
+        for (line, right) in [
+            ("rule = \"magic\"", "\"adaptive\""),
+            ("rate = \"0 Mb/s\"", "more than 0 b/s"),
+            ("split = \"0 %\"", PARTS),
+            ("split = \"100 %\"", PARTS),
+            ("datagrams = \"100 %\"", PARTS),
+            ("bucket = \"1499 bytes\"", "1500 bytes to 1 GiB"),
+            ("bucket = \"0 packets\"", "1500 bytes to 1 GiB"),
+            ("bucket = \"unlimited\"", "1500 bytes to 1 GiB"),
+            ("threshold = \"101 %\"", "0 % to 100 %"),
+            ("memory = \"0 ms\"", "10 ms to 60 s"),
+            ("interval = \"2 min\"", "10 ms to 60 s"),
+            ("step = \"2000000 Mb/s\"", "up to 1 Tb/s"),
+            ("ceiling = \"0 Mb/s\"", "more than 0 b/s"),
+            ("rule = \"static\"\nstep = \"1 Mb/s\"", "does not use this"),
+            ("rule = \"published\"\ndatagrams = \"20 %\"", "does not use this"),
+            ("rates = \"1 Mb/s\"", "rate"),
+        ] {
+            let error = error(line);
+            assert!(error.contains(right), "{line}: {error}");
+        }
+    }
+}

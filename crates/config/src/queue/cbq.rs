@@ -1,0 +1,79 @@
+//! Additional parameters of the classes of CBQ.
+
+use evenair_reader::{Count, OrDefault, Problems, Written};
+use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
+use evenair_units::{Bytes, Span};
+
+use super::tree::Tree;
+use super::words::{DisciplineWord, SharingWord};
+use super::written::{QueueClassRaw, QueueRaw};
+
+/// What all leaves together send in a round, for each of them: an Ethernet frame (`allot` in the examples of `tc`).
+const ALLOTMENT: u64 = 1514;
+/// As in the examples of `tc`.
+const MAX_BURST: Count = Count(20);
+/// A burst of more is none that an estimator with a gain of 1/32 can bound.
+const MOST_BURST: u32 = 1000;
+
+/// Reports keys of a class of the other kind of tree.
+pub(super) fn refuse_keys_of_others(raw: &QueueRaw, discipline: DisciplineWord, problems: &mut Problems) {
+    let is_cbq = discipline == DisciplineWord::Cbq;
+    for QueueClassRaw { ceil, burst, cburst, borrows, isolated, max_burst, min_burst, min_idle, .. } in &raw.class {
+        let of_buckets = [place(ceil), place(burst), place(cburst)];
+        let of_estimators = [place(borrows), place(isolated), place(max_burst), place(min_burst), place(min_idle)];
+        let refused = if is_cbq { &of_buckets[..] } else { &of_estimators[..] };
+        for place in refused.iter().flatten().cloned() {
+            let what = format!("a class of a queue that is {} does not have this", raw.discipline);
+            problems.add(place, what, "only without this key");
+        }
+    }
+}
+
+fn place<T>(written: &Option<Written<T>>) -> Option<std::ops::Range<usize>> {
+    written.as_ref().map(Written::span)
+}
+
+/// The tree with the keys of CBQ.
+pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mut Problems) -> Option<CbqConfig> {
+    let leaves = (0..tree.classes.len()).filter(|&class| tree.is_leaf(class)).map(|class| &tree.classes[class]);
+    let (count, rates) =
+        leaves.fold((0, 0), |(count, rates), class| (count + 1, rates + u128::from(class.rate.as_bps())));
+    let written = raw.class.iter().zip(&tree.classes);
+    let classes = written.map(|(raw, class)| {
+        let link = root(&tree.classes, class).rate;
+        let range = format!("1 to {MOST_BURST} packets");
+        let in_bursts = |n: &Count| (1..=MOST_BURST).contains(&n.0);
+        let burst = raw.max_burst.get_or_if(MAX_BURST, problems, in_bursts, range.clone())?;
+        let extra_delay = match &raw.min_burst {
+            None => None,
+            Some(written) => Some(written.get_if(problems, in_bursts, range)?),
+        };
+        let extra_delay = extra_delay.map(|burst| CbqConfig::extra_delay(link, class.rate, burst.0, CbqConfig::GAIN));
+        let longest = Span::from_secs(10);
+        let in_range = |idle: &Span| (Span::ZERO..=longest).contains(idle);
+        let min_idle = match &raw.min_idle {
+            None => None,
+            Some(written) => Some(written.get_if(problems, in_range, "0 s to 10 s")?),
+        };
+        let share = u128::from(ALLOTMENT * count) * u128::from(class.rate.as_bps()) / rates.max(1);
+        let usual = Bytes(u64::try_from(share).unwrap_or(u64::MAX).max(1));
+        Some(CbqClass {
+            parent: class.parent,
+            rate: class.rate,
+            quantum: if raw.quantum.is_some() { class.quantum } else { usual },
+            priority: class.priority,
+            borrows: raw.borrows.get_or(true, problems)?,
+            isolated: raw.isolated.get_or(false, problems)?,
+            max_idle: CbqConfig::max_idle(link, class.rate, burst.0, CbqConfig::GAIN),
+            min_idle,
+            extra_delay,
+        })
+    });
+    let classes = classes.collect::<Option<_>>()?;
+    let sharing = raw.sharing.get_or(SharingWord(Sharing::TopLevel), problems)?.0;
+    Some(CbqConfig { classes, default: tree.default, leaf, gain: CbqConfig::GAIN, sharing })
+}
+
+fn root<'a>(classes: &'a [HtbClass], class: &'a HtbClass) -> &'a HtbClass {
+    class.parent.map_or(class, |parent| root(classes, &classes[parent]))
+}

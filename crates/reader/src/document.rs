@@ -1,0 +1,269 @@
+//! Parses text into the raw form, and maps a position to the text that its author sees there.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{ConfigError, Located, Problem, Problems};
+use crate::keys;
+
+/// A file that was read: knows which key and line a span belongs to.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: String,
+    text: String,
+    sets: Vec<Set>,
+    /// Every key's and every value's span with the path of the key.
+    places: Vec<(Range<usize>, String)>,
+}
+
+/// A value from the command line. Its span lies behind the text: `start` onward.
+#[derive(Clone, Debug)]
+struct Set {
+    start: usize,
+    key: String,
+    value: String,
+}
+
+/// Longest part of a source line that is shown with a problem, in characters.
+const SHOWN_COLUMNS: usize = 120;
+
+/// Reads `text` as a `T`, after setting each `(key, value)` of `sets` in it as if the file said so.
+///
+/// A key is a path such as `radio.ap_buffer`, `station.slow.rate` (the entry of `[[station]]` named `slow`), or `event.1.at`
+/// (the first `[[event]]`). A value that is not TOML by itself is taken as text. Unknown keys come back as problems beside the
+/// value, so that all problems can be reported together.
+///
+/// # Errors
+/// Syntax errors, missing keys, and tables in place of values or the other way round.
+pub fn read<T: DeserializeOwned + JsonSchema>(
+    text: &str,
+    file: &str,
+    sets: &[(&str, &str)],
+) -> Result<(T, Document, Problems), ConfigError> {
+    let mut document = Document { file: file.to_owned(), text: text.to_owned(), sets: vec![], places: vec![] };
+    let mut problems = Problems::default();
+
+    let (mut root, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        problems.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()), "");
+    }
+    let mut start = text.len() + 1;
+    let padded: Vec<String> = sets
+        .iter()
+        .map(|&(key, value)| {
+            document.sets.push(Set { start, key: key.to_owned(), value: value.to_owned() });
+            // As many blanks as there is text before it give the value spans of its own.
+            let padded = format!("{}v={value}", " ".repeat(start));
+            start = padded.len() + 1;
+            padded
+        })
+        .collect();
+    for (set, padded) in document.sets.iter().zip(&padded) {
+        if let Err(what) = apply(root.get_mut(), set, padded) {
+            problems.add(set.span(), what, "");
+        }
+    }
+    document.places = places(root.get_ref());
+    if !problems.is_empty() {
+        return Err(document.invalid(problems));
+    }
+
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    if !keys::check(root.get_mut(), root_span(text), schema.as_value(), &mut problems) {
+        return Err(document.invalid(problems));
+    }
+    match T::deserialize(toml::Deserializer::from(root)) {
+        Ok(raw) => Ok((raw, document, problems)),
+        Err(error) => {
+            problems.add(error.span().unwrap_or_default(), error.message(), "");
+            Err(document.invalid(problems))
+        }
+    }
+}
+
+/// Where a problem of the whole file is shown: its first line.
+fn root_span(text: &str) -> Range<usize> {
+    0..text.lines().next().map_or(0, str::len)
+}
+
+impl Set {
+    fn span(&self) -> Range<usize> {
+        self.start..self.start + 2 + self.value.len()
+    }
+}
+
+impl Document {
+    /// A text with its keys, and no opinion about them yet.
+    ///
+    /// # Errors
+    /// Syntax errors.
+    pub fn of(text: &str, file: &str) -> Result<Self, ConfigError> {
+        let mut document = Self { file: file.to_owned(), text: text.to_owned(), sets: vec![], places: vec![] };
+        let (root, errors) = DeTable::parse_recoverable(text);
+        let mut problems = Problems::default();
+        for error in errors {
+            problems.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()), "");
+        }
+        document.places = places(root.get_ref());
+        document.verdict(problems)?;
+        Ok(document)
+    }
+
+    /// The position of a key's value, by its path.
+    pub fn place_of(&self, key: &str) -> Option<Range<usize>> {
+        // A key's own place comes before that of its value.
+        self.places.iter().rfind(|(_, path)| path == key).map(|(place, _)| place.clone())
+    }
+
+    /// A problem of another text at the same key of this one; where that has no such key, without a place.
+    pub fn relocate(&self, problem: &Located) -> Located {
+        let Located { key, what, allowed, .. } = problem.clone();
+        match self.place_of(&key) {
+            Some(span) => self.locate(Problem { span, what, allowed }),
+            None => Located { place: self.file.clone(), key, what, allowed, source_line: None },
+        }
+    }
+
+    /// Nothing, or the error that lists all problems.
+    ///
+    /// # Errors
+    /// When there are problems.
+    pub fn verdict(&self, problems: Problems) -> Result<(), ConfigError> {
+        if problems.is_empty() { Ok(()) } else { Err(self.invalid(problems)) }
+    }
+
+    fn invalid(&self, problems: Problems) -> ConfigError {
+        ConfigError::Invalid(problems.into_sorted().into_iter().map(|problem| self.locate(problem)).collect())
+    }
+
+    fn locate(&self, problem: Problem) -> Located {
+        let Problem { span, what, allowed } = problem;
+        if let Some(set) = self.sets.iter().rfind(|set| set.start <= span.start) {
+            let place = format!("--set {}={}", set.key, set.value);
+            return Located { place, key: String::new(), what, allowed, source_line: None };
+        }
+        if span.end == 0 {
+            let key = String::new();
+            return Located { place: self.file.clone(), key, what, allowed, source_line: None };
+        }
+        let start = floor_char(&self.text, span.start);
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let line_number = self.text[..start].matches('\n').count() + 1;
+        let column = self.text[line_start..start].chars().count();
+        let end = floor_char(&self.text, span.end.clamp(start, line_end));
+        let width = self.text[start..end].chars().count();
+        Located {
+            place: format!("{}:{line_number}:{}", self.file, column + 1),
+            key: self.key_at(&span),
+            what,
+            allowed,
+            source_line: Some(excerpt(&self.text[line_start..line_end], column, width)),
+        }
+    }
+
+    /// The path of the innermost key whose key or value covers `span`.
+    fn key_at(&self, span: &Range<usize>) -> String {
+        self.places
+            .iter()
+            .filter(|(place, _)| place.start <= span.start && span.end <= place.end)
+            .min_by_key(|(place, path)| (place.len(), Reverse(path.len())))
+            .map_or_else(String::new, |(_, path)| path.clone())
+    }
+}
+
+/// The part of a line around a column, without tabs and control characters, and the columns to underline in it.
+fn excerpt(line: &str, column: usize, width: usize) -> (String, Range<usize>) {
+    let skipped = column.saturating_sub(SHOWN_COLUMNS / 2);
+    let shown = line.chars().skip(skipped).take(SHOWN_COLUMNS);
+    let shown: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let from = column - skipped;
+    (shown, from..(from + width.max(1)).min(SHOWN_COLUMNS.max(from + 1)))
+}
+
+/// The largest character boundary of `text` that is not beyond `at`.
+fn floor_char(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Puts the value of `set` into the tree.
+fn apply<'i>(root: &mut DeTable<'i>, set: &Set, padded: &'i str) -> Result<(), String> {
+    let value = match DeTable::parse(padded) {
+        Ok(mut table) if table.get_ref().len() == 1 && !set.value.contains('\n') => table.get_mut().remove("v"),
+        _ => None,
+    };
+    let text = || Spanned::new(set.span(), DeValue::String(Cow::Owned(set.value.clone())));
+    let value = value.unwrap_or_else(text);
+
+    let segments: Vec<_> = set.key.split('.').collect();
+    let (last, path) = segments.split_last().expect("splitting gives at least one part");
+    let table = descend(root, path, set)?;
+    table.insert(Spanned::new(set.span(), Cow::Owned((*last).to_owned())), value);
+    Ok(())
+}
+
+/// The table at `path`; tables that are missing on the way are made.
+fn descend<'t, 'i>(table: &'t mut DeTable<'i>, path: &[&str], set: &Set) -> Result<&'t mut DeTable<'i>, String> {
+    let [segment, rest @ ..] = path else { return Ok(table) };
+    if !table.contains_key(*segment) {
+        let empty = Spanned::new(set.span(), DeValue::Table(DeTable::new()));
+        table.insert(Spanned::new(set.span(), Cow::Owned((*segment).to_owned())), empty);
+    }
+    match table.get_mut(*segment).map(Spanned::get_mut) {
+        Some(DeValue::Table(inner)) => descend(inner, rest, set),
+        Some(DeValue::Array(array)) => {
+            let [wanted, rest @ ..] = rest else {
+                return Err(format!("\"{segment}\" is a list: name the entry, as in {segment}.NAME.key"));
+            };
+            let is_it = |(i, element): &(usize, &mut Spanned<DeValue<'i>>)| {
+                element_name(element.get_ref(), *i) == **wanted || (i + 1).to_string() == **wanted
+            };
+            match array.iter_mut().enumerate().find(is_it).map(|(_, element)| element.get_mut()) {
+                Some(DeValue::Table(inner)) => descend(inner, rest, set),
+                _ => Err(format!("\"{segment}\" has no entry \"{wanted}\"")),
+            }
+        }
+        _ => Err(format!("\"{segment}\" is a value, not a table")),
+    }
+}
+
+/// The spans of every key and value below `table`.
+fn places(table: &DeTable<'_>) -> Vec<(Range<usize>, String)> {
+    fn visit(value: &Spanned<DeValue<'_>>, path: &str, out: &mut Vec<(Range<usize>, String)>) {
+        out.push((value.span(), path.to_owned()));
+        match value.get_ref() {
+            DeValue::Table(table) => visit_table(table, path, out),
+            DeValue::Array(array) => {
+                for (i, element) in array.iter().enumerate() {
+                    visit(element, &format!("{path}.{}", element_name(element.get_ref(), i)), out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_table(table: &DeTable<'_>, path: &str, out: &mut Vec<(Range<usize>, String)>) {
+        for (key, value) in table {
+            let dot = if path.is_empty() { "" } else { "." };
+            let path = format!("{path}{dot}{}", key.get_ref());
+            out.push((key.span(), path.clone()));
+            visit(value, &path, out);
+        }
+    }
+
+    let mut out = Vec::new();
+    visit_table(table, "", &mut out);
+    out
+}
+
+/// What an element of an array is called in paths: its name, or its number from 1.
+fn element_name(element: &DeValue<'_>, index: usize) -> String {
+    let name = element.get("name").and_then(|name| name.get_ref().as_str());
+    name.map_or_else(|| (index + 1).to_string(), str::to_owned)
+}

@@ -1,0 +1,61 @@
+//! The notation of frequencies, such as "50 /s".
+
+use evenair_units::Span;
+use schemars::Schema;
+
+use crate::quantity::{Units, quantity, quantity_schema, with_unit};
+use crate::{FromWritten, Scalar};
+
+/// How often something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequency {
+    /// Millionths of a time in each of the spans that follow.
+    millionths: u64,
+    per: Span,
+}
+
+/// In millionths, each per the span of the same name.
+const FREQUENCY: Units = &[("/s", 1_000_000), ("/min", 1_000_000), ("/h", 1_000_000)];
+
+impl Frequency {
+    /// Mean time from one to the next, to the nanosecond (rounded down); [`Span::MAX`] where it never happens.
+    pub fn gap(self) -> Span {
+        if self.millionths == 0 { Span::MAX } else { self.per.mul_div(1_000_000, self.millionths) }
+    }
+}
+
+impl FromWritten for Frequency {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        let text = with_unit(scalar)?;
+        let millionths = quantity(text, FREQUENCY)?;
+        let per = match text.trim_end().rsplit('/').next() {
+            Some("min") => Span::from_secs(60),
+            Some("h") => Span::from_secs(3600),
+            _ => Span::from_secs(1),
+        };
+        Ok(Self { millionths, per })
+    }
+
+    fn allowed() -> String {
+        "a frequency such as \"50 /s\" (/s, /min, /h)".into()
+    }
+
+    fn schema() -> Schema {
+        quantity_schema(FREQUENCY, "50 /s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_are_exact_to_the_nanosecond() {
+        let gap = |text: &str| Frequency::from_written(&Scalar::from(text)).map(Frequency::gap);
+        assert_eq!(gap("50 /s"), Ok(Span::from_millis(20)));
+        assert_eq!(gap("7.5 /min"), Ok(Span::from_secs(8)));
+        assert_eq!(gap("0.25/h"), Ok(Span::from_secs(4 * 3600)));
+        assert_eq!(gap("0 /s"), Ok(Span::MAX));
+        assert!(gap("50").is_err() && gap("50 Hz").is_err() && gap("-1 /s").is_err());
+    }
+}

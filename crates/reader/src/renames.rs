@@ -1,0 +1,101 @@
+//! Renamed keys and values.
+//!
+//! [`RENAMES`] is the only list: it produces the error for an old key or value, and [`migrate`](crate::migrate) applies it.
+
+/// What kind of file a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The box's configuration.
+    Box,
+    /// A scenario, or the tables of one that are a policy.
+    Scenario,
+}
+
+/// A name that has changed.
+#[derive(Debug)]
+pub(crate) struct Rename {
+    /// Only in files of this kind; `None`: in both.
+    pub(crate) only: Option<Kind>,
+    /// The table's heading and the key.
+    pub(crate) old: (&'static str, &'static str),
+    pub(crate) new: (&'static str, &'static str),
+    /// Values that have other names with it, old and new; empty: the value stays.
+    pub(crate) values: &'static [(&'static str, &'static str)],
+}
+
+const fn key(only: Option<Kind>, old: (&'static str, &'static str), new: (&'static str, &'static str)) -> Rename {
+    Rename { only, old, new, values: &[] }
+}
+
+const SCENARIO: Option<Kind> = Some(Kind::Scenario);
+const BOX: Option<Kind> = Some(Kind::Box);
+
+/// All names that have changed. A value of a key is renamed before another key takes the key's name.
+pub(crate) const RENAMES: &[Rename] = &[
+    key(None, ("[manager]", "ap_target"), ("[manager]", "latency_target")),
+    key(None, ("[[manager.access_point]]", "told_as"), ("[[manager.access_point]]", "aliases")),
+    key(SCENARIO, ("[manager]", "know_stations"), ("[telemetry]", "stations")),
+    key(SCENARIO, ("[manager]", "know_rates"), ("[telemetry]", "rates")),
+    key(SCENARIO, ("[manager]", "know_places"), ("[telemetry]", "associations")),
+    key(SCENARIO, ("[manager]", "places_delay"), ("[telemetry]", "associations_delay")),
+    key(SCENARIO, ("[manager]", "know_signals"), ("[telemetry]", "signal")),
+    key(SCENARIO, ("[manager]", "know_losses"), ("[telemetry]", "ap_losses")),
+    key(BOX, ("[ports]", "pool_packets"), ("[ports]", "pool_frames")),
+    Rename {
+        only: BOX,
+        old: ("[ports]", "mode"),
+        new: ("[ports]", "mode"),
+        values: &[("insert", "inserted"), ("observe", "observing"), ("bypass", "bypassed")],
+    },
+    Rename {
+        only: BOX,
+        old: ("[ports]", "inserted"),
+        new: ("[ports]", "mode"),
+        values: &[("true", "inserted"), ("false", "bypassed")],
+    },
+];
+
+impl Kind {
+    /// By the tables of a file or of its schema.
+    pub(crate) fn of(has_table: impl Fn(&str) -> bool) -> Self {
+        if has_table("ports") { Self::Box } else { Self::Scenario }
+    }
+}
+
+/// The path of a table, from its heading.
+pub(crate) fn path_of(heading: &str) -> &str {
+    heading.trim_matches(['[', ']'])
+}
+
+impl Rename {
+    pub(crate) fn is_for(&self, kind: Kind) -> bool {
+        self.only.is_none_or(|only| only == kind)
+    }
+
+    /// Whether only values have other names.
+    pub(crate) fn keeps_key(&self) -> bool {
+        self.old == self.new
+    }
+
+    /// The new name of a value; `None`: it has no other.
+    pub(crate) fn value(&self, old: &str) -> Option<&'static str> {
+        self.values.iter().find(|(value, _)| *value == old).map(|(_, new)| *new)
+    }
+}
+
+/// What is said of an old key, which is in the table at `path` of a file of this kind; `None`: it is none.
+pub(crate) fn now_called(kind: Kind, path: &str, key: &str) -> Option<String> {
+    let is_it = |rename: &&Rename| !rename.keeps_key() && (path_of(rename.old.0), rename.old.1) == (path, key);
+    let Rename { only, new: (table, name), .. } = RENAMES.iter().find(is_it)?;
+    Some(match only {
+        Some(only) if *only != kind => format!("`{key}` is a key of scenarios, where it is now `{table} {name}`"),
+        _ => format!("`{key}` is now `{table} {name}`; `evenair config migrate FILE` rewrites it"),
+    })
+}
+
+/// The present name of a value of the key at `path`, such as `ports.mode`; `None`: it has no other.
+pub fn value_now_called(path: &str, value: &str) -> Option<&'static str> {
+    let (table, key) = path.rsplit_once('.')?;
+    let of = |rename: &&Rename| rename.keeps_key() && (path_of(rename.old.0), rename.old.1) == (table, key);
+    RENAMES.iter().find(of)?.value(value)
+}

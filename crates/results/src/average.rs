@@ -1,0 +1,216 @@
+//! Averages over a phase from values per interval. Both engines use this code, so that their phases are defined alike.
+
+mod air;
+mod flows;
+
+use std::ops::Range;
+
+use evenair_scenario::{App, AppKind, Scenario, WarmUp};
+use evenair_units::Span;
+use evenair_workload::{Direction, Phase};
+
+use super::stats::{jain, mean, part};
+use super::stretch::Stretch;
+use super::{Backlog, CountedAirtime, Evenness, MediumAirtime, PhaseResult, Series, domains, warm_up};
+
+impl PhaseResult {
+    /// The averages of `series` over a phase of the scenario it was measured in, as far as the run went, with what was
+    /// counted in `stretches` beside it. `series.flows` has the scenario's applications in their order.
+    ///
+    /// # Panics
+    /// If the series has other applications than the scenario.
+    pub fn average(scenario: &Scenario, series: &Series, stretches: &[Stretch], phase: &Phase) -> Self {
+        assert_eq!(series.flows.len(), scenario.apps.len(), "a series of another scenario");
+        let nominal = intervals(scenario, phase);
+        let transient = transient(scenario, series, &nominal);
+        let intervals = nominal.start + transient.unwrap_or(0)..nominal.end;
+        let within =
+            |stretch: &&Stretch| intervals.start <= stretch.intervals.start && stretch.intervals.end <= intervals.end;
+        let counted = Stretch::sum(stretches.iter().filter(within));
+
+        let flows = flows::flows(scenario, series, &counted, phase, &intervals);
+        let stations = flows::stations(scenario, series, &flows, &intervals);
+        let greedy: Vec<_> = (0..flows.len()).filter(|&app| is_greedy(scenario, &scenario.apps[app], phase)).collect();
+        let rates = |ways: &[Direction]| -> Vec<f64> {
+            let of = greedy.iter().filter(|&&app| ways.contains(&flows[app].direction));
+            of.map(|&app| flows[app].ip_mbps).collect()
+        };
+        let loaded = |station: &str| {
+            let apps = scenario.apps.iter().filter(|app| scenario.hosts[app.station].name == station);
+            apps.into_iter().any(|app| is_loading(scenario, app, phase))
+        };
+        let loaded: Vec<_> = stations.iter().filter(|s| loaded(&s.station)).map(|s| s.ip_mbps).collect();
+        let queue = part(&series.ap_queue_packets, &intervals);
+        let nodes = air::nodes(series, &counted, &intervals);
+        let airtime = airtime(stretches, &intervals);
+        let is_used = |host| scenario.apps.iter().any(|app| app.station == host && is_active(scenario, app, phase));
+        let started = |app: usize| part(&series.flows[app].goodput_mbps, &(0..intervals.end)).iter().any(|&x| x > 0.0);
+        Self {
+            name: phase.name.clone(),
+            from_s: (scenario.measure.interval * intervals.start as u64).as_secs_f64(),
+            to_s: phase.to.as_secs_f64(),
+            transient_s: transient.map(|count| (scenario.measure.interval * count as u64).as_secs_f64()),
+            total_ip_mbps: flows.iter().map(|flow| flow.ip_mbps).sum(),
+            total_goodput_mbps: flows.iter().map(|flow| flow.goodput_mbps).sum(),
+            capacity_cstar_mbps: scenario.capacity_mbps(phase, |app| flows[app].d),
+            service_rate_mbps: mean(part(&series.service_rate_mbps, &intervals).iter().copied().flatten()),
+            directions: flows::directions(&flows),
+            jain_flows: jain(&rates(&[Direction::Up, Direction::Down])),
+            ap_queue_mean_packets: mean(queue.iter().copied()).unwrap_or(0.0),
+            ap_queue_max_packets: queue.iter().copied().fold(0.0, f64::max),
+            flows_not_started: greedy.iter().filter(|&&app| !started(app)).count() as u64,
+            evenness_up: Evenness::of(&rates(&[Direction::Up])),
+            evenness_down: Evenness::of(&rates(&[Direction::Down])),
+            evenness_stations: Evenness::of(&loaded),
+            groups_direction: flows::by_direction(&flows, &counted),
+            groups_class: flows::by_class(scenario, &flows, &counted),
+            groups_rate: flows::by_rate(&flows, &counted),
+            medium: air::medium(series, &counted, &nodes, &intervals),
+            nodes,
+            access_points: domains::access_points(series, &intervals),
+            domains: domains::domains((scenario, phase), series, &flows, &intervals),
+            places: air::places(series, &intervals),
+            backlog: Backlog::of(&counted.chain),
+            measured_airtime: airtime.as_ref().map(|counted| MediumAirtime::new(scenario, counted, is_used)),
+            charged_airtime: airtime.map_or_else(Vec::new, |counted| counted.charged(scenario)),
+            stations,
+            flows,
+        }
+    }
+}
+
+/// The intervals of a phase; its ends lie on their edges, which the scenario's checks see to.
+fn intervals(scenario: &Scenario, phase: &Phase) -> Range<usize> {
+    let index = |at: Span| (at / scenario.measure.interval) as usize;
+    index(phase.from)..index(phase.to)
+}
+
+/// Intervals at the phase's start that are left out as its transient, where the scenario wants that.
+fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Option<usize> {
+    if scenario.measure.warm_up != WarmUp::Auto {
+        return None;
+    }
+    let total = |interval: usize| series.flows.iter().filter_map(|flow| flow.ip_mbps.get(interval)).sum();
+    let whole = series.flows.iter().map(|flow| flow.ip_mbps.len()).max().unwrap_or(0);
+    let totals: Vec<f64> = phase.clone().take_while(|&interval| interval < whole).map(total).collect();
+    // What has no series can be cut at some places only.
+    Some(warm_up::transient(&totals).unwrap_or(0).next_multiple_of(warm_up::step(phase.len())))
+}
+
+/// Airtime of some intervals, as far as the run went: the difference of what was counted by their end and by their start.
+fn airtime(stretches: &[Stretch], intervals: &Range<usize>) -> Option<CountedAirtime> {
+    let counted_by = |end: usize| stretches.iter().find(|stretch| stretch.intervals.end == end)?.airtime.as_ref();
+    let ends = stretches.iter().map(|stretch| stretch.intervals.end);
+    let end = ends.filter(|&end| intervals.start < end && end <= intervals.end).max()?;
+    let before = if intervals.start > 0 { Some(counted_by(intervals.start)?) } else { None };
+    Some(counted_by(end)?.since(before))
+}
+
+/// The sum of the values of some intervals.
+fn sum(counts: &[u64], intervals: &Range<usize>) -> u64 {
+    part(counts, intervals).iter().sum()
+}
+
+/// Whether an application is active in the phase, on a station that is there.
+fn is_active(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
+    let runs = app.start < phase.to && app.stop.is_none_or(|stop| stop > phase.from);
+    runs && scenario.is_present(app.station, phase.from)
+}
+
+/// Whether an application takes what it can get in the phase, so that it belongs into an index of fairness.
+fn is_greedy(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
+    matches!(app.kind, AppKind::Bulk { .. }) && is_active(scenario, app, phase)
+}
+
+/// Whether an application loads its station's access to the medium.
+fn is_loading(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
+    matches!(app.kind, AppKind::Bulk { .. } | AppKind::Udp { .. }) && is_active(scenario, app, phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_phase_is_the_mean_of_its_intervals() {
+        let (scenario, run) = sample::two_flows();
+        let (bypassed, inserted) = (&run.phases[0], &run.phases[1]);
+        // Made as 4.0 and 0.5 before 5 s, 2.0 and 2.0 from 5 s on.
+        assert!((bypassed.total_ip_mbps - 4.5).abs() < 1e-9);
+        assert!((bypassed.directions.up_ip_mbps - 4.0).abs() < 1e-9);
+        assert!((bypassed.flows[0].share - 4.0 / 4.5).abs() < 1e-9);
+        assert_eq!(inserted.jain_flows, Some(1.0));
+        assert_eq!(bypassed.service_rate_mbps, None);
+        assert_eq!(inserted.service_rate_mbps, Some(4.6));
+        assert_eq!(inserted.flows[1].d, Some(2.0));
+        assert_eq!(inserted.flows[1].rate_mbps, 11.0);
+        assert_eq!(inserted.stations.len(), 2);
+        assert!(scenario.capacity_mbps(&scenario.measure.phases[0], |_| None).is_some());
+        assert_eq!(bypassed.evenness_stations.unwrap().min_over_max, Some(0.125));
+        assert_eq!(bypassed.evenness_up.unwrap().members, 1);
+        assert_eq!((bypassed.flows[0].variation, bypassed.flows_not_started), (Some(0.0), 0));
+        let [up, down] = &bypassed.groups_direction[..] else { panic!("two directions") };
+        assert_eq!((up.group.as_str(), up.flows, up.ip_mbps, down.ip_mbps), ("up", 1, 4.0, 0.5));
+        assert_eq!((bypassed.groups_rate.len(), bypassed.groups_rate[0].group.as_str()), (1, "11"));
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_gives_what_there_is() {
+        let (scenario, mut run) = sample::two_flows();
+        run.series.ap_queue_packets.truncate(3);
+        for flow in &mut run.series.flows {
+            flow.ip_mbps.truncate(3);
+            flow.data_packets.clear();
+        }
+        let phases = scenario.measure.phases.iter();
+        let phases = phases.map(|phase| PhaseResult::average(&scenario, &run.series, &[], phase));
+        let totals: Vec<_> = phases.map(|phase| phase.total_ip_mbps).collect();
+        assert_eq!(totals, [4.5, 0.0]);
+        let none = flows::directions(&[]);
+        assert!(
+            none.down_ip_mbps.is_sign_positive() && none.up_ip_mbps.is_sign_positive(),
+            "nothing is not less than zero"
+        );
+    }
+
+    #[test]
+    fn an_automatic_warm_up_cuts_series_and_stretches_alike() {
+        let (mut scenario, mut run) = sample::two_flows();
+        scenario.measure.warm_up = WarmUp::Auto;
+        scenario.measure.phases = vec![Phase { name: "all".into(), from: Span::ZERO, to: Span::from_secs(50) }];
+        for flow in &mut run.series.flows {
+            flow.ip_mbps = (0..50).map(|k| if k < 8 { 0.0 } else { 3.0 }).collect();
+        }
+        let stretch = |k: usize| {
+            let mut chain = evenair_medium::BacklogChain::default();
+            [1, 2].into_iter().for_each(|state| chain.push(state));
+            Stretch { intervals: 5 * k..5 * k + 5, chain, ..Stretch::default() }
+        };
+        let stretches: Vec<_> = (0..10).map(stretch).collect();
+        let phase = PhaseResult::average(&scenario, &run.series, &stretches, &scenario.measure.phases[0]);
+        assert_eq!((phase.transient_s, phase.from_s, phase.total_ip_mbps), (Some(10.0), 10.0, 6.0));
+        assert_eq!(phase.backlog.unwrap().successes, 8);
+    }
+
+    #[test]
+    fn airtime_is_the_difference_of_a_phases_ends_as_far_as_the_run_went() {
+        let (scenario, run) = sample::two_flows();
+        let stretch = |end: usize, sent: u64| {
+            let mut station = super::super::CountedStation::default();
+            station.measured.sent = Span::from_millis(sent);
+            let (length, stations) = (Span::from_secs(end as u64), vec![station]);
+            let airtime = Some(CountedAirtime { length, stations, ..CountedAirtime::default() });
+            Stretch { intervals: end - 1..end, airtime, ..Stretch::default() }
+        };
+        let up_of = |stretches: &[Stretch], phase: usize| {
+            let phase = PhaseResult::average(&scenario, &run.series, stretches, &scenario.measure.phases[phase]);
+            phase.measured_airtime.map(|airtime| airtime.stations[0].up_share)
+        };
+        let stretches = [stretch(5, 500), stretch(8, 2000), stretch(10, 4250)];
+        assert_eq!([up_of(&stretches, 0), up_of(&stretches, 1)], [Some(0.1), Some(0.75)]);
+        assert_eq!([up_of(&stretches[..2], 0), up_of(&stretches[..2], 1)], [Some(0.1), Some(0.5)]);
+        // Of a phase that was not reached, or whose start is not known, nothing is said.
+        assert_eq!([up_of(&stretches[..1], 1), up_of(&stretches[1..], 1)], [None, None]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Quality of telephone calls, by direction and phase.
+
+use evenair_scenario::{App, Scenario};
+use evenair_workload::voice::{CallMeter, Heard};
+use evenair_workload::{Direction, Phase};
+use serde::{Deserialize, Serialize};
+
+/// One direction of a call in one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallResult {
+    /// Name of the application: one for each direction.
+    pub app: String,
+    /// Name of the station.
+    pub station: String,
+    /// Which way it speaks.
+    pub direction: Direction,
+    /// Name of the phase.
+    pub phase: String,
+    /// What its receiver heard.
+    #[serde(flatten)]
+    pub heard: Heard,
+}
+
+impl CallResult {
+    /// All phases of an application's call.
+    pub fn of<'a>(scenario: &'a Scenario, app: &'a App, meter: &'a CallMeter) -> impl Iterator<Item = Self> + 'a {
+        meter.heard().map(|(phase, heard)| Self::new(scenario, app, phase, heard))
+    }
+
+    /// What was heard of an application's call in a phase.
+    pub fn new(scenario: &Scenario, app: &App, phase: &Phase, heard: Heard) -> Self {
+        Self {
+            app: app.name.clone(),
+            station: scenario.hosts[app.station].name.clone(),
+            direction: app.direction,
+            phase: phase.name.clone(),
+            heard,
+        }
+    }
+}

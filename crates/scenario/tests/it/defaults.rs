@@ -1,0 +1,164 @@
+//! A default that the format documents can be written down, and then nothing is different.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use evenair_config::{ManagerSpec, PhySpec};
+use evenair_manager::Config;
+use evenair_reader::Problems;
+use evenair_scenario::{Scenario, Source};
+
+use crate::keys::keys;
+
+/// A file in which every table has a place.
+const BASE: &str = r#"
+version = 1
+name = "x"
+duration = "60 s"
+radio = { standard = "802.11g" }
+wan = { down = { rate = "8 Mb/s" }, up = { rate = "1 Mb/s" } }
+station = [{ name = "sta", rate = "54 Mb/s" }]
+server = [{ name = "server" }, { name = "far", at = "wan" }]
+bulk = [{ name = "bulk", stations = ["sta"], server = "server", direction = "down" }]
+udp = [{ name = "udp", stations = ["sta"], server = "server", direction = "down", rate = "1 Mb/s" }]
+voip = [{ name = "voip", stations = ["sta"], server = "server" }]
+flows = [{ name = "flows", stations = ["sta"], server = "server", direction = "down", load = "1 Mb/s", size = { mean = "9 kB" } }]
+onoff = [{ name = "onoff", stations = ["sta"], server = "server", direction = "down", size = { mean = "9 kB" }, gap = { mean = "1 s" } }]
+web = [{ name = "web", stations = ["sta"], server = "server" }]
+ping = [{ name = "ping", stations = ["sta"], server = "server" }]
+neighbour = [{ name = "beside", load = "1 %", rate = "54 Mb/s" }]
+event = [{ at = "1 s", do = "insert" }]
+phase = [{ name = "all", from = "0 s", to = "60 s" }]
+sweep = [{ key = "seed", values = "1, 2" }]
+"#;
+
+/// What must be in the file beside it for a key to be of use; a default is right where it changes nothing in one of them.
+const BESIDE: &[&[(&str, &str)]] = &[
+    &[],
+    &[("radio.standard", "\"802.11b\""), ("station.1.rate", "\"11 Mb/s\""), ("neighbour", "[]")],
+    &[("radio.layout", "{ shape = \"circle\" }")],
+    &[("radio.layout", "{ shape = \"line\" }")],
+    &[("radio.layout", "{ shape = \"far-random\" }")],
+    &[("radio.edca", "true")],
+    &[("radio.access", "\"asymmetric\"")],
+    &[("radio.beacon_interval", "\"102.4 ms\"")],
+    &[("radio.beacon_interval", "\"102.4 ms\""), ("station.1.listen_interval", "1")],
+    &[("voip.1.codec", "\"opus\"")],
+    &[(
+        "udp",
+        "[{ name = \"g\", stations = [\"sta\"], server = \"server\", direction = \"down\", frame_interval = \"40 ms\", \
+          frame = { mean = \"5 kB\" }, on = { mean = \"1 s\" }, off = { mean = \"1 s\" } }]",
+    )],
+    &[
+        ("access_point", "[{ name = \"a\", channel = 1 }, { name = \"b\", channel = 6 }]"),
+        ("station.1.access_point", "\"a\""),
+        ("neighbour", "[]"),
+        ("event", "[{ at = \"1 s\", do = \"roam\", stations = [\"sta\"], access_point = \"b\" }]"),
+    ],
+    &[("server.1.at", "\"wan\"")],
+    &[("tcp.sack", "false")],
+    &[(
+        "replay",
+        "[{ name = \"r\", stations = [\"sta\"], server = \"server\", direction = \"down\", file = \"trace.txt\" }]",
+    )],
+    &[("manager.controller", "\"published\"")],
+    &[("manager.controller", "\"pi\"")],
+    &[("manager.controller", "\"fixed\""), ("manager.service_rate", "\"9 Mb/s\"")],
+    &[("manager.wan", "{}")],
+    &[("manager.voice", "{}")],
+    &[("manager.receiver", "{ window = \"20 packets\" }")],
+    &[("manager.uplink_limit", "{}")],
+    &[("manager.class", "[{ name = \"gold\", match = { dscp = [46] } }]")],
+    &[("manager.application", "[{ name = \"calls\", match = { dscp = [46] } }]")],
+    &[("manager.access_point", "[{ name = \"ap\" }]")],
+];
+
+/// Disciplines of a queue, each in every place where there may be one.
+const QUEUES: &[&str] = &[
+    "{ discipline = \"codel\" }",
+    "{ discipline = \"drr\" }",
+    "{ discipline = \"fq-codel\" }",
+    "{ discipline = \"las-ack\" }",
+    "{ discipline = \"htb\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
+    "{ discipline = \"whtb\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
+    "{ discipline = \"cbq\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
+    "{ discipline = \"whtb\", estimator = \"signal\", channel = [{ snr = \"4 dB\", goodput = \"1 Mb/s\" }], \
+     class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
+];
+
+/// A scenario without what stands in it only as it was written, and what was made of that.
+#[derive(Debug, PartialEq)]
+struct Meaning(Scenario, Option<Config>);
+
+fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
+    // Beside a trace.
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/x.toml");
+    let scenario = Scenario::parse_with(BASE, file, sets).map_err(|error| error.to_string())?;
+    let manager = &scenario.manager;
+    let config = manager.check(&scenario.radio.phy, scenario.radio.rts_threshold, &mut Problems::default());
+    let mut scenario = scenario;
+    let standard = scenario.radio.phy_spec.standard;
+    scenario.radio.phy_spec = PhySpec { standard, preamble: None, basic_rates: None, rts_threshold: None };
+    scenario.manager = ManagerSpec::default();
+    scenario.source = Source::default();
+    Ok(Meaning(scenario, config))
+}
+
+/// `None`: it changes nothing.
+fn what_changes(key: &str, value: &str, beside: &[(&str, &str)]) -> Option<String> {
+    let without = match meaning(beside) {
+        Ok(meaning) => meaning,
+        Err(error) => return Some(error),
+    };
+    let mut sets = beside.to_vec();
+    sets.push((key, value));
+    match meaning(&sets) {
+        Ok(with) if with == without => None,
+        Ok(_) => Some("another meaning".into()),
+        Err(error) => Some(error),
+    }
+}
+
+#[test]
+fn every_documented_default_is_accepted_and_changes_nothing() {
+    let queues: Vec<_> = ["radio.ap_queue", "radio.station_queue", "manager.queue"]
+        .iter()
+        .flat_map(|&place| QUEUES.iter().map(move |&queue| [(place, queue)]))
+        .collect();
+    let beside: Vec<&[(&str, &str)]> = BESIDE.iter().copied().chain(queues.iter().map(|sets| &sets[..])).collect();
+    fs::write(concat!(env!("CARGO_TARGET_TMPDIR"), "/trace.txt"), "0.1, 500\n0.2, 500\n").expect("writable");
+    let (mut tried, mut wrong) = (0, vec![]);
+    for key in keys(&evenair_scenario::schema()).into_iter().filter(|key| !key.is_table) {
+        let Some((_, default)) = key.description.split_once("Default: ") else { continue };
+        let default = default.trim_end_matches('.');
+        // What is said in words (the lowest basic rate) is no value.
+        if format!("v = {default}").parse::<toml::Table>().is_err() {
+            continue;
+        }
+        tried += 1;
+        let path = format!("{}.{}", key.table, key.name);
+        let path = path.trim_start_matches('.');
+        if path.starts_with("manager.") && key.description.contains("not in the manager") {
+            continue;
+        }
+        if !beside.iter().any(|sets| what_changes(path, default, sets).is_none()) {
+            let why: BTreeSet<_> = beside.iter().filter_map(|sets| what_changes(path, default, sets)).collect();
+            wrong.push(format!(
+                "{path} = {default}: {}",
+                why.into_iter().collect::<Vec<_>>().join(
+                    "
+"
+                )
+            ));
+        }
+    }
+    assert!(tried > 100, "{tried}");
+    assert!(wrong.is_empty(), "{} of {tried}: {}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn a_default_that_is_none_is_found() {
+    assert!(what_changes("manager.latency_target", "\"4 ms\"", &[]).is_some());
+    assert!(what_changes("tcp.window", "\"9 packets\"", &[]).is_some());
+    assert!(what_changes("manager.flow_limit", "0", &[]).is_some());
+}

@@ -1,0 +1,15 @@
+//! Scenario files: what is read, what is refused, and what the documents say of it.
+
+mod access_points;
+mod defaults;
+mod files;
+mod hidden;
+mod keys;
+mod migrate;
+mod mutate;
+mod nonsense;
+mod queues;
+mod radio;
+mod schema;
+mod traffic;
+mod wrong;

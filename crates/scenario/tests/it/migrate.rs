@@ -1,0 +1,185 @@
+//! Files of older versions: what `evenair config migrate` makes of them, and what is said of them without it.
+
+use std::path::{Path, PathBuf};
+
+use evenair_reader::{Migrated, migrate};
+use evenair_scenario::{Policy, Scenario};
+
+fn old() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/old")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What is made of a text, after it was seen that doing it again changes nothing.
+fn migrated(text: &str) -> Migrated {
+    let migrated = migrate(text, "old.toml").unwrap_or_else(|error| panic!("{error}"));
+    let again = migrate(&migrated.text, "new.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again, Migrated { text: migrated.text.clone(), changes: Vec::new() });
+    migrated
+}
+
+fn lines(migrated: &Migrated) -> Vec<String> {
+    migrated.changes.iter().map(ToString::to_string).collect()
+}
+
+/// From each `#` to the end of its line, in some order.
+fn comments(text: &str) -> Vec<&str> {
+    let mut comments: Vec<_> = text.lines().filter_map(|line| line.find('#').map(|at| &line[at..])).collect();
+    comments.sort_unstable();
+    comments
+}
+
+fn refusal(text: &str) -> String {
+    migrate(text, "old.toml").expect_err("refused").to_string()
+}
+
+#[test]
+fn old_scenarios_are_refused_with_the_new_names_and_right_once_they_are_migrated() {
+    for name in ["b05-calls", "b09-roaming", "b12-power-save", "everything"] {
+        let text = read(&old().join(name).with_extension("toml"));
+        let error = Scenario::parse(&text, "old.toml").expect_err("it has old keys").to_string();
+        assert!(error.contains("`evenair config migrate FILE` rewrites it"), "{name}: {error}");
+        let new = migrated(&text);
+        assert_eq!(comments(&new.text), comments(&text), "{name}");
+        Scenario::parse(&new.text, "new.toml").unwrap_or_else(|error| panic!("{name}: {error}\n{}", new.text));
+    }
+}
+
+#[test]
+fn every_file_of_the_project_has_the_present_names() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|ending| ending == "toml") {
+                let text = read(&entry);
+                assert_eq!(migrated(&text), Migrated { text, changes: Vec::new() }, "{}", entry.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+#[test]
+fn each_change_is_told_and_nothing_else_is_changed() {
+    let text = read(&old().join("everything.toml"));
+    let new = migrated(&text);
+    assert_eq!(
+        lines(&new),
+        [
+            "line 13: `[manager] ap_target` -> `[manager] latency_target`",
+            "line 14: `[manager] know_stations` -> `[telemetry] stations`",
+            "line 17: `[manager] know_rates` -> `[telemetry] rates`",
+            "line 18: `[manager] know_losses` -> `[telemetry] ap_losses`",
+            "line 21: `[manager] know_signals` -> `[telemetry] signal`",
+            "line 22: `[manager] know_places` -> `[telemetry] associations`",
+            "line 23: `[manager] places_delay` -> `[telemetry] associations_delay`",
+            "line 30: `[[manager.access_point]] told_as` -> `[[manager.access_point]] aliases`",
+            "line 33: `[[manager.access_point]] told_as` -> `[[manager.access_point]] aliases`",
+            "line 59: `[[sweep]] key = \"manager.ap_target\"` -> `[[sweep]] key = \"manager.latency_target\"`",
+            "line 63: `[[sweep]] key = 'manager.know_rates'` -> `[[sweep]] key = \"telemetry.rates\"`",
+        ]
+    );
+    let from = text.find("# The box.").unwrap();
+    let to = text.find("[manager.uplink_limit]").unwrap();
+    let middle = "# The box.\n[manager]   # its settings\n# How much may wait in the access point.\n\
+                  latency_target = \"4 ms\"   # a little more\nlevels = [ \"station\",\n  \"flow\" ]   # the tree\n\n\
+                  [telemetry]\nstations = true # as at the start\n\n# Rates are not told.\nrates = false\n\
+                  associations=true\nassociations_delay   =   \"200 ms\"\nsignal = true\nap_losses = true\n\n";
+    let rest = text[to..].replace("\"told_as\"", "aliases").replace("told_as", "aliases");
+    let rest = rest.replace("manager.ap_target", "manager.latency_target");
+    let rest = rest.replace("'manager.know_rates'", "\"telemetry.rates\"");
+    assert_eq!(new.text, [&text[..from], middle, &rest].concat());
+
+    let scenario = Scenario::parse(&new.text, "new.toml").unwrap();
+    let told = scenario.telemetry;
+    assert!(told.stations && !told.rates && told.signal && told.ap_losses);
+    assert_eq!(told.associations.map(|delay| delay.as_nanos()), Some(200_000_000));
+}
+
+#[test]
+fn tables_in_braces_dotted_keys_and_other_ends_of_lines() {
+    let one = |text: &str| migrated(text).text;
+    let site = "version = 1\n[radio]\nstandard = \"802.11g\"\n";
+    assert_eq!(
+        one("version = 1\nmanager = { aqm = \"none\", know_rates = false, ap_target = \"4 ms\" }  # short\n[radio]\n"),
+        "version = 1\nmanager = { aqm = \"none\", latency_target = \"4 ms\" }  # short\n[radio]\n\n[telemetry]\nrates = false\n"
+    );
+    assert_eq!(
+        one(&format!("manager.know_rates = false  # no\nmanager.aqm = \"none\"\n{site}")),
+        format!("manager.aqm = \"none\"\n{site}\n[telemetry]\nrates = false  # no\n")
+    );
+    assert_eq!(
+        one("manager = { access_point = [{ name = \"a\", told_as = [\"b\"] }] }\n"),
+        "manager = { access_point = [{ name = \"a\", aliases = [\"b\"] }] }\n"
+    );
+    let windows = format!("{site}[manager]\n# Not.\nknow_rates = false\n").replace('\n', "\r\n");
+    assert_eq!(one(&windows), format!("{site}[telemetry]\n# Not.\nrates = false\n").replace('\n', "\r\n"));
+    // A file that is up to date stays as it is, whatever its layout.
+    for text in ["", "a.b = 1\nc = 2\na.d = 3", "\u{feff}x = 1\r\ny = 2\n"] {
+        assert_eq!(migrated(text), Migrated { text: text.to_owned(), changes: Vec::new() });
+    }
+    // There is a table already.
+    assert_eq!(
+        one(&format!("{site}[telemetry]\nsignal = true\n[manager]\nknow_rates = false\n")),
+        format!("{site}[telemetry]\nsignal = true\nrates = false\n[manager]\n")
+    );
+}
+
+#[test]
+fn boxes_and_policies() {
+    let ports = "[ports]\nwlan = \"a\"\nwire = \"b\"\n";
+    let one = |text: &str| migrated(&format!("{ports}{text}")).text[ports.len()..].to_owned();
+    assert_eq!(one("inserted = true # yes\n"), "mode = \"inserted\" # yes\n");
+    assert_eq!(one("inserted = false\n"), "mode = \"bypassed\"\n");
+    assert_eq!(one("mode = 'observe' # first\nio = \"auto\"\n"), "mode = \"observing\" # first\nio = \"auto\"\n");
+    assert_eq!(one("inserted = true\nmode = \"insert\"\n"), "mode = \"inserted\"\n");
+    assert_eq!(one("inserted = false\nmode = \"insert\"\n"), "mode = \"inserted\"\n");
+    assert_eq!(one("pool_packets = 64 # few\nring_packets = 64\n"), "pool_frames = 64 # few\nring_packets = 64\n");
+    // What only a scenario tells a box is nothing for its file: it is refused as it was.
+    assert_eq!(one("[manager]\nknow_rates = false\n"), "[manager]\nknow_rates = false\n");
+
+    let text = read(&old().join("policy.toml"));
+    let new = migrated(&text).text;
+    // An empty table says that there is a box.
+    assert_eq!(
+        new,
+        "# A policy: the default, told nothing.\n[manager]\n\n[telemetry]\n# Rates are guessed.\nrates = false\n"
+    );
+    Policy::written("policy.toml", &new).unwrap();
+}
+
+#[test]
+fn nonsense_is_refused_with_its_place() {
+    for (text, told) in [
+        ("[manager\nknow_rates = false\n", "old.toml:1:"),
+        ("[manager]\nknow_rates = = false\n", "old.toml:2:"),
+        ("[manager]\nknow_rates = true\nknow_rates = false\n", "old.toml:3:"),
+        (
+            "version = 1\n[manager]\nap_target = \"1 ms\"\nlatency_target = \"2 ms\"\n",
+            "old.toml:3:1: manager.ap_target: ",
+        ),
+        ("[manager]\nknow_rates = false\n[telemetry]\nrates = true\n", "which is there too"),
+        ("telemetry = 3\n[manager]\nknow_rates = false\n", "which is no table here"),
+        ("[[telemetry]]\n[manager]\nknow_rates = false\n", "which is no table here"),
+        ("[ports]\ninserted = \"yes\"\n", "old.toml:2:1: ports.inserted: \"yes\" is not true or false"),
+        ("[ports]\ninserted = true\nmode = \"observe\"\n", "old.toml:2:1: ports.inserted: "),
+    ] {
+        let error = refusal(text);
+        assert!(error.contains(told), "{told}: {error}");
+    }
+}
+
+#[test]
+fn an_old_key_on_the_command_line_is_told_its_new_name() {
+    let text = migrated(&read(&old().join("b12-power-save.toml"))).text;
+    let error = Scenario::parse_with(&text, "x.toml", &[("manager.know_rates", "true")]).unwrap_err().to_string();
+    assert!(error.contains("--set manager.know_rates=true: `know_rates` is now `[telemetry] rates`"), "{error}");
+    assert!(Scenario::parse_with(&text, "x.toml", &[("telemetry.rates", "true")]).is_ok());
+}
