@@ -130,6 +130,15 @@ pub struct Round {
     pub full: bool,
 }
 
+/// What a shard has of the system.
+struct ShardIo {
+    /// Of the shard, from zero.
+    number: usize,
+    /// The WLAN side, the wired side.
+    ports: [Port; 2],
+    hold: Hold,
+}
+
 impl Engine {
     /// Opens the ports for each shard and puts their holds in place, not in force.
     ///
@@ -152,8 +161,8 @@ impl Engine {
         // Last, so that a killed process loses its hold before its rings: descriptors are closed newest first.
         let holds = Hold::of_shards(bridge, plan.steering())?;
         let shards = ports.into_iter().zip(holds).enumerate();
-        let shards =
-            shards.map(|(shard, (ports, hold))| Self::open(shard, config, plan, ports, (hold, &fail_open), now));
+        let shards = shards
+            .map(|(number, (ports, hold))| Self::open(config, plan, ShardIo { number, ports, hold }, &fail_open, now));
         let mut shards = shards.collect::<Result<Vec<_>>>()?;
         if plan.shards() > 1 {
             let leases = Leases::of_shards(plan.shards(), config.manager.pacing_slack, now);
@@ -166,14 +175,8 @@ impl Engine {
         Ok(shards)
     }
 
-    fn open(
-        shard: usize,
-        config: &BoxConfig,
-        plan: &Plan,
-        [mut wlan, mut wire]: [Port; 2],
-        (mut hold, fail_open): (Hold, &Arc<FailOpen>),
-        now: Instant,
-    ) -> Result<Self> {
+    fn open(config: &BoxConfig, plan: &Plan, io: ShardIo, fail_open: &Arc<FailOpen>, now: Instant) -> Result<Self> {
+        let ShardIo { number: shard, ports: [mut wlan, mut wire], mut hold } = io;
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
         let (pool, io_why) = packet_io::open(config, &hold, [&mut wlan, &mut wire], frame_len)?;
         let held = [wlan.attach(&mut hold)?, wire.attach(&mut hold)?];

@@ -191,16 +191,23 @@ impl Needs {
     }
 }
 
+/// How much memory AF_XDP paths take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Frames of the pool.
+    pub(crate) pool_frames: u32,
+    /// Frames of each port's rings.
+    pub(crate) ring_frames: u32,
+    /// Length of the longest frame.
+    pub(crate) most_bytes: usize,
+}
+
 /// Opens AF_XDP paths on both ports, with shared memory; no packets are taken before the lease is acquired.
 ///
 /// # Errors
 /// Why there can be none.
-pub(crate) fn open(
-    io: Io,
-    hold: &Hold,
-    ports: [&Interface; 2],
-    (pool_frames, ring_frames, most_bytes): (u32, u32, usize),
-) -> Result<(Pool, [Express; 2])> {
+pub(crate) fn open(io: Io, hold: &Hold, ports: [&Interface; 2], sizes: Sizes) -> Result<(Pool, [Express; 2])> {
+    let Sizes { pool_frames, ring_frames, most_bytes } = sizes;
     let needs = Needs::of(ports, most_bytes, ring_frames)?;
     let mut pool = Pool::new(pool_frames, needs.all_places(), needs.place_len as usize)?;
     let vlans = [vlan_in_place(&ports[0].name)?, vlan_in_place(&ports[1].name)?];

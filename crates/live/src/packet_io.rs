@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::capability::{CAP_IPC_LOCK, is_effective};
 use crate::config::BoxConfig;
-use crate::express::{self, Io, Needs, comes_incomplete};
+use crate::express::{self, Io, Needs, Sizes, comes_incomplete};
 use crate::pool::Pool;
 use crate::port::{self, Port};
 
@@ -143,7 +143,7 @@ pub(crate) fn open(
         Io::Auto => objection_to(config, interfaces).or_else(|| not_permitted(config, interfaces)),
         Io::AfXdp | Io::AfXdpGeneric => None,
     };
-    let sizes = (config.pool_frames, config.ring_frames, frame_len);
+    let sizes = Sizes { pool_frames: config.pool_frames, ring_frames: config.ring_frames, most_bytes: frame_len };
     let opened = match objection {
         Some(objection) => Err(objection),
         None => express::open(config.io, hold, interfaces, sizes).map_err(|error| format!("{error:#}")),

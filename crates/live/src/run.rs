@@ -27,7 +27,7 @@ use crate::last_word::LastWord;
 use crate::metrics;
 use crate::punctual::Punctual;
 use crate::service::{Ending, ServiceManager};
-use crate::shards::Front;
+use crate::shards::{Front, Requests};
 use crate::switch::Carrier;
 use crate::telemetry::{SourceConfig, Telemetry};
 
@@ -90,7 +90,7 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
             let engine = engines.remove(0);
             Live::new(engine, config, Some((host, punctual)), inbox, waker).work()
         }
-        _ => Front::start(engines, &config, plan, host, (inbox, waker)).and_then(Front::work),
+        _ => Front::start(engines, &config, plan, host, Requests { inbox, waker }).and_then(Front::work),
     };
     drop((watching, hangup));
     // The answers to those who wait are written before the process may end.

@@ -70,9 +70,9 @@ fn config(load: Load, stations: usize) -> Config {
     }
 }
 
-fn station(n: usize) -> (MacAddr, IpAddr) {
+fn station(n: usize) -> Host {
     let [_, a, b, c] = (n as u32).to_be_bytes();
-    (MacAddr([2, 5, 0, a, b, c]), Ipv4Addr::new(10, a, b, c).into())
+    Host { mac: MacAddr([2, 5, 0, a, b, c]), address: Ipv4Addr::new(10, a, b, c).into() }
 }
 
 impl Bench {
@@ -93,9 +93,8 @@ impl Bench {
 
     /// A packet of this station comes from the WLAN.
     fn speak(&mut self, n: usize) {
-        let server = (MacAddr([2, 0, 0, 0, 0, 1]), IpAddr::from([192, 0, 2, 1]));
         let transport = Transport::Udp { src_port: 5_001, dst_port: 5_000 };
-        let meta = packet(Port::Wlan, station(n), server, transport, Bytes(60));
+        let meta = packet(Port::Wlan, station(n), SERVER, transport, Bytes(60));
         self.manager.handle_packet(self.now, (), &meta);
         self.drain();
     }
@@ -112,35 +111,33 @@ impl Bench {
 
     /// The packet that comes so many packets from now.
     fn upcoming(&self, ahead: usize) -> PacketMeta {
-        let (mac, address) = station((self.at + (ahead + 1) * STRIDE) % self.stations);
-        let server = (MacAddr([2, 0, 0, 0, 0, 1]), IpAddr::from([192, 0, 2, 1]));
+        let host = station((self.at + (ahead + 1) * STRIDE) % self.stations);
         let transport = match self.load {
-            Load::Tcp => Transport::Tcp(tcp((80, 5_001), 1, 1, Bytes(1_448))),
+            Load::Tcp => Transport::Tcp(tcp(80, 5_001, 1, 1, Bytes(1_448))),
             Load::Tree | Load::Flows => Transport::Udp { src_port: 5_000, dst_port: 5_001 },
         };
-        packet(Port::Wire, server, (mac, address), transport, IP_LEN)
+        packet(Port::Wire, SERVER, host, transport, IP_LEN)
     }
 
     /// A packet for the next station comes from the wire; what goes is counted.
     fn arrive(&mut self) -> usize {
         self.at = (self.at + STRIDE) % self.stations;
-        let (mac, address) = station(self.at);
-        let server = (MacAddr([2, 0, 0, 0, 0, 1]), IpAddr::from([192, 0, 2, 1]));
+        let host = station(self.at);
         // Only where it is used: to look it up takes time, too.
         let seq = if self.load == Load::Tcp { self.seq[self.at] } else { 0 };
         let transport = match self.load {
             Load::Tcp => {
                 self.seq[self.at] = seq.wrapping_add(1_448);
-                Transport::Tcp(tcp((80, 5_001), seq, 1, Bytes(1_448)))
+                Transport::Tcp(tcp(80, 5_001, seq, 1, Bytes(1_448)))
             }
             Load::Tree | Load::Flows => Transport::Udp { src_port: 5_000, dst_port: 5_001 },
         };
-        let meta = packet(Port::Wire, server, (mac, address), transport, IP_LEN);
+        let meta = packet(Port::Wire, SERVER, host, transport, IP_LEN);
         self.manager.handle_packet(self.now, (), &meta);
         let mut gone = self.drain();
         if self.load == Load::Tcp && (seq / 1_448) % 2 == 1 {
-            let ack = Transport::Tcp(tcp((5_001, 80), 1, seq, Bytes::ZERO));
-            let meta = packet(Port::Wlan, (mac, address), server, ack, Bytes(52));
+            let ack = Transport::Tcp(tcp(5_001, 80, 1, seq, Bytes::ZERO));
+            let meta = packet(Port::Wlan, host, SERVER, ack, Bytes(52));
             self.manager.handle_packet(self.now, (), &meta);
             gone += self.drain();
         }
@@ -181,7 +178,7 @@ fn cpu_ns() -> u64 {
     text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
-fn tcp((src_port, dst_port): (u16, u16), seq: u32, ack: u32, payload: Bytes) -> TcpMeta {
+fn tcp(src_port: u16, dst_port: u16, seq: u32, ack: u32, payload: Bytes) -> TcpMeta {
     TcpMeta {
         src_port,
         dst_port,
@@ -197,22 +194,34 @@ fn tcp((src_port, dst_port): (u16, u16), seq: u32, ack: u32, payload: Bytes) -> 
     }
 }
 
-fn packet(
-    ingress: Port,
-    (src_mac, src): (MacAddr, IpAddr),
-    (dst_mac, dst): (MacAddr, IpAddr),
-    transport: Transport,
-    total_len: Bytes,
-) -> PacketMeta {
+/// Where a packet comes from, or goes.
+#[derive(Clone, Copy)]
+struct Host {
+    mac: MacAddr,
+    address: IpAddr,
+}
+
+const SERVER: Host = Host { mac: MacAddr([2, 0, 0, 0, 0, 1]), address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)) };
+
+fn packet(ingress: Port, from: Host, to: Host, transport: Transport, total_len: Bytes) -> PacketMeta {
     let protocol = if matches!(transport, Transport::Tcp(_)) { 6 } else { 17 };
     PacketMeta {
         ingress,
         frame_len: total_len + Bytes(14),
-        src: src_mac,
-        dst: dst_mac,
+        src: from.mac,
+        dst: to.mac,
         vlan: None,
         ether_type: 0x0800,
-        ip: Some(IpMeta { src, dst, protocol, dscp: 0, ecn: 0, total_len, fragment: false, transport }),
+        ip: Some(IpMeta {
+            src: from.address,
+            dst: to.address,
+            protocol,
+            dscp: 0,
+            ecn: 0,
+            total_len,
+            fragment: false,
+            transport,
+        }),
         content: Content::Opaque,
     }
 }

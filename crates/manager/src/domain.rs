@@ -78,7 +78,7 @@ const GROUPS_AT_MOST: Span = Span::from_millis(10);
 
 impl<P: Send + 'static> Domain<P> {
     /// `capacity` is C* as long as nothing was seen.
-    pub(crate) fn new((id, name): (DomainId, Label), config: &Config, capacity: BitRate, now: Instant) -> Self {
+    pub(crate) fn new(id: DomainId, name: Label, config: &Config, capacity: BitRate, now: Instant) -> Self {
         Self {
             name,
             queues: Queues::new(&config.tree(), now),

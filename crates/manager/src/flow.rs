@@ -38,8 +38,13 @@ const VOLUME_MEMORY: u64 = 1 << 20;
 const TURN_FACTOR: u64 = 2;
 
 /// A connection's key: the same addresses may be in use in several VLANs, and a connection between two stations that a
-/// router on the wired side joins crosses the box twice, once for each of its ends (true: its low end) on the WLAN.
-pub(crate) type Key = (Option<Vlan>, FlowKey, bool);
+/// router on the wired side joins crosses the box twice, once for each of its ends on the WLAN.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Key {
+    pub(crate) vlan: Option<Vlan>,
+    pub(crate) flow: FlowKey,
+    pub(crate) low_is_station: bool,
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -130,7 +135,7 @@ struct InOrder {
 impl Flow {
     /// Address and port on its station's side, and those of the far end.
     pub(crate) fn ends(&self) -> [(IpAddr, u16); 2] {
-        let (_, key, low_is_station) = &self.key;
+        let Key { flow: key, low_is_station, .. } = &self.key;
         if *low_is_station { [key.low(), key.high()] } else { [key.high(), key.low()] }
     }
 
@@ -205,7 +210,7 @@ impl Flow {
     /// Asks memory for all of it that a packet needs.
     pub(crate) fn bring(&self) {
         let lines = (self.placed_at, self.uplink.ratio_milli(), self.watched.charged, self.up_volume, self.released);
-        black_box((self.key.1.protocol(), self.leaf, self.held, self.dscp, self.direction, lines));
+        black_box((self.key.flow.protocol(), self.leaf, self.held, self.dscp, self.direction, lines));
     }
 
     /// Takes note of a packet's code point.
@@ -274,16 +279,17 @@ impl Flow {
     pub(crate) const fn is_tcp(&self) -> bool {
         /// IANA "Assigned Internet Protocol Numbers".
         const TCP: u8 = 6;
-        self.key.1.names_ports() && self.key.1.protocol() == TCP
+        self.key.flow.names_ports() && self.key.flow.protocol() == TCP
     }
 }
 
 /// A connection's key as a number, for the index.
-fn hash((vlan, key, of_low_end): &Key) -> u64 {
+fn hash(key: &Key) -> u64 {
+    let Key { vlan, flow: key, low_is_station } = key;
     let vlan =
         vlan.map_or(0, |vlan| 1 << 63 | u64::from(vlan.id) << 32 | u64::from(vlan.inner.map_or(1 << 16, u32::from)));
     let (low, high) = (key.low(), key.high());
-    let kind = u64::from(key.protocol()) << 8 | u64::from(key.names_ports()) << 1 | u64::from(*of_low_end);
+    let kind = u64::from(key.protocol()) << 8 | u64::from(key.names_ports()) << 1 | u64::from(*low_is_station);
     let ports = u64::from(low.1) << 48 | u64::from(high.1) << 32 | kind;
     match (low.0, high.0) {
         (IpAddr::V4(low), IpAddr::V4(high)) => {
@@ -324,8 +330,8 @@ impl Flows {
     /// The hash of a packet's flow; of what is not IP, any.
     pub(crate) fn hash(meta: &PacketMeta) -> u64 {
         let Some(ip) = &meta.ip else { return 0 };
-        let (key, forward) = FlowKey::of(ip);
-        hash(&(meta.vlan, key, forward == (meta.ingress == Port::Wlan)))
+        let (flow, forward) = FlowKey::of(ip);
+        hash(&Key { vlan: meta.vlan, flow, low_is_station: forward == (meta.ingress == Port::Wlan) })
     }
 
     /// Asks memory where the flow of a hash is.

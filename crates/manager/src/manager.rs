@@ -84,7 +84,7 @@ impl<P: Send + 'static> Manager<P> {
         let stations = Stations::new(config.default_rate, &config.stations, &models, now);
         let domain = |(at, name)| {
             let id = DomainId::at(at);
-            Domain::new((id, name), &config, configured_capacity(&config, &models[id], &stations, id), now)
+            Domain::new(id, name, &config, configured_capacity(&config, &models[id], &stations, id), now)
         };
         let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
         Self {
@@ -335,8 +335,8 @@ impl<P: Send + 'static> Manager<P> {
 
     fn report_flow(&self, flow: &Flow) -> FlowReport {
         FlowReport {
-            key: flow.key.1,
-            vlan: flow.key.0,
+            key: flow.key.flow,
+            vlan: flow.key.vlan,
             station: flow.unheard.unwrap_or(self.stations.get(flow.station).mac),
             direction: flow.direction,
             d_milli: flow.ratio_milli(),

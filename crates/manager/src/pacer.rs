@@ -26,7 +26,7 @@ use crate::load::Shaper;
 use crate::packet_cost::PacketCost;
 use crate::rate::ServiceRate;
 use crate::server::Server;
-use crate::standing::{Mark, RatesSaid, Standing};
+use crate::standing::{Mark, RatesSaid, Ratio, Standing};
 use config::{Controller, PacerConfig};
 
 /// What is known of the completion of a release.
@@ -184,7 +184,7 @@ impl Pacer {
 impl Pacer {
     /// An interval has ended in which the box managed the traffic; `usual`: the speed that is assumed of the medium where nothing can
     /// be learned; `said`: what is known of the rates of its stations. Returns how long the interval was.
-    pub(crate) fn tick(&mut self, now: Instant, waiting: bool, usual: (u64, u64), said: RatesSaid) -> Span {
+    pub(crate) fn tick(&mut self, now: Instant, waiting: bool, usual: Ratio, said: RatesSaid) -> Span {
         let account = self.server.take_account(now, waiting);
         self.rate.tick(now, account);
         self.backlog.forget_speed(now, usual, said);
@@ -243,8 +243,8 @@ impl Pacer {
         self.rate.throughput()
     }
 
-    /// The medium's speed, in parts of what the airtime model says: `(numerator, denominator)`.
-    pub(crate) const fn speed(&self) -> (u64, u64) {
+    /// The medium's speed, in parts of what the airtime model says.
+    pub(crate) const fn speed(&self) -> Ratio {
         self.backlog.speed()
     }
 

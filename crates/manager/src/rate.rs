@@ -23,6 +23,7 @@ use crate::load::Step;
 use crate::pacer::config::{Charge, Controller};
 use crate::packet_cost::PacketCost;
 use crate::server::Account;
+use crate::standing::Ratio;
 
 /// Time between two ticks where the controller names none.
 const DEFAULT_INTERVAL: Span = Span::from_secs(1);
@@ -129,10 +130,10 @@ impl ServiceRate {
         }
     }
 
-    /// The medium was seen to work at `speed.0 / speed.1` of what the formulas say.
-    pub(crate) fn set_speed(&mut self, (numerator, denominator): (u64, u64)) {
+    /// The medium was seen to work at this speed, in parts of what the formulas say.
+    pub(crate) fn set_speed(&mut self, speed: Ratio) {
         if matches!(self.controller, Controller::Queue { .. }) {
-            self.rate = self.capacity.mul_div(numerator, denominator).max(BitRate::from_bps(1));
+            self.rate = self.capacity.mul_div(speed.numerator, speed.denominator).max(BitRate::from_bps(1));
         }
     }
 

@@ -141,6 +141,17 @@ pub(crate) struct Standing {
     flooded_permille: u64,
 }
 
+/// A speed in parts of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ratio {
+    pub(crate) numerator: u64,
+    pub(crate) denominator: u64,
+}
+
+impl Ratio {
+    pub(crate) const ONE: Self = Self { numerator: 1, denominator: 1 };
+}
+
 /// Whether the rates of the stations in use are known, reported or configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RatesSaid {
@@ -324,7 +335,7 @@ impl Standing {
     /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
     /// is forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher
     /// one is tried out as long as something waits.
-    pub(crate) fn forget_speed(&mut self, now: Instant, (numerator, denominator): (u64, u64), said: RatesSaid) {
+    pub(crate) fn forget_speed(&mut self, now: Instant, usual: Ratio, said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
         let is_quiet = self.look_who_is_heard();
@@ -332,7 +343,7 @@ impl Standing {
             return;
         }
         self.steps.forget();
-        let usual = Span::from_nanos(UNIT).mul_div(denominator, numerator).as_nanos();
+        let usual = Span::from_nanos(UNIT).mul_div(usual.denominator, usual.numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
         // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
         let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
@@ -378,9 +389,9 @@ impl Standing {
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
-    /// The medium's speed, relative to the estimated airtime: `(numerator, denominator)`.
-    pub(crate) const fn speed(&self) -> (u64, u64) {
-        (UNIT, self.slowness)
+    /// The medium's speed, relative to the estimated airtime.
+    pub(crate) const fn speed(&self) -> Ratio {
+        Ratio { numerator: UNIT, denominator: self.slowness }
     }
 
     /// The mean time that the medium really took lately, in parts of what is believed: `(numerator, denominator)`. The
@@ -607,7 +618,7 @@ mod tests {
         for us in (seconds.start * 1_000_000..seconds.end * 1_000_000).step_by(100) {
             released += fill(standing, at(us), false).len();
             if us % 500_000 == 0 {
-                standing.forget_speed(at(us), (1, 1), said);
+                standing.forget_speed(at(us), Ratio::ONE, said);
             }
         }
         released
@@ -625,13 +636,13 @@ mod tests {
         for second in 6..9 {
             standing.release(at(second * 1_000_000), EACH, false);
             standing.starve();
-            standing.forget_speed(at(second * 1_000_000), (1, 1), RatesSaid::NotAll);
+            standing.forget_speed(at(second * 1_000_000), Ratio::ONE, RatesSaid::NotAll);
         }
         assert_eq!(standing.speed(), found);
         for second in 9..40 {
-            standing.forget_speed(at(second * 1_000_000), (1, 1), RatesSaid::NotAll);
+            standing.forget_speed(at(second * 1_000_000), Ratio::ONE, RatesSaid::NotAll);
         }
-        assert!(standing.speed().1 > UNIT * 9 / 10, "{:?}", standing.speed());
+        assert!(standing.speed().denominator > UNIT * 9 / 10, "{:?}", standing.speed());
     }
 
     #[test]
@@ -646,7 +657,7 @@ mod tests {
         assert_eq!(standing.speed(), tried, "prompt");
         standing.release(at(5_200_000), EACH, true);
         standing.reckon(at(5_260_000));
-        assert_eq!(standing.speed(), (UNIT, UNIT), "late");
+        assert_eq!(standing.speed(), Ratio { numerator: UNIT, denominator: UNIT }, "late");
         assert!(unanswered(&mut standing, 6..9, RatesSaid::NotAll) < 1_400, "and it is not tried again at once");
     }
 
@@ -696,8 +707,8 @@ mod tests {
                     standing.answer(at(us), mark);
                 }
             }
-            let (units, slowness) = standing.speed();
-            slowness * 1_000 / units
+            let speed = standing.speed();
+            speed.denominator * 1_000 / speed.numerator
         };
         assert!(serve(&mut standing, 0, 2_000).abs_diff(1_000) < 20);
         assert!(serve(&mut standing, 3_000_000, 8_000).abs_diff(4_000) < 200);

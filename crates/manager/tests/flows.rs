@@ -119,8 +119,24 @@ fn policies() -> Vec<(&'static str, Config)> {
     others.into_iter().chain(disciplines.map(in_place)).collect()
 }
 
+/// What a TCP packet says.
+#[derive(Clone, Copy)]
+struct Segment {
+    flags: TcpFlags,
+    seq: u32,
+    ack: u32,
+    payload: u64,
+}
+
+impl Segment {
+    fn new(flags: TcpFlags, seq: u32, ack: u32, payload: u64) -> Self {
+        Self { flags, seq, ack, payload }
+    }
+}
+
 /// A packet of the `flow`-th connection.
-fn packet(ingress: Port, flow: u32, flags: TcpFlags, (seq, ack): (u32, u32), payload: u64) -> PacketMeta {
+fn packet(ingress: Port, flow: u32, segment: Segment) -> PacketMeta {
+    let Segment { flags, seq, ack, payload } = segment;
     let station = (flow % STATIONS) as u8;
     let (inside, outside) = (Ipv4Addr::new(10, 0, 0, station), Ipv4Addr::from(0x0b00_0000 + (flow >> 12)));
     let mac = MacAddr([2, 0, 0, 0, 2, station]);
@@ -196,10 +212,10 @@ impl Driver {
     fn handle(&mut self, flow: u32, step: Step) {
         let ack = TcpFlags::ACK;
         let meta = match step {
-            Step::Opens => packet(Port::Wlan, flow, TcpFlags::SYN, (100, 0), 0),
-            Step::Opened => packet(Port::Wire, flow, TcpFlags::SYN.with(ack), (900, 101), 0),
-            Step::Data => packet(Port::Wire, flow, ack, (901, 101), 300),
-            Step::Acknowledges => packet(Port::Wlan, flow, ack, (101, 1201), 0),
+            Step::Opens => packet(Port::Wlan, flow, Segment::new(TcpFlags::SYN, 100, 0, 0)),
+            Step::Opened => packet(Port::Wire, flow, Segment::new(TcpFlags::SYN.with(ack), 900, 101, 0)),
+            Step::Data => packet(Port::Wire, flow, Segment::new(ack, 901, 101, 300)),
+            Step::Acknowledges => packet(Port::Wlan, flow, Segment::new(ack, 101, 1201, 0)),
         };
         self.sent += 1;
         self.manager.handle_packet(self.now, (flow, step), &meta);

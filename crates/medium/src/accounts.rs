@@ -66,7 +66,7 @@ impl Accounts {
     pub(crate) fn begin_alone<F>(&mut self, at: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
         self.split = at;
         let space = self.take_space(nodes.edcafs[edcaf as usize].space());
-        self.charge(edcaf, to, space, false, nodes);
+        self.charge(edcaf, to, space, nodes);
     }
 
     /// Exchanges begin together in silence.
@@ -87,7 +87,7 @@ impl Accounts {
     #[inline]
     pub(crate) fn split_alone<F>(&mut self, until: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
         let span = until.saturating_since(self.split);
-        self.charge(edcaf, to, span, false, nodes);
+        self.charge(edcaf, to, span, nodes);
         self.split = self.split.max(until);
     }
 
@@ -172,7 +172,11 @@ impl Accounts {
         for exchange in sharing() {
             let whole = span.as_nanos() / count;
             let rest = if Some(exchange.edcaf) == first { span.as_nanos() % count } else { 0 };
-            self.charge(exchange.edcaf, exchange.to, Span::from_nanos(whole + rest), count > 1, nodes);
+            let part = Span::from_nanos(whole + rest);
+            self.charge(exchange.edcaf, exchange.to, part, nodes);
+            if count > 1 {
+                self.charge_collision(exchange.edcaf, exchange.to, part, nodes);
+            }
         }
         self.exchanges = exchanges;
     }
@@ -187,25 +191,30 @@ impl Accounts {
         contending + idle
     }
 
+    /// Charges a span to an exchange's sender and receiver.
     #[inline]
-    fn charge<F>(&mut self, edcaf: u32, to: To, span: Span, shared: bool, nodes: &mut Nodes<F>) {
-        let collided = if shared { span } else { Span::ZERO };
+    fn charge<F>(&mut self, edcaf: u32, to: To, span: Span, nodes: &mut Nodes<F>) {
         self.totals.measured.sent += span;
-        self.totals.measured.collisions += collided;
-        let sender = &mut nodes.edcafs[edcaf as usize].counters.measured;
-        sender.sent += span;
-        sender.sent_collided += collided;
+        nodes.edcafs[edcaf as usize].counters.measured.sent += span;
         match to {
             To::Broadcast => {
-                sender.groups += span;
+                nodes.edcafs[edcaf as usize].counters.measured.groups += span;
                 self.totals.measured.groups += span;
             }
             To::Node(receiver) => {
                 let first = nodes.edcaf_ids(receiver.0).start;
-                let receiver = &mut nodes.edcafs[first].counters.measured;
-                receiver.received += span;
-                receiver.received_collided += collided;
+                nodes.edcafs[first].counters.measured.received += span;
             }
+        }
+    }
+
+    /// Of what [`Self::charge`] charged, the time in which several exchanges were under way.
+    fn charge_collision<F>(&mut self, edcaf: u32, to: To, span: Span, nodes: &mut Nodes<F>) {
+        self.totals.measured.collisions += span;
+        nodes.edcafs[edcaf as usize].counters.measured.sent_collided += span;
+        if let To::Node(receiver) = to {
+            let first = nodes.edcaf_ids(receiver.0).start;
+            nodes.edcafs[first].counters.measured.received_collided += span;
         }
     }
 }

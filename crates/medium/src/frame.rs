@@ -8,6 +8,13 @@ use evenair_wifi::{AccessCategory, PhyRate};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
+/// Sender and receiver of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct NodePair {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
 /// For whom a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum To {

@@ -16,7 +16,7 @@ use crate::backlog::BacklogChain;
 use crate::config::MediumConfig;
 use crate::edcaf::{Head, Service};
 use crate::feedback::{Feedback, FeedbackQueue};
-use crate::frame::{Carried, DropReason, Event, NodeId, Queued, To, dropped};
+use crate::frame::{Carried, DropReason, Event, NodeId, NodePair, Queued, To, dropped};
 use crate::nodes::Nodes;
 use crate::rate_control::Rates;
 use crate::reception::{Receivers, Sent};
@@ -49,7 +49,7 @@ impl<F> Mac<F> {
         Self {
             nodes: Nodes::new(),
             receivers: Receivers::new(config.reception),
-            rates: Rates::new(config.rate_control),
+            rates: Rates::new(config.rate_control, &config.phy),
             events: VecDeque::new(),
             has_repeated: false,
             backlog: None,
@@ -100,8 +100,9 @@ impl<F> Mac<F> {
     fn choose_rate(&mut self, at: Instant, id: u32, service: Service) -> PhyRate {
         let edcaf = &mut self.nodes.edcafs[id as usize];
         let (Some(rates), To::Node(receiver)) = (&mut self.rates, service.to) else { return service.rate };
-        let (pair, attempt, highest) = ((edcaf.node, receiver.0), edcaf.head.attempts, service.rate);
-        let choose = || rates.choose((at, &self.config.phy), pair, highest, attempt);
+        let pair = NodePair { from: edcaf.node, to: receiver.0 };
+        let (attempt, highest) = (edcaf.head.attempts, service.rate);
+        let choose = || rates.choose(at, pair, highest, attempt);
         *edcaf.head.rate.get_or_insert_with(choose)
     }
 
@@ -172,7 +173,7 @@ impl<F> Mac<F> {
     /// The sender's choice of rates learns what became of its DATA.
     pub(crate) fn report(&mut self, from: u32, attempt: &Attempt, acknowledged: bool) {
         if let (Some(rates), To::Node(NodeId(to))) = (&mut self.rates, attempt.to) {
-            rates.report(from, to, attempt.rate, acknowledged);
+            rates.report(NodePair { from, to }, attempt.rate, acknowledged);
         }
     }
 

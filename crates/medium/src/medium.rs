@@ -12,9 +12,9 @@ use crate::backlog::BacklogChain;
 use crate::config::{BackOff, MediumConfig, NodeConfig};
 use crate::counters::{Counters, QueueState, Totals};
 use crate::engine::Engine;
-use crate::frame::{DropReason, Event, Mpdu, NodeId, To, dropped, lost};
+use crate::frame::{DropReason, Event, Mpdu, NodeId, NodePair, To, dropped, lost};
 use crate::mac::Mac;
-use crate::management::{Beacons, Foreign, Management, PowerSave};
+use crate::management::{Beacons, Foreign, Management, PowerSave, Sleeper};
 use crate::node;
 use crate::watch::{OnAir, Watch};
 
@@ -308,7 +308,7 @@ impl<F> Medium<F> {
 
     /// The rate that `from` now holds for the best toward `to`, where it chooses rates itself and has sent to it.
     pub fn rate_toward(&self, from: NodeId, to: NodeId) -> Option<PhyRate> {
-        self.mac.rates.as_ref()?.current(from.0, to.0)
+        self.mac.rates.as_ref()?.current(NodePair { from: from.0, to: to.0 })
     }
 
     /// What the medium was used for up to `now`, which is not later than [`Self::poll_deadline`].
@@ -398,8 +398,8 @@ impl<F> Medium<F> {
     /// If the access point sends no beacons, or the listen interval is zero.
     pub fn save_power(&mut self, station: NodeId, access_point: NodeId, rate: PhyRate, how: PowerSave) {
         assert!(how.listen_interval > 0, "{how:?}");
-        let now = self.clock;
-        self.manage(|management| management.save_power(now, station, access_point, rate, how));
+        let sleeper = Sleeper::new(self.clock, access_point, rate, how);
+        self.manage(|management| management.save_power(station, sleeper));
     }
 
     /// What an access point keeps for stations that sleep, and for groups, beside its queues.

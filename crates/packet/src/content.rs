@@ -55,18 +55,18 @@ const TAG_LEASE: u8 = 4;
 
 impl Content {
     /// What a datagram between these ports carries.
-    pub(crate) fn of_datagram(ports: (u16, u16), payload: &[u8]) -> Self {
-        if SipMeta::may_use(ports.0, ports.1) {
-            return Self::of_segment(ports, payload);
+    pub(crate) fn of_datagram(src_port: u16, dst_port: u16, payload: &[u8]) -> Self {
+        if SipMeta::may_use(src_port, dst_port) {
+            return Self::of_segment(src_port, dst_port, payload);
         }
-        if Lease::may_use(ports.0, ports.1) {
+        if Lease::may_use(src_port, dst_port) {
             return Lease::parse(payload).map_or(Self::Opaque, |lease| Self::Lease(lease.into()));
         }
         RtpMeta::parse(payload).map_or(Self::Opaque, Self::Rtp)
     }
 
     /// What a segment of TCP between these ports carries.
-    pub(crate) fn of_segment((src_port, dst_port): (u16, u16), payload: &[u8]) -> Self {
+    pub(crate) fn of_segment(src_port: u16, dst_port: u16, payload: &[u8]) -> Self {
         let sip = SipMeta::may_use(src_port, dst_port).then(|| SipMeta::parse(payload)).flatten();
         sip.map_or(Self::Opaque, |sip| Self::Sip(sip.into()))
     }

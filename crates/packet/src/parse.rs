@@ -210,14 +210,14 @@ fn parse_transport(ip: &etherparse::LaxIpPayloadSlice<'_>) -> (Transport, Conten
     let parsed = match ip.ip_number.0 {
         _ if ip.fragmented => None,
         PROTOCOL_TCP => TcpSlice::from_slice(ip.payload).ok().map(|tcp| {
-            let ports = (tcp.source_port(), tcp.destination_port());
-            (Transport::Tcp(parse_tcp(&tcp)), Content::of_segment(ports, tcp.payload()))
+            let (src_port, dst_port) = (tcp.source_port(), tcp.destination_port());
+            (Transport::Tcp(parse_tcp(&tcp)), Content::of_segment(src_port, dst_port, tcp.payload()))
         }),
         PROTOCOL_UDP => UdpHeaderSlice::from_slice(ip.payload).ok().map(|udp| {
             let (src_port, dst_port) = (udp.source_port(), udp.destination_port());
             (
                 Transport::Udp { src_port, dst_port },
-                Content::of_datagram((src_port, dst_port), datagram(&udp, ip.payload)),
+                Content::of_datagram(src_port, dst_port, datagram(&udp, ip.payload)),
             )
         }),
         PROTOCOL_ICMP | PROTOCOL_ICMPV6 => ip.payload.first().map(|&kind| opaque(Transport::Icmp { kind })),

@@ -12,7 +12,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::NodeId;
-use crate::tags::Tags;
+use crate::tags::{Ahead, Tags};
 
 /// A tree of shares with queues of `T` at its leaves.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl<T> Hsfq<T> {
         let head = queue.pop_front().expect("a queue whose turn it is holds something");
         let more = !queue.is_empty();
         self.len -= 1;
-        self.tags.serve_below((node, most), leaf, length(&head), more);
+        self.tags.serve_below(Ahead { node, most }, leaf, length(&head), more);
         Some((leaf, head))
     }
 

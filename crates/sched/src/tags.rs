@@ -68,6 +68,15 @@ struct Server {
     ready_weight: u64,
 }
 
+/// A service out of turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// The lowest node that is not in turn.
+    pub(crate) node: NodeId,
+    /// By how much it and those above it may get ahead so.
+    pub(crate) most: u64,
+}
+
 impl NodeId {
     /// The root of every tree.
     pub const ROOT: Self = Self(0);
@@ -228,22 +237,21 @@ impl Tags {
     /// Begins the service of `length` from `leaf` though it is not its turn. It and all above it pay by later turns; the
     /// virtual times do not change, since no other node was served.
     pub(crate) fn serve_ahead(&mut self, leaf: NodeId, length: u64, more: bool) {
-        self.begin(leaf, length, more, Some((leaf, u64::MAX)));
+        self.begin(leaf, length, more, Some(Ahead { node: leaf, most: u64::MAX }));
     }
 
-    /// Begins the service of `length` from `leaf`, whose turn it is among all below `node`, though it is not the turn of
-    /// `node` itself. That pays by later turns for no more than keeps it `most` ahead of them.
-    pub(crate) fn serve_below(&mut self, (node, most): (NodeId, u64), leaf: NodeId, length: u64, more: bool) {
-        self.begin(leaf, length, more, Some((node, most)));
+    /// Begins the service of `length` from `leaf`, whose turn it is among all below a node, though it is not the turn of
+    /// that node itself. It pays by later turns for no more than keeps it as far ahead of them.
+    pub(crate) fn serve_below(&mut self, ahead: Ahead, leaf: NodeId, length: u64, more: bool) {
+        self.begin(leaf, length, more, Some(ahead));
     }
 
-    /// `ahead`: from which node on it is not in turn, and by how much a node may get ahead so.
-    fn begin(&mut self, leaf: NodeId, length: u64, more: bool, ahead: Option<(NodeId, u64)>) {
+    fn begin(&mut self, leaf: NodeId, length: u64, more: bool, ahead: Option<Ahead>) {
         self.end_service();
         self.in_service = Some(self.node(leaf).parent);
         let (mut id, mut more, mut most) = (leaf, more, None);
         while id != NodeId::ROOT {
-            most = most.or(ahead.filter(|(first, _)| *first == id).map(|(_, most)| most));
+            most = most.or(ahead.filter(|ahead| ahead.node == id).map(|ahead| ahead.most));
             self.make_unready(id);
             let Node { parent, start, weight, .. } = *self.node(id);
             let mut finish = start + normalised(length, weight);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_ap::{AirQueues, Fate, Unsent};
+use evenair_ap::{AirQueues, Fate, Tag, Unsent};
 use evenair_medium::{
     AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals,
 };
@@ -41,6 +41,27 @@ pub(crate) enum Loss {
     /// By the queue in front of the MAC; `None`: its node left.
     Queue(Option<Cause>),
     NotAssociated,
+}
+
+/// A packet as it goes to a queue or a MAC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AirFrame {
+    pub(crate) packet: PacketId,
+    pub(crate) category: AccessCategory,
+}
+
+/// A frame that was received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivery {
+    /// When it was received.
+    pub(crate) at: Instant,
+    /// When it came to its sender's buffer.
+    pub(crate) since: Instant,
+    pub(crate) category: AccessCategory,
+    /// Transmissions it took.
+    pub(crate) attempts: u32,
+    /// Size of the IP packet.
+    pub(crate) msdu: Bytes,
 }
 
 #[derive(Debug)]
@@ -298,12 +319,12 @@ impl Air {
         now: Instant,
         station: usize,
         pool: &Pool,
-        category: AccessCategory,
-        frame: PacketId,
+        frame: AirFrame,
     ) -> Result<(), PacketId> {
         let Link { rate, node, access_point } = self.links[station];
-        let Some(node) = node else { return Err(frame) };
-        let packet = pool.get(frame);
+        let AirFrame { packet: id, category } = frame;
+        let Some(node) = node else { return Err(id) };
+        let packet = pool.get(id);
         self.tally.arrive(station, now, packet.made(now));
         if let Some(categories) = &mut self.categories {
             categories.arrive(station, category, now, packet.made(now));
@@ -312,7 +333,8 @@ impl Air {
             self.medium.bring(node, fetch); // for when it is sent
         }
         let to = To::Node(access_point);
-        self.hand_over(now, node, station, pool, Mpdu { to, msdu: packet.len, rate, category, frame });
+        let mpdu = Mpdu { to, msdu: packet.len, rate, category, frame: id };
+        self.hand_over(now, node, mpdu, || pool.tag(id, station as u32));
         Ok(())
     }
 
@@ -322,80 +344,65 @@ impl Air {
         now: Instant,
         station: usize,
         pool: &Pool,
-        category: AccessCategory,
-        frame: PacketId,
+        frame: AirFrame,
     ) -> Result<(), PacketId> {
         let Link { rate, node, access_point } = self.links[station];
-        let Some(node) = node.or_else(|| self.gone.get(&station).copied()) else { return Err(frame) };
-        let packet = pool.get(frame);
+        let AirFrame { packet: id, category } = frame;
+        let Some(node) = node.or_else(|| self.gone.get(&station).copied()) else { return Err(id) };
+        let packet = pool.get(id);
         let place = self.place_of_point(access_point);
         self.tally.arrive(place, now, now);
         if let Some(categories) = &mut self.categories {
             categories.arrive(place, category, now, now);
         }
-        let mpdu = Mpdu { to: To::Node(node), msdu: packet.len, rate, category, frame };
-        self.hand_over(now, access_point, station, pool, mpdu);
+        let mpdu = Mpdu { to: To::Node(node), msdu: packet.len, rate, category, frame: id };
+        self.hand_over(now, access_point, mpdu, || pool.tag(id, station as u32));
         self.note_queue(now, access_point);
         Ok(())
     }
 
     /// A packet to a group, of which a station is that which counts, comes to the station's access point.
-    pub(crate) fn send_to_all(
-        &mut self,
-        now: Instant,
-        station: usize,
-        pool: &Pool,
-        category: AccessCategory,
-        frame: PacketId,
-    ) {
+    pub(crate) fn send_to_all(&mut self, now: Instant, station: usize, pool: &Pool, frame: AirFrame) {
         let Link { rate, access_point, .. } = self.links[station];
+        let AirFrame { packet: id, category } = frame;
         let place = self.place_of_point(access_point);
         self.tally.arrive(place, now, now);
         if let Some(categories) = &mut self.categories {
             categories.arrive(place, category, now, now);
         }
-        let mpdu = Mpdu { to: To::Broadcast, msdu: pool.get(frame).len, rate, category, frame };
-        self.hand_over(now, access_point, station, pool, mpdu);
+        let mpdu = Mpdu { to: To::Broadcast, msdu: pool.get(id).len, rate, category, frame: id };
+        self.hand_over(now, access_point, mpdu, || pool.tag(id, station as u32));
         self.note_queue(now, access_point);
     }
 
     /// To the queue in front of the MAC, or to the MAC.
     #[inline(always)]
-    fn hand_over(&mut self, now: Instant, from: NodeId, station: usize, pool: &Pool, mpdu: Mpdu<PacketId>) {
+    fn hand_over(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<PacketId>, tag: impl FnOnce() -> Tag) {
         match &mut self.queues {
             Some(queues) if queues.has(from) => {
-                let tag = pool.tag(mpdu.frame, station as u32);
-                queues.handle_frame(now, &mut self.medium, from, mpdu, tag);
+                queues.handle_frame(now, &mut self.medium, from, mpdu, tag());
             }
             _ => self.medium.handle_frame(now, from, mpdu),
         }
     }
 
-    /// A frame has left a MAC, of which the queue above may have the next and learns its fate. When it came to its sender,
-    /// which the MAC says was at `enqueued`.
+    /// A frame has left a MAC, of which the queue above may have the next and learns its fate. When the frame came to that
+    /// queue; `None` where there is none.
     #[inline(always)]
-    pub(crate) fn settle_queue(
+    pub(crate) fn leave_queue(
         &mut self,
         now: Instant,
         from: NodeId,
         category: AccessCategory,
-        enqueued: Instant,
         fate: Fate,
-    ) -> Instant {
-        if self.queues.is_none() { enqueued } else { self.refill_queue(now, from, category, enqueued, fate) }
+    ) -> Option<Instant> {
+        if self.queues.is_none() { None } else { self.refill_queue(now, from, category, fate) }
     }
 
     #[inline(never)]
-    fn refill_queue(
-        &mut self,
-        now: Instant,
-        from: NodeId,
-        category: AccessCategory,
-        enqueued: Instant,
-        fate: Fate,
-    ) -> Instant {
-        let Some(queues) = &mut self.queues else { return enqueued };
-        let since = queues.leave(now, &mut self.medium, from, category, fate).unwrap_or(enqueued);
+    fn refill_queue(&mut self, now: Instant, from: NodeId, category: AccessCategory, fate: Fate) -> Option<Instant> {
+        let queues = self.queues.as_mut()?;
+        let since = queues.leave(now, &mut self.medium, from, category, fate);
         queues.refill(now, &mut self.medium, from);
         since
     }
@@ -491,16 +498,10 @@ impl Air {
         queue.packets = packets;
     }
 
-    /// A frame that came to its sender's buffer at `since` was delivered at `at`.
+    /// A node, which is this sender, delivered a frame.
     #[inline(always)]
-    pub(crate) fn deliver(
-        &mut self,
-        at: Instant,
-        (from, sender): (NodeId, Sender),
-        category: AccessCategory,
-        since: Instant,
-        (attempts, msdu): (u32, Bytes),
-    ) {
+    pub(crate) fn deliver(&mut self, from: NodeId, sender: Sender, delivery: Delivery) {
+        let Delivery { at, since, category, attempts, msdu } = delivery;
         let (place, sojourn) = (self.place_of_sender(sender), at.saturating_since(since));
         self.tally.leave(place, at, false);
         self.tally.deliver(place, sojourn, attempts);
@@ -516,13 +517,8 @@ impl Air {
     }
 
     /// A frame left its sender's buffer, or found no room in it.
-    pub(crate) fn drop(
-        &mut self,
-        at: Instant,
-        (from, sender): (NodeId, Sender),
-        category: AccessCategory,
-        found_no_room: bool,
-    ) {
+    pub(crate) fn drop(&mut self, at: Instant, from: NodeId, category: AccessCategory, found_no_room: bool) {
+        let sender = self.sender(from);
         let place = self.place_of_sender(sender);
         self.tally.leave(place, at, found_no_room);
         if let Some(categories) = &mut self.categories {

@@ -3,7 +3,7 @@
 use evenair_results::FlowSeries;
 use evenair_units::Span;
 
-use crate::rows::{Rows, Sorted, fill, put};
+use crate::rows::{Interval, Rows, Sorted, fill, put};
 
 /// What one application has moved in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl SortedFlowRows {
     /// Fills an application's series, which is as long as the run; what was never sent and never received has none.
     pub(crate) fn finish(&self, app: usize, mut flow: FlowSeries, intervals: usize, interval: Span) -> FlowSeries {
         for (number, count) in self.counts.of(app) {
-            let at = (number, intervals);
+            let at = Interval { number, intervals };
             put(&mut flow.ip_mbps, at, mbps(count.ip_bytes, interval));
             put(&mut flow.goodput_mbps, at, mbps(count.received_bytes, interval));
             put(&mut flow.data_packets, at, count.data_packets);
@@ -76,7 +76,7 @@ impl SortedFlowRows {
             put(&mut flow.received_packets, at, count.received_packets);
         }
         for (number, sender) in self.senders.of(app) {
-            let at = (number, intervals);
+            let at = Interval { number, intervals };
             put(&mut flow.cwnd_segments, at, Some(sender.cwnd_segments));
             let rtt = Some(sender.rtt).filter(|&rtt| rtt > Span::ZERO);
             put(&mut flow.rtt_ms, at, rtt.map(|rtt| rtt.as_secs_f64() * 1e3));

@@ -99,7 +99,8 @@ impl Middlebox {
     }
 
     pub(crate) fn handle_packet(&mut self, now: Instant, id: PacketId, pool: &Pool, connections: &Connections) {
-        let meta = self.meta(pool.whole(id), connections);
+        let (packet, segment) = pool.whole(id);
+        let meta = self.meta(packet, segment, connections);
         self.manager.handle_packet(now, id, &meta);
     }
 
@@ -219,7 +220,7 @@ impl Middlebox {
         self.manager.report(now)
     }
 
-    fn meta(&self, (packet, segment): (&Packet, Option<&Segment>), connections: &Connections) -> PacketMeta {
+    fn meta(&self, packet: &Packet, segment: Option<&Segment>, connections: &Connections) -> PacketMeta {
         let talk = &self.talks[packet.app as usize];
         let server_port = FIRST_SERVER_PORT + packet.app as u16;
         let station_port = match packet.body {
@@ -227,12 +228,16 @@ impl Middlebox {
             Body::Datagram { .. } | Body::Speech { .. } | Body::Echo { .. } => FIRST_DATAGRAM_PORT + packet.app as u16,
         };
         let (ingress, from, to, ports) = match packet.way {
-            Direction::Up => (Port::Wlan, talk.station, talk.server, (station_port, server_port)),
-            Direction::Down => (Port::Wire, talk.server, talk.station, (server_port, station_port)),
+            Direction::Up => {
+                (Port::Wlan, talk.station, talk.server, Ports { source: station_port, destination: server_port })
+            }
+            Direction::Down => {
+                (Port::Wire, talk.server, talk.station, Ports { source: server_port, destination: station_port })
+            }
         };
         let (protocol, transport) = match segment.filter(|_| !talk.opaque) {
             Some(segment) => (TCP, Transport::Tcp(tcp_meta(segment, ports))),
-            None => (UDP, Transport::Udp { src_port: ports.0, dst_port: ports.1 }),
+            None => (UDP, Transport::Udp { src_port: ports.source, dst_port: ports.destination }),
         };
         PacketMeta {
             ingress,
@@ -267,7 +272,14 @@ fn rtp(app: u32, number: u16, sent: Instant) -> RtpMeta {
     RtpMeta { payload_type: DYNAMIC, marker: false, sequence: number, timestamp: ticks as u32, source: app }
 }
 
-fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {
+/// Ports of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ports {
+    pub(crate) source: u16,
+    pub(crate) destination: u16,
+}
+
+fn tcp_meta(segment: &Segment, ports: Ports) -> TcpMeta {
     let bits = [
         (segment.flags.syn, TcpFlags::SYN),
         (segment.flags.ack, TcpFlags::ACK),
@@ -276,8 +288,8 @@ fn tcp_meta(segment: &Segment, (src_port, dst_port): (u16, u16)) -> TcpMeta {
     ];
     let flags = bits.into_iter().filter(|(set, _)| *set).fold(TcpFlags::default(), |flags, (_, bit)| flags.with(bit));
     TcpMeta {
-        src_port,
-        dst_port,
+        src_port: ports.source,
+        dst_port: ports.destination,
         seq: segment.wire_seq(),
         ack: if segment.flags.ack { segment.wire_ack() } else { 0 },
         flags,

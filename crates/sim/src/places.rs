@@ -5,7 +5,7 @@ use evenair_results::PlaceSeries;
 use evenair_scenario::Scenario;
 
 use crate::report;
-use crate::rows::{fill, put, put_loss};
+use crate::rows::{Interval, fill, put, put_loss};
 use crate::wire::{Leads, Wire};
 
 /// The ports in their order, then the box.
@@ -33,7 +33,7 @@ impl Places {
     }
 
     pub(crate) fn end_interval(&mut self, wire: &Wire, middlebox: Option<Counters>) {
-        let at = (self.intervals, self.whole);
+        let at = Interval { number: self.intervals, intervals: self.whole };
         self.intervals += 1;
         for (place, (leads, offered, drops)) in wire.counts().enumerate() {
             if place == self.ports.len() {

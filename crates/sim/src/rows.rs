@@ -97,10 +97,18 @@ impl<R> Sorted<R> {
     }
 }
 
-/// Enters the value of interval `number` of `intervals`, unless it is zero as those before that are not there yet. A
+/// An interval of a run, by its number among so many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub(crate) number: usize,
+    pub(crate) intervals: usize,
+}
+
+/// Enters the value of an interval, unless it is zero as those before that are not there yet. A
 /// series that has any value will be as long as the run, and gets its memory at once.
 #[inline]
-pub(crate) fn put<T: Copy + Default + PartialEq>(series: &mut Vec<T>, (number, intervals): (usize, usize), value: T) {
+pub(crate) fn put<T: Copy + Default + PartialEq>(series: &mut Vec<T>, at: Interval, value: T) {
+    let Interval { number, intervals } = at;
     if value != T::default() {
         if series.len() != number || number == 0 {
             skip_to(series, number, intervals);
@@ -119,7 +127,7 @@ fn skip_to<T: Copy + Default>(series: &mut Vec<T>, number: usize, intervals: usi
 }
 
 /// The same for a reason of losses.
-pub(crate) fn put_loss(series: &mut Vec<LossSeries>, at: (usize, usize), reason: &str, frames: u64) {
+pub(crate) fn put_loss(series: &mut Vec<LossSeries>, at: Interval, reason: &str, frames: u64) {
     if frames > 0 {
         let place = series.iter().position(|loss| loss.reason == reason).unwrap_or_else(|| {
             series.push(LossSeries { reason: reason.to_owned(), frames: Vec::new() });

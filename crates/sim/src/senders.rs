@@ -10,7 +10,7 @@ use evenair_units::Span;
 use evenair_wifi::PhyRate;
 
 use crate::records::Record;
-use crate::rows::{Rows, fill, put, put_loss};
+use crate::rows::{Interval, Rows, fill, put, put_loss};
 
 /// What has no series.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ impl NodeRows {
     }
 
     /// Frames were lost for a reason in an interval, of so many of the run.
-    pub(crate) fn lose(&mut self, node: usize, at: (usize, usize), reason: &str, frames: u64) {
+    pub(crate) fn lose(&mut self, node: usize, at: Interval, reason: &str, frames: u64) {
         put_loss(&mut self.series[node].lost_frames, at, reason, frames);
     }
 
@@ -123,7 +123,7 @@ impl NodeRows {
         intervals: usize,
     ) -> NodeSeries {
         for (number, row) in rows {
-            let at = (number, intervals);
+            let at = Interval { number, intervals };
             put(&mut series.offered_frames, at, row.offered);
             put(&mut series.delivered_frames, at, row.delivered.into());
             put(&mut series.attempts, at, row.attempts.into());

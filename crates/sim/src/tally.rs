@@ -14,7 +14,7 @@ use evenair_wifi::PhyRate;
 
 use crate::occupancy::Occupancy;
 use crate::records::Records;
-use crate::rows::intervals;
+use crate::rows::{Interval, intervals};
 use crate::senders::{Deliveries, Delivery, NodeRow, NodeRows};
 
 /// What is counted of all senders; the access points are the last of them.
@@ -171,7 +171,8 @@ impl Tally {
 
     /// A sender lost frames in the interval that is about to end.
     pub(crate) fn lose(&mut self, node: usize, reason: &str, frames: u64) {
-        self.rows.lose(node, (self.intervals, self.whole), reason, frames);
+        let at = Interval { number: self.intervals, intervals: self.whole };
+        self.rows.lose(node, at, reason, frames);
     }
 
     fn end_medium(&mut self, now: Instant, totals: Totals) {

@@ -25,7 +25,7 @@ use evenair_workload::Direction;
 
 use crate::SimError;
 use crate::agenda::{Agenda, Side, Task};
-use crate::air::{Loss, Sender};
+use crate::air::{AirFrame, Delivery, Loss, Sender};
 use crate::airs::Airs;
 use crate::apps::{App, Way};
 use crate::connections::{Connections, way_from};
@@ -264,7 +264,9 @@ impl World<'_> {
             Direction::Up => {
                 let station = app.station as usize;
                 let air = self.airs.of_mut(station);
-                if let Err(id) = air.send_up(self.now, station, &self.pool, app.category, id) {
+                if let Err(id) =
+                    air.send_up(self.now, station, &self.pool, AirFrame { packet: id, category: app.category })
+                {
                     let domain = self.airs.domain_of(station);
                     self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
                 }
@@ -350,12 +352,13 @@ impl World<'_> {
     #[inline(always)]
     pub(crate) fn enter_access_point(&mut self, id: PacketId) {
         let app = self.ways[self.pool.get(id).app as usize];
-        let (category, station) = (self.category_of(id), app.station as usize);
+        let frame = AirFrame { packet: id, category: self.category_of(id) };
+        let station = app.station as usize;
         let air = self.airs.of_mut(station);
         if app.group {
-            return air.send_to_all(self.now, station, &self.pool, category, id);
+            return air.send_to_all(self.now, station, &self.pool, frame);
         }
-        if let Err(id) = air.send_down(self.now, station, &self.pool, category, id) {
+        if let Err(id) = air.send_down(self.now, station, &self.pool, frame) {
             let (domain, point) = self.airs.place_of(station);
             self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
         }
@@ -444,7 +447,7 @@ impl World<'_> {
             let category = self.category_of(frame);
             let sender = self.airs.at(domain).sender(from);
             self.lose_on_air(domain, sender, Loss::Queue(cause), frame);
-            self.airs.at_mut(domain).drop(self.now, (from, sender), category, cause == Some(Cause::Overflow));
+            self.airs.at_mut(domain).drop(self.now, from, category, cause == Some(Cause::Overflow));
         }
     }
 
@@ -463,11 +466,11 @@ impl World<'_> {
                     let category = self.category_of(frame);
                     let fate = Fate::Delivered { attempts };
                     let air = self.airs.at_mut(domain);
-                    let enqueued = air.settle_queue(self.now, from, category, enqueued, fate);
+                    let enqueued = air.leave_queue(self.now, from, category, fate).unwrap_or(enqueued);
                     let sender = air.sender(from);
                     let is_station = matches!(sender, Sender::Station(_));
                     let since = if is_station { packet.made(enqueued) } else { enqueued };
-                    air.deliver(at, (from, sender), category, since, (attempts, msdu));
+                    air.deliver(from, sender, Delivery { at, since, category, attempts, msdu });
                     match sender {
                         Sender::AccessPoint(_) => {
                             if self.connections.are_many() {
@@ -488,11 +491,11 @@ impl World<'_> {
                     let category = self.category_of(frame);
                     let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
                     let air = self.airs.at_mut(domain);
-                    air.settle_queue(self.now, from, category, at, fate);
+                    air.leave_queue(self.now, from, category, fate);
                     let sender = air.sender(from);
                     self.lose_on_air(domain, sender, Loss::Medium(reason), frame);
                     let found_no_room = reason == DropReason::BufferFull;
-                    self.airs.at_mut(domain).drop(at, (from, sender), category, found_no_room);
+                    self.airs.at_mut(domain).drop(at, from, category, found_no_room);
                     match sender {
                         Sender::AccessPoint(_) => {}
                         Sender::Station(station) if reason != DropReason::BufferFull => {

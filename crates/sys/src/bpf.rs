@@ -58,6 +58,28 @@ pub enum ProgramKind {
     Xdp = 6,
 }
 
+/// struct bpf_insn.
+struct Instruction {
+    opcode: u8,
+    dst: Reg,
+    src: u8,
+    offset: i16,
+    imm: i32,
+}
+
+impl Instruction {
+    const fn new(opcode: u8, dst: Reg, src: u8, offset: i16, imm: i32) -> Self {
+        Self { opcode, dst, src, offset, imm }
+    }
+
+    fn encode(self) -> u64 {
+        let (dst, src) = (self.dst as u8, self.src);
+        let regs = if cfg!(target_endian = "little") { src << 4 | dst } else { dst << 4 | src };
+        let (offset, imm) = (self.offset.to_ne_bytes(), self.imm.to_ne_bytes());
+        u64::from_ne_bytes([self.opcode, regs, offset[0], offset[1], imm[0], imm[1], imm[2], imm[3]])
+    }
+}
+
 /// Assembles a program. Jumps go to named labels, which may be placed later.
 #[derive(Debug, Default)]
 pub struct Assembler {
@@ -72,135 +94,131 @@ impl Assembler {
         Self::default()
     }
 
-    fn push(&mut self, opcode: u8, dst: Reg, src: u8, offset: i16, imm: i32) -> &mut Self {
-        let (dst, src) = (dst as u8, src);
-        let regs = if cfg!(target_endian = "little") { src << 4 | dst } else { dst << 4 | src };
-        let (offset, imm) = (offset.to_ne_bytes(), imm.to_ne_bytes());
-        let bytes = [opcode, regs, offset[0], offset[1], imm[0], imm[1], imm[2], imm[3]];
-        self.code.push(u64::from_ne_bytes(bytes));
+    fn push(&mut self, instruction: Instruction) -> &mut Self {
+        self.code.push(instruction.encode());
         self
     }
 
     /// `dst = imm`
     pub fn set(&mut self, dst: Reg, imm: i32) -> &mut Self {
-        self.push(0xb7, dst, 0, 0, imm)
+        self.push(Instruction::new(0xb7, dst, 0, 0, imm))
     }
 
     /// `dst = src`
     pub fn copy(&mut self, dst: Reg, src: Reg) -> &mut Self {
-        self.push(0xbf, dst, src as u8, 0, 0)
+        self.push(Instruction::new(0xbf, dst, src as u8, 0, 0))
     }
 
     /// `dst += imm`
     pub fn add(&mut self, dst: Reg, imm: i32) -> &mut Self {
-        self.push(0x07, dst, 0, 0, imm)
+        self.push(Instruction::new(0x07, dst, 0, 0, imm))
     }
 
     /// `dst += src`
     pub fn add_reg(&mut self, dst: Reg, src: Reg) -> &mut Self {
-        self.push(0x0f, dst, src as u8, 0, 0)
+        self.push(Instruction::new(0x0f, dst, src as u8, 0, 0))
     }
 
     /// `dst *= imm`
     pub fn multiply(&mut self, dst: Reg, imm: i32) -> &mut Self {
-        self.push(0x27, dst, 0, 0, imm)
+        self.push(Instruction::new(0x27, dst, 0, 0, imm))
     }
 
     /// `dst &= imm`
     pub fn and(&mut self, dst: Reg, imm: i32) -> &mut Self {
-        self.push(0x57, dst, 0, 0, imm)
+        self.push(Instruction::new(0x57, dst, 0, 0, imm))
     }
 
     /// `dst = *(u64 *)(base + offset)`
     pub fn load(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
-        self.push(0x79, dst, base as u8, offset, 0)
+        self.push(Instruction::new(0x79, dst, base as u8, offset, 0))
     }
 
     /// `dst = *(u32 *)(base + offset)`, as the fields of a packet's context are read
     pub fn load_word(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
-        self.push(0x61, dst, base as u8, offset, 0)
+        self.push(Instruction::new(0x61, dst, base as u8, offset, 0))
     }
 
     /// `dst = *(u16 *)(base + offset)`
     pub fn load_half(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
-        self.push(0x69, dst, base as u8, offset, 0)
+        self.push(Instruction::new(0x69, dst, base as u8, offset, 0))
     }
 
     /// `dst = *(u8 *)(base + offset)`
     pub fn load_byte(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
-        self.push(0x71, dst, base as u8, offset, 0)
+        self.push(Instruction::new(0x71, dst, base as u8, offset, 0))
     }
 
     /// `*(u64 *)(base + offset) = src`
     pub fn store(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
-        self.push(0x7b, base, src as u8, offset, 0)
+        self.push(Instruction::new(0x7b, base, src as u8, offset, 0))
     }
 
     /// `*(u32 *)(base + offset) = src`, as the fields of a packet's context are written
     pub fn store_word(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
-        self.push(0x63, base, src as u8, offset, 0)
+        self.push(Instruction::new(0x63, base, src as u8, offset, 0))
     }
 
     /// `*(u64 *)(base + offset) = imm`
     pub fn store_value(&mut self, base: Reg, offset: i16, imm: i32) -> &mut Self {
-        self.push(0x7a, base, 0, offset, imm)
+        self.push(Instruction::new(0x7a, base, 0, offset, imm))
     }
 
     /// `*(u64 *)(base + offset) += src`, atomically
     pub fn add_atomic(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
-        self.push(0xdb, base, src as u8, offset, 0)
+        self.push(Instruction::new(0xdb, base, src as u8, offset, 0))
     }
 
     /// `dst = map`, as helpers take it
     pub fn map(&mut self, dst: Reg, map: &Map) -> &mut Self {
-        self.push(0x18, dst, 1, 0, map.fd.as_raw_fd());
-        self.push(0, Reg::R0, 0, 0, 0)
+        self.push(Instruction::new(0x18, dst, 1, 0, map.fd.as_raw_fd()));
+        self.push(Instruction::new(0, Reg::R0, 0, 0, 0))
     }
 
     /// `dst = &map[0]` of an array
     pub fn map_value(&mut self, dst: Reg, map: &Map) -> &mut Self {
-        self.push(0x18, dst, 2, 0, map.fd.as_raw_fd());
-        self.push(0, Reg::R0, 0, 0, 0)
+        self.push(Instruction::new(0x18, dst, 2, 0, map.fd.as_raw_fd()));
+        self.push(Instruction::new(0, Reg::R0, 0, 0, 0))
     }
 
     /// `R0 = helper(R1..R5)`
     pub fn call(&mut self, helper: Helper) -> &mut Self {
-        self.push(0x85, Reg::R0, 0, 0, helper as i32)
+        self.push(Instruction::new(0x85, Reg::R0, 0, 0, helper as i32))
     }
 
     /// `goto label`
     pub fn jump(&mut self, label: &'static str) -> &mut Self {
         self.jumps.push((self.code.len(), label));
-        self.push(0x05, Reg::R0, 0, 0, 0)
+        self.push(Instruction::new(0x05, Reg::R0, 0, 0, 0))
     }
 
     /// `if a == imm goto label`
     pub fn if_value(&mut self, a: Reg, imm: i32, label: &'static str) -> &mut Self {
         self.jumps.push((self.code.len(), label));
-        self.push(0x15, a, 0, 0, imm)
+        self.push(Instruction::new(0x15, a, 0, 0, imm))
     }
 
     /// `if a != imm goto label`
     pub fn unless_value(&mut self, a: Reg, imm: i32, label: &'static str) -> &mut Self {
         self.jumps.push((self.code.len(), label));
-        self.push(0x55, a, 0, 0, imm)
+        self.push(Instruction::new(0x55, a, 0, 0, imm))
     }
 
     /// `if a == b goto label`
     pub fn if_equal(&mut self, a: Reg, b: Reg, label: &'static str) -> &mut Self {
         self.jumps.push((self.code.len(), label));
-        self.push(0x1d, a, b as u8, 0, 0)
+        self.push(Instruction::new(0x1d, a, b as u8, 0, 0))
     }
 
     /// `if a >= b goto label`, unsigned
     pub fn if_at_least(&mut self, a: Reg, b: Reg, label: &'static str) -> &mut Self {
         self.jumps.push((self.code.len(), label));
-        self.push(0x3d, a, b as u8, 0, 0)
+        self.push(Instruction::new(0x3d, a, b as u8, 0, 0))
     }
 
     /// `return R0`
     pub fn exit(&mut self) -> &mut Self {
-        self.push(0x95, Reg::R0, 0, 0, 0)
+        self.push(Instruction::new(0x95, Reg::R0, 0, 0, 0))
     }
 
     /// The place that jumps to `name` go to.

@@ -44,10 +44,7 @@ impl Attachment {
         let discipline = Request::new(
             libc::RTM_NEWQDISC,
             create | libc::NLM_F_EXCL as u16,
-            index,
-            TC_H_CLSACT_HANDLE,
-            TC_H_CLSACT,
-            0,
+            TcMessage { index, handle: TC_H_CLSACT_HANDLE, parent: TC_H_CLSACT, info: 0 },
         )
         .attribute(TCA_KIND, b"clsact\0");
         match discipline.send(name, "add a clsact queueing discipline to") {
@@ -71,7 +68,8 @@ impl Attachment {
 
     fn filter(&self, kind: u16, flags: u16) -> Request {
         let every_protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
-        Request::new(kind, flags, self.index, HANDLE, TC_H_INGRESS, PREFERENCE << 16 | every_protocol)
+        let info = PREFERENCE << 16 | every_protocol;
+        Request::new(kind, flags, TcMessage { index: self.index, handle: HANDLE, parent: TC_H_INGRESS, info })
     }
 }
 
@@ -82,17 +80,26 @@ impl Drop for Attachment {
     }
 }
 
+/// struct tcmsg, without its family.
+struct TcMessage {
+    index: u32,
+    handle: u32,
+    parent: u32,
+    info: u32,
+}
+
 /// struct nlmsghdr and struct tcmsg, then attributes.
 struct Request(Vec<u8>);
 
 impl Request {
-    fn new(kind: u16, flags: u16, index: u32, handle: u32, parent: u32, info: u32) -> Self {
+    fn new(kind: u16, flags: u16, message: TcMessage) -> Self {
         let flags = flags | (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
         let mut out = vec![0; 4];
         out.extend(kind.to_ne_bytes());
         out.extend(flags.to_ne_bytes());
         out.extend([0; 8]); // sequence number, port
         out.extend([0; 4]); // family, padding
+        let TcMessage { index, handle, parent, info } = message;
         [index, handle, parent, info].iter().for_each(|word| out.extend(word.to_ne_bytes()));
         Self(out)
     }
@@ -206,10 +213,7 @@ mod tests {
         let request = Request::new(
             libc::RTM_NEWQDISC,
             libc::NLM_F_CREATE as u16,
-            0x7fff_fff0,
-            TC_H_CLSACT_HANDLE,
-            TC_H_CLSACT,
-            0,
+            TcMessage { index: 0x7fff_fff0, handle: TC_H_CLSACT_HANDLE, parent: TC_H_CLSACT, info: 0 },
         );
         let error = request.attribute(TCA_KIND, b"clsact\0").send("gone0", "add to").expect_err("there is none");
         assert!(error.to_string().contains("gone0"), "{error}");

@@ -25,4 +25,4 @@ pub mod unifi;
 
 pub use http::Tls;
 pub use pollers::{Health, Pollers, Scheduled, poll_once};
-pub use source::{AccessPointReading, Reading, Source, StationReading, TelemetryError};
+pub use source::{AccessPointReading, Credentials, Reading, Source, StationReading, TelemetryError};

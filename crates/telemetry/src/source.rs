@@ -98,6 +98,15 @@ pub struct AccessPointReading {
     pub lost: u64,
 }
 
+/// Of an account at a source.
+#[derive(Clone, Copy)]
+pub struct Credentials<'a> {
+    /// Its name.
+    pub user: &'a str,
+    /// Its password.
+    pub password: &'a str,
+}
+
 /// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {

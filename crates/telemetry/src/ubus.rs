@@ -11,7 +11,7 @@ use evenair_packet::MacAddr;
 use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
-use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 use crate::unifi::number;
 
 /// The session of those who have none.
@@ -44,14 +44,10 @@ impl Ubus {
     ///
     /// # Errors
     /// The certificate to be trusted is none.
-    pub fn new(
-        url: &str,
-        (user, password): (&str, &str),
-        tls: &Tls,
-        timeout: Duration,
-    ) -> Result<Self, TelemetryError> {
+    pub fn new(url: &str, credentials: Credentials<'_>, tls: &Tls, timeout: Duration) -> Result<Self, TelemetryError> {
         let url = format!("{}/ubus", url.trim_end_matches('/').trim_end_matches("/ubus"));
         let http = Http::new(tls, timeout)?;
+        let Credentials { user, password } = credentials;
         Ok(Self { url, user: user.into(), password: password.into(), http, session: None })
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
-use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, channel_mhz, mac};
+use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, channel_mhz, mac};
 
 /// A controller.
 #[derive(Debug)]
@@ -40,15 +40,15 @@ impl Unifi {
     pub fn new(
         url: &str,
         site: &str,
-        (user, password): (&str, &str),
+        credentials: Credentials<'_>,
         tls: &Tls,
         timeout: Duration,
     ) -> Result<Self, TelemetryError> {
         Ok(Self {
             url: url.trim_end_matches('/').into(),
             site: site.into(),
-            user: user.into(),
-            password: password.into(),
+            user: credentials.user.into(),
+            password: credentials.password.into(),
             http: Http::new(tls, timeout)?,
             session: None,
         })

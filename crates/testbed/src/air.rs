@@ -246,7 +246,7 @@ impl Air {
         match node {
             None => self.lose(Place::Station(station), Reason::NotAssociated),
             Some(_) if frame.len() < HEADER_BYTES => self.lose(Place::Station(station), Reason::Malformed),
-            Some(node) => self.enqueue(now, (domain, node), To::Node(point), rate, frame),
+            Some(node) => self.enqueue(now, domain, node, mpdu(To::Node(point), rate, frame)),
         }
     }
 
@@ -395,26 +395,24 @@ impl Air {
 
     /// An access point sends a frame to all its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
-        let point = self.points[access_point];
+        let (domain, point) = self.points[access_point];
         if destination.is_multicast() {
             // The medium sends broadcasts at the lowest basic rate, for any given rate.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
-            return self.enqueue(now, point, To::Broadcast, rate, frame.to_vec());
+            return self.enqueue(now, domain, point, mpdu(To::Broadcast, rate, frame.to_vec()));
         }
         let station = self.by_mac.get(&destination).map(|&station| &self.stations[station]);
         let here = station.filter(|station| station.access_point == access_point);
         match here.and_then(|station| Some((station.node.or(station.gone)?, station.rate))) {
-            Some((node, rate)) => self.enqueue(now, point, To::Node(node), rate, frame.to_vec()),
+            Some((node, rate)) => self.enqueue(now, domain, point, mpdu(To::Node(node), rate, frame.to_vec())),
             None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
         }
     }
 
     /// A node of a domain is to send a frame.
-    fn enqueue(&mut self, now: Instant, (domain, from): (usize, NodeId), to: To, rate: PhyRate, frame: Vec<u8>) {
-        let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
-        let category = dscp(&frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp);
+    fn enqueue(&mut self, now: Instant, domain: usize, from: NodeId, mpdu: Mpdu<Vec<u8>>) {
         self.senders.arrive(self.sender(domain, from), now);
-        self.domains[domain].medium.handle_frame(now, from, Mpdu { to, msdu, rate, category, frame });
+        self.domains[domain].medium.handle_frame(now, from, mpdu);
         self.drain(now, domain);
     }
 
@@ -426,7 +424,16 @@ impl Air {
                 Event::Delivered { at, enqueued, from, to, msdu, attempts, frame, .. } => {
                     self.senders.deliver(self.sender(domain, from), at, enqueued, attempts);
                     self.bytes[self.domains[domain].point_of(from)] += msdu.0;
-                    self.deliver((now, at), (domain, from), to, frame);
+                    let Domain { by_node, .. } = &self.domains[domain];
+                    let (sender, access_point) = (by_node.get(&from).copied(), self.domains[domain].point_of(from));
+                    match (sender, to) {
+                        (Some(station), _) => self.forward_from(now, at, station, frame),
+                        (None, To::Node(node)) => match by_node.get(&node) {
+                            Some(&station) => self.outputs.push_back(Output::ToStation { at, station, frame }),
+                            None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
+                        },
+                        (None, To::Broadcast) => self.deliver_to_all(at, access_point, frame),
+                    }
                 }
                 Event::Dropped { at, from, reason, .. } => {
                     self.senders.lose(self.sender(domain, from), at, reason);
@@ -439,21 +446,10 @@ impl Air {
         }
     }
 
-    fn deliver(&mut self, (now, at): (Instant, Instant), (domain, from): (usize, NodeId), to: To, frame: Vec<u8>) {
-        let by_node = &self.domains[domain].by_node;
-        let (sender, access_point) = (by_node.get(&from).copied(), self.domains[domain].point_of(from));
-        match (sender, to) {
-            (Some(station), _) => self.forward_from(now, at, station, frame),
-            (None, To::Node(node)) => match by_node.get(&node) {
-                Some(&station) => self.outputs.push_back(Output::ToStation { at, station, frame }),
-                None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
-            },
-            (None, To::Broadcast) => {
-                let source = addresses(&frame).map(|(_, source)| source);
-                let except = source.and_then(|source| self.by_mac.get(&source).copied());
-                self.outputs.push_back(Output::ToAllStations { at, access_point, except, frame });
-            }
-        }
+    fn deliver_to_all(&mut self, at: Instant, access_point: usize, frame: Vec<u8>) {
+        let source = addresses(&frame).map(|(_, source)| source);
+        let except = source.and_then(|source| self.by_mac.get(&source).copied());
+        self.outputs.push_back(Output::ToAllStations { at, access_point, except, frame });
     }
 
     fn forward_from(&mut self, now: Instant, at: Instant, station: usize, frame: Vec<u8>) {
@@ -474,6 +470,13 @@ impl Air {
     pub fn stations(&self) -> usize {
         self.stations.len()
     }
+}
+
+/// A frame as the medium carries it, with the access category of its DSCP.
+fn mpdu(to: To, rate: PhyRate, frame: Vec<u8>) -> Mpdu<Vec<u8>> {
+    let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
+    let category = dscp(&frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp);
+    Mpdu { to, msdu, rate, category, frame }
 }
 
 #[cfg(test)]

@@ -76,6 +76,14 @@ struct Counts {
     wire_base: BTreeMap<wire::Port, u64>,
 }
 
+/// The engine's ends of the channels to the thread that started it.
+pub(crate) struct Channels {
+    /// Wakes the loop once a command is in the inbox.
+    pub(crate) waker: Arc<Waker>,
+    pub(crate) inbox: Receiver<Command>,
+    pub(crate) outbox: Sender<Snapshot>,
+}
+
 #[derive(Clone, Copy)]
 struct Schedule {
     start: Instant,
@@ -95,10 +103,9 @@ impl Engine {
         scenario: &Scenario,
         clock: Clock,
         taps: Vec<(Port, Tap)>,
-        waker: Arc<Waker>,
-        inbox: Receiver<Command>,
-        outbox: Sender<Snapshot>,
+        channels: Channels,
     ) -> Result<Self, TestbedError> {
+        let Channels { waker, inbox, outbox } = channels;
         let waiter = Waiter::new(clock, taps.iter().map(|(_, tap)| tap), &waker)?;
         let station_hosts = topology::stations(scenario);
         let number_of = |host: usize| station_hosts.iter().position(|&h| h == host).unwrap_or(usize::MAX);

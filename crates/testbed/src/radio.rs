@@ -17,7 +17,7 @@ use evenair_wifi::PhyRate;
 use evenair_workload::voice::Heard;
 
 use crate::air::{self, Cell};
-use crate::engine::Engine;
+use crate::engine::{Channels, Engine};
 use crate::error::TestbedError;
 use crate::lateness::Record;
 use crate::meter::AppCount;
@@ -122,7 +122,7 @@ impl Radio {
         let own_waker = Arc::clone(&waker);
         let body = move || {
             let real_time = evenair_sys::rt::make_real_time(PRIORITY);
-            let engine = Engine::new(&scenario, clock, taps, own_waker, inbox, outbox)?;
+            let engine = Engine::new(&scenario, clock, taps, Channels { waker: own_waker, inbox, outbox })?;
             // The receiver waits for exactly this.
             let _ = granted_to.send(real_time);
             let result = engine.run();

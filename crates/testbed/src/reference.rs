@@ -8,20 +8,25 @@ use evenair_scenario::Radio;
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span, Streams};
 use evenair_wifi::PhyRate;
 
-/// IP-level bits that `stations` stations, which always have an IP packet of `ip` bytes to send to the access point at
-/// `rate`, get through the medium per second of `length`.
-pub fn saturated_uplink(
-    radio: &Radio,
-    stations: usize,
-    rate: PhyRate,
-    ip: Bytes,
-    length: Span,
-    streams: &Streams,
-) -> BitRate {
+/// Stations that always have a packet to send.
+#[derive(Clone, Copy, Debug)]
+pub struct SaturatedStations {
+    /// How many there are.
+    pub count: usize,
+    /// Rate of their frames.
+    pub rate: PhyRate,
+    /// Length of their IP packets.
+    pub ip_len: Bytes,
+}
+
+/// IP-level bits that saturated stations get through the medium to the access point per second of `length`.
+pub fn saturated_uplink(radio: &Radio, stations: SaturatedStations, length: Span, streams: &Streams) -> BitRate {
+    let SaturatedStations { count, rate, ip_len } = stations;
     let mut medium: Medium<()> = Medium::new(radio.medium_config(), streams);
     let access_point = medium.add_node(NodeConfig::dcf(Limit::Unlimited));
-    let mpdu = || Mpdu { to: To::Node(access_point), msdu: ip, rate, category: AccessCategory::BestEffort, frame: () };
-    let senders: Vec<NodeId> = (0..stations).map(|_| medium.add_node(NodeConfig::dcf(Limit::Packets(2)))).collect();
+    let mpdu =
+        || Mpdu { to: To::Node(access_point), msdu: ip_len, rate, category: AccessCategory::BestEffort, frame: () };
+    let senders: Vec<NodeId> = (0..count).map(|_| medium.add_node(NodeConfig::dcf(Limit::Packets(2)))).collect();
     // Two each: one in service, one waiting, so that no sender ever runs dry.
     for &sender in senders.iter().chain(&senders) {
         medium.handle_frame(Instant::ZERO, sender, mpdu());

@@ -27,10 +27,10 @@ pub fn nodes(scenario: &Scenario, collected: &Collected) -> Vec<NodeSeries> {
     let points = scenario.access_points.iter().map(|point| (point.name.clone(), point.channel.is_some()));
     let stations = topology::stations(scenario).into_iter().map(|host| (scenario.hosts[host].name.clone(), false));
     let named = points.chain(stations).enumerate();
-    named.map(|(sender, (name, access_point))| node(scenario, collected, sender, (name, access_point))).collect()
+    named.map(|(sender, (name, access_point))| node(scenario, collected, sender, name, access_point)).collect()
 }
 
-fn node(scenario: &Scenario, collected: &Collected, sender: usize, (node, access_point): (String, bool)) -> NodeSeries {
+fn node(scenario: &Scenario, collected: &Collected, sender: usize, node: String, access_point: bool) -> NodeSeries {
     let interval_ns = scenario.measure.interval.as_nanos() as f64;
     let counts = |of: fn(&Counted) -> u64| each(collected, sender, of);
     let losses = REASONS.into_iter().map(|why| LossSeries {

@@ -40,12 +40,11 @@ pub enum Port {
 #[derive(Debug)]
 pub struct Wire {
     lan: Switch<Port>,
-    wan: Switch<Port>,
+    wan: WanSwitch,
     /// One on the way out of each LAN port, and the Internet link's directions: down out of [`Port::RouterWan`], up
     /// as that of all WAN hosts together.
     links: BTreeMap<Port, Link<(Port, Vec<u8>)>>,
     up: Option<Link<Vec<u8>>>,
-    wan_hosts: Vec<usize>,
     direct: VecDeque<Delivery>,
     drops: BTreeMap<Port, u64>,
 }
@@ -71,10 +70,9 @@ impl Wire {
         links.extend(wan.map(|wan| (Port::RouterWan, Link::new(config(&wan.down)))));
         Self {
             lan: Switch::default(),
-            wan: Switch::default(),
+            wan: WanSwitch { switch: Switch::default(), hosts: wan_hosts.to_vec() },
             links,
             up: wan.map(|wan| Link::new(config(&wan.up))),
-            wan_hosts: wan_hosts.to_vec(),
             direct: VecDeque::new(),
             drops: BTreeMap::new(),
         }
@@ -100,7 +98,7 @@ impl Wire {
     pub fn poll_frame(&mut self, now: Instant) -> Option<Delivery> {
         if let Some(up) = &mut self.up {
             while let Some((at, frame)) = up.poll_frame(now) {
-                Self::fan_out(&mut self.wan, &self.wan_hosts, at, Port::RouterWan, frame, &mut self.direct);
+                self.wan.fan_out(at, Port::RouterWan, frame, &mut self.direct);
             }
         }
         if let Some(delivery) = self.direct.pop_front() {
@@ -155,7 +153,7 @@ impl Wire {
 
     fn switch_wan(&mut self, now: Instant, at: Instant, port: Port, frame: Vec<u8>) {
         let mut out = VecDeque::new();
-        Self::fan_out(&mut self.wan, &self.wan_hosts, at, port, frame, &mut out);
+        self.wan.fan_out(at, port, frame, &mut out);
         for delivery in out {
             match delivery.port {
                 Port::RouterWan => self.send(now, Port::RouterWan, delivery.frame),
@@ -163,21 +161,24 @@ impl Wire {
             }
         }
     }
+}
 
-    fn fan_out(
-        switch: &mut Switch<Port>,
-        hosts: &[usize],
-        at: Instant,
-        from: Port,
-        frame: Vec<u8>,
-        to: &mut VecDeque<Delivery>,
-    ) {
+/// The switch of the wide area network, with the router and the hosts there.
+#[derive(Debug)]
+struct WanSwitch {
+    switch: Switch<Port>,
+    hosts: Vec<usize>,
+}
+
+impl WanSwitch {
+    /// Forwards a frame that came from a port.
+    fn fan_out(&mut self, at: Instant, from: Port, frame: Vec<u8>, to: &mut VecDeque<Delivery>) {
         let Some((destination, source)) = addresses(&frame) else { return };
-        match switch.forward(source, destination, from) {
+        match self.switch.forward(source, destination, from) {
             Forward::Filter => {}
             Forward::To(port) => to.push_back(Delivery { at, port, frame }),
             Forward::Flood => {
-                let all = hosts.iter().map(|&host| Port::WanHost(host)).chain([Port::RouterWan]);
+                let all = self.hosts.iter().map(|&host| Port::WanHost(host)).chain([Port::RouterWan]);
                 to.extend(all.filter(|&port| port != from).map(|port| Delivery { at, port, frame: frame.clone() }));
             }
         }

@@ -1,6 +1,6 @@
 //! The rules of the house that a machine can check: the map of the crates is complete and its arrows go down, the core
-//! is what it claims to be, files are small and import one another in few circles, old words stay away, and links in documents
-//! lead somewhere.
+//! is what it claims to be, files are small and import one another in few circles, parameters are not hidden in tuples, old
+//! words stay away, and links in documents lead somewhere.
 //!
 //! What the compiler's and the linter's own settings check is not repeated here (see checks/core-clippy.toml), nor that
 //! the core needs no standard library (see checks/core-proof).
@@ -12,6 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 mod circles;
+mod parameters;
 mod terms;
 
 /// Lines of a source file before its tests. Longer ones no longer fit in the head.

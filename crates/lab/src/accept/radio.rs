@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use evenair_scenario::{Place, Scenario};
-use evenair_testbed::reference::saturated_uplink;
+use evenair_testbed::reference::{SaturatedStations, saturated_uplink};
 use evenair_units::{Bytes, Span, Streams};
 
 use super::cases::Run;
@@ -44,8 +44,8 @@ pub fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
         .collect();
     let rate = *rates.first().context("a scenario with stations")?;
     let streams = Streams::new(run.scenario.seed);
-    let reference =
-        saturated_uplink(&run.scenario.radio, rates.len(), rate, IP_PACKET, REFERENCE_LENGTH, &streams).as_mbps_f64();
+    let stations = SaturatedStations { count: rates.len(), rate, ip_len: IP_PACKET };
+    let reference = saturated_uplink(&run.scenario.radio, stations, REFERENCE_LENGTH, &streams).as_mbps_f64();
     let measured = super::figures::phase(run.result, "saturated").total_ip_mbps;
     println!("    testbed {measured:.3} Mb/s, event time {reference:.3} Mb/s");
     Ok(vec![Figure {

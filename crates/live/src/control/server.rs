@@ -82,8 +82,15 @@ pub(crate) struct Server {
     path: PathBuf,
     slots: Slots,
     /// Set and woken when the box ends.
-    end: Arc<(AtomicBool, Waker)>,
+    end: Arc<End>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// The end of the box, for the thread that accepts clients.
+struct End {
+    reached: AtomicBool,
+    /// Woken when it is reached.
+    waker: Waker,
 }
 
 /// Where the loop is asked from other threads.
@@ -140,7 +147,7 @@ impl Server {
         let door = Door::open(path)?;
         let slots = Slots::default();
         let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), fail_open };
-        let (accepting, end) = (slots.clone(), Arc::new((AtomicBool::new(false), Waker::new()?)));
+        let (accepting, end) = (slots.clone(), Arc::new(End { reached: AtomicBool::new(false), waker: Waker::new()? }));
         let ended = Arc::clone(&end);
         let accept = move || {
             if let Err(error) = accept(door, &accepting, &context, &ended) {
@@ -158,8 +165,8 @@ impl Drop for Server {
         while self.slots.busy() > 0 && start.elapsed() < LAST_WORDS {
             thread::sleep(Duration::from_millis(1));
         }
-        self.end.0.store(true, Ordering::Release);
-        self.end.1.wake();
+        self.end.reached.store(true, Ordering::Release);
+        self.end.waker.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -211,15 +218,15 @@ fn number_of(path: &Path) -> io::Result<(u64, u64)> {
 
 /// Gives each client a thread, as long as there are slots, until the box ends. Recreates the socket if its file was deleted,
 /// since the box could not be reached any more.
-fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(AtomicBool, Waker)) -> Result<()> {
+fn accept(mut door: Door, slots: &Slots, context: &Client, end: &End) -> Result<()> {
     let (mut refusal, mut logged) = (String::new(), false);
     loop {
         let mut epoll = Epoll::new(2)?;
         epoll.add(&door.listener, 0)?;
-        epoll.add(waker, 1)?;
+        epoll.add(&end.waker, 1)?;
         while door.is_there() {
             let _ = epoll.wait(Some(CHECK))?;
-            if ended.load(Ordering::Acquire) {
+            if end.reached.load(Ordering::Acquire) {
                 return Ok(());
             }
             admit_all(&door.listener, slots, context, &mut logged);
@@ -237,7 +244,7 @@ fn accept(mut door: Door, slots: &Slots, context: &Client, (ended, waker): &(Ato
                     refusal = text;
                 }
                 let _ = epoll.wait(Some(CHECK))?;
-                if ended.load(Ordering::Acquire) {
+                if end.reached.load(Ordering::Acquire) {
                     return Ok(());
                 }
             }

@@ -42,6 +42,13 @@ struct Shard {
     thread: JoinHandle<Result<Snapshot>>,
 }
 
+/// What the box is asked over its control handles.
+pub(crate) struct Requests {
+    pub(crate) inbox: mpsc::Receiver<Asked>,
+    /// Woken when there is a request.
+    pub(crate) waker: Arc<Waker>,
+}
+
 /// Wakes the waiter for a thread, however the thread ends.
 struct Wakes(Arc<Waker>);
 
@@ -61,8 +68,9 @@ impl Front {
         config: &BoxConfig,
         plan: Plan,
         host: Host,
-        (inbox, waker): (mpsc::Receiver<Asked>, Arc<Waker>),
+        requests: Requests,
     ) -> Result<Self> {
+        let Requests { inbox, waker } = requests;
         let mut shards = Vec::new();
         for (number, engine) in engines.into_iter().enumerate() {
             let (sender, inbox) = mpsc::channel();

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use evenair_manager::{AccessPoint, Config, Label, Level};
 use evenair_sys::hold::Steering;
 
-pub(crate) use front::Front;
+pub(crate) use front::{Front, Requests};
 pub(crate) use link::Leases;
 pub use spec::ShardsSpec;
 

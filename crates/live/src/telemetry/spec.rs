@@ -23,7 +23,7 @@ use evenair_telemetry::remote::Remote;
 use evenair_telemetry::snmp::{Agent, Encryption, Hash, Version, tables::TABLES};
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
-use evenair_telemetry::{Source, TelemetryError, Tls};
+use evenair_telemetry::{Credentials, Source, TelemetryError, Tls};
 use evenair_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,9 +173,11 @@ impl SourceConfig {
                 Box::new(Agent::new(address, version.clone(), table, timeout))
             }
             SourceKind::Unifi { url, site, user, password, tls } => {
-                Box::new(Unifi::new(url, site, (user, password), tls, timeout)?)
+                Box::new(Unifi::new(url, site, Credentials { user, password }, tls, timeout)?)
             }
-            SourceKind::Ubus { url, user, password, tls } => Box::new(Ubus::new(url, (user, password), tls, timeout)?),
+            SourceKind::Ubus { url, user, password, tls } => {
+                Box::new(Ubus::new(url, Credentials { user, password }, tls, timeout)?)
+            }
             SourceKind::Hostapd { socket } => Box::new(Hostapd::new(socket, timeout)),
             SourceKind::Nl80211 { interface } => Box::new(StationDump::new(interface, timeout)),
             SourceKind::Remote { url, password, tls } => Box::new(Remote::new(url, password.as_deref(), tls, timeout)?),

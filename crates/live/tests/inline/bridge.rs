@@ -15,7 +15,7 @@ use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::{iface, process};
 use evenair_wifi::{Phy, Standard};
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ip, stream};
+use crate::lab::{Arrivals, BoxProcess, Lab, ip, stream};
 
 /// Generous: what is awaited takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ fn cross(lab: &Lab) -> Arrivals {
             thread::sleep(Duration::from_millis(500));
             stop.store(true, Ordering::Relaxed);
         });
-        stream((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK), 200, 200, &stop)
+        stream(lab.source_end(), lab.sink_end(), 200, 200, &stop)
     })
 }
 

@@ -50,6 +50,16 @@ type Turn = (Option<RwLockWriteGuard<'static, ()>>, Option<RwLockReadGuard<'stat
 static TURN: RwLock<()> = RwLock::new(());
 
 impl Lab {
+    /// The end of a stream at the source.
+    pub fn source_end(&self) -> Endpoint<'_> {
+        Endpoint { netns: &self.source, interface: "s0", mac: SOURCE }
+    }
+
+    /// The end of a stream at the sink.
+    pub fn sink_end(&self) -> Endpoint<'_> {
+        Endpoint { netns: &self.sink, interface: "k0", mac: SINK }
+    }
+
     /// The lab; `None`, with the reason printed, where this user or machine cannot have one.
     pub fn new() -> Option<Self> {
         Self::with_queues(1)
@@ -298,32 +308,37 @@ pub struct Arrivals {
 }
 
 /// Sends numbered frames from `from` to `to` at `rate` per second until `stop`, and tells what arrived.
-pub fn stream(
-    from: (&Netns, &str, [u8; 6]),
-    to: (&Netns, &str, [u8; 6]),
-    frame_len: usize,
-    rate: u64,
-    stop: &AtomicBool,
-) -> Arrivals {
-    stream_in(None, from, to, frame_len, rate, stop)
+pub fn stream(from: Endpoint<'_>, to: Endpoint<'_>, frame_len: usize, rate: u64, stop: &AtomicBool) -> Arrivals {
+    stream_in(from, to, Frames { vlan: None, len: frame_len, rate }, stop)
 }
 
-/// The same with the tag of this VLAN.
-pub fn stream_in(
-    vlan: Option<u16>,
-    (from, from_name, from_mac): (&Netns, &str, [u8; 6]),
-    (to, to_name, to_mac): (&Netns, &str, [u8; 6]),
-    frame_len: usize,
-    rate: u64,
-    stop: &AtomicBool,
-) -> Arrivals {
+/// Where frames come from, or go.
+#[derive(Clone, Copy)]
+pub struct Endpoint<'a> {
+    pub netns: &'a Netns,
+    pub interface: &'a str,
+    pub mac: [u8; 6],
+}
+
+/// Frames of a stream.
+#[derive(Clone, Copy)]
+pub struct Frames {
+    /// The VLAN whose tag they have.
+    pub vlan: Option<u16>,
+    pub len: usize,
+    /// Frames per second.
+    pub rate: u64,
+}
+
+/// The same for frames that may have a tag.
+pub fn stream_in(from: Endpoint<'_>, to: Endpoint<'_>, frames: Frames, stop: &AtomicBool) -> Arrivals {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let receiver = scope.spawn(|| to.run(|| receive(to_name, from_mac, vlan, ready, &done)).expect("entered"));
+        let receiver = scope
+            .spawn(|| to.netns.run(|| receive(to.interface, from.mac, frames.vlan, ready, &done)).expect("entered"));
         is_ready.recv().expect("the receiver is ready");
-        let (sent, longest_stall) =
-            from.run(|| send(from_name, (from_mac, to_mac, vlan), frame_len, rate, stop)).expect("entered");
+        let (sent, longest_stall) = from.netns.run(|| send(from, to.mac, frames, stop)).expect("entered");
         thread::sleep(Duration::from_millis(200));
         done.store(true, Ordering::Relaxed);
         let (numbers, longest_gap) = receiver.join().expect("no panic");
@@ -349,19 +364,15 @@ fn judge(sent: u64, numbers: &[u64]) -> Arrivals {
     }
 }
 
-fn send(
-    name: &str,
-    (from, to, vlan): ([u8; 6], [u8; 6], Option<u16>),
-    frame_len: usize,
-    rate: u64,
-    stop: &AtomicBool,
-) -> (u64, Duration) {
-    let interface = iface::find(name).expect("laid");
+/// In the sender's network namespace.
+fn send(from: Endpoint<'_>, to: [u8; 6], frames: Frames, stop: &AtomicBool) -> (u64, Duration) {
+    let Frames { vlan, len, rate } = frames;
+    let interface = iface::find(from.interface).expect("laid");
     let sender = Sender::open(&interface, 1 << 20).expect("root");
     let tag = vlan.map(|vlan| [[0x81, 0x00], vlan.to_be_bytes()].concat()).unwrap_or_default();
-    let mut header = [&to[..], &from, &tag, &NUMBERED.to_be_bytes()].concat();
+    let mut header = [&to[..], &from.mac, &tag, &NUMBERED.to_be_bytes()].concat();
     let number_at = header.len();
-    header.resize(frame_len, 0);
+    header.resize(len, 0);
     let mut frames = vec![header; SEND_BATCH];
     let start = Instant::now();
     let mut sent = 0u64;

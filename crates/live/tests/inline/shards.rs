@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use evenair_live::control::Status;
 use evenair_sys::process;
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ensure, ip, judged, stream_in};
+use crate::lab::{Arrivals, BoxProcess, Frames, Lab, ensure, ip, judged, stream_in};
 use crate::switching::{Late, assert_untouched, most_gap};
 use crate::traffic::transfer;
 use crate::trunk::Trunk;
@@ -88,12 +88,15 @@ fn each_connection_is_whole_on_the_shard_of_its_vlan() {
 /// Streams in both directions in both VLANs while `act` runs.
 fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> Vec<Arrivals> {
     let stop = AtomicBool::new(false);
-    let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+    let (source, sink) = (lab.source_end(), lab.sink_end());
     thread::scope(|scope| {
         let ways = VLANS.into_iter().flat_map(|vlan| [(vlan, source, sink), (vlan, sink, source)]);
         let stop = &stop;
-        let streams: Vec<_> =
-            ways.map(|(vlan, from, to)| scope.spawn(move || stream_in(Some(vlan), from, to, 64, rate, stop))).collect();
+        let streams: Vec<_> = ways
+            .map(|(vlan, from, to)| {
+                scope.spawn(move || stream_in(from, to, Frames { vlan: Some(vlan), len: 64, rate }, stop))
+            })
+            .collect();
         thread::sleep(Duration::from_millis(300));
         act();
         thread::sleep(Duration::from_millis(300));

@@ -9,7 +9,7 @@ use evenair_api::causes::LossReason;
 use evenair_live::control::Status;
 use evenair_sys::process;
 
-use crate::lab::{Arrivals, BoxProcess, Lab, SINK, SOURCE, ensure, ip, judged, stream};
+use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};
 
 /// How long the box's hold on the traffic lasts when it is not renewed.
 const HOLD: Duration = Duration::from_millis(50);
@@ -17,7 +17,7 @@ const HOLD: Duration = Duration::from_millis(50);
 /// Streams in both directions while `act` runs.
 pub fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] {
     let stop = AtomicBool::new(false);
-    let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+    let (source, sink) = (lab.source_end(), lab.sink_end());
     thread::scope(|scope| {
         let down = scope.spawn(|| stream(source, sink, 60, rate, &stop));
         let up = scope.spawn(|| stream(sink, source, 60, rate, &stop));
@@ -200,7 +200,7 @@ fn how_fast_it_is() {
             let stop = AtomicBool::new(false);
             let (before, cpu) = (running.client().status().expect("answers"), running.cpu_time());
             let start = Instant::now();
-            let (source, sink) = ((&lab.source, "s0", SOURCE), (&lab.sink, "k0", SINK));
+            let (source, sink) = (lab.source_end(), lab.sink_end());
             let arrivals = thread::scope(|scope| {
                 let moving = scope.spawn(|| stream(source, sink, frame_len, rate, &stop));
                 thread::sleep(Duration::from_secs(2));

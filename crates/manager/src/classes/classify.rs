@@ -5,7 +5,7 @@ use evenair_packet::Vlan;
 use super::config::{Application, ClassTree, Rule, Takes, number};
 use super::node::PolicyNode;
 use super::policy::{Level, Policy};
-use crate::flow::Flow;
+use crate::flow::{Flow, Key};
 use crate::ids::{ClassId, Direction};
 use crate::station::Station;
 
@@ -59,7 +59,7 @@ impl ClassTree {
 impl Rule {
     /// All conditions that it names hold.
     fn is_met(&self, flow: &Flow, station: &Station) -> bool {
-        let (vlan, key, _) = &flow.key;
+        let Key { vlan, flow: key, .. } = &flow.key;
         let [own, far] = flow.ends();
         let ports = |port: u16| self.ports.iter().any(|&(first, last)| (first..=last).contains(&port));
         let fits = |asked: &Vlan, vlan: Vlan| *asked == vlan || asked.inner.is_none() && asked.id == vlan.id;

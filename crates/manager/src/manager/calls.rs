@@ -9,6 +9,7 @@ use super::Manager;
 use crate::api::CallReport;
 use crate::held::Held;
 use crate::ids::{Direction, FlowId, StationId};
+use crate::standing::Ratio;
 use crate::voice::{Beginning, Call, LARGEST, Sample, Speaker, index};
 use crate::{Event, Mode, SpeechReport};
 
@@ -111,7 +112,7 @@ impl<P: Send + 'static> Manager<P> {
     /// that; but no less than at the highest rate, since of a small packet most is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
         let station = self.stations.get(station);
-        let (numerator, denominator) = self.domains[station.domain].pacer.speed();
+        let Ratio { numerator, denominator } = self.domains[station.domain].pacer.speed();
         let model = &self.models[station.domain];
         let believed = model.packet_airtime(len, station.rate);
         believed.mul_div(denominator, numerator).max(model.shortest_airtime(len))

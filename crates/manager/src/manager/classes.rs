@@ -59,17 +59,18 @@ impl<P: Send + 'static> Manager<P> {
         let report = |(at, (total, parent)): (usize, (&Total, Option<ClassId>))| {
             let class = u8::try_from(at).map(ClassId).ok();
             let name = policy.names.get(at).cloned().unwrap_or_else(|| alloc::format!("{at}"));
-            self.report_class(total, (name, parent), class)
+            self.report_class(total, name, parent, class)
         };
         let classes = totals.iter().zip(policy.parents()).enumerate().map(report);
-        let rest = self.report_class(&none, ("other".into(), None), None);
+        let rest = self.report_class(&none, "other".into(), None, None);
         classes.chain(core::iter::once(rest)).collect()
     }
 
     fn report_class(
         &self,
         total: &Total,
-        (name, parent): (alloc::string::String, Option<ClassId>),
+        name: alloc::string::String,
+        parent: Option<ClassId>,
         class: Option<ClassId>,
     ) -> ClassReport {
         let links = self.wan.iter().flat_map(|wan| &wan.links).map(|link| link.queues.held_in(class));

@@ -6,7 +6,7 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::{Manager, forget};
-use crate::flow::Flow;
+use crate::flow::{Flow, Key};
 use crate::held::{Arrived, Held, Service};
 use crate::ids::{Direction, DomainId, FlowId, StationId};
 use crate::observed::lean;
@@ -44,12 +44,12 @@ impl<P: Send + 'static> Manager<P> {
         if is_control(meta) {
             return None;
         }
-        let (key, forward) = FlowKey::of(ip);
-        let key = (meta.vlan, key, forward == (meta.ingress == Port::Wlan));
+        let (flow, forward) = FlowKey::of(ip);
+        let key = Key { vlan: meta.vlan, flow, low_is_station: forward == (meta.ingress == Port::Wlan) };
         let found = match (self.flows.find(&key, now), station) {
             (Some(found), _) => Some(found),
             (None, Some(station)) => {
-                let beyond = self.config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&key.1, key.2));
+                let beyond = self.config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&key.flow, key.low_is_station));
                 let mut flow = Flow::new(key, station, meta.ingress, tcp);
                 flow.beyond = beyond;
                 let of = self.stations.get(station);

@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         for (at, &name) in names.iter().enumerate().skip(known) {
             let id = DomainId::at(at);
             let capacity = super::configured_capacity(&self.config, &self.models[id], &self.stations, id);
-            self.domains.push(Domain::new((id, name), &self.config, capacity, now));
+            self.domains.push(Domain::new(id, name, &self.config, capacity, now));
         }
     }
 
@@ -150,7 +150,7 @@ impl<P: Send + 'static> Manager<P> {
                 let kept = old.get_mut(at).and_then(|domain| domain.take_if(|domain| domain.name == name));
                 let id = DomainId::at(at);
                 let capacity = super::configured_capacity(config, &self.models[id], &self.stations, id);
-                renewed.push(kept.unwrap_or_else(|| Domain::new((id, name), config, capacity, now)));
+                renewed.push(kept.unwrap_or_else(|| Domain::new(id, name, config, capacity, now)));
             }
             self.domains = Domains::new(renewed);
         }

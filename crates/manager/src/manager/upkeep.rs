@@ -11,7 +11,7 @@ use crate::held::Service;
 use crate::ids::{DomainId, StationId};
 use crate::pacer::Pacer;
 use crate::queues::Queues;
-use crate::standing::RatesSaid;
+use crate::standing::{RatesSaid, Ratio};
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.
@@ -60,11 +60,12 @@ impl<P: Send + 'static> Manager<P> {
     /// How fast the medium of a domain is taken to be where nothing can be learned of it: as fast as said, or where nobody has
     /// said at which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use
     /// to a slow station, but does not slow down a fast one.
-    fn usual_speed(&self, id: DomainId, unsure: bool) -> (u64, u64) {
+    fn usual_speed(&self, id: DomainId, unsure: bool) -> Ratio {
         const FULL_SIZE: Bytes = Bytes(1500);
         let model = &self.models[id];
         let usual = model.packet_airtime(FULL_SIZE, model.default_rate(self.config.default_rate)).as_nanos();
-        if unsure { (usual, model.shortest_airtime(FULL_SIZE).as_nanos()) } else { (1, 1) }
+        let denominator = model.shortest_airtime(FULL_SIZE).as_nanos();
+        if unsure { Ratio { numerator: usual, denominator } } else { Ratio::ONE }
     }
 
     /// Reports unresponsive senders over their share, and takes them into account.
@@ -74,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
         let interval = |domain: &Domain<P>| {
-            let (numerator, denominator) = domain.pacer.speed();
+            let Ratio { numerator, denominator } = domain.pacer.speed();
             elapsed.mul_div(numerator, denominator)
         };
         let intervals: Vec<Span> = self.domains.iter().map(interval).collect();
@@ -175,7 +176,7 @@ impl<P: Send + 'static> Manager<P> {
             }
             flow.placed_at = Some(station.regrouped);
             flow.place = config.policy.place(flow, station);
-            flow.beyond = config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&flow.key.1, flow.key.2));
+            flow.beyond = config.wan.as_ref().is_some_and(|wan| wan.is_beyond(&flow.key.flow, flow.key.low_is_station));
         }
         for (mut queues, capacity) in old {
             queues.lift_ceilings();

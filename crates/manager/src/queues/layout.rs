@@ -16,6 +16,14 @@ use crate::sparse::Credit;
 use crate::station::Station;
 use crate::wan::config::WanConfig;
 
+/// The station of the connection for which a node is made.
+#[derive(Clone, Copy)]
+struct Member {
+    station: StationId,
+    /// What the medium carries for it alone.
+    capacity: BitRate,
+}
+
 impl<P> Queues<P> {
     pub(crate) fn new(config: &TreeConfig<'_>, now: Instant) -> Self {
         let origins = config.lan_permille.map(|lan| [lan.into(), (1000 - lan).into()]);
@@ -63,7 +71,7 @@ impl<P> Queues<P> {
 
     /// The queue for a connection, made if need be. To be paired with [`Self::detach`].
     pub(crate) fn attach(&mut self, id: FlowId, flow: &Flow, station: &Station) -> NodeId {
-        let of_station = (flow.station, station.capacity);
+        let of_station = Member { station: flow.station, capacity: station.capacity };
         if station.is_shared {
             let at = self.shared_node(flow.station, station);
             self.node(at).users += 1;
@@ -71,12 +79,12 @@ impl<P> Queues<P> {
         }
         let mut at = self.class_node(flow.place.class, of_station);
         if let Some(weights) = self.origins {
-            let share = (Share::Origin(flow.beyond), weights[usize::from(flow.beyond)]);
-            at = self.child(at, share, of_station);
+            let weight = weights[usize::from(flow.beyond)];
+            at = self.child(at, Share::Origin(flow.beyond), weight, of_station);
         }
         for i in 0..self.levels.len() {
-            let share = share_of(&self.levels[i], self.by_time, id, flow, station);
-            at = self.child(at, share, of_station);
+            let (share, weight) = share_of(&self.levels[i], self.by_time, id, flow, station);
+            at = self.child(at, share, weight, of_station);
         }
         let node = self.node(at);
         node.users += 1;
@@ -87,28 +95,28 @@ impl<P> Queues<P> {
     /// The one queue of all unheard stations: in no class, a sibling of stations, or where these are no level of what
     /// is the last one.
     fn shared_node(&mut self, id: StationId, station: &Station) -> NodeId {
-        let of_station = (id, station.capacity);
+        let of_station = Member { station: id, capacity: station.capacity };
         let mut at = self.class_node(None, of_station);
         if let Some([_, via_wan]) = self.origins {
-            at = self.child(at, (Share::Origin(true), via_wan), of_station);
+            at = self.child(at, Share::Origin(true), via_wan, of_station);
         }
         let Some(last) = self.levels.len().checked_sub(1) else { return at };
         let is_station = |level: &Level| matches!(level, Level::Station { .. });
         let depth = self.levels.iter().position(is_station).unwrap_or(last);
         for i in 0..depth {
-            let share = match &self.levels[i] {
+            let (share, weight) = match &self.levels[i] {
                 Level::Direction { down, .. } => (Share::Direction(Direction::Down), u64::from(*down)),
                 Level::Class { other, .. } => (Share::Class(None), u64::from(*other)),
                 _ => continue,
             };
-            at = self.child(at, share, of_station);
+            at = self.child(at, share, weight, of_station);
         }
         let weight = station_weight(&self.levels[depth], self.by_time, station);
-        self.child(at, (Share::Station(id), weight), of_station)
+        self.child(at, Share::Station(id), weight, of_station)
     }
 
     /// The node of a class, or of what is in none of its children.
-    fn class_node(&mut self, class: Option<ClassId>, station: (StationId, BitRate)) -> NodeId {
+    fn class_node(&mut self, class: Option<ClassId>, of_station: Member) -> NodeId {
         let Some(classes) = &self.classes else { return NodeId::ROOT };
         let tree = &classes.tree;
         let mut path: Vec<(ClassId, u32)> = tree.path(class).map(|class| (class, tree.get(class).weight)).collect();
@@ -116,26 +124,27 @@ impl<P> Queues<P> {
         let (others, other) = (class.is_none() || tree.has_children(class), tree.other);
         let mut at = NodeId::ROOT;
         for (class, weight) in path {
-            at = self.child(at, (Share::Class(Some(class)), weight.into()), station);
+            at = self.child(at, Share::Class(Some(class)), weight.into(), of_station);
             let pause = self.classes.as_mut().is_some_and(|classes| classes.set_node(class, Some(at)));
             if pause && !self.hsfq.is_paused(at) {
                 self.hsfq.pause(at);
             }
         }
         if others {
-            at = self.child(at, (Share::Class(None), other.into()), station);
+            at = self.child(at, Share::Class(None), other.into(), of_station);
         }
         at
     }
 
-    fn child(&mut self, parent: NodeId, (share, weight): (Share, u64), station: (StationId, BitRate)) -> NodeId {
+    fn child(&mut self, parent: NodeId, share: Share, weight: u64, of_station: Member) -> NodeId {
         match self.children.get(&(share, parent)) {
             Some(&child) => child,
-            None => self.add(parent, share, weight, station),
+            None => self.add(parent, share, weight, of_station),
         }
     }
 
-    fn add(&mut self, parent: NodeId, share: Share, weight: u64, (station, capacity): (StationId, BitRate)) -> NodeId {
+    fn add(&mut self, parent: NodeId, share: Share, weight: u64, of_station: Member) -> NodeId {
+        let Member { station, capacity } = of_station;
         let id = self.hsfq.add(parent, weight);
         if self.nodes.len() <= id.index() {
             self.nodes.resize(id.index() + 1, None);

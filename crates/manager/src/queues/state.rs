@@ -108,7 +108,7 @@ impl<P> Queues<P> {
                     let station = stations.get(station);
                     report.station = (!station.is_shared).then_some(station.mac);
                 }
-                Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.1),
+                Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.flow),
                 Some(Share::Origin(_) | Share::Application(_) | Share::Host(_)) | None => {}
             }
             at = self.hsfq.parent(id);

@@ -102,16 +102,16 @@ impl Stations {
         }
         let id = known.unwrap_or_else(|| self.insert(told.mac, models, now));
         let domain = self.get(id).domain;
-        let (otherwise, model, mut counts) = (self.otherwise(domain, models), &models[domain], self.counts);
+        let (otherwise, model) = (self.otherwise(domain, models), &models[domain]);
         let station = self.get_mut(id);
         let crossed = (station.to_station, station.from_station);
         let hearsay = station.hearsay.get_or_insert_default();
-        hearsay.hear(now, told, crossed, model.rates(), &mut counts);
+        let counts = hearsay.accept(now, told, crossed, model.rates());
         if hearsay.is_empty() {
             station.hearsay = None;
         }
         let changed = station.believe(now, otherwise, model);
-        self.counts = counts;
+        self.counts += counts;
         Some(Heard { id, new: known.is_none(), changed })
     }
 

@@ -82,34 +82,34 @@ struct Sample {
 }
 
 impl Hearsay {
-    /// Takes a report; `crossed`: bytes to the station and from it so far. Counts impossible values.
-    pub(crate) fn hear(
+    /// Takes a report; `crossed`: bytes to the station and from it so far. Returns its outcome, with its impossible values.
+    pub(crate) fn accept(
         &mut self,
         now: Instant,
         told: &Told,
         crossed: (Bytes, Bytes),
         rates: &[PhyRate],
-        counts: &mut ToldCounts,
-    ) {
+    ) -> ToldCounts {
+        let mut counts = ToldCounts::default();
         let expires = told.measured.saturating_add(told.valid_for.min(LONGEST_VALIDITY));
         if told.measured > now || expires <= now {
             counts.untimely += 1;
-            return;
+            return counts;
         }
         let Some(at) = self.place_of(told, crossed) else {
             counts.unknown += 1;
-            return;
+            return counts;
         };
         let source = &mut self.sources[at];
         if told.measured < source.measured {
             counts.untimely += 1;
-            return;
+            return counts;
         }
-        let transmit = sensible(told.transmit_kbps, &RATES_KBPS, counts);
-        let receive = sensible(told.receive_kbps, &RATES_KBPS, counts);
-        let signal = sensible(told.signal_dbm, &SIGNALS_DBM, counts);
+        let transmit = sensible(told.transmit_kbps, &RATES_KBPS, &mut counts);
+        let receive = sensible(told.receive_kbps, &RATES_KBPS, &mut counts);
+        let signal = sensible(told.signal_dbm, &SIGNALS_DBM, &mut counts);
         if transmit.is_none() && receive.is_none() && signal.is_none() {
-            return;
+            return counts;
         }
         counts.taken += 1;
         (source.measured, source.expires) = (told.measured, expires);
@@ -121,6 +121,7 @@ impl Hearsay {
             source.update_class(rates);
         }
         self.put_first(at);
+        counts
     }
 
     /// The entry of a source, created if needed.

@@ -56,3 +56,13 @@ pub struct ToldCounts {
     /// How often a rate was rejected because the observed traffic contradicts it.
     pub contradicted: u64,
 }
+
+impl core::ops::AddAssign for ToldCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.taken += other.taken;
+        self.absurd += other.absurd;
+        self.untimely += other.untimely;
+        self.unknown += other.unknown;
+        self.contradicted += other.contradicted;
+    }
+}

@@ -33,7 +33,7 @@ struct Station {
 
 impl Station {
     fn hear(&mut self, told: &Told) -> Option<u64> {
-        self.hearsay.hear(at(self.now), told, (Bytes(self.crossed), Bytes::ZERO), RATES, &mut self.counts);
+        self.counts += self.hearsay.accept(at(self.now), told, (Bytes(self.crossed), Bytes::ZERO), RATES);
         self.class()
     }
 
@@ -139,11 +139,11 @@ fn rates_of_other_standards_count_as_the_nearest() {
 fn each_direction_counts_at_its_own_rate() {
     let both = Told { receive_kbps: Some(6_000), ..told(5, 54_000) };
     let mut station = Station { now: 5, ..Station::default() };
-    station.hearsay.hear(at(5), &both, (Bytes::ZERO, Bytes::ZERO), RATES, &mut ToldCounts::default());
+    station.hearsay.accept(at(5), &both, (Bytes::ZERO, Bytes::ZERO), RATES);
     let again = Told { measured: at(6), ..both };
     station.now = 6;
     let uploads = (Bytes(10_000), Bytes(1_000_000));
-    station.hearsay.hear(at(6), &again, uploads, RATES, &mut ToldCounts::default());
+    station.hearsay.accept(at(6), &again, uploads, RATES);
     assert_eq!(station.class(), Some(6), "nearly all that crossed was from it");
 }
 

@@ -241,7 +241,7 @@ impl Calls {
         let slice = airtime.mul_div(2 * SECOND.as_nanos(), stream.gap.as_nanos().max(1));
         let medium = medium_of(station);
         let beside = self.iter().filter(|call| call.refused.is_none() && medium_of(call.station) == medium);
-        let refused = refusal(config, (station, stream.codec), slice, beside);
+        let refused = refusal(config, station, stream.codec, slice, beside);
         let mut streams = [None; 2];
         streams[own] = Some(serial);
         streams[other] = held_other.map(|_| serial);
@@ -275,7 +275,7 @@ impl Calls {
             let others = self.by_number.iter().filter(|&(&other, call)| other != number && !call.hung_up);
             let goes_first = |call: &&Call| call.refused.is_none() && medium_of(call.station) == medium;
             let beside = others.map(|(_, call)| call).filter(goes_first);
-            let why = refusal(config, (station, call.codec), call.slice, beside);
+            let why = refusal(config, station, call.codec, call.slice, beside);
             if call.refused.is_some() && why.is_some() {
                 continue;
             }
@@ -338,7 +338,8 @@ impl Calls {
 /// Why one more call with this codec cannot be, beside those that go first on the same medium.
 fn refusal<'a>(
     config: &VoiceConfig,
-    (station, codec): (StationId, Codec),
+    station: StationId,
+    codec: Codec,
     slice: Span,
     beside: impl Iterator<Item = &'a Call>,
 ) -> Option<Refusal> {

@@ -6,7 +6,7 @@ use evenair_sched::{CodelConfig, Config as Discipline};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 
 use crate::disciplines::queue;
-use crate::world::{SEGMENT, config, packet, rate};
+use crate::world::{SEGMENT, Segment, config, packet, rate};
 
 const MAX_AGE: Span = Span::from_secs(1);
 /// Queues that stand for less than this are let alone.
@@ -27,7 +27,7 @@ fn at(ms: u64) -> Instant {
 }
 
 fn datagram(port: u16) -> PacketMeta {
-    let mut meta = packet(Port::Wire, 0, 0, TcpFlags::ACK, (0, 0), SEGMENT);
+    let mut meta = packet(Port::Wire, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, SEGMENT));
     let ip = meta.ip.as_mut().unwrap();
     (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: port, dst_port: 7 });
     meta
@@ -79,11 +79,11 @@ fn what_was_held_for_more_than_a_second_is_dropped_when_its_turn_comes() {
 fn the_acks_of_an_upload_leave_however_old_they_are() {
     let mut manager = slow(|_| {});
     let segment = SEGMENT as u32;
-    let sent = |n: u32| packet(Port::Wlan, 0, 1, TcpFlags::ACK, (1 + n * segment, 1), SEGMENT);
+    let sent = |n: u32| packet(Port::Wlan, 0, 1, Segment::new(TcpFlags::ACK, 1 + n * segment, 1, SEGMENT));
     (0..40).for_each(|n| manager.handle_packet(at(0), 1_000 + u64::from(n), &sent(n)));
     // Each stands for two segments of DATA, and so for 120 ms.
     for n in 1..=20 {
-        let ack = packet(Port::Wire, 0, 1, TcpFlags::ACK, (1, 1 + 2 * n * segment), 0);
+        let ack = packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1 + 2 * n * segment, 0));
         manager.handle_packet(at(0), u64::from(n), &ack);
     }
     let [released, old] = run(&mut manager, 1, |_, _| {});

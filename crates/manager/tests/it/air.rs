@@ -111,33 +111,28 @@ pub struct Dcf {
 
 impl Dcf {
     pub fn new(phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
-        Self::of(1, stations, phy, rts_threshold, stations, 1)
+        Self::of(1, stations, config(phy, rts_threshold), stations, 1)
     }
 
     pub fn seeded(phy: Phy, rts_threshold: Option<Bytes>, stations: usize, seed: u64) -> Self {
-        Self::of(1, stations, phy, rts_threshold, stations, seed)
+        Self::of(1, stations, config(phy, rts_threshold), stations, seed)
     }
 
     /// Two access points on one channel.
     pub fn two(split: usize, phy: Phy, rts_threshold: Option<Bytes>, stations: usize) -> Self {
-        Self::of(2, split, phy, rts_threshold, stations, 1)
+        Self::of(2, split, config(phy, rts_threshold), stations, 1)
     }
 
-    fn of(
-        access_points: u32,
-        split: usize,
-        phy: Phy,
-        rts_threshold: Option<Bytes>,
-        stations: usize,
-        seed: u64,
-    ) -> Self {
-        let after_collision = AfterCollision::Eifs;
-        let config = MediumConfig { rts_threshold, after_collision, ..MediumConfig::new(phy) };
+    fn of(access_points: u32, split: usize, config: MediumConfig, stations: usize, seed: u64) -> Self {
         let mut medium = Medium::new(config, &Streams::new(seed));
         let nodes = access_points as usize + stations;
         (0..nodes).for_each(|_| _ = medium.add_node(NodeConfig::dcf(Limit::Unlimited)));
         Self { medium, access_points, split }
     }
+}
+
+fn config(phy: Phy, rts_threshold: Option<Bytes>) -> MediumConfig {
+    MediumConfig { rts_threshold, after_collision: AfterCollision::Eifs, ..MediumConfig::new(phy) }
 }
 
 impl Air for Dcf {

@@ -8,7 +8,7 @@ use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags, Transport, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{Standard, mixed_capacity};
 
-use crate::world::{SEGMENT, config, mac, packet, rate};
+use crate::world::{SEGMENT, Segment, config, mac, packet, rate};
 
 const START: Instant = Instant::ZERO;
 
@@ -43,15 +43,15 @@ fn dropped(outputs: &[Output<u64>]) -> Vec<(u64, DropReason)> {
 }
 
 fn data(flow: u16, seq: u32) -> PacketMeta {
-    packet(Port::Wire, 0, flow, TcpFlags::ACK, (seq, 1), SEGMENT)
+    packet(Port::Wire, 0, flow, Segment::new(TcpFlags::ACK, seq, 1, SEGMENT))
 }
 
 fn ack(flow: u16, segments: u32) -> PacketMeta {
-    packet(Port::Wire, 0, flow, TcpFlags::ACK, (1, 1 + segments * SEGMENT as u32), 0)
+    packet(Port::Wire, 0, flow, Segment::new(TcpFlags::ACK, 1, 1 + segments * SEGMENT as u32, 0))
 }
 
 fn udp(ingress: Port, dst: MacAddr) -> PacketMeta {
-    let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), 1400);
+    let mut meta = packet(ingress, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, 1400));
     meta.dst = dst;
     let ip = meta.ip.as_mut().unwrap();
     (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: 1, dst_port: 2 });
@@ -91,7 +91,7 @@ fn holds_ip_toward_the_wlan_and_nothing_else() {
     manager.handle_packet(START, 1, &data(0, 1449));
     manager.handle_packet(START, 2, &udp(Port::Wire, mac(0)));
     manager.handle_packet(START, 3, &udp(Port::Wlan, MacAddr::BROADCAST));
-    manager.handle_packet(START, 4, &packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), 0));
+    manager.handle_packet(START, 4, &packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, 0)));
     let mut fragment = data(0, 1);
     let ip = fragment.ip.as_mut().unwrap();
     (ip.fragment, ip.transport) = (true, Transport::Other);
@@ -138,7 +138,7 @@ fn what_keeps_the_network_together_is_never_held() {
 
 /// DATA of an upload over QUIC, or of a flood; and what goes against it.
 fn datagram(ingress: Port, port: u16, bytes: u64) -> PacketMeta {
-    let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), bytes);
+    let mut meta = packet(ingress, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, bytes));
     let ip = meta.ip.as_mut().unwrap();
     let (src_port, dst_port) = if ingress == Port::Wlan { (port, 443) } else { (443, port) };
     (ip.protocol, ip.transport) = (17, Transport::Udp { src_port, dst_port });
@@ -172,7 +172,7 @@ fn a_flood_that_nothing_answers_is_told_of_and_paid_for_by_its_station() {
             manager.handle_packet(now, ms, &datagram(Port::Wlan, 1, 1400));
         }
         if ms % 20 == 0 {
-            let download = packet(Port::Wire, 1, 1, TcpFlags::ACK, (1 + ms as u32 * 100, 1), SEGMENT);
+            let download = packet(Port::Wire, 1, 1, Segment::new(TcpFlags::ACK, 1 + ms as u32 * 100, 1, SEGMENT));
             manager.handle_packet(now, ms, &download);
         }
         manager.handle_timeout(now);
@@ -198,7 +198,7 @@ fn without_a_controller_all_passes_in_its_order_and_nobody_is_told_to_slow_down(
     for n in 0..200 {
         // A download whose segments come faster than any medium takes them, an upload far ahead of its answers, a flood.
         manager.handle_packet(START, 3 * n, &data(1, 1 + n as u32 * SEGMENT as u32));
-        let upload = packet(Port::Wlan, 0, 2, TcpFlags::ACK, (1 + n as u32 * SEGMENT as u32, 1), SEGMENT);
+        let upload = packet(Port::Wlan, 0, 2, Segment::new(TcpFlags::ACK, 1 + n as u32 * SEGMENT as u32, 1, SEGMENT));
         manager.handle_packet(START, 3 * n + 1, &upload);
         manager.handle_packet(START, 3 * n + 2, &datagram(Port::Wlan, 1, 1400));
     }
@@ -267,7 +267,7 @@ fn a_connection_that_a_wired_router_turns_round_is_one_of_each_station() {
     let mut manager = inserted(|_| {});
     let router = MacAddr([2, 0, 0, 0, 9, 1]);
     for k in 0..10 {
-        let up = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1 + k * SEGMENT as u32, 1), SEGMENT);
+        let up = packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1 + k * SEGMENT as u32, 1, SEGMENT));
         let down = PacketMeta { ingress: Port::Wire, src: router, dst: mac(1), ..up.clone() };
         manager.handle_packet(START, u64::from(2 * k), &up);
         manager.handle_packet(START, u64::from(2 * k + 1), &down);
@@ -335,7 +335,7 @@ fn a_full_queue_of_acks_drops_the_superseded_head() {
 #[test]
 fn an_upload_far_ahead_loses_one_packet_for_each_window() {
     let mut manager = inserted(|config| config.queue_limit = Limit::Packets(20));
-    let up = |k: u32| packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1 + k * SEGMENT as u32, 1), SEGMENT);
+    let up = |k: u32| packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1 + k * SEGMENT as u32, 1, SEGMENT));
     (0..100).for_each(|k| manager.handle_packet(START, u64::from(k), &up(k)));
     assert!(dropped(&drain(&mut manager)).is_empty(), "nothing is held for it yet");
     // The first ACK is released, ten stand for twenty segments.
@@ -349,9 +349,9 @@ fn direction_follows_the_data() {
     let mut manager = inserted(|_| {});
     let direction = |manager: &Manager<u64>| manager.report(START).flows[0].direction;
     // The station calls: until data tell, who was called is expected to send.
-    manager.handle_packet(START, 0, &packet(Port::Wlan, 0, 0, TcpFlags::SYN, (0, 0), 0));
+    manager.handle_packet(START, 0, &packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::SYN, 0, 0, 0)));
     assert_eq!(direction(&manager), Direction::Down);
-    manager.handle_packet(START, 1, &packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), SEGMENT));
+    manager.handle_packet(START, 1, &packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, SEGMENT)));
     assert_eq!(direction(&manager), Direction::Up);
     // It turns round while it holds packets: they move along, in order.
     (0..8).for_each(|k| manager.handle_packet(START, 2 + k, &data(0, 1 + k as u32 * SEGMENT as u32)));
@@ -367,10 +367,10 @@ fn direction_follows_the_data() {
 #[test]
 fn another_connection_between_the_same_ports_starts_afresh() {
     let mut manager = inserted(|_| {});
-    let upload = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), SEGMENT);
+    let upload = packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, SEGMENT));
     (0..100).for_each(|number| manager.handle_packet(START, number, &upload));
     assert_eq!(manager.report(START).flows[0].direction, Direction::Up);
-    manager.handle_packet(START, 100, &packet(Port::Wlan, 0, 0, TcpFlags::SYN, (7, 0), 0));
+    manager.handle_packet(START, 100, &packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::SYN, 7, 0, 0)));
     manager.handle_packet(START, 101, &data(0, 1));
     assert_eq!(manager.report(START).flows[0].direction, Direction::Down);
 }
@@ -380,10 +380,10 @@ fn a_connection_taken_up_in_the_middle_is_understood() {
     for (meta, expected) in [
         (data(0, 9), Direction::Down),
         (ack(0, 9), Direction::Up),
-        (packet(Port::Wlan, 0, 0, TcpFlags::ACK, (9, 9), SEGMENT), Direction::Up),
-        (packet(Port::Wlan, 0, 0, TcpFlags::ACK, (9, 9), 0), Direction::Down),
-        (packet(Port::Wire, 0, 0, TcpFlags::SYN.with(TcpFlags::ACK), (9, 9), 0), Direction::Down),
-        (packet(Port::Wire, 0, 0, TcpFlags::SYN, (9, 9), 0), Direction::Up),
+        (packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 9, 9, SEGMENT)), Direction::Up),
+        (packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 9, 9, 0)), Direction::Down),
+        (packet(Port::Wire, 0, 0, Segment::new(TcpFlags::SYN.with(TcpFlags::ACK), 9, 9, 0)), Direction::Down),
+        (packet(Port::Wire, 0, 0, Segment::new(TcpFlags::SYN, 9, 9, 0)), Direction::Up),
     ] {
         let mut manager = inserted(|_| {});
         manager.handle_packet(START, 0, &meta);
@@ -395,7 +395,11 @@ fn a_connection_taken_up_in_the_middle_is_understood() {
 fn observed_rates_change_weights_and_capacity_at_once() {
     let mut manager = inserted(|_| {});
     for (station, number) in [(0, 0), (0, 1), (1, 2), (1, 3)] {
-        manager.handle_packet(START, number, &packet(Port::Wire, station, 0, TcpFlags::ACK, (1, 1), SEGMENT));
+        manager.handle_packet(
+            START,
+            number,
+            &packet(Port::Wire, station, 0, Segment::new(TcpFlags::ACK, 1, 1, SEGMENT)),
+        );
     }
     drain(&mut manager);
     manager.handle_observation(START, Observation::StationRate { mac: mac(1), rate: rate(1_000) });
@@ -431,7 +435,7 @@ fn wrong_observations_and_configurations_are_refused() {
 #[test]
 fn stations_are_learned_and_forgotten() {
     let mut manager = inserted(|_| {});
-    let stranger = packet(Port::Wlan, 77, 0, TcpFlags::ACK, (1, 1), 0);
+    let stranger = packet(Port::Wlan, 77, 0, Segment::new(TcpFlags::ACK, 1, 1, 0));
     manager.handle_packet(START, 0, &stranger);
     assert!(drain(&mut manager).contains(&Output::Event(Event::StationLearned(mac(77)))));
     assert!(manager.report(START).stations.iter().any(|s| s.mac == mac(77) && s.learned));
@@ -447,7 +451,7 @@ fn stations_are_learned_and_forgotten() {
 fn a_stations_addresses_are_learned_and_bounded() {
     let mut manager = inserted(|_| {});
     let from = |last: u8| {
-        let mut meta = packet(Port::Wlan, 0, 0, TcpFlags::ACK, (1, 1), 0);
+        let mut meta = packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, 0));
         meta.ip.as_mut().unwrap().src = std::net::IpAddr::from([10, 0, 0, last]);
         meta
     };
@@ -549,10 +553,14 @@ fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
     let mut manager = Manager::new(Config { policy: directions, ..config(&rates) }, START);
     manager.handle_command(START, Command::Insert);
     let learned = MacAddr([2, 0, 0, 0, 9, 9]);
-    manager.handle_packet(START, 0, &PacketMeta { src: learned, ..packet(Port::Wlan, 7, 1, TcpFlags::ACK, (1, 1), 0) });
+    manager.handle_packet(
+        START,
+        0,
+        &PacketMeta { src: learned, ..packet(Port::Wlan, 7, 1, Segment::new(TcpFlags::ACK, 1, 1, 0)) },
+    );
     manager.handle_packet(START, 0, &PacketMeta { dst: learned, ..data(7, 1) });
     assert!(manager.report(START).stations.iter().any(|station| station.mac == learned));
-    let slow = |seq| packet(Port::Wire, 1, 1, TcpFlags::ACK, (seq, 1), SEGMENT);
+    let slow = |seq| packet(Port::Wire, 1, 1, Segment::new(TcpFlags::ACK, seq, 1, SEGMENT));
     manager.handle_packet(START, 1, &slow(1));
     let mut now = time_to_empty(&mut manager, START);
     let observe = |manager: &mut Manager<u64>, now, kbps| {
@@ -584,7 +592,7 @@ fn slow(kbps: u64) -> Manager<u64> {
 
 /// DATA of an upload, and of a download's station toward the wire.
 fn sent_up(flow: u16, seq: u32, payload: u64) -> PacketMeta {
-    packet(Port::Wlan, 0, flow, TcpFlags::ACK, (seq, 1), payload)
+    packet(Port::Wlan, 0, flow, Segment::new(TcpFlags::ACK, seq, 1, payload))
 }
 
 /// An upload of 60 segments whose ACKs, one for every second segment, are held, until half of them have gone.
@@ -664,7 +672,11 @@ fn the_requests_of_a_downloading_station_are_let_alone() {
     // DATA, and acknowledgments between them: of a connection that carries data both ways, most of it down.
     for k in 0..40 {
         manager.handle_packet(START, 2 * k, &data(0, 1 + k as u32 * SEGMENT as u32));
-        manager.handle_packet(START, 2 * k + 1, &packet(Port::Wire, 0, 0, TcpFlags::ACK, (1, 2 + k as u32), 0));
+        manager.handle_packet(
+            START,
+            2 * k + 1,
+            &packet(Port::Wire, 0, 0, Segment::new(TcpFlags::ACK, 1, 2 + k as u32, 0)),
+        );
     }
     let mut request = 1;
     while manager.counters().held > 0 {

@@ -1,5 +1,7 @@
 //! Calls: found, admitted or refused, and first.
 
+use std::ops::Range;
+
 use evenair_manager::{
     AccessPoint, Codec, Command, Config, Controller, Event, Manager, Observation, Output, Place, Refusal, VoiceConfig,
 };
@@ -8,7 +10,7 @@ use evenair_packet::{
 };
 use evenair_units::{Bytes, Instant, Span};
 
-use crate::world::{SEGMENT, config, mac, packet, rate};
+use crate::world::{SEGMENT, Segment, config, mac, packet, rate};
 
 /// Eight stations at 11 Mb/s behind a box that knows calls.
 fn inserted(voice: VoiceConfig) -> Manager<u64> {
@@ -20,7 +22,7 @@ fn inserted(voice: VoiceConfig) -> Manager<u64> {
 }
 
 fn speech(station: usize, ingress: Port, len: u64, dscp: u8) -> PacketMeta {
-    let mut meta = packet(ingress, station, 5000, TcpFlags::ACK, (0, 0), 100);
+    let mut meta = packet(ingress, station, 5000, Segment::new(TcpFlags::ACK, 0, 0, 100));
     meta.frame_len = Bytes(len + 14);
     let ip = meta.ip.as_mut().unwrap();
     (ip.protocol, ip.dscp, ip.total_len) = (17, dscp, Bytes(len));
@@ -69,13 +71,13 @@ impl Heard {
 
 /// Runs so many ms with calls of stations 0 to `calls`, both ways, and a bulk download of station 7 that always waits.
 /// Packets of speech have numbers below a million.
-fn talk(manager: &mut Manager<u64>, from_ms: u64, to_ms: u64, calls: usize, dscp: u8, heard: &mut Heard) {
-    for ms in from_ms..to_ms {
+fn talk(manager: &mut Manager<u64>, period_ms: Range<u64>, calls: usize, dscp: u8, heard: &mut Heard) {
+    for ms in period_ms {
         let now = Instant::ZERO + Span::from_millis(ms);
         manager.handle_timeout(now);
         if ms % 2 == 0 {
             let seq = 1 + ms as u32 * SEGMENT as u32;
-            let bulk = packet(Port::Wire, 7, 1, TcpFlags::ACK, (seq, 1), SEGMENT);
+            let bulk = packet(Port::Wire, 7, 1, Segment::new(TcpFlags::ACK, seq, 1, SEGMENT));
             manager.handle_packet(now, 1_000_000 + ms, &bulk);
         }
         for station in 0..calls {
@@ -91,7 +93,7 @@ fn talk(manager: &mut Manager<u64>, from_ms: u64, to_ms: u64, calls: usize, dscp
 #[test]
 fn a_call_without_marks_is_found_by_its_header_and_then_passes_at_once_as_voice() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
-    talk(&mut manager, 0, 3_000, 1, 0, &mut heard);
+    talk(&mut manager, 0..3_000, 1, 0, &mut heard);
     assert_eq!(heard.calls(), (1, vec![], 0));
     let report = manager.report(Instant::ZERO);
     assert_eq!((report.calls.len(), report.calls[0].codec), (1, Codec::G711));
@@ -112,10 +114,10 @@ fn one_call_too_many_is_refused_and_harms_nobody() {
         (VoiceConfig { data_permille: 740, ..VoiceConfig::default() }, Refusal::DataPart),
     ] {
         let (mut manager, mut heard) = (inserted(voice), Heard::default());
-        talk(&mut manager, 0, 2_000, 3, 46, &mut heard);
+        talk(&mut manager, 0..2_000, 3, 46, &mut heard);
         let before = heard.calls();
         assert_eq!(before.1, vec![], "{why:?}");
-        talk(&mut manager, 2_000, 4_000, 4, 46, &mut heard);
+        talk(&mut manager, 2_000..4_000, 4, 46, &mut heard);
         let (admitted, refused, ended) = heard.calls();
         assert_eq!((admitted, refused, ended), (3, vec![why], 0));
         // The refused one is marked as what it is; it came marked as voice.
@@ -144,7 +146,7 @@ fn each_medium_has_room_of_its_own_for_calls() {
             let place = Some(Place::Named(name(if station < 2 { "a" } else { "b" })));
             manager.handle_observation(Instant::ZERO, Observation::StationAt { mac: mac(station), place });
         }
-        talk(&mut manager, 0, 2_000, 4, 46, &mut heard);
+        talk(&mut manager, 0..2_000, 4, 46, &mut heard);
         let (admitted, refused, ended) = heard.calls();
         assert_eq!((admitted, refused.len(), ended), (2, 2, 0), "{refused:?}");
         let of = |admitted: bool| {
@@ -185,7 +187,7 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
     for (station, place) in [(0, "a"), (1, "b"), (2, "b"), (3, "b")] {
         manager.handle_observation(Instant::ZERO, at(station, place));
     }
-    talk(&mut manager, 0, 2_000, 3, 46, &mut heard);
+    talk(&mut manager, 0..2_000, 3, 46, &mut heard);
     assert_eq!(of(&manager), [vec![mac(0), mac(1)], vec![mac(2)]], "one on each medium, and one too many");
     let now = Instant::ZERO + Span::from_millis(2_000);
     let roamed = |heard: &Heard| {
@@ -201,7 +203,7 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
     assert_eq!(roamed(&heard), [(mac(0), "b".into(), Some(Refusal::Calls))]);
     assert_eq!(of(&manager), [vec![mac(0), mac(1)], vec![mac(2)]]);
     assert_eq!(manager.counters().calls_over_limit, 1);
-    talk(&mut manager, 2_000, 2_500, 4, 46, &mut heard);
+    talk(&mut manager, 2_000..2_500, 4, 46, &mut heard);
     assert_eq!(of(&manager)[1], [mac(2), mac(3)], "whoever calls next is refused");
     // Where it came from there is room now: for one that was refused, and not for a second one.
     let now = Instant::ZERO + Span::from_millis(2_500);
@@ -221,11 +223,11 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
 fn a_call_that_ends_makes_room_for_another() {
     let (mut manager, mut heard) =
         (inserted(VoiceConfig { calls: Some(1), ..VoiceConfig::default() }), Heard::default());
-    talk(&mut manager, 0, 1_000, 2, 46, &mut heard);
+    talk(&mut manager, 0..1_000, 2, 46, &mut heard);
     assert_eq!(heard.calls(), (1, vec![Refusal::Calls], 0));
-    talk(&mut manager, 1_000, 13_000, 0, 46, &mut heard);
+    talk(&mut manager, 1_000..13_000, 0, 46, &mut heard);
     assert_eq!(heard.calls().2, 2, "both have ended");
-    talk(&mut manager, 13_000, 14_000, 1, 46, &mut heard);
+    talk(&mut manager, 13_000..14_000, 1, 46, &mut heard);
     assert_eq!(heard.calls().0, 2);
 }
 
@@ -243,14 +245,14 @@ fn two_flows_of_one_telephone_are_one_call_and_two_pairs_are_two() {
         heard.drain(&mut manager, now);
     }
     assert_eq!(heard.calls().0, 1);
-    talk(&mut manager, 2_000, 3_000, 1, 0, &mut heard);
+    talk(&mut manager, 2_000..3_000, 1, 0, &mut heard);
     assert_eq!(heard.calls().0, 2, "a flow that goes both ways is one more");
 }
 
 #[test]
 fn who_floods_in_the_shape_of_a_call_waits_its_turn() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
-    talk(&mut manager, 0, 1_000, 1, 46, &mut heard);
+    talk(&mut manager, 0..1_000, 1, 46, &mut heard);
     let now = Instant::ZERO + Span::from_millis(1_000);
     let passed = manager.counters().calls_packets;
     for n in 0..500 {
@@ -271,7 +273,7 @@ fn without_the_table_nothing_is_looked_for() {
     let mut manager = Manager::new(config, Instant::ZERO);
     manager.handle_command(Instant::ZERO, Command::Insert);
     let mut heard = Heard::default();
-    talk(&mut manager, 0, 2_000, 2, 46, &mut heard);
+    talk(&mut manager, 0..2_000, 2, 46, &mut heard);
     assert_eq!(heard.calls(), (0, vec![], 0));
     assert!(heard.released.iter().all(|(_, dscp, _)| dscp.is_none()));
 }
@@ -319,19 +321,23 @@ fn a_call_tells_how_it_is_heard_both_ways() {
 fn one_that_was_refused_tells_what_it_lost_here_and_the_end_tells_all() {
     let voice = VoiceConfig { calls: Some(0), ..VoiceConfig::default() };
     let (mut manager, mut heard) = (inserted(voice), Heard::default());
-    talk(&mut manager, 0, 1_000, 1, 46, &mut heard);
+    talk(&mut manager, 0..1_000, 1, 46, &mut heard);
     // Nothing is heard from the WLAN any more: what comes for it waits, and in the end is dropped.
     let mut now = Instant::ZERO + Span::from_millis(1_000);
     for n in 0..4_000u64 {
         now += Span::from_micros(500);
         let seq = 3_000_000 + n as u32 * SEGMENT as u32;
-        manager.handle_packet(now, 5_000_000 + n, &packet(Port::Wire, 7, 1, TcpFlags::ACK, (seq, 1), SEGMENT));
+        manager.handle_packet(
+            now,
+            5_000_000 + n,
+            &packet(Port::Wire, 7, 1, Segment::new(TcpFlags::ACK, seq, 1, SEGMENT)),
+        );
         if n % 2 == 0 {
             manager.handle_packet(now, n, &spoken(0, Port::Wire, 200, 46, 1_000 + n / 2 * 20));
         }
         heard.drain(&mut manager, now);
     }
-    talk(&mut manager, 4_000, 20_000, 0, 0, &mut heard);
+    talk(&mut manager, 4_000..20_000, 0, 0, &mut heard);
     let ended: Vec<_> = heard.events.iter().filter(|event| matches!(event, Event::CallEnded { .. })).collect();
     let [Event::CallEnded { admitted: false, speech, lasted, codec: Codec::G711, .. }] = ended[..] else {
         panic!("{ended:?}")

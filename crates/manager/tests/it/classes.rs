@@ -9,7 +9,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{PhyRate, adwiser_80211b};
 
 use crate::air::Dcf;
-use crate::world::{Tally, World, close, config, mac, packet, rate, sources};
+use crate::world::{Segment, Tally, World, close, config, mac, packet, rate, sources};
 
 const MINUTE: Span = Span::from_secs(60);
 
@@ -293,7 +293,7 @@ fn the_first_rule_that_is_met_says() {
         class(Some(6), 1, rule(Rule { macs: vec![mac(1)], ..Rule::default() })),
         class(None, 1, Takes::Named),
     ]);
-    let plain = |station| packet(Port::Wire, station, 0, TcpFlags::ACK, (1, 1), 1448);
+    let plain = |station| packet(Port::Wire, station, 0, Segment::new(TcpFlags::ACK, 1, 1, 1448));
     let vlan = |vlan: Vlan| PacketMeta { vlan: Some(vlan), ..plain(0) };
     let marked = |dscp| {
         let mut meta = plain(0);
@@ -334,8 +334,8 @@ fn who_names_a_class_is_in_it_and_goes_down_from_there() {
     let mut config = with(&[rate(11_000); 2], policy);
     config.stations[0].class = Some(ClassId(1));
     let mut manager = Manager::new(config, Instant::ZERO);
-    manager.handle_packet(Instant::ZERO, 1, &packet(Port::Wire, 0, 0, TcpFlags::ACK, (1, 1), 1448));
-    manager.handle_packet(Instant::ZERO, 2, &packet(Port::Wire, 0, 1, TcpFlags::ACK, (1, 1), 0));
+    manager.handle_packet(Instant::ZERO, 1, &packet(Port::Wire, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, 1448)));
+    manager.handle_packet(Instant::ZERO, 2, &packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, 0)));
     let released: Vec<u64> = manager.report(Instant::ZERO).classes.iter().map(|class| class.released.0).collect();
     assert_eq!(released, [0, 1552, 52, 1500, 0], "a pure ACK toward a station is of an upload");
 }
@@ -352,7 +352,7 @@ fn a_group_moves_what_is_held_and_a_code_point_what_comes_after() {
     manager.handle_command(Instant::ZERO, Command::Insert);
     let mut number = 0;
     let mut send = |manager: &mut Manager<u64>, dscp| {
-        let mut meta = packet(Port::Wire, 0, 0, TcpFlags::ACK, (1 + 1448 * number, 1), 1448);
+        let mut meta = packet(Port::Wire, 0, 0, Segment::new(TcpFlags::ACK, 1 + 1448 * number, 1, 1448));
         meta.ip.as_mut().unwrap().dscp = dscp;
         number += 1;
         manager.handle_packet(Instant::ZERO, number.into(), &meta);
@@ -377,7 +377,7 @@ fn a_group_moves_what_is_held_and_a_code_point_what_comes_after() {
         }
     }
     assert!(numbers.is_sorted() && numbers.len() as u32 == number, "{numbers:?}");
-    let mut meta = packet(Port::Wire, 0, 0, TcpFlags::ACK, (1 + 1448 * number, 1), 1448);
+    let mut meta = packet(Port::Wire, 0, 0, Segment::new(TcpFlags::ACK, 1 + 1448 * number, 1, 1448));
     meta.ip.as_mut().unwrap().dscp = 46;
     manager.handle_packet(now, 99, &meta);
     assert!(manager.report(now).classes[1].released + Bytes(manager.report(now).classes[1].held_bytes.0) > Bytes(0));

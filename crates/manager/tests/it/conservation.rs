@@ -17,7 +17,7 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Limit, Rng, Span, Streams};
 use evenair_wifi::Standard;
 use proptest::prelude::*;
 
-use crate::world::{config, mac, packet, rate};
+use crate::world::{Segment, config, mac, packet, rate};
 
 const RATES: [u64; 4] = [1_000, 2_000, 5_500, 11_000];
 
@@ -297,7 +297,8 @@ impl Session {
         let sequence = (number(&mut self.rng), number(&mut self.rng));
         let sizes = [0, 0, 1, 536, 1448, 1448, 60_000];
         let payload = sizes[self.rng.below(7) as usize];
-        let mut meta = packet(ingress, station, self.rng.below(4) as u16, flags, sequence, payload);
+        let mut meta =
+            packet(ingress, station, self.rng.below(4) as u16, Segment::new(flags, sequence.0, sequence.1, payload));
         if let Some(ip) = &mut meta.ip {
             ip.ecn = self.rng.below(4) as u8;
             if let Transport::Tcp(tcp) = &mut ip.transport {

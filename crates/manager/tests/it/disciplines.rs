@@ -10,7 +10,7 @@ use evenair_sched::{
 };
 use evenair_units::{BitRate, Bytes, Db, Dbm, Instant, Limit, Span};
 
-use crate::world::{SEGMENT, config, packet, rate};
+use crate::world::{SEGMENT, Segment, config, packet, rate};
 
 const LIMIT: Limit = Limit::Packets(100);
 
@@ -43,7 +43,7 @@ fn inserted(config: Config) -> Manager<u64> {
 }
 
 fn data(station: usize, flow: u16, segment: u32) -> PacketMeta {
-    packet(Port::Wire, station, flow, TcpFlags::ACK, (1 + segment * SEGMENT as u32, 1), SEGMENT)
+    packet(Port::Wire, station, flow, Segment::new(TcpFlags::ACK, 1 + segment * SEGMENT as u32, 1, SEGMENT))
 }
 
 /// What comes out until the deadlines have passed `until`.

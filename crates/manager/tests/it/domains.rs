@@ -1,7 +1,7 @@
 //! Several media under one manager: each at its own pace, and stations that go from one to the other.
 
 use crate::air::{Air, Channels, Dcf, Formula};
-use crate::world::{World, bits, close, config, jain, mac, packet, rate, sources};
+use crate::world::{Segment, World, bits, close, config, jain, mac, packet, rate, sources};
 use evenair_manager::{
     AccessPoint, Command, Config, Controller, Label, LimitRule, Manager, Observation, Output, Place, UplinkLimit,
 };
@@ -187,7 +187,7 @@ fn a_station_that_roams_has_its_share_within_two_seconds() {
 
 /// A packet of DATA toward a station.
 fn data(station: usize, seq: u32) -> PacketMeta {
-    packet(Port::Wire, station, 1, TcpFlags::ACK, (1 + seq * 1448, 1), 1448)
+    packet(Port::Wire, station, 1, Segment::new(TcpFlags::ACK, 1 + seq * 1448, 1, 1448))
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_was_released_before_a_roam_stays_with_the_old_medium() {
     send(&mut manager, 1, 20);
     assert_eq!(released(&mut manager), 0);
     // An ACK that comes by the new access point answers what was released by the old one.
-    let ack = packet(Port::Wlan, 0, 1, TcpFlags::ACK, (1, 1 + first as u32 * 1448), 0);
+    let ack = packet(Port::Wlan, 0, 1, Segment::new(TcpFlags::ACK, 1, 1 + first as u32 * 1448, 0));
     manager.handle_packet(at_ms(1), 1000, &ack);
     assert!(released(&mut manager) > 1, "the ACK itself, and what there is room for now");
 }
@@ -246,7 +246,7 @@ fn a_vlan_tells_where_a_station_is_and_goes_before_what_is_told() {
     tell(&mut manager, Some(Place::Named(label("elsewhere"))));
     assert_eq!(place(&manager), None, "nobody knows where that is");
     tell(&mut manager, Some(Place::Named(label("b"))));
-    let mut ack = packet(Port::Wlan, 0, 1, TcpFlags::ACK, (1, 1), 0);
+    let mut ack = packet(Port::Wlan, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, 0));
     manager.handle_packet(Instant::ZERO, 1, &ack);
     assert_eq!(place(&manager).as_deref(), Some("b"), "no VLAN says nothing");
     ack.vlan = Some(11.into());
@@ -291,7 +291,7 @@ fn limited(same: bool, per_second: [u64; 2]) -> ([u64; 2], Manager<u64>) {
             manager.handle_timeout(deadline);
         }
         let seq = 1 + segments[station] * 1448;
-        manager.handle_packet(now, 1, &packet(Port::Wlan, station, 1, TcpFlags::ACK, (seq, 1), 1448));
+        manager.handle_packet(now, 1, &packet(Port::Wlan, station, 1, Segment::new(TcpFlags::ACK, seq, 1, 1448)));
         (segments[station], next[station]) =
             (segments[station] + 1, now + Span::from_nanos(1_000_000_000 / per_second[station]));
         let outputs: Vec<_> = core::iter::from_fn(|| manager.poll_output()).collect();
@@ -337,15 +337,15 @@ fn windows_are_steered_on_each_medium_by_itself() {
         manager.handle_observation(Instant::ZERO, at(station, place));
         for ingress in [Port::Wlan, Port::Wire] {
             let syn = if ingress == Port::Wlan { TcpFlags::SYN } else { TcpFlags::SYN.with(TcpFlags::ACK) };
-            manager.handle_packet(Instant::ZERO, 1, &packet(ingress, station, 1, syn, (0, 0), 0));
+            manager.handle_packet(Instant::ZERO, 1, &packet(ingress, station, 1, Segment::new(syn, 0, 0, 0)));
         }
     }
     for round in 0..200u32 {
         for (station, waits_ms) in [(0, 60), (1, 3)] {
             let now = Instant::ZERO + Span::from_millis(100) * u64::from(round) + Span::from_millis(station as u64);
             let seq = 1 + round * 1448;
-            manager.handle_packet(now, 1, &packet(Port::Wire, station, 1, TcpFlags::ACK, (seq, 1), 1448));
-            let answer = packet(Port::Wlan, station, 1, TcpFlags::ACK, (1, seq + 1448), 0);
+            manager.handle_packet(now, 1, &packet(Port::Wire, station, 1, Segment::new(TcpFlags::ACK, seq, 1, 1448)));
+            let answer = packet(Port::Wlan, station, 1, Segment::new(TcpFlags::ACK, 1, seq + 1448, 0));
             let now = now + Span::from_millis(waits_ms);
             while let Some((deadline, _)) = manager.poll_deadline().filter(|&(deadline, _)| deadline <= now) {
                 manager.handle_timeout(deadline);

@@ -8,7 +8,7 @@ use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, Standard};
 
-use crate::world::{SEGMENT, mac, packet};
+use crate::world::{SEGMENT, Segment, mac, packet};
 
 /// The station that gets datagrams, and the one that talks.
 const UDP: usize = 0;
@@ -122,7 +122,7 @@ impl Site {
     fn segment(&mut self) {
         let seq = 1 + self.segments[0] * SEGMENT as u32;
         self.segments[0] += 1;
-        self.arrive(packet(Port::Wire, TALKER, 1, TcpFlags::ACK, (seq, 1), SEGMENT));
+        self.arrive(packet(Port::Wire, TALKER, 1, Segment::new(TcpFlags::ACK, seq, 1, SEGMENT)));
     }
 
     fn speak(&mut self) {
@@ -159,7 +159,8 @@ impl Site {
         if self.segments[1] - self.segments[2] >= 2 {
             self.segments[2] = self.segments[1];
             let ack = 1 + self.segments[1] * SEGMENT as u32;
-            self.upward.push_back((self.now + TURN, packet(Port::Wlan, TALKER, 1, TcpFlags::ACK, (1, ack), 0)));
+            self.upward
+                .push_back((self.now + TURN, packet(Port::Wlan, TALKER, 1, Segment::new(TcpFlags::ACK, 1, ack, 0))));
         }
     }
 
@@ -253,7 +254,7 @@ impl Site {
 }
 
 fn datagram(ingress: Port, station: usize, len: u64) -> PacketMeta {
-    let mut meta = packet(ingress, station, 0, TcpFlags::ACK, (0, 0), len - 52);
+    let mut meta = packet(ingress, station, 0, Segment::new(TcpFlags::ACK, 0, 0, len - 52));
     let ip = meta.ip.as_mut().unwrap();
     (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: 7, dst_port: 7 });
     meta

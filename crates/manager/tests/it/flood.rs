@@ -11,7 +11,7 @@ use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::{Phy, Standard};
 
-use crate::world::{mac, packet};
+use crate::world::{Segment, mac, packet};
 
 const SECONDS: u64 = 4;
 /// Packets in a second of the flow that is established, and of a flood.
@@ -45,7 +45,7 @@ impl Became {
 
 /// A datagram of the established flow, toward station 0 or from it.
 fn established(ingress: Port) -> PacketMeta {
-    let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), 148);
+    let mut meta = packet(ingress, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, 148));
     let ip = meta.ip.as_mut().unwrap();
     let ports = if ingress == Port::Wire { (7, 8) } else { (8, 7) };
     (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: ports.0, dst_port: ports.1 });
@@ -57,7 +57,7 @@ fn attack(flood: Flood, number: u64) -> Option<PacketMeta> {
     match flood {
         Flood::None => None,
         Flood::Syn => {
-            let mut meta = packet(Port::Wlan, 1, 0, TcpFlags::SYN, (number as u32, 0), 0);
+            let mut meta = packet(Port::Wlan, 1, 0, Segment::new(TcpFlags::SYN, number as u32, 0, 0));
             let ip = meta.ip.as_mut().unwrap();
             ip.dst = IpAddr::V4(Ipv4Addr::new(11, a, b, c));
             if let Transport::Tcp(TcpMeta { src_port, .. }) = &mut ip.transport {
@@ -66,7 +66,7 @@ fn attack(flood: Flood, number: u64) -> Option<PacketMeta> {
             Some(meta)
         }
         Flood::MadeUp => {
-            let mut meta = packet(Port::Wire, 0, 1, TcpFlags::ACK, (1, 1), 500);
+            let mut meta = packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, 500));
             meta.dst = MacAddr([6, 7, a, b, c, d]);
             let ip = meta.ip.as_mut().unwrap();
             ip.dst = IpAddr::V4(Ipv4Addr::new(12, b, c, d));

@@ -5,7 +5,7 @@ use evenair_manager::{Command, Config, Event, GuardState, GuardStep, Manager, Mo
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::world::{config, packet, rate};
+use crate::world::{Segment, config, packet, rate};
 
 const PACKET: Span = Span::from_micros(800);
 const LEN: Bytes = Bytes(1_440);
@@ -95,7 +95,7 @@ impl Stream {
 }
 
 fn datagram() -> PacketMeta {
-    let mut meta = packet(Port::Wire, 0, 0, TcpFlags::ACK, (0, 0), LEN.0 - 40);
+    let mut meta = packet(Port::Wire, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, LEN.0 - 40));
     let ip = meta.ip.as_mut().expect("it is IP");
     (ip.protocol, ip.transport, ip.total_len) = (17, Transport::Udp { src_port: 1, dst_port: 2 }, LEN);
     meta

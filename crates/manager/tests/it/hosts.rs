@@ -6,24 +6,28 @@ use evenair_manager::{Command, Config, Controller, Level, Manager, Output, Polic
 use evenair_packet::{PacketMeta, Port, TcpFlags};
 use evenair_units::{BitRate, Instant, Span};
 
-use crate::world::{close, config, packet, rate};
+use crate::world::{Segment, close, config, packet, rate};
 
 /// Packets that each connection has waiting.
 const WAITING: u64 = 8;
 const SPAN: Span = Span::from_secs(20);
 
 /// A connection: its station, and the address on that side.
-type Connection = (usize, IpAddr);
+#[derive(Clone, Copy)]
+struct Connection {
+    station: usize,
+    address: IpAddr,
+}
 
 fn v4(last: u8) -> IpAddr {
     Ipv4Addr::new(10, 1, 0, last).into()
 }
 
 /// A full packet of a download.
-fn data(number: usize, (station, address): Connection, sequence: u64) -> PacketMeta {
+fn data(number: usize, connection: Connection, sequence: u64) -> PacketMeta {
     let seq = (sequence * 1448) as u32;
-    let mut meta = packet(Port::Wire, station, number as u16, TcpFlags::ACK, (seq, 1), 1448);
-    meta.ip.as_mut().expect("it is of IP").dst = address;
+    let mut meta = packet(Port::Wire, connection.station, number as u16, Segment::new(TcpFlags::ACK, seq, 1, 1448));
+    meta.ip.as_mut().expect("it is of IP").dst = connection.address;
     meta
 }
 
@@ -61,7 +65,7 @@ fn hosts_of_a_station_share_alike_whatever_connections_they_have() {
     let far = IpAddr::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 3));
     // Behind the first station's address: a host with one connection, one with four, one with eight, by IPv6. And a station.
     let groups = [(0, v4(1), 1), (0, v4(2), 4), (0, far, 8), (1, v4(9), 1)];
-    let of_group = |&(station, address, count): &(usize, IpAddr, usize)| vec![(station, address); count];
+    let of_group = |&(station, address, count): &(usize, IpAddr, usize)| vec![Connection { station, address }; count];
     let connections: Vec<Connection> = groups.iter().flat_map(of_group).collect();
     let sums = |levels: Vec<Level>| {
         let mut got = shares(levels, &connections).into_iter();

@@ -19,6 +19,26 @@ struct Net {
     now: Instant,
 }
 
+struct Macs {
+    src: MacAddr,
+    dst: MacAddr,
+}
+
+/// A datagram with its IP header.
+fn udp(from: ([u8; 4], u16), to: ([u8; 4], u16), payload: &[u8]) -> Vec<u8> {
+    let len = (28 + payload.len()) as u16;
+    let mut body = vec![0x45, 0];
+    body.extend_from_slice(&len.to_be_bytes());
+    body.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0]);
+    body.extend_from_slice(&from.0);
+    body.extend_from_slice(&to.0);
+    for number in [from.1, to.1, len - 20, 0] {
+        body.extend_from_slice(&number.to_be_bytes());
+    }
+    body.extend_from_slice(payload);
+    body
+}
+
 impl Net {
     fn new() -> Self {
         Self { manager: Manager::new(config(&[]), Instant::ZERO), events: Vec::new(), now: Instant::ZERO }
@@ -40,8 +60,8 @@ impl Net {
         }
     }
 
-    fn frame(&mut self, ingress: Port, src: MacAddr, dst: MacAddr, ether_type: u16, body: &[u8]) {
-        let frame = [&dst.0[..], &src.0, &ether_type.to_be_bytes(), body].concat();
+    fn frame(&mut self, ingress: Port, macs: Macs, ether_type: u16, body: &[u8]) {
+        let frame = [&macs.dst.0[..], &macs.src.0, &ether_type.to_be_bytes(), body].concat();
         self.manager.handle_packet(self.now, 0, &parse(ingress, &frame));
         self.drain();
     }
@@ -49,7 +69,7 @@ impl Net {
     /// RFC 826: a request, or an answer, of this sender.
     fn arp(&mut self, ingress: Port, mac: MacAddr, address: [u8; 4]) {
         let body = [&[0, 1, 8, 0, 6, 4, 0, 2][..], &mac.0, &address, &ALL.0, &address].concat();
-        self.frame(ingress, mac, ALL, 0x0806, &body);
+        self.frame(ingress, Macs { src: mac, dst: ALL }, 0x0806, &body);
     }
 
     /// RFC 4861, 4.4: an advertisement of this address.
@@ -58,28 +78,8 @@ impl Net {
         let group = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         let message = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &address.octets(), &[2, 1], &mac.0].concat();
         let header = [&[0x60, 0, 0, 0, 0, 32, 58, 255][..], &address.octets(), &group].concat();
-        self.frame(Port::Wlan, mac, MacAddr([0x33, 0x33, 0, 0, 0, 1]), 0x86dd, &[header, message].concat());
-    }
-
-    fn udp(
-        &mut self,
-        ingress: Port,
-        macs: (MacAddr, MacAddr),
-        ends: ([u8; 4], u16),
-        to: ([u8; 4], u16),
-        payload: &[u8],
-    ) {
-        let len = (28 + payload.len()) as u16;
-        let mut body = vec![0x45, 0];
-        body.extend_from_slice(&len.to_be_bytes());
-        body.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0]);
-        body.extend_from_slice(&ends.0);
-        body.extend_from_slice(&to.0);
-        for number in [ends.1, to.1, len - 20, 0] {
-            body.extend_from_slice(&number.to_be_bytes());
-        }
-        body.extend_from_slice(payload);
-        self.frame(ingress, macs.0, macs.1, 0x0800, &body);
+        let macs = Macs { src: mac, dst: MacAddr([0x33, 0x33, 0, 0, 0, 1]) };
+        self.frame(Port::Wlan, macs, 0x86dd, &[header, message].concat());
     }
 
     /// RFC 2131: a request with a name, and its grant.
@@ -95,9 +95,11 @@ impl Net {
         }
         message.push(255);
         if from == Port::Wlan {
-            self.udp(from, (client, ALL), ([0; 4], 68), ([255; 4], 67), &message);
+            let body = udp(([0; 4], 68), ([255; 4], 67), &message);
+            self.frame(from, Macs { src: client, dst: ALL }, 0x0800, &body);
         } else {
-            self.udp(from, (GATEWAY, ALL), ([10, 0, 0, 1], 67), ([255; 4], 68), &message);
+            let body = udp(([10, 0, 0, 1], 67), ([255; 4], 68), &message);
+            self.frame(from, Macs { src: GATEWAY, dst: ALL }, 0x0800, &body);
         }
     }
 
@@ -148,7 +150,8 @@ fn nobody_gets_the_address_of_one_who_is_there() {
     (0..5).for_each(|_| {
         net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 1]);
         net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 7]);
-        net.udp(Port::Wlan, (LAPTOP, GATEWAY), ([10, 0, 0, 7], 9), ([192, 0, 2, 1], 9), b"x");
+        let body = udp(([10, 0, 0, 7], 9), ([192, 0, 2, 1], 9), b"x");
+        net.frame(Port::Wlan, Macs { src: LAPTOP, dst: GATEWAY }, 0x0800, &body);
     });
     let contested = [("10.0.0.1".to_owned(), GATEWAY, LAPTOP), ("10.0.0.7".to_owned(), PHONE, LAPTOP)];
     assert_eq!(net.contested(), contested, "each is told of once");
@@ -161,7 +164,7 @@ fn nobody_gets_the_address_of_one_who_is_there() {
     assert_eq!(net.contested().len(), 3);
     // A frame in which one says that another's address belongs to a third tells nothing.
     let body = [&[0, 1, 8, 0, 6, 4, 0, 2][..], &GATEWAY.0, &[10, 0, 0, 9], &ALL.0, &[10, 0, 0, 9]].concat();
-    net.frame(Port::Wlan, LAPTOP, ALL, 0x0806, &body);
+    net.frame(Port::Wlan, Macs { src: LAPTOP, dst: ALL }, 0x0806, &body);
     assert_eq!((net.contested().len(), net.addresses(LAPTOP).len()), (3, 0));
     // And a rogue server on the WLAN grants nothing.
     net.dhcp(Port::Wlan, PHONE, [10, 0, 0, 66], "stolen");

@@ -6,7 +6,7 @@ use evenair_manager::{
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{Bytes, Instant, Limit, Span};
 
-use crate::world::{SEGMENT, config, packet, rate};
+use crate::world::{SEGMENT, Segment, config, packet, rate};
 
 const SYN: TcpFlags = TcpFlags::SYN;
 const ACK: TcpFlags = TcpFlags::ACK;
@@ -48,11 +48,11 @@ fn put(manager: &mut Manager<u64>, ms: u64, number: u64, meta: &PacketMeta) -> V
 }
 
 fn from_wlan(flow: u16, flags: TcpFlags, numbers: (u32, u32), payload: u64) -> PacketMeta {
-    packet(Port::Wlan, 0, flow, flags, numbers, payload)
+    packet(Port::Wlan, 0, flow, Segment::new(flags, numbers.0, numbers.1, payload))
 }
 
 fn from_wire(flow: u16, flags: TcpFlags, numbers: (u32, u32), payload: u64) -> PacketMeta {
-    packet(Port::Wire, 0, flow, flags, numbers, payload)
+    packet(Port::Wire, 0, flow, Segment::new(flags, numbers.0, numbers.1, payload))
 }
 
 /// An ACK of so many segments of a download.

@@ -5,7 +5,7 @@ use evenair_manager::{Command, Config, Controller, Hop, LinkShare, Manager, Outp
 use evenair_packet::{Port, TcpFlags};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::world::{config, jain, packet, rate};
+use crate::world::{Segment, config, jain, packet, rate};
 
 /// Packets that each busy station has waiting.
 const WAITING: u64 = 8;
@@ -59,7 +59,8 @@ impl Shard {
     fn round(&mut self, now: Instant) {
         for station in 0..self.busy.len() {
             while self.busy[station] && self.waiting[station] < WAITING {
-                let meta = packet(self.from, station, 1, TcpFlags::ACK, (self.number as u32 * 1448, 1), PAYLOAD);
+                let meta =
+                    packet(self.from, station, 1, Segment::new(TcpFlags::ACK, self.number as u32 * 1448, 1, PAYLOAD));
                 self.number += 1;
                 self.waiting[station] += 1;
                 // Its number tells the station.
@@ -208,7 +209,7 @@ fn each_shards_recording_replays_alone() {
 fn nothing_passes_without_a_lease_and_all_goes_when_patience_ends() {
     let mut link = Link::new(BitRate::from_mbps(20), &[1], Port::Wire);
     let shard = &mut link.shards[0];
-    let meta = packet(Port::Wire, 0, 1, TcpFlags::ACK, (1, 1), PAYLOAD);
+    let meta = packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, PAYLOAD));
     let at_ms = |ms| Instant::ZERO + Span::from_millis(ms);
     shard.manager.handle_packet(at_ms(0), 1, &meta);
     shard.manager.handle_timeout(at_ms(50));

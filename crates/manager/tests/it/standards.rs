@@ -12,7 +12,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, adwiser_80211b, tcp_capacity};
 
 use crate::air::{Channels, Formula};
-use crate::world::{World, bits, close, config, mac, packet, rate, sources};
+use crate::world::{Segment, World, bits, close, config, mac, packet, rate, sources};
 
 const RTS: Option<Bytes> = Some(Bytes(1000));
 const FULL_SIZE: Bytes = Bytes(1500);
@@ -41,7 +41,7 @@ fn at(station: usize, access_point: &str) -> Observation {
 
 /// A datagram of a full-size packet to a station.
 fn datagram(station: usize) -> PacketMeta {
-    let mut meta = packet(Port::Wire, station, 0, TcpFlags::ACK, (1, 1), FULL_SIZE.0 - 52);
+    let mut meta = packet(Port::Wire, station, 0, Segment::new(TcpFlags::ACK, 1, 1, FULL_SIZE.0 - 52));
     let udp =
         |ip: IpMeta| IpMeta { protocol: 17, transport: Transport::Udp { src_port: 5001, dst_port: 40_000 }, ..ip };
     meta.ip = meta.ip.map(udp);
@@ -159,7 +159,8 @@ fn time_to_empty(station: usize, access_point: &str, service_rate: BitRate, broa
     let (mut now, mut manager) = (Instant::ZERO, Manager::<u64>::new(config, Instant::ZERO));
     manager.handle_command(now, Command::Insert);
     manager.handle_observation(now, at(station, access_point));
-    let data = |number: u64| packet(Port::Wire, station, 0, TcpFlags::ACK, (1 + number as u32 * 1448, 1), 1448);
+    let data =
+        |number: u64| packet(Port::Wire, station, 0, Segment::new(TcpFlags::ACK, 1 + number as u32 * 1448, 1, 1448));
     (0..100).for_each(|number| manager.handle_packet(now, number, &data(number)));
     if broadcast {
         manager.handle_packet(now, 100, &PacketMeta { dst: MacAddr::BROADCAST, ..datagram(0) });

@@ -9,7 +9,7 @@ use evenair_sched::Config as Discipline;
 use evenair_units::{BitRate, Instant, Limit, Span};
 
 use crate::disciplines::queue;
-use crate::world::{SEGMENT, config, mac, packet, rate};
+use crate::world::{SEGMENT, Segment, config, mac, packet, rate};
 
 /// Stations that the table has room for.
 const MOST: u32 = 1 << 16;
@@ -22,7 +22,7 @@ fn made_up(number: u32) -> MacAddr {
 
 /// A datagram to or from a made-up address.
 fn datagram(ingress: Port, number: u32) -> PacketMeta {
-    let mut meta = packet(ingress, 0, 0, TcpFlags::ACK, (0, 0), 1000);
+    let mut meta = packet(ingress, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, 1000));
     let [_, b, c, d] = number.to_be_bytes();
     let own = IpAddr::V4(Ipv4Addr::new(10, 128 | b, c, d));
     let ip = meta.ip.as_mut().unwrap();
@@ -35,7 +35,7 @@ fn datagram(ingress: Port, number: u32) -> PacketMeta {
 }
 
 fn download(station: usize, number: u64) -> PacketMeta {
-    packet(Port::Wire, station, 1, TcpFlags::ACK, (1 + number as u32 * SEGMENT as u32, 1), SEGMENT)
+    packet(Port::Wire, station, 1, Segment::new(TcpFlags::ACK, 1 + number as u32 * SEGMENT as u32, 1, SEGMENT))
 }
 
 /// Two configured stations, at a constant rate.

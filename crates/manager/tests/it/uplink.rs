@@ -7,7 +7,7 @@ use evenair_manager::{
 use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::world::{SEGMENT, config, packet, rate};
+use crate::world::{SEGMENT, Segment, config, packet, rate};
 
 const START: Instant = Instant::ZERO;
 const AP: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
@@ -36,16 +36,16 @@ fn manager(limit: UplinkLimit) -> Manager<u64> {
 }
 
 fn upload(segment: u32) -> PacketMeta {
-    packet(Port::Wlan, 0, 1, TcpFlags::ACK, (1 + segment * SEGMENT as u32, 1), SEGMENT)
+    packet(Port::Wlan, 0, 1, Segment::new(TcpFlags::ACK, 1 + segment * SEGMENT as u32, 1, SEGMENT))
 }
 
 fn download(segment: u32) -> PacketMeta {
-    packet(Port::Wire, 1, 2, TcpFlags::ACK, (1 + segment * SEGMENT as u32, 1), SEGMENT)
+    packet(Port::Wire, 1, 2, Segment::new(TcpFlags::ACK, 1 + segment * SEGMENT as u32, 1, SEGMENT))
 }
 
 /// The station of [`download`] has all before this segment.
 fn acknowledgment(segment: u32) -> PacketMeta {
-    packet(Port::Wlan, 1, 2, TcpFlags::ACK, (1, 1 + segment * SEGMENT as u32), 0)
+    packet(Port::Wlan, 1, 2, Segment::new(TcpFlags::ACK, 1, 1 + segment * SEGMENT as u32, 0))
 }
 
 /// Sources of packets at constant rates, each with a count of what passed and what was dropped.

@@ -250,7 +250,7 @@ impl World {
     /// The handshake goes through the manager only, and is not put on the medium.
     fn open(&mut self, flow: usize, flags: TcpFlags, from_wlan: bool) {
         let ingress = if from_wlan { Port::Wlan } else { Port::Wire };
-        let mut meta = self.meta(flow, ingress, 0, 0, 0);
+        let mut meta = self.meta(flow, ingress, Segment::new(TcpFlags::ACK, 0, 0, 0));
         if let Some(IpMeta { transport: Transport::Tcp(tcp), .. }) = &mut meta.ip {
             (tcp.flags, tcp.mss) = (flags, Some(1460));
         }
@@ -263,7 +263,8 @@ impl World {
             let seq = self.connections[flow].next;
             self.connections[flow].next += 1;
             let sender = if self.sources[flow].way == Way::Down { Port::Wire } else { Port::Wlan };
-            let meta = self.meta(flow, sender, 1 + seq.wrapping_mul(SEGMENT as u32), 1, SEGMENT);
+            let meta =
+                self.meta(flow, sender, Segment::new(TcpFlags::ACK, 1 + seq.wrapping_mul(SEGMENT as u32), 1, SEGMENT));
             self.send(flow, meta);
         }
     }
@@ -315,7 +316,7 @@ impl World {
             if connection.received - connection.acknowledged >= 2 {
                 connection.acknowledged = connection.received;
                 let ack = 1 + connection.received.wrapping_mul(SEGMENT as u32);
-                let meta = self.meta(flow, meta.ingress.opposite(), 1, ack, 0);
+                let meta = self.meta(flow, meta.ingress.opposite(), Segment::new(TcpFlags::ACK, 1, ack, 0));
                 self.send(flow, meta);
             }
         } else {
@@ -324,9 +325,9 @@ impl World {
         }
     }
 
-    fn meta(&self, flow: usize, ingress: Port, seq: u32, ack: u32, payload: u64) -> PacketMeta {
+    fn meta(&self, flow: usize, ingress: Port, segment: Segment) -> PacketMeta {
         let station = self.sources[flow].station;
-        let mut meta = packet(ingress, station, flow as u16, TcpFlags::ACK, (seq, ack), payload);
+        let mut meta = packet(ingress, station, flow as u16, segment);
         if let (true, Some(IpMeta { transport: Transport::Tcp(tcp), .. })) = (self.timestamps, &mut meta.ip) {
             let value = 1 + (self.now.as_nanos() / 1_000_000) as u32;
             let echo = self.connections[flow].stamps[usize::from(ingress == Port::Wire)];
@@ -336,15 +337,24 @@ impl World {
     }
 }
 
-/// A TCP packet between a station and a wired host, connection `flow`.
-pub fn packet(
-    ingress: Port,
-    station: usize,
-    flow: u16,
+/// What a TCP packet says.
+#[derive(Clone, Copy)]
+pub struct Segment {
     flags: TcpFlags,
-    (seq, ack): (u32, u32),
+    seq: u32,
+    ack: u32,
     payload: u64,
-) -> PacketMeta {
+}
+
+impl Segment {
+    pub fn new(flags: TcpFlags, seq: u32, ack: u32, payload: u64) -> Self {
+        Self { flags, seq, ack, payload }
+    }
+}
+
+/// A TCP packet between a station and a wired host, connection `flow`.
+pub fn packet(ingress: Port, station: usize, flow: u16, segment: Segment) -> PacketMeta {
+    let Segment { flags, seq, ack, payload } = segment;
     let station_end = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, station as u8)), 40_000 + flow, mac(station));
     let wired_end = (IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1)), 5001, MacAddr([2, 0, 0, 0, 9, 1]));
     let (src, dst) = if ingress == Port::Wlan { (station_end, wired_end) } else { (wired_end, station_end) };

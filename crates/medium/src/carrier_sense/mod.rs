@@ -28,6 +28,7 @@ mod timers;
 
 use evenair_units::Instant;
 
+use self::receive::ReceivedFrame;
 use self::terminal::{Frame, Kind, Phase, sender};
 use crate::frame::To;
 use crate::mac::Mac;
@@ -116,7 +117,7 @@ impl CarrierSense {
         for place in 0..self.audibility.of(id).len() {
             let hearer = self.audibility.of(id)[place];
             if let Some(receiving) = self.nodes[hearer as usize].carrier.end(at, id) {
-                goes_on |= self.receive(mac, at, hearer, receiving, frame);
+                goes_on |= self.receive(mac, at, hearer, ReceivedFrame { frame, receiving });
             }
             self.resume(at, hearer);
         }

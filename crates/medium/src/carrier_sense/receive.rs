@@ -9,6 +9,13 @@ use crate::frame::To;
 use crate::mac::Mac;
 use crate::watch::TxStatus;
 
+/// A frame that a node was receiving, and how it was received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceivedFrame {
+    pub(super) frame: Frame,
+    pub(super) receiving: Receiving,
+}
+
 impl CarrierSense {
     /// A frame of `from` begins at one who hears it.
     pub(super) fn hear<F>(&mut self, mac: &mut Mac<F>, at: Instant, from: u32, hearer: u32) {
@@ -49,15 +56,8 @@ impl CarrierSense {
 
     /// A frame that `id` was receiving ends. Says whether the exchange goes
     /// on after it.
-    pub(super) fn receive<F>(
-        &mut self,
-        mac: &mut Mac<F>,
-        at: Instant,
-        id: u32,
-        receiving: Receiving,
-        frame: Frame,
-    ) -> bool {
-        let Receiving { from, intact } = receiving;
+    pub(super) fn receive<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, received: ReceivedFrame) -> bool {
+        let ReceivedFrame { frame, receiving: Receiving { from, intact } } = received;
         let answers = matches!(self.nodes[id as usize].phase, Phase::Awaiting(None)) && frame.to == to(id);
         let is_gone = frame.to == to(id) && mac.nodes.has_left(from);
         let is_lost = !intact || !is_gone && spoils(mac, id, from, frame);

@@ -6,7 +6,6 @@ use evenair_units::{Airtime, Instant, Span};
 
 use super::state::CarrierSense;
 use super::terminal::{Access, Frame, Kind, Phase};
-use crate::attempt::Attempt;
 use crate::config::AfterCollision;
 use crate::frame::{NodeId, To};
 use crate::mac::{Failure, Mac};
@@ -32,24 +31,16 @@ impl CarrierSense {
         self.back_offs[winner as usize].contends = false;
         self.open += 1;
         mac.accounts.open(at, winner, attempt.to, &mut mac.nodes);
-        Some(self.attempt(mac, at, winner, attempt, txop_end))
+        Some(self.begin_access(mac, at, Access::new(winner, attempt, txop_end)))
     }
 
-    /// The node of an EDCAF begins an attempt with this frame.
-    fn attempt<F>(
-        &mut self,
-        mac: &mut Mac<F>,
-        at: Instant,
-        number: u32,
-        attempt: Attempt,
-        txop_end: Option<Instant>,
-    ) -> Frame {
-        let cleared = !attempt.rts;
-        let next = next_in_txop(mac, at, number, &attempt, txop_end);
-        let access = Access { edcaf: number, attempt, cleared, status: TxStatus::Lost, txop_end, next };
-        self.nodes[mac.nodes.edcafs[number as usize].node as usize].access = Some(access);
-        let frame = if cleared { access.data() } else { access.rts(&mac.config.phy) };
-        mac.nodes.edcafs[number as usize].begin_attempt(Airtime(frame.lasts));
+    /// The node of an EDCAF begins an access with this frame.
+    fn begin_access<F>(&mut self, mac: &mut Mac<F>, at: Instant, access: Access) -> Frame {
+        let access = Access { next: next_in_txop(mac, at, &access), ..access };
+        let edcaf = access.edcaf as usize;
+        self.nodes[mac.nodes.edcafs[edcaf].node as usize].access = Some(access);
+        let frame = if access.cleared { access.data() } else { access.rts(&mac.config.phy) };
+        mac.nodes.edcafs[edcaf].begin_attempt(Airtime(frame.lasts));
         frame
     }
 
@@ -132,7 +123,7 @@ impl CarrierSense {
             return false;
         }
         mac.accounts.resume(at, access.edcaf, attempt.to, &mut mac.nodes);
-        let frame = self.attempt(mac, next, access.edcaf, attempt, Some(txop_end));
+        let frame = self.begin_access(mac, next, Access::new(access.edcaf, attempt, Some(txop_end)));
         self.turn(at, id, next, frame);
         true
     }
@@ -171,10 +162,12 @@ impl CarrierSense {
 
 /// What follows in a TXOP the answer to a frame that is sent at `at`: SIFS, the next frame and its answer, if they fit.
 /// Nothing where senders choose their rates, for the next one is not chosen yet.
-fn next_in_txop<F>(mac: &mut Mac<F>, at: Instant, number: u32, attempt: &Attempt, txop_end: Option<Instant>) -> Span {
-    let next = mac.nodes.edcafs[number as usize].next_service().zip(txop_end).filter(|_| mac.rates.is_none());
+fn next_in_txop<F>(mac: &mut Mac<F>, at: Instant, access: &Access) -> Span {
+    let Access { edcaf, attempt, txop_end, .. } = access;
+    let edcaf = *edcaf as usize;
+    let next = mac.nodes.edcafs[edcaf].next_service().zip(*txop_end).filter(|_| mac.rates.is_none());
     let Some((service, txop_end)) = next else { return Span::ZERO };
-    let next = mac.attempt_at(mac.nodes.edcafs[number as usize].node, service, false);
+    let next = mac.attempt_at(mac.nodes.edcafs[edcaf].node, service, false);
     let phy = &mac.config.phy;
     let reservation = if attempt.rts { phy.reservation(attempt.rate) } else { Span::ZERO };
     let next = phy.sifs() + next.data + next.answer;

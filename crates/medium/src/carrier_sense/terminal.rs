@@ -70,6 +70,11 @@ pub(super) struct Access {
 }
 
 impl Access {
+    /// An access that begins, with no next frame in its TXOP yet.
+    pub(super) const fn new(edcaf: u32, attempt: Attempt, txop_end: Option<Instant>) -> Self {
+        Self { edcaf, attempt, cleared: !attempt.rts, status: TxStatus::Lost, txop_end, next: Span::ZERO }
+    }
+
     /// Its Duration is that of its answer and, in a TXOP, of the next frame and its answer (9.2.5.2).
     pub(super) fn data(&self) -> Frame {
         Frame {

@@ -14,7 +14,6 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use evenair_units::{Airtime, Instant, Span, Streams};
-use evenair_wifi::PhyRate;
 
 use self::beacons::BeaconSchedule;
 use self::obss::ObssTraffic;
@@ -29,6 +28,7 @@ use crate::nodes::Nodes;
 pub use self::beacons::Beacons;
 pub use self::obss::Foreign;
 pub use self::power_save::PowerSave;
+pub(crate) use self::power_save::Sleeper;
 
 /// All management traffic of a medium.
 #[derive(Debug)]
@@ -78,18 +78,11 @@ impl<F> Management<F> {
         self.timers.schedule(first, task);
     }
 
-    /// From `now` on a station saves power, which is awake.
-    pub(crate) fn save_power(
-        &mut self,
-        now: Instant,
-        station: NodeId,
-        access_point: NodeId,
-        rate: PhyRate,
-        how: PowerSave,
-    ) {
-        assert!(self.beacons.has(access_point), "stations sleep from beacon to beacon");
-        self.sleepers.add(now, station, access_point, rate, how);
-        self.timers.schedule(now + how.stays_awake, Task::Doze(station.0));
+    /// From now on a station saves power.
+    pub(crate) fn save_power(&mut self, station: NodeId, sleeper: Sleeper<F>) {
+        assert!(self.beacons.has(sleeper.access_point()), "stations sleep from beacon to beacon");
+        self.timers.schedule(sleeper.first_doze(), Task::Doze(station.0));
+        self.sleepers.add(station, sleeper);
     }
 
     /// What an access point keeps for stations that sleep, and for groups, beside its queues.
@@ -111,7 +104,7 @@ impl<F> Management<F> {
 
     /// A packet comes to a node: gives it back where it is not to be kept for stations that sleep.
     pub(crate) fn keep(&mut self, mac: &mut Mac<F>, now: Instant, from: NodeId, mpdu: Mpdu<F>) -> Option<Mpdu<F>> {
-        self.sleepers.keep(now, from, mpdu, &mut mac.nodes, &mut mac.events)
+        self.sleepers.keep(mac, now, from, mpdu)
     }
 
     /// A station has left, and what is kept for it is lost.

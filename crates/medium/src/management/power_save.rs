@@ -25,7 +25,7 @@ use super::tasks::{Context, Task};
 use crate::counters::QueueState;
 use crate::feedback::Feedback;
 use crate::frame::{Carried, DropReason, Event, Mpdu, NodeId, Own, Queued, To, dropped, lost};
-use crate::nodes::Nodes;
+use crate::mac::Mac;
 
 /// Packets that an access point keeps for a station that sleeps.
 const KEPT_FOR_STATION: usize = 64;
@@ -43,7 +43,7 @@ pub struct PowerSave {
 
 /// A station that saves power.
 #[derive(Debug)]
-struct Sleeper<F> {
+pub(crate) struct Sleeper<F> {
     access_point: NodeId,
     how: PowerSave,
     /// At which it sends null frames.
@@ -66,6 +66,20 @@ enum State {
 }
 
 impl<F> Sleeper<F> {
+    /// Awake from `now` on. Its null frames go at `rate` until a packet brings another.
+    pub(crate) const fn new(now: Instant, access_point: NodeId, rate: PhyRate, how: PowerSave) -> Self {
+        Self { access_point, how, rate, state: State::Awake, active: now, kept: VecDeque::new() }
+    }
+
+    pub(super) const fn access_point(&self) -> NodeId {
+        self.access_point
+    }
+
+    /// When it may first go to sleep.
+    pub(super) fn first_doze(&self) -> Instant {
+        self.active + self.how.stays_awake
+    }
+
     /// What comes for it is kept.
     fn is_kept_for(&self) -> bool {
         matches!(self.state, State::Asleep | State::Waking)
@@ -105,10 +119,8 @@ impl<F> PowerSaving<F> {
         self.points.insert(id.0, AccessPoint { asleep: 0, groups: VecDeque::new() });
     }
 
-    /// From `now` on a station saves power, which is awake; its null frames go at this rate until a packet brings another.
-    pub(super) fn add(&mut self, now: Instant, station: NodeId, access_point: NodeId, rate: PhyRate, how: PowerSave) {
-        let (state, active) = (State::Awake, now);
-        let sleeper = Sleeper { access_point, how, rate, state, active, kept: VecDeque::new() };
+    /// From now on a station saves power.
+    pub(super) fn add(&mut self, station: NodeId, sleeper: Sleeper<F>) {
         self.sleepers.insert(station.0, sleeper);
     }
 
@@ -122,14 +134,7 @@ impl<F> PowerSaving<F> {
     }
 
     /// A packet comes to a node: gives it back where it is not to be kept.
-    pub(super) fn keep(
-        &mut self,
-        now: Instant,
-        from: NodeId,
-        mpdu: Mpdu<F>,
-        nodes: &mut Nodes<F>,
-        events: &mut VecDeque<Event<F>>,
-    ) -> Option<Mpdu<F>> {
+    pub(super) fn keep(&mut self, mac: &mut Mac<F>, now: Instant, from: NodeId, mpdu: Mpdu<F>) -> Option<Mpdu<F>> {
         let (kept, limit) = match mpdu.to {
             // What is kept already goes first.
             To::Broadcast => match self.points.get_mut(&from.0).filter(|point| point.keeps_groups()) {
@@ -151,9 +156,9 @@ impl<F> PowerSaving<F> {
         kept.push_back(Queued { enqueued: now, mpdu });
         let oldest = if kept.len() > limit { kept.pop_front() } else { None };
         if let Some(oldest) = oldest {
-            let edcaf = nodes.edcaf_id(from.0, oldest.mpdu.category);
-            nodes.edcafs[edcaf as usize].counters.buffer_drops += 1;
-            events.extend(dropped(now, from, oldest.mpdu, DropReason::BufferFull));
+            let edcaf = mac.nodes.edcaf_id(from.0, oldest.mpdu.category);
+            mac.nodes.edcafs[edcaf as usize].counters.buffer_drops += 1;
+            mac.events.extend(dropped(now, from, oldest.mpdu, DropReason::BufferFull));
         }
         None
     }

@@ -26,6 +26,8 @@ use evenair_wifi::{Phy, PhyRate};
 use fallback::Fallback;
 use minstrel::Minstrel;
 
+use crate::frame::NodePair;
+
 /// How senders choose their rates.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RateControl {
@@ -49,15 +51,17 @@ pub enum RateControl {
 #[derive(Debug)]
 pub(crate) struct Rates {
     control: RateControl,
-    controllers: BTreeMap<(u32, u32), Controller>,
+    phy: Phy,
+    controllers: BTreeMap<NodePair, Controller>,
     /// By sender.
     rngs: Vec<Rng>,
 }
 
 impl Rates {
     /// `None` where nobody chooses.
-    pub(crate) fn new(control: RateControl) -> Option<Self> {
-        (control != RateControl::Fixed).then(|| Self { control, controllers: BTreeMap::new(), rngs: Vec::new() })
+    pub(crate) fn new(control: RateControl, phy: &Phy) -> Option<Self> {
+        let new = || Self { control, phy: phy.clone(), controllers: BTreeMap::new(), rngs: Vec::new() };
+        (control != RateControl::Fixed).then(new)
     }
 
     pub(crate) fn add_node(&mut self, node: u32, streams: &Streams) {
@@ -66,36 +70,30 @@ impl Rates {
 
     /// Nobody will ask for the node again.
     pub(crate) fn remove_node(&mut self, node: u32) {
-        self.controllers.retain(|&(from, to), _| from != node && to != node);
+        self.controllers.retain(|pair, _| pair.from != node && pair.to != node);
     }
 
-    /// The rate at which `from` makes its next attempt at a frame to `to`, which brings the rate `highest` and of which
-    /// `attempt` have failed. A frame that brings another rate than the ones before begins anew.
-    pub(crate) fn choose(
-        &mut self,
-        (now, phy): (Instant, &Phy),
-        (from, to): (u32, u32),
-        highest: PhyRate,
-        attempt: u32,
-    ) -> PhyRate {
-        let new = || Controller::new(self.control, phy, highest);
-        let controller = self.controllers.entry((from, to)).or_insert_with(new);
+    /// The rate of the sender's next attempt at a frame that brings the rate `highest` and of which `attempt` have failed.
+    /// A frame that brings another rate than the ones before begins anew.
+    pub(crate) fn choose(&mut self, now: Instant, pair: NodePair, highest: PhyRate, attempt: u32) -> PhyRate {
+        let new = || Controller::new(self.control, &self.phy, highest);
+        let controller = self.controllers.entry(pair).or_insert_with(new);
         if controller.highest() != highest {
             *controller = new();
         }
-        controller.rate(now, attempt, &mut self.rngs[from as usize])
+        controller.rate(now, attempt, &mut self.rngs[pair.from as usize])
     }
 
     /// What became of an attempt with DATA.
-    pub(crate) fn report(&mut self, from: u32, to: u32, rate: PhyRate, acknowledged: bool) {
+    pub(crate) fn report(&mut self, pair: NodePair, rate: PhyRate, acknowledged: bool) {
         // Absent where one of the two left meanwhile; and a rate may have become too high.
-        if let Some(controller) = self.controllers.get_mut(&(from, to)).filter(|c| rate <= c.highest()) {
+        if let Some(controller) = self.controllers.get_mut(&pair).filter(|c| rate <= c.highest()) {
             controller.handle_outcome(rate, acknowledged);
         }
     }
 
-    pub(crate) fn current(&self, from: u32, to: u32) -> Option<PhyRate> {
-        self.controllers.get(&(from, to)).map(Controller::current)
+    pub(crate) fn current(&self, pair: NodePair) -> Option<PhyRate> {
+        self.controllers.get(&pair).map(Controller::current)
     }
 }
 
@@ -191,7 +189,7 @@ mod tests {
             }
             assert_eq!(controller.current(), highest, "{control:?}: everything arrives");
         }
-        assert!(Rates::new(RateControl::Fixed).is_none());
+        assert!(Rates::new(RateControl::Fixed, &phy).is_none());
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What is on the air where all hear all: the accesses that began together.
 
-use evenair_units::Instant;
+use evenair_units::{Airtime, Instant, Span};
+use evenair_wifi::Phy;
 
 use crate::accounts::Exchange;
 use crate::attempt::Attempt;
+use crate::mac::Mac;
 
 /// What one EDCAF sends at a time when it has won the medium.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +43,36 @@ impl Outcome {
 }
 
 impl Access {
+    /// The frame at the head of an EDCAF's queue goes on the air, and a TXOP begins where there are any.
+    #[inline(always)]
+    pub(super) fn begin<F>(mac: &mut Mac<F>, at: Instant, id: u32, attempt: Attempt, outcome: Outcome) -> Self {
+        let (sent, answered) = ends(&mac.config.phy, at, attempt, outcome);
+        let edcaf = &mut mac.nodes.edcafs[id as usize];
+        let txop_end = edcaf.txop_end(at);
+        edcaf.on_air = true;
+        edcaf.begin_attempt(Airtime(answered - at));
+        Self { node: edcaf.node, edcaf: id, attempt, outcome, sent, answered, delivered: false, txop_end }
+    }
+
     /// Whose airtime it is.
     pub(super) fn exchange(&self) -> Exchange {
         Exchange { edcaf: self.edcaf, to: self.attempt.to, ends: self.answered }
+    }
+}
+
+/// When what the sender itself sends will have ended, and the whole exchange.
+#[inline(always)]
+pub(super) fn ends(phy: &Phy, at: Instant, attempt: Attempt, outcome: Outcome) -> (Instant, Instant) {
+    let sent = at + if attempt.rts { own_time_after_rts(phy, attempt, outcome) } else { attempt.data };
+    (sent, if outcome.delivers() { sent + attempt.answer } else { sent })
+}
+
+/// How long what the sender itself sends takes, with RTS.
+#[inline(never)]
+fn own_time_after_rts(phy: &Phy, attempt: Attempt, outcome: Outcome) -> Span {
+    let rate = attempt.rate;
+    match outcome {
+        Outcome::Unanswered | Outcome::Collided => phy.rts(rate),
+        _ => phy.reservation(rate) + attempt.data,
     }
 }

@@ -3,8 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use evenair_units::{Airtime, Instant, Span};
-use evenair_wifi::{ACK_CTS, Phy, RTS};
+use evenair_units::{Instant, Span};
+use evenair_wifi::{ACK_CTS, RTS};
 
 use super::access::{Access, Outcome};
 use super::contention::Contention;
@@ -137,34 +137,6 @@ impl SharedChannel {
         self.contention.begin(id, slots, mac.nodes.edcafs[id as usize].has_work());
     }
 
-    /// The frame at the head of a queue goes on the air, and a TXOP begins where there are any. Says when what the sender
-    /// itself sends will have ended, and the whole exchange.
-    #[inline(always)]
-    pub(super) fn transmit<F>(
-        &mut self,
-        mac: &mut Mac<F>,
-        at: Instant,
-        id: u32,
-        attempt: Attempt,
-        outcome: Outcome,
-    ) -> (Instant, Instant) {
-        let (sent, answered) = self.ends(mac, at, attempt, outcome);
-        let edcaf = &mut mac.nodes.edcafs[id as usize];
-        let txop_end = edcaf.txop_end(at);
-        edcaf.on_air = true;
-        edcaf.begin_attempt(Airtime(answered - at));
-        let node = edcaf.node;
-        self.on_air.push(Access { node, edcaf: id, attempt, outcome, sent, answered, delivered: false, txop_end });
-        (sent, answered)
-    }
-
-    /// When what the sender itself sends will have ended, and the whole exchange.
-    #[inline(always)]
-    pub(super) fn ends<F>(&self, mac: &Mac<F>, at: Instant, attempt: Attempt, outcome: Outcome) -> (Instant, Instant) {
-        let sent = at + if attempt.rts { own_time_after_rts(&mac.config.phy, attempt, outcome) } else { attempt.data };
-        (sent, if outcome.delivers() { sent + attempt.answer } else { sent })
-    }
-
     /// What becomes of a frame that nothing overlaps.
     #[inline(always)]
     pub(super) fn outcome_alone<F>(&self, mac: &mut Mac<F>, id: u32, attempt: Attempt) -> Outcome {
@@ -214,16 +186,6 @@ impl SharedChannel {
         if let Some(watch) = &mut mac.watch {
             self.on_air.iter().for_each(|access| frames::watch(watch, at, access, &mac.config.phy, &mac.nodes));
         }
-    }
-}
-
-/// How long what the sender itself sends takes, with RTS.
-#[inline(never)]
-fn own_time_after_rts(phy: &Phy, attempt: Attempt, outcome: Outcome) -> Span {
-    let rate = attempt.rate;
-    match outcome {
-        Outcome::Unanswered | Outcome::Collided => phy.rts(rate),
-        _ => phy.reservation(rate) + attempt.data,
     }
 }
 

@@ -59,6 +59,7 @@ enum Place {
 #[derive(Debug)]
 struct Group {
     waiting: Waiting,
+    slot: Span,
     /// Slots that had been counted when this period began.
     count: u64,
     /// When this idle period's first slot begins.
@@ -85,7 +86,7 @@ impl Contention {
     /// in the order of being added.
     pub(crate) fn add(&mut self, waiting: Waiting, cw_max: u32) {
         let group = self.groups.iter().position(|group| group.waiting == waiting).unwrap_or_else(|| {
-            self.groups.push(Group::new(waiting));
+            self.groups.push(Group::new(waiting, self.slot));
             self.groups.len() - 1
         });
         self.groups[group].widen(group as u32, cw_max, &mut self.edcafs);
@@ -201,9 +202,9 @@ impl Contention {
     #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
         if let [group] = &self.groups[..] {
-            return group.next(self.slot, &self.edcafs);
+            return group.next(&self.edcafs);
         }
-        let next = self.groups.iter().map(|group| group.next(self.slot, &self.edcafs));
+        let next = self.groups.iter().map(|group| group.next(&self.edcafs));
         next.min().unwrap_or(Instant::MAX)
     }
 
@@ -211,17 +212,17 @@ impl Contention {
     #[inline(always)]
     pub(crate) fn start(&mut self, at: Instant, senders: &mut Vec<u32>) {
         if let [group] = &mut self.groups[..] {
-            return group.start(at, self.slot, &mut self.edcafs, senders);
+            return group.start(at, &mut self.edcafs, senders);
         }
         for group in &mut self.groups {
-            group.start(at, self.slot, &mut self.edcafs, senders);
+            group.start(at, &mut self.edcafs, senders);
         }
     }
 }
 
 impl Group {
-    fn new(waiting: Waiting) -> Self {
-        Self { waiting, count: 0, origin: Instant::ZERO, wheel: Wheel::new(0), apart: Vec::new() }
+    fn new(waiting: Waiting, slot: Span) -> Self {
+        Self { waiting, slot, count: 0, origin: Instant::ZERO, wheel: Wheel::new(0), apart: Vec::new() }
     }
 
     /// Makes room for a back-off of `cw_max` slots, and one slot more: an EDCAF whose back-off has run out may wait for
@@ -247,8 +248,8 @@ impl Group {
     }
 
     #[inline(always)]
-    fn next(&self, slot: Span, edcafs: &[Edcaf]) -> Instant {
-        let of = |origin: Instant, expiry: u64| origin + slot * expiry.saturating_sub(self.count);
+    fn next(&self, edcafs: &[Edcaf]) -> Instant {
+        let of = |origin: Instant, expiry: u64| origin + self.slot * expiry.saturating_sub(self.count);
         let waiting = self.wheel.least().map_or(Instant::MAX, |expiry| of(self.origin, expiry));
         if self.apart.is_empty() {
             return waiting;
@@ -258,11 +259,11 @@ impl Group {
     }
 
     #[inline(always)]
-    fn start(&mut self, at: Instant, slot: Span, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
+    fn start(&mut self, at: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
         let before = self.count;
         let left = self.wheel.least().map(|expiry| expiry.saturating_sub(before));
         match left {
-            Some(left) if self.origin + slot * left == at => {
+            Some(left) if self.origin + self.slot * left == at => {
                 let first = senders.len();
                 self.wheel.take_least(edcafs, senders);
                 for &id in &senders[first..] {
@@ -271,25 +272,25 @@ impl Group {
                 // As many as `counted` would find by a division.
                 self.count += left + u64::from(self.waiting.counts_boundaries);
             }
-            _ => self.count += self.counted(self.origin, at, slot),
+            _ => self.count += self.counted(self.origin, at),
         }
         if !self.apart.is_empty() {
-            self.rejoin(before, (at, slot), edcafs, senders);
+            self.rejoin(before, at, edcafs, senders);
         }
     }
 
     /// Those that were apart send or join the rest; `before` is what had been counted when the period began.
     #[inline(never)]
-    fn rejoin(&mut self, before: u64, (at, slot): (Instant, Span), edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
+    fn rejoin(&mut self, before: u64, at: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
         while let Some(Apart { edcaf: id, origin, waits }) = self.apart.pop() {
             let edcaf = &mut edcafs[id as usize];
             edcaf.place = Place::Away;
             let left = edcaf.expiry.saturating_sub(before);
-            if waits && origin + slot * left == at {
+            if waits && origin + self.slot * left == at {
                 senders.push(id);
                 continue;
             }
-            edcaf.expiry = self.count + left.saturating_sub(self.counted(origin, at, slot));
+            edcaf.expiry = self.count + left.saturating_sub(self.counted(origin, at));
             if waits {
                 self.insert(id, edcafs);
             }
@@ -297,9 +298,9 @@ impl Group {
     }
 
     /// Slots counted from `origin` until the medium became busy at `at`.
-    fn counted(&self, origin: Instant, at: Instant, slot: Span) -> u64 {
+    fn counted(&self, origin: Instant, at: Instant) -> u64 {
         let boundary = u64::from(self.waiting.counts_boundaries);
-        at.checked_since(origin).map_or(0, |passed| passed / slot + boundary)
+        at.checked_since(origin).map_or(0, |passed| passed / self.slot + boundary)
     }
 }
 

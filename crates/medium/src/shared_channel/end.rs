@@ -89,9 +89,8 @@ impl SharedChannel {
         }
         self.on_air.clear();
         let outcome = self.outcome_alone(mac, id, attempt);
-        self.transmit(mac, next, id, attempt, outcome);
         // The TXOP goes on, none begins.
-        self.on_air[0].txop_end = Some(txop_end);
+        self.on_air.push(Access { txop_end: Some(txop_end), ..Access::begin(mac, next, id, attempt, outcome) });
         self.watch_accesses(mac, next);
         (self.stage, self.due) = self.stage_of_transmission();
         true

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use evenair_units::{Airtime, Instant};
 
-use super::access::{Access, Outcome};
+use super::access::{Access, Outcome, ends};
 use super::channel::{SharedChannel, Stage};
-use crate::frame::{NodeId, To};
+use crate::frame::{NodeId, NodePair, To};
 use crate::mac::Mac;
 
 impl SharedChannel {
@@ -29,7 +29,9 @@ impl SharedChannel {
             self.senders.clear();
             let attempt = mac.attempt(at, id, true);
             let outcome = self.outcome_alone(mac, id, attempt);
-            let (sent, answered) = self.transmit(mac, at, id, attempt, outcome);
+            let access = Access::begin(mac, at, id, attempt, outcome);
+            let Access { sent, answered, .. } = access;
+            self.on_air.push(access);
             (self.stage, self.due) =
                 if outcome.delivers() { (Stage::Receiving, sent) } else { (Stage::Ending, answered) };
         } else {
@@ -47,7 +49,7 @@ impl SharedChannel {
         let senders = core::mem::take(&mut self.senders);
         for &id in &senders {
             let attempt = mac.attempt(at, id, true);
-            self.transmit(mac, at, id, attempt, Outcome::Collided);
+            self.on_air.push(Access::begin(mac, at, id, attempt, Outcome::Collided));
         }
         self.senders = senders;
         self.senders.clear();
@@ -88,31 +90,33 @@ impl SharedChannel {
         for index in 0..self.on_air.len() {
             let Access { node, edcaf, attempt, .. } = self.on_air[index];
             let To::Node(NodeId(to)) = attempt.to else { continue };
+            let (data, answer) = (NodePair { from: node, to }, NodePair { from: to, to: node });
             let receiver_sends = self.on_air.iter().any(|access| access.node == to);
-            if receiver_sends || !self.is_captured(mac, index, to, node, at) {
+            if receiver_sends || !self.is_captured(mac, index, data, at) {
                 continue;
             }
             let mut outcome = self.outcome_alone(mac, edcaf, attempt);
             let phy = &mac.config.phy;
             let cts_begins = at + phy.rts(attempt.rate) + phy.sifs();
-            if attempt.rts && !self.is_captured(mac, index, node, to, cts_begins) {
+            if attempt.rts && !self.is_captured(mac, index, answer, cts_begins) {
                 outcome = Outcome::Unanswered;
             }
-            let (sent, _) = self.ends(mac, at, attempt, outcome);
-            if outcome == Outcome::Received && !self.is_captured(mac, index, node, to, sent + mac.config.phy.sifs()) {
+            let (sent, _) = ends(&mac.config.phy, at, attempt, outcome);
+            let ack_begins = sent + mac.config.phy.sifs();
+            if outcome == Outcome::Received && !self.is_captured(mac, index, answer, ack_begins) {
                 outcome = Outcome::Unconfirmed;
             }
-            let (sent, answered) = self.ends(mac, at, attempt, outcome);
+            let (sent, answered) = ends(&mac.config.phy, at, attempt, outcome);
             let more = Airtime(answered - self.on_air[index].answered);
             mac.nodes.edcafs[edcaf as usize].charge(more);
             self.on_air[index] = Access { outcome, sent, answered, ..self.on_air[index] };
         }
     }
 
-    /// Whether what begins at `begins` from `from` for `at` is received in spite of the frames that began with that of
+    /// Whether a frame of this pair that begins at `begins` is received in spite of the frames that began with that of
     /// `index` and are still on the air then.
-    fn is_captured<F>(&self, mac: &mut Mac<F>, index: usize, at: u32, from: u32, begins: Instant) -> bool {
+    fn is_captured<F>(&self, mac: &mut Mac<F>, index: usize, pair: NodePair, begins: Instant) -> bool {
         let others = self.on_air.iter().enumerate().filter(|&(other, access)| other != index && access.sent > begins);
-        mac.receivers.captures(at, from, others.map(|(_, access)| access.node))
+        mac.receivers.captures(pair.to, pair.from, others.map(|(_, access)| access.node))
     }
 }

@@ -101,15 +101,34 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec((gap_us, 0..6usize, 1..7usize, 0..4usize, 1..1_500u64), 1..150)
 }
 
+/// What there may be in a network of several kinds of nodes.
+#[derive(Clone, Copy, Debug)]
+struct AnyNetwork {
+    /// Nodes may be hidden from each other.
+    may_hide: bool,
+    /// Which nodes have EDCA: one bit each.
+    edca: u32,
+    beacons: bool,
+    /// An overlapping BSS.
+    foreign: bool,
+    /// RTS before long frames.
+    rts: bool,
+}
+
+fn any_network() -> impl Strategy<Value = AnyNetwork> {
+    let parts = (any::<bool>(), 0..64u32, any::<[bool; 3]>());
+    parts.prop_map(|(may_hide, edca, [beacons, foreign, rts])| AnyNetwork { may_hide, edca, beacons, foreign, rts })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// With EDCA and its TXOPs, beacons, a network of others, losses, stations that leave, and hidden ones.
     #[test]
     fn lines_add_up_among_nodes_of_all_kinds(
-        seed: u64, may_hide: bool, edca in 0..64u32, beacons: bool, foreign: bool, rts: bool,
-        error in 0..500_000_000u32, leaves in 0..150usize, arrivals in arrivals(),
+        seed: u64, network in any_network(), error in 0..500_000_000u32, leaves in 0..150usize, arrivals in arrivals(),
     ) {
+        let AnyNetwork { may_hide, edca, beacons, foreign, rts } = network;
         let rts_threshold = rts.then_some(Bytes(700));
         let config = MediumConfig { rts_threshold, ..config(Standard::Dot11g, AfterCollision::Eifs) };
         let set = config.phy.default_edca();

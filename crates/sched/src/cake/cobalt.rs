@@ -31,16 +31,9 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    /// The head of the queue, which has waited for `sojourn` and is not the last packet there, is about to leave. Whether it
-    /// should be dropped; `mark` is tried first for a congestion signal without a drop.
-    pub(super) fn drops(
-        &mut self,
-        now: Instant,
-        sojourn: Span,
-        config: &CodelConfig,
-        rng: &mut Rng,
-        mark: impl FnOnce() -> bool,
-    ) -> bool {
+    /// The head of the queue, which has waited for `sojourn`, is about to leave: whether a congestion signal is due. What
+    /// it comes to is for [`Self::drops`].
+    pub(super) fn signals(&mut self, now: Instant, sojourn: Span, config: &CodelConfig) -> bool {
         let stands = sojourn > config.target;
         if stands && !self.signalling {
             self.next = now.saturating_add(spacing(config.interval, self.count));
@@ -48,9 +41,8 @@ impl Cobalt {
         }
         self.signalling = stands;
         let is_due = |cobalt: &Self| cobalt.count > 0 && cobalt.next <= now;
-        let mut drops = false;
-        if self.signalling && is_due(self) {
-            drops = !mark();
+        let signals = self.signalling && is_due(self);
+        if signals {
             self.count = self.count.saturating_add(1);
             self.next = self.next.saturating_add(spacing(config.interval, self.count));
         } else {
@@ -58,6 +50,13 @@ impl Cobalt {
                 self.take_back(config);
             }
         }
+        signals
+    }
+
+    /// After [`Self::signals`]: whether the head should be dropped, as it is where it was left `unmarked` though a signal
+    /// was due.
+    pub(super) fn drops(&mut self, now: Instant, unmarked: bool, config: &CodelConfig, rng: &mut Rng) -> bool {
+        let mut drops = unmarked;
         if self.loss > 0 {
             drops |= rng.next_u64() as u32 <= self.loss;
         }
@@ -118,7 +117,11 @@ mod tests {
     /// When, in ms, a queue served each millisecond signals congestion, by the sojourn of its heads.
     fn signals(cobalt: &mut Cobalt, range: core::ops::Range<u64>, sojourn_ms: u64) -> Vec<u64> {
         let mut rng = Streams::new(1).stream("test");
-        range.filter(|&n| cobalt.drops(ms(n), Span::from_millis(sojourn_ms), &CONFIG, &mut rng, || false)).collect()
+        let mut drops = |n| {
+            let signals = cobalt.signals(ms(n), Span::from_millis(sojourn_ms), &CONFIG);
+            cobalt.drops(ms(n), signals, &CONFIG, &mut rng)
+        };
+        range.filter(|&n| drops(n)).collect()
     }
 
     #[test]

@@ -263,7 +263,8 @@ impl<P: Packet> Cake<P> {
             let (since, mut packet) = flow.line.pop()?;
             let is_last = flow.line.is_empty();
             let sojourn = now.saturating_since(since);
-            let drops = flow.cobalt.drops(now, sojourn, &self.config.codel, &mut self.rng, || packet.mark());
+            let unmarked = flow.cobalt.signals(now, sojourn, &self.config.codel) && !packet.mark();
+            let drops = flow.cobalt.drops(now, unmarked, &self.config.codel, &mut self.rng);
             if is_last || !drops {
                 self.len -= 1;
                 self.bytes = self.bytes - packet.size();

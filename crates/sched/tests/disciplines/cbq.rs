@@ -263,7 +263,8 @@ proptest! {
     fn nothing_is_lost_and_everything_leaves(
         steps in proptest::collection::vec((0..3000u64, 0..7u64, 40..1515u64, 0..3usize), 0..300),
         shape in proptest::collection::vec((1..10u64, any::<bool>(), 0..3u8, any::<bool>()), 6),
-        (sharing, isolates) in (proptest::sample::select(&GUIDELINES[..]), any::<bool>()),
+        sharing in proptest::sample::select(&GUIDELINES[..]),
+        isolates: bool,
     ) {
         let parents = [None, Some(0), Some(0), Some(1), Some(1), Some(2)];
         let class = |i: usize| {

@@ -72,6 +72,14 @@ fn obeys(discipline: impl Discipline<Pkt>, limit: Limit, steps: &[(u64, Step)]) 
     assert!(bench.sent.iter().all(|(_, packet)| packet.marked <= packet.takes_marks));
 }
 
+fn las_ack() -> impl Strategy<Value = LasAckConfig> {
+    let floor = proptest::option::of(1..10u32);
+    (limits(), any::<bool>(), floor, 1..6u32, 1..1000u64).prop_map(|(limit, evicts, floor, connections, expire_ms)| {
+        let overflow = if evicts { Overflow::MostServed } else { Overflow::TailDrop };
+        LasAckConfig { limit, overflow, floor, connections, expire: Span::from_millis(expire_ms) }
+    })
+}
+
 proptest! {
     #[test]
     fn fifo_obeys(steps in steps(), limit in limits()) {
@@ -101,17 +109,8 @@ proptest! {
     }
 
     #[test]
-    fn las_ack_obeys(
-        steps in steps(),
-        limit in limits(),
-        evicts in any::<bool>(),
-        floor in proptest::option::of(1..10u32),
-        connections in 1..6u32,
-        expire_ms in 1..1000u64,
-    ) {
-        let overflow = if evicts { Overflow::MostServed } else { Overflow::TailDrop };
-        let config = LasAckConfig { limit, overflow, floor, connections, expire: Span::from_millis(expire_ms) };
-        obeys(LasAck::new(config), limit, &steps);
+    fn las_ack_obeys(steps in steps(), config in las_ack()) {
+        obeys(LasAck::new(config), config.limit, &steps);
     }
 
     /// A plain queue of numbers.

@@ -18,9 +18,13 @@ const TRACE: Band = Band::Absolute(0.005);
 /// segment, which our sender keeps back (RFC 9293, section 3.8.6.2.1, silly windows).
 const WINDOW: u32 = 44 * 1460;
 
-/// Stations saturated with datagrams; `payload` bytes, `rate` and `total` Mb/s, twice what the medium carries.
-fn saturated(standard: &'static str, n: u32, rate: &'static str, payload: u32, total: f64, seconds: u32) -> Case {
-    let traffic = Traffic::UpUdp(payload, total / f64::from(n));
+/// Datagrams of `payload` bytes from each of `n` stations, `total` Mb/s together.
+fn uploads(n: u32, payload: u32, total: f64) -> Traffic {
+    Traffic::UpUdp(payload, total / f64::from(n))
+}
+
+/// Stations saturated with datagrams: twice what the medium carries at `rate` Mb/s.
+fn saturated(standard: &'static str, n: u32, rate: &'static str, traffic: Traffic, seconds: u32) -> Case {
     Case {
         name: String::new(),
         standard,
@@ -48,7 +52,7 @@ fn tcp(standard: &'static str, groups: Vec<Group>, seconds: u32, warmup: u32) ->
         groups,
         warmup,
         metrics: vec![Metric { what: What::Goodput, band: TCP }],
-        ..saturated(standard, 1, "11", 1000, 1.0, seconds)
+        ..saturated(standard, 1, "11", uploads(1, 1000, 1.0), seconds)
     }
 }
 
@@ -62,8 +66,8 @@ fn group(name: &'static str, count: u32, rate: &'static str, traffic: Traffic) -
 
 /// A: saturated datagrams at 11 Mb/s, and at 54 Mb/s in 802.11a and g, and after RTS/CTS.
 fn datagrams() -> Vec<Case> {
-    let b = |n, seconds| saturated("802.11b", n, "11", 964, 10.0, seconds);
-    let ofdm = |standard, n| saturated(standard, n, "54", 1000, 60.0, 3);
+    let b = |n, seconds| saturated("802.11b", n, "11", uploads(n, 964, 10.0), seconds);
+    let ofdm = |standard, n| saturated(standard, n, "54", uploads(n, 1000, 60.0), 3);
     let mut cases: Vec<Case> =
         [(1, 6), (2, 6), (5, 8), (10, 8), (20, 8)].map(|(n, s)| named(format!("A b n={n}"), b(n, s))).into();
     // ns-3 sends frames of 2 Mb/s with the long preamble whatever it is told: answers at 11 Mb/s then.
@@ -84,7 +88,7 @@ fn mixed_datagrams() -> Case {
     Case {
         groups,
         metrics: vec![Metric { what: What::Goodput, band: UDP }, Metric { what: What::Share("fast"), band: UDP }],
-        ..saturated("802.11b", 1, "11", 964, 1.0, 20)
+        ..saturated("802.11b", 1, "11", uploads(1, 964, 1.0), 20)
     }
 }
 
@@ -151,7 +155,7 @@ fn losses() -> Vec<Case> {
     let one = |percent| Case {
         groups: vec![group("down", 1, "11", Traffic::DownUdp(1024, 10.0))],
         losses: vec![("down", percent)],
-        ..saturated("802.11b", 1, "11", 964, 1.0, 10)
+        ..saturated("802.11b", 1, "11", uploads(1, 964, 1.0), 10)
     };
     let groups = vec![group("good", 1, "11", Traffic::DownTcp), group("bad", 1, "11", Traffic::DownTcp)];
     let share = Metric { what: What::Share("bad"), band: TCP };
@@ -168,7 +172,7 @@ fn losses() -> Vec<Case> {
 /// H: stations that do not hear each other. At 54 Mb/s, where ns-3's error model never decodes a frame that another of
 /// equal power overlaps, as ours does not.
 fn hidden_stations() -> Vec<Case> {
-    let of = |n, seconds| Case { hidden: vec!["up"], ..saturated("802.11a", n, "54", 1000, 60.0, seconds) };
+    let of = |n, seconds| Case { hidden: vec!["up"], ..saturated("802.11a", n, "54", uploads(n, 1000, 60.0), seconds) };
     vec![
         named("H hidden n=2", of(2, 6)),
         named("H hidden n=2 RTS", Case { rts: true, ..of(2, 5) }),
@@ -178,7 +182,7 @@ fn hidden_stations() -> Vec<Case> {
 
 /// 802.11b without stations, for others to fill.
 pub fn plain() -> Case {
-    saturated("802.11b", 1, "11", 964, 10.0, 10)
+    saturated("802.11b", 1, "11", uploads(1, 964, 10.0), 10)
 }
 
 /// Every case, cheap ones first within a family.

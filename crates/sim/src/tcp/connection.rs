@@ -13,7 +13,7 @@ use super::events::{CloseReason, Event, Events, Stats, Timer};
 use super::handshake::{Agreed, Handshake, SynTimeout, offer};
 use super::receiver::Receiver;
 use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
-use super::sender::{Chunk, Sender};
+use super::sender::{Chunk, Progress, Sender};
 
 /// State of a connection (RFC 9293, section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,8 +299,7 @@ impl Connection {
         } else if let Some(options) = &segment.syn {
             self.agree(options, segment);
             self.establish(now, segment);
-            let size = self.agreed.peer_window(segment);
-            self.sender.handle_ack(now, segment, size, None, &mut self.stats);
+            self.handle_ack(now, segment, None);
             self.receiver.ack_now();
         }
     }
@@ -317,9 +316,7 @@ impl Connection {
         if let Some(rtt) = self.stamp_rtt(now, segment).or_else(|| self.handshake.sample(now)) {
             self.sender.rtt.on_sample(rtt, 0, 0);
         }
-        let Agreed { sack, timestamps, .. } = self.agreed;
-        let (payload, repetitions) = (self.agreed.payload(), self.handshake.repetitions());
-        self.sender.on_established(&self.config, payload, sack, timestamps, repetitions);
+        self.sender.on_established(&self.config, &self.agreed, self.handshake.repetitions());
         self.state = State::Established;
         self.events.established = true;
     }
@@ -340,14 +337,21 @@ impl Connection {
         if let Some(stamps) = segment.timestamps.filter(|_| segment.seq <= self.last_ack_sent) {
             self.stamp_to_echo = stamps.value; // RFC 7323, section 4.3
         }
-        let size = self.agreed.peer_window(segment);
         let sample = self.stamp_rtt(now, segment);
-        let progress = self.sender.handle_ack(now, segment, size, sample, &mut self.stats);
+        let progress = self.handle_ack(now, segment, sample);
         self.events.drained |= progress.drained;
         if progress.fin_acked {
             self.on_fin_acked(now);
         }
         self.take_data(now, segment);
+    }
+
+    /// The sender takes an acknowledgment, with the sample that its timestamps give.
+    fn handle_ack(&mut self, now: Instant, segment: &Segment, sample: Option<Span>) -> Progress {
+        let size = self.agreed.peer_window(segment);
+        let progress = self.sender.handle_ack(now, segment, size, sample);
+        self.stats.fast_recoveries += u64::from(progress.entered_fast);
+        progress
     }
 
     fn take_data(&mut self, now: Instant, segment: &Segment) {

@@ -25,15 +25,15 @@ impl Prr {
         self.out == 0
     }
 
-    /// An ACK says that `delivered` more bytes arrived; returns how many may be sent now (section 3). Without `is_safe`
-    /// by the conservative bound, with it by that of slow start (RFC 9937).
-    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, is_safe: bool) -> u64 {
+    /// An ACK says that `delivered` more bytes arrived; returns how many may be sent now (section 3). With no
+    /// `extra` by the conservative bound, with a segment of it by that of slow start (RFC 9937).
+    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, extra: u64) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
             let proportional = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.flight));
             (proportional as u64).saturating_sub(self.out)
         } else {
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + if is_safe { mss } else { 0 };
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + extra;
             (ssthresh - pipe).min(limit)
         }
     }
@@ -51,7 +51,7 @@ mod tests {
         let mut pipe = 99;
         for _ in 0..99 {
             pipe -= 1;
-            let send = prr.on_ack(1, pipe, ssthresh, mss, true);
+            let send = prr.on_ack(1, pipe, ssthresh, mss);
             assert!(send <= 1, "never a burst");
             prr.on_sent(send);
             pipe += send;
@@ -66,7 +66,7 @@ mod tests {
         let mut pipe = 10;
         for _ in 0..10 {
             pipe -= 1;
-            let send = prr.on_ack(1, pipe, 50, 1, true);
+            let send = prr.on_ack(1, pipe, 50, 1);
             assert_eq!(send, 2);
             prr.on_sent(send);
             pipe += send;

@@ -37,19 +37,11 @@ impl Flight {
     }
 }
 
-/// The information of an acknowledgment, beside that for the window.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct News {
-    /// Bytes that are known to have arrived, acknowledged or SACKed, and were not before.
-    pub(super) delivered: u64,
-    /// It is a duplicate in the sense of the kind of recovery in use (RFC 5681, section 2; RFC 6675, section 2).
-    pub(super) duplicate: bool,
-}
-
 /// The information of an acknowledgment for fast recovery.
 #[derive(Clone, Copy, Debug)]
-struct Told {
-    news: News,
+struct AckSummary {
+    /// Bytes that are known to have arrived and were not before.
+    delivered: u64,
     /// Bytes newly acknowledged.
     acked: u64,
     /// What was sent again after this cannot have been answered yet.
@@ -59,7 +51,8 @@ struct Told {
 /// What the times of sending say when the timer runs out (RFC 8985, section 6.3): a segment that has been under way for
 /// less than the latest round-trip time may still arrive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aged {
+pub(super) struct Timeout {
+    pub(super) now: Instant,
     /// What was sent at this time or before has had its time.
     pub(super) before: Instant,
     /// Positions below were sent for the first time by then.
@@ -84,6 +77,13 @@ pub(super) enum Choice {
     Wait,
     /// No hole: new data, if there is any.
     NewData,
+}
+
+/// A piece of the stream to be sent, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) range: Range<u64>,
+    pub(super) kind: Sent,
 }
 
 /// Why a segment was sent.
@@ -189,8 +189,8 @@ impl Recovery {
         let begins = self.is_open() && board.sacked() > 0;
         if begins {
             // Linux: as if an ACK had acknowledged one segment.
-            let news = News { delivered: u64::from(flight.mss), duplicate: true };
-            self.enter_fast(Told { news, acked: 0, late: now }, flight, board, window);
+            let summary = AckSummary { delivered: u64::from(flight.mss), acked: 0, late: now };
+            self.enter_fast(summary, flight, board, window);
         }
         begins
     }
@@ -205,13 +205,13 @@ impl Recovery {
     pub(super) fn on_ack(
         &mut self,
         ack: &AckInfo,
-        news: News,
         flight: Flight,
         board: &mut Scoreboard,
         window: &mut Window,
     ) -> Outcome {
         let mut outcome = Outcome { restart_timer: ack.acked > 0, entered_fast: false };
-        let told = Told { news, acked: ack.acked, late: ago(ack.now, ack.min_rtt) };
+        let late = ago(ack.now, ack.min_rtt);
+        let summary = AckSummary { delivered: ack.delivered, acked: ack.acked, late };
         let mut begins = false;
         match self.phase {
             Phase::Open => {
@@ -219,7 +219,7 @@ impl Recovery {
                     self.duplicates = 0;
                     window.on_ack(ack);
                 }
-                begins = news.duplicate && !self.is_rack() && self.is_loss(flight, board);
+                begins = ack.duplicate && !self.is_rack() && self.is_loss(flight, board);
             }
             Phase::Fast if flight.una >= self.recover || (ack.acked > 0 && self.kind == LossRecovery::Reno) => {
                 self.leave_fast(flight, board, window);
@@ -228,16 +228,16 @@ impl Recovery {
                 if self.impatient && ack.acked > 0 {
                     outcome.restart_timer = !std::mem::replace(&mut self.partial_seen, true);
                 }
-                self.continue_with_sack(told, flight, board, window);
+                self.continue_with_sack(summary, flight, board, window);
             }
             Phase::Fast if ack.acked > 0 => outcome.restart_timer = self.partial_ack(ack.acked, flight, window),
-            Phase::Fast if news.duplicate => window.set(window.cwnd() + u64::from(flight.mss)),
+            Phase::Fast if ack.duplicate => window.set(window.cwnd() + u64::from(flight.mss)),
             Phase::Fast => {}
             Phase::Loss => {
                 if self.take_back_timeout(ack, flight, board, window) {
                     return outcome;
                 }
-                begins = self.is_rack() && board.mark_lost_by_order(flight.una, flight.nxt, told.late);
+                begins = self.is_rack() && board.mark_lost_by_order(flight.una, flight.nxt, summary.late);
                 if ack.acked > 0 {
                     window.on_ack(&AckInfo { limited: true, ..*ack });
                 }
@@ -248,7 +248,7 @@ impl Recovery {
             }
         }
         if begins || (self.is_rack() && self.is_open() && shows_loss(flight, board)) {
-            self.enter_fast(told, flight, board, window);
+            self.enter_fast(summary, flight, board, window);
             outcome = Outcome { restart_timer: true, entered_fast: true };
         }
         outcome
@@ -277,7 +277,7 @@ impl Recovery {
     }
 
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
-    fn enter_fast(&mut self, told: Told, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+    fn enter_fast(&mut self, summary: AckSummary, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         let outstanding = self.in_network(flight, board, window);
         // What limited transmit sent does not count.
         let before = if self.is_rack() { u64::MAX } else { self.flight_before_duplicates };
@@ -299,25 +299,26 @@ impl Recovery {
             }
             LossRecovery::SackPrr | LossRecovery::Rack => {
                 self.prr = Some(Prr::new(outstanding));
-                self.continue_with_sack(told, flight, board, window);
+                self.continue_with_sack(summary, flight, board, window);
             }
         }
     }
 
-    fn continue_with_sack(&mut self, told: Told, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
+    fn continue_with_sack(&mut self, summary: AckSummary, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         let before = board.pipe(flight.una, flight.nxt);
         let is_rack = self.is_rack();
         if is_rack {
-            board.mark_lost_by_order(flight.una, flight.nxt, told.late);
+            board.mark_lost_by_order(flight.una, flight.nxt, summary.late);
         } else {
             board.mark_lost(flight.mss);
         }
         if let Some(prr) = &mut self.prr {
             let pipe = board.pipe(flight.una, flight.nxt);
             // RFC 9937: the window grows by more than what arrived where an ACK is cumulative and shows no new loss.
-            let is_safe = !is_rack || (told.acked > 0 && pipe == before);
+            let is_safe = !is_rack || (summary.acked > 0 && pipe == before);
             let mss = u64::from(flight.mss);
-            let send = prr.on_ack(told.news.delivered, pipe, window.ssthresh(), mss, is_safe);
+            let extra = if is_safe { mss } else { 0 };
+            let send = prr.on_ack(summary.delivered, pipe, window.ssthresh(), extra);
             // RFC 9937 and Linux: the window does not hold the first segment back.
             let forced = if is_rack && prr.is_first() { mss } else { 0 };
             window.set(pipe + send.max(forced));
@@ -370,18 +371,11 @@ impl Recovery {
     }
 
     /// The retransmission timer ran out.
-    pub(super) fn on_timeout(
-        &mut self,
-        now: Instant,
-        aged: Aged,
-        flight: Flight,
-        board: &mut Scoreboard,
-        window: &mut Window,
-    ) {
+    pub(super) fn on_timeout(&mut self, timeout: Timeout, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         if self.is_rack() {
             // A second timeout for the same data is no matter of patience.
             let is_first = self.timed_out_at != Some(flight.una);
-            self.doubtful = is_first.then(|| (window.cwnd(), window.ssthresh(), now));
+            self.doubtful = is_first.then(|| (window.cwnd(), window.ssthresh(), timeout.now));
         }
         let outstanding = self.in_network(flight, board, window);
         // Linux: the loss that fast recovery is at work on was paid for.
@@ -395,7 +389,7 @@ impl Recovery {
         self.prr = None;
         if self.is_rack() {
             let head_end = (flight.una + u64::from(flight.mss)).min(flight.nxt);
-            board.mark_lost_by_age(flight.una, head_end, aged.end, aged.before);
+            board.mark_lost_by_age(flight.una, head_end, timeout.end, timeout.before);
             window.set(board.pipe(flight.una, flight.nxt) + u64::from(flight.mss));
         } else {
             board.mark_all_lost(flight.una, flight.nxt);
@@ -443,12 +437,12 @@ impl Recovery {
         board: &Scoreboard,
         window: &Window,
         exhausted: bool,
-    ) -> Option<(Range<u64>, Sent)> {
+    ) -> Option<Piece> {
         if self.phase != Phase::Fast || !self.uses_sack() || self.is_rack() {
             return None;
         }
         if let Some(hole) = board.next_hole() {
-            return fits(&hole, flight, board, window).then_some((hole, Sent::Again));
+            return fits(&hole, flight, board, window).then_some(Piece { range: hole, kind: Sent::Again });
         }
         // The end of the flight may be lost with nothing behind it to show that.
         let silent = board.high_sacked().unwrap_or(flight.una).max(board.high_rxt())..flight.nxt;
@@ -457,16 +451,17 @@ impl Recovery {
             return None;
         }
         self.rescued = true;
-        Some((rescue, Sent::Rescue))
+        Some(Piece { range: rescue, kind: Sent::Rescue })
     }
 
     /// A piece of the stream was sent, which having been sent up to `nxt`.
-    pub(super) fn on_sent(&mut self, now: Instant, kind: Sent, piece: Range<u64>, nxt: u64, board: &mut Scoreboard) {
-        let (end, len) = (piece.end, piece.end - piece.start);
+    pub(super) fn on_sent(&mut self, now: Instant, piece: Piece, nxt: u64, board: &mut Scoreboard) {
+        let Piece { range, kind } = piece;
+        let (end, len) = (range.end, range.end - range.start);
         if kind == Sent::Again {
             self.forced = false;
             if self.is_rack() {
-                board.watch(now, piece, nxt);
+                board.watch(now, range, nxt);
             }
             // Without SACK, fast recovery counts by inflating the window, not by the pipe.
             if self.phase == Phase::Loss || self.uses_sack() {

@@ -13,8 +13,9 @@ use super::batch::{self, Batch};
 use super::config::{Config, Quirks};
 use super::congestion::{AckInfo, Window};
 use super::events::{Stats, Timer};
+use super::handshake::Agreed;
 use super::history::History;
-use super::recovery::{Aged, Choice, Flight, News, Recovery, Sent, ago};
+use super::recovery::{Choice, Flight, Piece, Recovery, Sent, Timeout, ago};
 use super::rto::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::Segment;
@@ -95,6 +96,8 @@ pub(super) struct Progress {
     pub(super) drained: bool,
     /// The FIN is acknowledged.
     pub(super) fin_acked: bool,
+    /// Fast recovery began.
+    pub(super) entered_fast: bool,
 }
 
 impl Sender {
@@ -128,10 +131,11 @@ impl Sender {
         }
     }
 
-    /// The handshake settled segment size, SACK and timestamps; `syn_retries` retransmissions of the SYN were needed.
-    pub(super) fn on_established(&mut self, config: &Config, mss: u32, sack: bool, stamped: bool, syn_retries: u32) {
+    /// The handshake is over; `syn_retries` retransmissions of the SYN were needed.
+    pub(super) fn on_established(&mut self, config: &Config, agreed: &Agreed, syn_retries: u32) {
+        let (mss, sack) = (agreed.payload(), agreed.sack);
         self.mss = mss;
-        self.stamped = stamped;
+        self.stamped = agreed.timestamps;
         self.window = Window::new(config, mss);
         self.recovery = Recovery::new(config, sack);
         self.board.clear_marks(FIRST);
@@ -224,7 +228,6 @@ impl Sender {
         segment: &Segment,
         size: u64,
         stamp_rtt: Option<Span>,
-        stats: &mut Stats,
     ) -> Progress {
         if segment.ack < self.una || segment.ack > self.nxt {
             return Progress::default(); // old, or for what was never sent (RFC 9293, section 3.10.7.4)
@@ -235,7 +238,8 @@ impl Sender {
         if segment.ack == self.nxt && !outstanding && segment.sack.is_empty() {
             // An end that only receives gets this with every segment: there is no more to it.
             debug_assert!(self.recovery.is_open(), "nothing is outstanding, and so nothing is repaired");
-            return Progress { drained: false, fin_acked: self.closing && self.una > self.limit };
+            let fin_acked = self.closing && self.una > self.limit;
+            return Progress { fin_acked, ..Progress::default() };
         }
         let sacked = self.record_sack(segment);
         let acked = segment.ack - self.una;
@@ -260,11 +264,9 @@ impl Sender {
         let (srtt, min_rtt) = (self.rtt.srtt(), self.rtt.min());
         let (una, nxt, limited) = (self.una, self.nxt, self.cwnd_limited);
         let delivered = acked - known + sacked;
-        let ack = AckInfo { now, acked, delivered, una, nxt, rtt, srtt, min_rtt, limited };
-        let news = News { delivered, duplicate };
+        let ack = AckInfo { now, acked, delivered, una, nxt, rtt, srtt, min_rtt, limited, duplicate };
         let flight = self.flight();
-        let outcome = self.recovery.on_ack(&ack, news, flight, &mut self.board, &mut self.window);
-        stats.fast_recoveries += u64::from(outcome.entered_fast);
+        let outcome = self.recovery.on_ack(&ack, flight, &mut self.board, &mut self.window);
         if self.recovery.is_rack() && self.tail.take_answer(una, !self.recovery.is_open(), now, stamp_rtt) {
             self.recovery.on_tail_repaired(&mut self.window);
         }
@@ -282,6 +284,7 @@ impl Sender {
         Progress {
             drained: acked > 0 && una >= self.limit && una - acked < self.limit,
             fin_acked: self.closing && una > self.limit,
+            entered_fast: outcome.entered_fast,
         }
     }
 
@@ -352,8 +355,8 @@ impl Sender {
         self.history.iter_mut().for_each(|history| history.clear());
         self.tail.forget();
         let before = ago(now, self.rtt.newest());
-        let aged = Aged { before, end: self.tail.end_sent_by(before).unwrap_or(self.una) };
-        self.recovery.on_timeout(now, aged, flight, &mut self.board, &mut self.window);
+        let timeout = Timeout { now, before, end: self.tail.end_sent_by(before).unwrap_or(self.una) };
+        self.recovery.on_timeout(timeout, flight, &mut self.board, &mut self.window);
         self.rtt.on_timeout();
         Some(self.retries)
     }
@@ -367,22 +370,22 @@ impl Sender {
         }
         let flight = self.flight();
         if let Some(probe) = self.tail_probe(now, room) {
-            return Some(self.emit(now, probe.0, room, probe.1, stats));
+            return Some(self.emit(now, probe, room, stats));
         }
         match self.recovery.choose(flight, &self.board, &self.window) {
-            Choice::Again(hole) => return Some(self.emit(now, hole, room, Sent::Again, stats)),
+            Choice::Again(range) => return Some(self.emit(now, Piece { range, kind: Sent::Again }, room, stats)),
             Choice::Wait => {
                 self.cwnd_limited = true;
                 return None;
             }
             Choice::NewData => {}
         }
-        if let Some(new) = self.new_data(now, room) {
-            return Some(self.emit(now, new, room, Sent::New, stats));
+        if let Some(range) = self.new_data(now, room) {
+            return Some(self.emit(now, Piece { range, kind: Sent::New }, room, stats));
         }
         let exhausted = self.nxt >= self.limit;
-        let (hole, kind) = self.recovery.choose_instead(flight, &self.board, &self.window, exhausted)?;
-        Some(self.emit(now, hole, room, kind, stats))
+        let piece = self.recovery.choose_instead(flight, &self.board, &self.window, exhausted)?;
+        Some(self.emit(now, piece, room, stats))
     }
 
     /// The new data that may be sent now. Notes what is in the way if there is none.
@@ -447,18 +450,18 @@ impl Sender {
 
     /// A probe of the tail, if one is due: new data, or the last segment again (RFC 8985, section 7.3). It looks at no
     /// congestion window.
-    fn tail_probe(&mut self, now: Instant, room: u32) -> Option<(Range<u64>, Sent)> {
+    fn tail_probe(&mut self, now: Instant, room: u32) -> Option<Piece> {
         if !self.recovery.is_rack() || !self.tail.take_due() || self.una == self.nxt {
             return None;
         }
         let len = u64::from(room.min(self.mss));
         let new = len.min(self.limit.saturating_sub(self.nxt));
         let probe = if new > 0 && self.nxt + new <= self.edge() {
-            (self.nxt..self.nxt + new, Sent::New)
+            Piece { range: self.nxt..self.nxt + new, kind: Sent::New }
         } else {
-            (self.una.max(self.nxt - len.min(self.nxt))..self.nxt, Sent::Rescue)
+            Piece { range: self.una.max(self.nxt - len.min(self.nxt))..self.nxt, kind: Sent::Rescue }
         };
-        self.tail.on_probed(self.nxt.max(probe.0.end), probe.1 == Sent::Rescue, now);
+        self.tail.on_probed(self.nxt.max(probe.range.end), probe.kind == Sent::Rescue, now);
         Some(probe)
     }
 
@@ -475,8 +478,9 @@ impl Sender {
         std::mem::take(&mut self.probe_due)
     }
 
-    /// Sends the beginning of `range`.
-    fn emit(&mut self, now: Instant, range: Range<u64>, room: u32, kind: Sent, stats: &mut Stats) -> Chunk {
+    /// Sends the beginning of `piece`.
+    fn emit(&mut self, now: Instant, piece: Piece, room: u32, stats: &mut Stats) -> Chunk {
+        let Piece { range, kind } = piece;
         let seq = range.start;
         let payload = range.end.min(self.limit) - seq.min(self.limit);
         let len = payload.min(u64::from(room.min(self.mss)));
@@ -496,7 +500,7 @@ impl Sender {
             self.timed = None; // Karn: what is acknowledged next may be this one
             self.history.iter_mut().for_each(|history| history.on_sent_again(seq..end));
         }
-        self.recovery.on_sent(now, kind, seq..end, self.nxt, &mut self.board);
+        self.recovery.on_sent(now, Piece { range: seq..end, kind }, self.nxt, &mut self.board);
         self.last_sent = now;
         // RFC 9293, section 3.9.1.2: at the end of what was written; PSH has no meaning without data.
         let psh = len > 0 && (seq + len == self.limit || (kind == Sent::New && self.ends_batch(now, room)));

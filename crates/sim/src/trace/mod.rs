@@ -110,18 +110,18 @@ impl Tracer {
     }
 
     /// A packet passes on the wire.
-    fn wire(&mut self, now: Instant, side: Wired, packet: (&Packet, Option<&Segment>)) {
+    fn wire(&mut self, now: Instant, side: Wired, packet: &Packet, segment: Option<&Segment>) {
         let file = match (side, &mut self.network) {
             (Wired::AccessPoint, _) => &mut self.access_point,
             (Wired::Network, Some(file)) => file,
             (Wired::Network, None) => return,
         };
-        let outcome = file.write(now, &self.addresses.packet(packet).ethernet());
+        let outcome = file.write(now, &self.addresses.packet(packet, segment).ethernet());
         self.note(outcome);
     }
 
     /// Writes what has happened on the air.
-    fn air(&mut self, now: Instant, (domain, air): (usize, &mut Air), pool: &Pool) {
+    fn air(&mut self, now: Instant, domain: usize, air: &mut Air, pool: &Pool) {
         while let Some(news) = air.medium.poll_on_air() {
             match news {
                 // Beacons, null frames and other networks are left out, with their ACKs.
@@ -131,7 +131,7 @@ impl Tracer {
                         let carried = air.medium.in_service(transmission.from, category);
                         self.serve(domain, &transmission, category, carried.map(|&id| pool.whole(id)));
                     }
-                    let frame = self.frame(&transmission, (domain, air));
+                    let frame = self.frame(&transmission, domain, air);
                     self.open.insert((domain, transmission.from), (transmission, frame));
                 }
                 OnAir::Ends { from, status, .. } => self.end((domain, from), status),
@@ -181,14 +181,14 @@ impl Tracer {
             service.sequence = (service.sequence + 1) % 4096;
             service.sent = false;
         }
-        if let Some(packet) = packet.map(|packet| self.addresses.packet(packet)) {
+        if let Some(packet) = packet.map(|(packet, segment)| self.addresses.packet(packet, segment)) {
             service.msdu = packet.llc();
             service.ends = (packet.source, packet.destination);
         }
     }
 
     /// The frame as it is on the air, without its radiotap header.
-    fn frame(&mut self, transmission: &Transmission, (domain, air): (usize, &Air)) -> Vec<u8> {
+    fn frame(&mut self, transmission: &Transmission, domain: usize, air: &Air) -> Vec<u8> {
         let mac = |node| air.host_of(node).map_or_else(packet::bssid, packet::mac_of);
         let receiver = match transmission.to {
             To::Node(node) => mac(node),

@@ -9,7 +9,7 @@ use evenair_workload::Direction;
 
 use crate::connections::station_port;
 pub(super) use crate::middlebox::mac_of;
-use crate::middlebox::{FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Talk, talk};
+use crate::middlebox::{FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Ports, Talk, talk};
 use crate::packet::{Body, Packet};
 use crate::tcp::Segment;
 
@@ -42,31 +42,31 @@ impl Addresses {
     }
 
     /// The packet's bytes.
-    pub(super) fn packet(&self, (packet, segment): (&Packet, Option<&Segment>)) -> IpPacket {
+    pub(super) fn packet(&self, packet: &Packet, segment: Option<&Segment>) -> IpPacket {
         let talk = &self.talks[packet.app as usize];
         let server_port = FIRST_SERVER_PORT + packet.app as u16;
         let station_port = match packet.body {
             Body::Tcp { serial, .. } => station_port(serial),
             _ => FIRST_DATAGRAM_PORT + packet.app as u16,
         };
-        let (from, to, (from_port, to_port)) = match packet.way {
-            Direction::Up => (talk.station, talk.server, (station_port, server_port)),
-            Direction::Down => (talk.server, talk.station, (server_port, station_port)),
+        let (from, to, ports) = match packet.way {
+            Direction::Up => (talk.station, talk.server, Ports { source: station_port, destination: server_port }),
+            Direction::Down => (talk.server, talk.station, Ports { source: server_port, destination: station_port }),
         };
-        let mut bytes = Vec::with_capacity(packet.len.0 as usize);
-        ip_header(from.1, to.1, packet.len.0, (segment.is_some(), talk.dscp), &mut bytes);
+        let mut bytes = ip_header(from.1, to.1, packet.len.0, segment.is_some(), talk.dscp);
         let payload = packet.len.0 as usize - bytes.len();
         match segment {
-            Some(segment) => tcp(from.1, to.1, (from_port, to_port), segment, &mut bytes),
+            Some(segment) => tcp(from.1, to.1, ports, segment, &mut bytes),
             // All else is datagrams.
             None => {
                 let zeros = &ZEROS[..payload - UdpHeader::LEN];
+                let Ports { source, destination } = ports;
                 let header = match (from.1, to.1) {
                     (IpAddr::V4(a), IpAddr::V4(b)) => {
-                        UdpHeader::with_ipv4_checksum(from_port, to_port, &v4(a, b, 0, false), zeros)
+                        UdpHeader::with_ipv4_checksum(source, destination, &v4(a, b, 0, false), zeros)
                     }
                     (IpAddr::V6(a), IpAddr::V6(b)) => {
-                        UdpHeader::with_ipv6_checksum(from_port, to_port, &v6(a, b, 0, false), zeros)
+                        UdpHeader::with_ipv6_checksum(source, destination, &v6(a, b, 0, false), zeros)
                     }
                     _ => unreachable!("both ends of an application have the same IP"),
                 };
@@ -117,7 +117,9 @@ fn v6(from: std::net::Ipv6Addr, to: std::net::Ipv6Addr, payload: u16, is_tcp: bo
     }
 }
 
-fn ip_header(from: IpAddr, to: IpAddr, len: u64, (is_tcp, dscp): (bool, u8), out: &mut Vec<u8>) {
+/// The IP header of a packet of `len` bytes, with room for the rest of it.
+fn ip_header(from: IpAddr, to: IpAddr, len: u64, is_tcp: bool, dscp: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(len as usize);
     match (from, to) {
         (IpAddr::V4(a), IpAddr::V4(b)) => {
             let mut header = v4(a, b, (len - 20) as u16, is_tcp);
@@ -133,11 +135,12 @@ fn ip_header(from: IpAddr, to: IpAddr, len: u64, (is_tcp, dscp): (bool, u8), out
         }
         _ => unreachable!("both ends of an application have the same IP"),
     }
+    out
 }
 
-fn tcp(from: IpAddr, to: IpAddr, ports: (u16, u16), segment: &Segment, out: &mut Vec<u8>) {
+fn tcp(from: IpAddr, to: IpAddr, ports: Ports, segment: &Segment, out: &mut Vec<u8>) {
     let flags = segment.flags;
-    let mut header = TcpHeader::new(ports.0, ports.1, segment.wire_seq(), segment.window);
+    let mut header = TcpHeader::new(ports.source, ports.destination, segment.wire_seq(), segment.window);
     header.acknowledgment_number = if flags.ack { segment.wire_ack() } else { 0 };
     (header.syn, header.ack, header.fin, header.rst) = (flags.syn, flags.ack, flags.fin, flags.rst);
     header.psh = flags.psh;

@@ -1,7 +1,7 @@
 //! The taps of the traces in the world.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use evenair_workload::Direction;
 
@@ -13,7 +13,8 @@ use crate::world::World;
 impl World<'_> {
     /// From now on traces are written into a folder.
     pub(crate) fn trace_into(&mut self, folder: &Path) -> Result<(), SimError> {
-        let tracer = Tracer::new(folder, self.scenario, self.middlebox.is_some()).map_err(failed)?;
+        let tracer = Tracer::new(folder, self.scenario, self.middlebox.is_some())
+            .map_err(|(path, error)| failed(&path, &error))?;
         self.airs.all_mut().for_each(|air| air.medium.watch());
         self.tracer = Some(Box::new(tracer));
         Ok(())
@@ -21,7 +22,7 @@ impl World<'_> {
 
     /// Writes what is left.
     pub(crate) fn finish_trace(&mut self) -> Result<(), SimError> {
-        self.tracer.take().map_or(Ok(()), |tracer| tracer.finish().map_err(failed))
+        self.tracer.take().map_or(Ok(()), |tracer| tracer.finish().map_err(|(path, error)| failed(&path, &error)))
     }
 
     /// A packet comes to where the box is, or leaves it.
@@ -35,10 +36,10 @@ impl World<'_> {
     #[inline(never)]
     fn write_wire(&mut self, id: PacketId, comes: bool) {
         if let Some(tracer) = &mut self.tracer {
-            let packet = self.pool.whole(id);
-            let from_air = packet.0.way == Direction::Up;
+            let (packet, segment) = self.pool.whole(id);
+            let from_air = packet.way == Direction::Up;
             let side = if from_air == comes { Wired::AccessPoint } else { Wired::Network };
-            tracer.wire(self.now, side, packet);
+            tracer.wire(self.now, side, packet, segment);
         }
     }
 
@@ -53,11 +54,11 @@ impl World<'_> {
     #[inline(never)]
     fn write_air(&mut self, domain: usize) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.air(self.now, (domain, self.airs.at_mut(domain)), &self.pool);
+            tracer.air(self.now, domain, self.airs.at_mut(domain), &self.pool);
         }
     }
 }
 
-fn failed((path, error): (PathBuf, io::Error)) -> SimError {
+fn failed(path: &Path, error: &io::Error) -> SimError {
     SimError::Trace(format!("{}: {error}", path.display()))
 }

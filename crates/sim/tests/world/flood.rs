@@ -44,8 +44,17 @@ impl Flood {
     }
 }
 
+/// How many stations send, and how many receive.
+#[derive(Clone, Copy)]
+struct Transfers {
+    uploads: u32,
+    downloads: u32,
+}
+
+const THREE_EACH: Transfers = Transfers { uploads: 3, downloads: 3 };
+
 /// The managed phase of a flood among uploads and downloads; the box is told nothing.
-fn flooded(network: &Network, flood: Flood, (ups, downs): (u32, u32), manager: &str, seed: u64) -> PhaseResult {
+fn flooded(network: &Network, flood: Flood, transfers: Transfers, manager: &str, seed: u64) -> PhaseResult {
     let Network { radio, rate, .. } = network;
     let group = |name: &str, count: u32, direction: &str| match count {
         0 => String::new(),
@@ -70,8 +79,8 @@ rates = false
 {manager}
 {}{}{}"#,
         flood.text(),
-        group("u", ups, "up"),
-        group("d", downs, "down"),
+        group("u", transfers.uploads, "up"),
+        group("d", transfers.downloads, "down"),
     );
     let scenario = Scenario::parse(&text, "flood.toml").expect("a sound scenario");
     run(&scenario, |_| ()).expect("it can be simulated").phases.remove(0)
@@ -116,7 +125,8 @@ fn mean(values: &[f64]) -> f64 {
 #[test]
 fn the_access_point_s_queue_is_as_short_as_without_it() {
     let many = [(3, 3), (1, 1), (6, 6), (6, 0), (0, 6)];
-    let at = |network: &'static Network, flood: u32, of: &[(u32, u32)]| {
+    let many = many.map(|(uploads, downloads)| Transfers { uploads, downloads });
+    let at = |network: &'static Network, flood: u32, of: &[Transfers]| {
         of.iter().map(|&of| (network, flood, of)).collect::<Vec<_>>()
     };
     let cases = [
@@ -129,7 +139,7 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
         at(&A_54, 24, &many),
     ];
     for (network, flood, of) in cases.concat() {
-        let name = format!("{flood} Mb/s at {}, {} up and {} down", network.rate, of.0, of.1);
+        let name = format!("{flood} Mb/s at {}, {} up and {} down", network.rate, of.uploads, of.downloads);
         let flood = Flood { senders: 1, mbps: flood, rate: network.rate };
         let phases: Vec<_> = (1..=SEEDS).map(|seed| flooded(network, flood, of, "", seed)).collect();
         let p95 = mean(&phases.iter().map(sojourn_p95).collect::<Vec<_>>());
@@ -149,7 +159,7 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
     }
     // The canary: more ahead stands for longer.
     let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };
-    let ahead = flooded(&B_11, flood, (3, 3), "latency_target = \"8 ms\"", 1);
+    let ahead = flooded(&B_11, flood, THREE_EACH, "latency_target = \"8 ms\"", 1);
     assert!(sojourn_p95(&ahead) > B_11.sojourn_ms, "{}", sojourn_p95(&ahead));
 }
 
@@ -160,7 +170,7 @@ fn it_is_near_what_a_lone_packet_waits_for_its_turn() {
     for (flood, can_be_kept) in [(flood(1, B_11.rate), true), (flood(2, B_11.rate), false), (flood(1, "2 Mb/s"), false)]
     {
         let turn = turn_p95(&B_11, flood);
-        let ours: Vec<_> = (1..=SEEDS).map(|seed| sojourn_p95(&flooded(&B_11, flood, (3, 3), "", seed))).collect();
+        let ours: Vec<_> = (1..=SEEDS).map(|seed| sojourn_p95(&flooded(&B_11, flood, THREE_EACH, "", seed))).collect();
         let ours = mean(&ours);
         println!("{} at {}: a lone packet {turn:.1} ms, ours {ours:.1}", flood.senders, flood.rate);
         assert_eq!(turn <= B_11.sojourn_ms, can_be_kept, "{turn}");

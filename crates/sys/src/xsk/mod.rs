@@ -110,7 +110,12 @@ impl Lane {
         for LaneOf { interface, queues, places } in of {
             let mut sockets = Vec::new();
             for queue in 0..*queues {
-                let socket = Socket::open(memory, interface, queue, *places, copy, first)?;
+                let binding = match first {
+                    Some(fd) => Binding::Shared(fd),
+                    None if copy => Binding::Copy,
+                    None => Binding::Any,
+                };
+                let socket = Socket::open(memory, interface, queue, *places, binding)?;
                 first = first.or(Some(socket.fd.as_raw_fd()));
                 sockets.push(socket);
             }
@@ -276,18 +281,28 @@ impl Lane {
     }
 }
 
+/// How a socket gets at its frames.
+#[derive(Clone, Copy, Debug)]
+enum Binding {
+    /// In the memory of this socket, the first one, and as that does.
+    Shared(i32),
+    /// The kernel copies them.
+    Copy,
+    /// Without a copy where the driver can.
+    Any,
+}
+
 impl Socket {
     fn open(
         memory: &Frames,
         interface: &Interface,
         queue: u32,
         most_lent: u32,
-        copy: bool,
-        sharing: Option<i32>,
+        binding: Binding,
     ) -> Result<Self, OsError> {
         let fd = unbound()?;
         let set = |option, size: u32, name| set_option(&fd, option, &size, name, interface);
-        if sharing.is_none() {
+        if !matches!(binding, Binding::Shared(_)) {
             let (start, len) = memory.memory();
             let registration = libc::xdp_umem_reg {
                 addr: start.as_ptr() as u64,
@@ -321,16 +336,16 @@ impl Socket {
             lent: 0,
             given: 0,
         };
-        socket.bind(interface, queue, copy, sharing)?;
+        socket.bind(interface, queue, binding)?;
         Ok(socket)
     }
 
-    fn bind(&self, interface: &Interface, queue: u32, copy: bool, sharing: Option<i32>) -> Result<(), OsError> {
-        let (flags, shared) = match sharing {
+    fn bind(&self, interface: &Interface, queue: u32, binding: Binding) -> Result<(), OsError> {
+        let (flags, shared) = match binding {
             // The rest is as with the first one.
-            Some(fd) => (libc::XDP_SHARED_UMEM, fd as u32),
-            None if copy => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
-            None => (libc::XDP_USE_NEED_WAKEUP, 0),
+            Binding::Shared(fd) => (libc::XDP_SHARED_UMEM, fd as u32),
+            Binding::Copy => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
+            Binding::Any => (libc::XDP_USE_NEED_WAKEUP, 0),
         };
         let address = libc::sockaddr_xdp {
             sxdp_family: libc::AF_XDP as u16,

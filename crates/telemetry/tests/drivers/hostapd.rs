@@ -13,7 +13,7 @@ use evenair_telemetry::{Source, TelemetryError};
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// As hostapd 2.10 answers for a station at 54 and 6 Mb/s.
-fn answer(mac: &str, signal: i32, (tx, rx): (u32, u32)) -> String {
+fn answer(mac: &str, signal: i32, tx: u32, rx: u32) -> String {
     format!(
         "{mac}\nflags=[AUTH][ASSOC][AUTHORIZED][WMM]\naid=1\ncapability=0x431\nlisten_interval=1\nsupported_rates=82 84 8b 96\n\
          timeout_next=NULLFUNC POLL\nrx_packets=68\ntx_packets=60\nrx_bytes=7000\ntx_bytes=8000\ninactive_msec=12\n\
@@ -39,8 +39,8 @@ fn its_stations_are_listed() {
     let path = folder.path().join("wlan0");
     serve(&path, |question| {
         match question {
-            "STA-FIRST" => answer("02:00:00:00:00:0a", -61, (540, 60)),
-            "STA-NEXT 02:00:00:00:00:0a" => answer("02:00:00:00:00:0b", -80, (60, 10)),
+            "STA-FIRST" => answer("02:00:00:00:00:0a", -61, 540, 60),
+            "STA-NEXT 02:00:00:00:00:0a" => answer("02:00:00:00:00:0b", -80, 60, 10),
             "STA-NEXT 02:00:00:00:00:0b" => String::new(),
             "GET_CONFIG" => "bssid=02:00:00:00:09:01\nssid=home\nwps_state=disabled\nwpa=2\n".into(),
             "STATUS" => "state=ENABLED\nphy=phy0\nfreq=2437\nchannel=6\n".into(),
@@ -105,7 +105,7 @@ fn one_that_is_slow_for_each_of_its_stations_is_not_waited_for() {
     serve(&path, move |_| {
         thread::sleep(timeout / 4);
         let [high, low] = next.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        answer(&format!("02:00:00:00:{high:02x}:{low:02x}"), -61, (540, 60)).into_bytes()
+        answer(&format!("02:00:00:00:{high:02x}:{low:02x}"), -61, 540, 60).into_bytes()
     });
     let began = Instant::now();
     let error = Hostapd::new(&path, timeout).poll().expect_err("it never ends");

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use evenair_telemetry::unifi::Unifi;
-use evenair_telemetry::{Source, Tls};
+use evenair_telemetry::{Credentials, Source, Tls};
 
 /// A controller that takes any password, and tells of one station.
 const SERVER: &str = r#"
@@ -82,7 +82,8 @@ fn a_certificate_is_checked_unless_told_otherwise() {
     let stations = |tls: &Tls| {
         let url = format!("https://127.0.0.1:{}", server.1);
         let timeout = Duration::from_secs(5);
-        let mut unifi = Unifi::new(&url, "default", ("reader", "password"), tls, timeout).expect("a client");
+        let mut unifi = Unifi::new(&url, "default", Credentials { user: "reader", password: "password" }, tls, timeout)
+            .expect("a client");
         unifi.poll().map(|reading| reading.stations.len())
     };
     let pem = |name: &str| fs::read_to_string(folder.join(name)).expect("made");

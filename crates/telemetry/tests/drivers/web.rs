@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use evenair_packet::MacAddr;
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
-use evenair_telemetry::{Source, TelemetryError, Tls};
+use evenair_telemetry::{Credentials, Source, TelemetryError, Tls};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{COOKIE, SET_COOKIE};
@@ -75,7 +75,8 @@ const STATIONS: &str = r#"{"meta":{"rc":"ok"},"data":[
     {"mac":"not one","tx_rate":1}, 7, null]}"#;
 
 fn unifi(url: &str, password: &str) -> Unifi {
-    Unifi::new(url, "default", ("reader", password), &Tls::Public, TIMEOUT).expect("no certificate needed")
+    Unifi::new(url, "default", Credentials { user: "reader", password }, &Tls::Public, TIMEOUT)
+        .expect("no certificate needed")
 }
 
 fn check_unifi(reading: &evenair_telemetry::Reading) {
@@ -136,7 +137,7 @@ fn a_session_that_is_over_is_begun_again() {
 }
 
 fn ubus(url: &str, password: &str) -> Ubus {
-    Ubus::new(url, ("reader", password), &Tls::Public, TIMEOUT).expect("no certificate needed")
+    Ubus::new(url, Credentials { user: "reader", password }, &Tls::Public, TIMEOUT).expect("no certificate needed")
 }
 
 /// As uhttpd's ubus answers; `may`: the account may list clients.
@@ -199,8 +200,9 @@ fn openwrt_tells_the_clients_of_each_interface() {
 fn whatever_a_server_does_it_is_an_error_and_ends_in_time() {
     let short = Duration::from_millis(400);
     let polls = |url: &str| {
-        let mut unifi = Unifi::new(url, "default", ("a", "b"), &Tls::Public, short).expect("valid");
-        let mut ubus = Ubus::new(url, ("a", "b"), &Tls::Public, short).expect("valid");
+        let mut unifi =
+            Unifi::new(url, "default", Credentials { user: "a", password: "b" }, &Tls::Public, short).expect("valid");
+        let mut ubus = Ubus::new(url, Credentials { user: "a", password: "b" }, &Tls::Public, short).expect("valid");
         let began = Instant::now();
         assert!(unifi.poll().is_err() && ubus.poll().is_err());
         assert!(began.elapsed() < short * 8, "{:?}", began.elapsed());
@@ -235,5 +237,14 @@ fn whatever_a_server_does_it_is_an_error_and_ends_in_time() {
     }
     polls("http://127.0.0.1:1");
     polls("https://127.0.0.1:1");
-    assert!(Unifi::new("https://a", "default", ("a", "b"), &Tls::Pinned("no PEM".into()), short).is_err());
+    assert!(
+        Unifi::new(
+            "https://a",
+            "default",
+            Credentials { user: "a", password: "b" },
+            &Tls::Pinned("no PEM".into()),
+            short
+        )
+        .is_err()
+    );
 }

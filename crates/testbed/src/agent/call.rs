@@ -35,8 +35,7 @@ pub struct Call {
     pub seed: u64,
 }
 
-pub(super) fn speak(app: &App, socket: &UdpSocket, to: SocketAddr, spec: &VoipSpec, seed: u64, times: Times) {
-    let mut source = DatagramSource::new(&spec.packets, &Streams::new(seed), app.number as u64);
+pub(super) fn speak(app: &App, socket: &UdpSocket, to: SocketAddr, mut source: DatagramSource, times: Times) {
     let mut content = [0x5a; 2048];
     content[0] = 2 << 6;
     content[1] = PAYLOAD_TYPE;

@@ -20,6 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use evenair_units::Streams;
+use evenair_workload::DatagramSource;
 use protocol::{Part, Report, Request, Task, Transfer};
 use state::{App, Reporter, Times, sleep_until};
 
@@ -86,11 +88,17 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
         }
         Task::UdpSender { local, remote, spec, seed } => {
             let socket = udp::bind(local, dscp)?;
-            Box::new(move |app, times| udp::send(app, &socket, remote, &spec, seed, times))
+            Box::new(move |app, times| {
+                let source = DatagramSource::new(&spec, &Streams::new(seed), app.number as u64);
+                udp::send(app, &socket, remote, source, times);
+            })
         }
         Task::Speaker { local, remote, spec, seed } => {
             let socket = udp::bind(local, dscp)?;
-            Box::new(move |app, times| call::speak(app, &socket, remote, &spec, seed, times))
+            Box::new(move |app, times| {
+                let source = DatagramSource::new(&spec.packets, &Streams::new(seed), app.number as u64);
+                call::speak(app, &socket, remote, source, times);
+            })
         }
         Task::Listener { local, call } => {
             let socket = udp::bind(local, dscp)?;

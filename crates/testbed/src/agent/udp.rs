@@ -7,8 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenair_sys::rt::monotonic_ns;
-use evenair_units::Streams;
-use evenair_workload::{DatagramSource, DatagramSpec};
+use evenair_workload::DatagramSource;
 
 use super::marking::mark;
 use super::protocol::Report;
@@ -35,8 +34,7 @@ pub(super) fn bind_to_group(group: Ipv4Addr, port: u16, interface: Ipv4Addr) -> 
     Ok(socket)
 }
 
-pub(super) fn send(app: &App, socket: &UdpSocket, to: SocketAddr, spec: &DatagramSpec, seed: u64, times: Times) {
-    let mut source = DatagramSource::new(spec, &Streams::new(seed), app.number as u64);
+pub(super) fn send(app: &App, socket: &UdpSocket, to: SocketAddr, mut source: DatagramSource, times: Times) {
     let content = [0x5a; 65_536];
     // Moves with the time given up.
     let mut origin = times.start_ns;

@@ -202,7 +202,7 @@ impl Mean {
         Self { shares: vec![0.0; leaves.len()], rate: 0.0 }
     }
 
-    fn add(&mut self, (shares, rate): (Vec<f64>, f64)) {
+    fn add(&mut self, shares: &[f64], rate: f64) {
         self.shares.iter_mut().zip(shares).for_each(|(mean, share)| *mean += share / TURNS as f64);
         self.rate += rate / TURNS as f64;
     }
@@ -241,9 +241,11 @@ fn shares_are_those_of_the_kernels_htb() {
         let (mut kernels, mut ours) = (Mean::of(leaves), Mean::of(leaves));
         for _ in 0..TURNS {
             lab.shape().expect("it could be shaped before");
-            kernels.add(lab.kernels(leaves));
+            let (shares, rate) = lab.kernels(leaves);
+            kernels.add(&shares, rate);
             lab.unshape();
-            ours.add(lab.ours(leaves));
+            let (shares, rate) = lab.ours(leaves);
+            ours.add(&shares, rate);
         }
         eprintln!("leaves {leaves:?}: kernel {kernels:.4?}, ours {ours:.4?}");
         for (kernels, ours) in kernels.shares.iter().zip(&ours.shares) {

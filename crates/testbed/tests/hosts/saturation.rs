@@ -4,7 +4,7 @@ use crate::common;
 
 use anyhow::ensure;
 use evenair_scenario::Place;
-use evenair_testbed::reference::saturated_uplink;
+use evenair_testbed::reference::{SaturatedStations, saturated_uplink};
 use evenair_units::{Bytes, Span, Streams};
 
 /// `n` saturating uplink senders through the testbed get what they get in event time.
@@ -29,7 +29,8 @@ fn assert_matches(n: usize) {
     let scenario = common::scenario(n, &rest);
     let Place::Station { rate, .. } = scenario.hosts[0].place else { panic!("the first host is a station") };
     let streams = Streams::new(7);
-    let reference = saturated_uplink(&scenario.radio, n, rate, Bytes(1500), Span::from_secs(60), &streams);
+    let stations = SaturatedStations { count: n, rate, ip_len: Bytes(1500) };
+    let reference = saturated_uplink(&scenario.radio, stations, Span::from_secs(60), &streams);
     let reference = reference.as_mbps_f64();
     let result = common::judged(&scenario, |result| {
         let testbed = result.phases[0].total_ip_mbps;

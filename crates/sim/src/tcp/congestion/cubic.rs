@@ -5,6 +5,8 @@
 
 use evenair_units::{Instant, Span};
 
+use super::AckInfo;
+
 /// Steepness of the curve in segments per second cubed (section 5).
 pub(super) const C: f64 = 0.4;
 
@@ -56,9 +58,10 @@ impl Cubic {
         self.last_ack = now;
     }
 
-    /// How many bytes the window grows for an ACK of `acked` bytes.
-    pub(super) fn step(&mut self, now: Instant, cwnd: u64, mss: u64, acked: u64, srtt: Option<Span>) -> u64 {
-        let (window, acked) = (cwnd as f64 / mss as f64, acked as f64 / mss as f64);
+    /// How many bytes the window grows for an ACK.
+    pub(super) fn step(&mut self, ack: &AckInfo, cwnd: u64, mss: u64) -> u64 {
+        let AckInfo { now, srtt, .. } = *ack;
+        let (window, acked) = (cwnd as f64 / mss as f64, ack.acked as f64 / mss as f64);
         self.last_ack = now;
         if self.epoch.is_none() {
             self.begin(now, window);

@@ -99,6 +99,7 @@ mod tests {
                 srtt: rtt,
                 min_rtt: rtt,
                 limited: true,
+                duplicate: false,
             };
             taken = hystart.slow_start_step(&ack, 400);
         }

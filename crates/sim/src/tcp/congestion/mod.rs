@@ -37,6 +37,8 @@ pub(super) struct AckInfo {
     pub(super) min_rtt: Option<Span>,
     /// The window was what kept the sender from sending more.
     pub(super) limited: bool,
+    /// It is a duplicate in the sense of the kind of recovery in use (RFC 5681, section 2; RFC 6675, section 2).
+    pub(super) duplicate: bool,
 }
 
 /// The congestion window and the algorithm that moves it.
@@ -163,7 +165,7 @@ impl Window {
         match &mut self.algorithm {
             Avoidance::Reno(reno) => reno.step(self.cwnd, self.mss, acked),
             Avoidance::Linux(cubic) => cubic.step(ack, self.cwnd, self.mss, acked),
-            Avoidance::Cubic(cubic) => cubic.step(ack.now, self.cwnd, self.mss, ack.acked, ack.srtt),
+            Avoidance::Cubic(cubic) => cubic.step(ack, self.cwnd, self.mss),
         }
     }
 
@@ -227,8 +229,18 @@ mod tests {
                 self.una += per_ack * MSS;
                 let acked = per_ack * MSS;
                 let (delivered, srtt, min_rtt) = (acked, rtt, rtt);
-                let ack =
-                    AckInfo { now: self.now, acked, delivered, una: self.una, nxt, rtt, srtt, min_rtt, limited: true };
+                let ack = AckInfo {
+                    now: self.now,
+                    acked,
+                    delivered,
+                    una: self.una,
+                    nxt,
+                    rtt,
+                    srtt,
+                    min_rtt,
+                    limited: true,
+                    duplicate: false,
+                };
                 self.window.on_ack(&ack);
             }
         }
@@ -296,6 +308,7 @@ mod tests {
             srtt: None,
             min_rtt: None,
             limited: false,
+            duplicate: false,
         });
         assert_eq!(window.cwnd(), before);
     }
@@ -392,8 +405,18 @@ mod tests {
                     let rtt = Span::from_millis(rtt(round));
                     min = min.min(rtt);
                     let (rtt, min_rtt) = (Some(rtt), Some(min));
-                    let ack =
-                        AckInfo { now, acked: MSS, delivered: MSS, una, nxt, rtt, srtt: rtt, min_rtt, limited: true };
+                    let ack = AckInfo {
+                        now,
+                        acked: MSS,
+                        delivered: MSS,
+                        una,
+                        nxt,
+                        rtt,
+                        srtt: rtt,
+                        min_rtt,
+                        limited: true,
+                        duplicate: false,
+                    };
                     window.on_ack(&ack);
                 }
                 now += Span::from_millis(50);
