@@ -1,9 +1,14 @@
-//! Checks the structure of a file against the raw form's JSON schema: known keys, required keys, tables and lists. Later
-//! checks validate the values.
+//! Checks the structure of a file against the raw form's JSON schema: known keys, required keys, keys that only go with some values
+//! of others, tables and lists. Later checks validate the values.
+//!
+//! A key that has an effect only with some values of another declares so where it is declared:
+//! `#[schemars(extend("x-only-with" = { "controller": ["pi"] }))]`, or `"../discipline"` for a key of the table above. The other
+//! key declares its default, where it has one, as `#[schemars(extend("default" = "queue"))]`. A key that may not be left out with some
+//! values of another declares these as `"x-needed-with"`.
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -25,21 +30,42 @@ struct Walk<'s, 'p> {
 pub(crate) fn check(root: &mut DeTable<'_>, span: Range<usize>, schema: &Value, problems: &mut Problems) -> bool {
     let kind = Kind::of(|table| schema["properties"].get(table).is_some());
     let mut walk = Walk { schema, problems, kind, sound: true };
-    walk.table(root, "", span, schema);
+    walk.table(root, "", span, schema, &Map::new());
     walk.sound
 }
 
+/// What another key must be for a key to have an effect: its name, and its values.
+pub(crate) const ONLY_WITH: &str = "x-only-with";
+
+/// What another key must be for a key to be needed: its name, and its values.
+pub(crate) const NEEDED_WITH: &str = "x-needed-with";
+
+/// The words and switches of a table, as far as they are known ones; the defaults of those that are left out.
+fn words(table: &DeTable<'_>, properties: &Map<String, Value>) -> Map<String, Value> {
+    let word = |(key, schema): (&String, &Value)| {
+        let word = match table.get(key.as_str()).map(Spanned::get_ref) {
+            Some(DeValue::String(text)) => Value::from(text.as_ref()),
+            Some(DeValue::Boolean(on)) => Value::from(*on),
+            Some(_) => return None,
+            None => schema.get("default").filter(|default| !default.is_null())?.clone(),
+        };
+        let known = schema["enum"].as_array().is_none_or(|words| words.contains(&word));
+        known.then(|| (key.clone(), word))
+    };
+    properties.iter().filter_map(word).collect()
+}
+
 impl<'s> Walk<'s, '_> {
-    /// The entries of a list are at the path of the list.
-    fn value(&mut self, value: &mut Spanned<DeValue<'_>>, path: &str, schema: &'s Value) {
+    /// The entries of a list are at the path of the list. `above` are the words of the table that it is in.
+    fn value(&mut self, value: &mut Spanned<DeValue<'_>>, path: &str, schema: &'s Value, above: &Map<String, Value>) {
         let schema = self.resolve(schema);
         let span = value.span();
         let (wants_table, wants_list) = (schema.get("properties").is_some(), schema.get("items").is_some());
         match value.get_mut() {
-            DeValue::Table(table) if wants_table => self.table(table, path, span, schema),
+            DeValue::Table(table) if wants_table => self.table(table, path, span, schema, above),
             DeValue::Array(array) if wants_list => {
                 for element in array.iter_mut() {
-                    self.value(element, path, &schema["items"]);
+                    self.value(element, path, &schema["items"], above);
                 }
             }
             DeValue::Table(_) | DeValue::Array(_) => self.wrong_kind(span, value.get_ref(), schema),
@@ -48,15 +74,27 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    fn table(&mut self, table: &mut DeTable<'_>, path: &str, span: Range<usize>, schema: &'s Value) {
+    fn table(
+        &mut self,
+        table: &mut DeTable<'_>,
+        path: &str,
+        span: Range<usize>,
+        schema: &'s Value,
+        above: &Map<String, Value>,
+    ) {
         let Some(properties) = schema["properties"].as_object() else { return };
+        let words = words(table, properties);
         let mut unknown = Vec::new();
         for (key, value) in table.iter_mut() {
             match properties.get(&**key.get_ref()) {
                 Some(schema) => {
                     let key = key.get_ref();
                     let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-                    self.value(value, &path, schema);
+                    // An empty list says what no list says.
+                    if !matches!(value.get_ref(), DeValue::Array(list) if list.is_empty()) {
+                        self.only_with(&value.span(), schema, &words, above);
+                    }
+                    self.value(value, &path, schema, &words);
                 }
                 None => unknown.push((key.get_ref().to_string(), key.span())),
             }
@@ -76,12 +114,56 @@ impl<'s> Walk<'s, '_> {
             let allowed: Vec<_> = properties.keys().map(String::as_str).collect();
             self.problems.add(span, format!("no such key{hint}"), allowed.join(", "));
         }
+        self.needed_with(table, &span, properties, &words);
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !table.contains_key(key) {
                 let description = properties[key]["description"].as_str().unwrap_or_default();
                 let first = description.split(['\n', ';']).next().unwrap_or_default().trim_end_matches('.');
                 self.problems.add(span.clone(), format!("the key \"{key}\" is missing ({first})"), "");
                 self.sound = false;
+            }
+        }
+    }
+
+    /// Notes a key that has no effect with the values of others: of the same table, or with `../` of the one above.
+    fn only_with(
+        &mut self,
+        span: &Range<usize>,
+        schema: &Value,
+        words: &Map<String, Value>,
+        above: &Map<String, Value>,
+    ) {
+        for (of, with) in schema[ONLY_WITH].as_object().into_iter().flatten() {
+            let (words, of) = of.strip_prefix("../").map_or((words, of.as_str()), |of| (above, of));
+            let Some(word) = words.get(of) else { continue };
+            let with = with.as_array().expect("a list of values");
+            if !with.contains(word) {
+                let with: Vec<_> = with.iter().map(Value::to_string).collect();
+                let allowed = format!("only with {of} = {}", with.join(" or "));
+                self.problems.add(span.clone(), format!("{of} = {word} does not use this"), allowed);
+                return;
+            }
+        }
+    }
+
+    /// Notes keys that are missing with the values of others.
+    fn needed_with(
+        &mut self,
+        table: &DeTable<'_>,
+        span: &Range<usize>,
+        properties: &Map<String, Value>,
+        words: &Map<String, Value>,
+    ) {
+        for (key, schema) in properties.iter().filter(|(key, _)| !table.contains_key(key.as_str())) {
+            for (of, with) in schema[NEEDED_WITH].as_object().into_iter().flatten() {
+                let Some(word) = words.get(of).filter(|word| with.as_array().is_some_and(|with| with.contains(word)))
+                else {
+                    continue;
+                };
+                let span = table.get(of.as_str()).map_or_else(|| span.clone(), Spanned::span);
+                let quoted = format!("\"{}\"", schema["examples"][0].as_str().unwrap_or("..."));
+                let example = if schema["type"] == "array" { format!("[{quoted}]") } else { quoted };
+                self.problems.add(span, format!("{of} = {word} without {key}"), format!("{key} = {example}"));
             }
         }
     }

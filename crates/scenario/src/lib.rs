@@ -23,6 +23,6 @@ mod words;
 pub use air::{AccessPointPlan, AirPlan, StationPlan};
 pub use layout::Layout;
 pub use policy::{Policy, PolicyError};
-pub use schema::schema;
+pub use schema::{reference, schema};
 pub use sweep::Axis;
 pub use types::*;

@@ -1,5 +1,5 @@
-//! The raw form of a scenario. See `docs/scenario-format.md` for the reference with examples; editors show the comments
-//! here.
+//! The raw form of a scenario. `docs/scenario-format.md` is generated from the comments here, and editors show them;
+//! `docs/scenario-guide.md` explains the tables with examples.
 
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_reader::{CodePoint, Count, List, Metres, PerBillion, Permille, Written};
@@ -160,14 +160,19 @@ pub(crate) struct RadioRaw {
     pub layout: Option<LayoutRaw>,
     /// Contention window: "dcf" as in the standard, "idle-sense" at all nodes, or "asymmetric": Idle Sense at stations and a
     /// constant window at the access point. Default: "dcf".
+    #[schemars(extend("default" = "dcf"))]
     pub access: Option<Written<AccessWord>>,
     /// Target of Idle Sense: idle slots between two transmissions. Default: 5.68 for 802.11b, 3.91 otherwise.
+    #[schemars(extend("x-only-with" = { "access": ["idle-sense", "asymmetric"] }))]
     pub idle_slots: Option<Written<f64>>,
     /// How Idle Sense adapts: "proportional", or "aimd" as published. Default: "proportional".
+    #[schemars(extend("x-only-with" = { "access": ["idle-sense", "asymmetric"] }))]
     pub idle_adaptation: Option<Written<AdaptationWord>>,
     /// "asymmetric": ratio of the access point's share to that of all stations together. Default: 2.
+    #[schemars(extend("x-only-with" = { "access": ["asymmetric"] }))]
     pub ap_ratio: Option<Written<f64>>,
     /// Four access categories with EDCA instead of DCF. Default: false.
+    #[schemars(extend("default" = false))]
     pub edca: Option<Written<bool>>,
     /// Time between two beacons of an access point. Default: no beacons, or "102.4 ms" if stations sleep.
     pub beacon_interval: Option<Written<Span>>,
@@ -179,9 +184,11 @@ pub(crate) struct RadioRaw {
     pub station_queue: Option<QueueRaw>,
     /// EDCA parameters of the access categories, at all nodes.
     #[serde(default)]
+    #[schemars(extend("x-only-with" = { "edca": [true] }))]
     pub ac: CategoriesRaw,
     /// EDCA parameters that the access point alone has; the others it has from [radio.ac].
     #[serde(default)]
+    #[schemars(extend("x-only-with" = { "edca": [true] }))]
     pub ap_ac: CategoriesRaw,
 }
 
@@ -293,10 +300,13 @@ pub(crate) struct LayoutRaw {
     /// from it, or one "point".
     pub shape: Written<Shape>,
     /// Radius of the circle or disk. Default: "10 m".
+    #[schemars(extend("x-only-with" = { "shape": ["circle", "near-random", "far-random"] }))]
     pub radius: Option<Written<Metres>>,
     /// From one station of a line to the next. Default: "1 m".
+    #[schemars(extend("x-only-with" = { "shape": ["line"] }))]
     pub spacing: Option<Written<Metres>>,
     /// From the access point to the centre of the far disk, or to the point. Default: "20 m", of a point "10 m".
+    #[schemars(extend("x-only-with" = { "shape": ["far-random", "point"] }))]
     pub distance: Option<Written<Metres>>,
 }
 
@@ -394,11 +404,14 @@ pub(crate) struct ServerRaw {
     /// Its name.
     pub name: Written<String>,
     /// Its location: "lan", or "wan" beyond the Internet link. Default: "lan".
+    #[schemars(extend("default" = "lan"))]
     pub at: Option<Written<At>>,
     /// One-way delay of its packets before the Internet link; only "wan" (simulator only). Default: "0 ms".
+    #[schemars(extend("x-only-with" = { "at": ["wan"] }))]
     pub delay: Option<Written<Span>>,
     /// Additional random delay of each of its packets, uniform from zero to this, without reordering: the processing time of
     /// real hosts; only "wan" (simulator only). Default: "0 ms".
+    #[schemars(extend("x-only-with" = { "at": ["wan"] }))]
     pub jitter: Option<Written<Span>>,
 }
 
@@ -510,6 +523,7 @@ pub(crate) struct TcpRaw {
     /// RFC 7323 timestamps. Default: true.
     pub timestamps: Option<Written<bool>>,
     /// Selective acknowledgements. Default: true.
+    #[schemars(extend("default" = true))]
     pub sack: Option<Written<bool>>,
     /// RFC 7323 window scaling. Default: true.
     pub window_scaling: Option<Written<bool>>,
@@ -530,6 +544,7 @@ pub(crate) struct TcpRaw {
     pub stack: Option<Written<Stack>>,
     /// Loss recovery without SACK: "newreno", or "reno", whose fast recovery ends with the first new ACK (simulator only).
     /// Default: "newreno".
+    #[schemars(extend("x-only-with" = { "sack": [false] }))]
     pub fast_recovery: Option<Written<FastRecovery>>,
 }
 
@@ -537,19 +552,26 @@ pub(crate) struct TcpRaw {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventRaw {
-    /// When.
+    /// When it happens.
     pub at: Written<Span>,
     /// The event: "insert" or "bypass" the manager; "join", "leave", "rate" change or "roam" to another access point of
     /// stations.
     #[serde(rename = "do")]
     pub action: Written<Do>,
     /// Stations and groups that join, leave, roam or change their rate.
+    #[schemars(extend("x-only-with" = { "do": ["join", "leave", "rate", "roam"] }))]
+    #[schemars(extend("x-needed-with" = { "do": ["join", "leave", "rate", "roam"] }))]
     pub stations: Option<List<String>>,
     /// The new PHY rate.
+    #[schemars(extend("x-only-with" = { "do": ["rate"] }))]
+    #[schemars(extend("x-needed-with" = { "do": ["rate"] }))]
     pub rate: Option<Written<BitRate>>,
     /// The new access point of a "roam".
+    #[schemars(extend("x-only-with" = { "do": ["roam"] }))]
+    #[schemars(extend("x-needed-with" = { "do": ["roam"] }))]
     pub access_point: Option<Written<String>>,
     /// How long a roaming station is not associated. Default: "50 ms".
+    #[schemars(extend("x-only-with" = { "do": ["roam"] }))]
     pub gap: Option<Written<Span>>,
 }
 

@@ -482,7 +482,7 @@ match = { mac = ["02:00:00:00:00:01"], address = ["10.0.0.0/8"], peer = ["fd00::
 
     #[test]
     fn the_examples_of_the_reference_are_right() {
-        let reference = include_str!("../../../../docs/scenario-format.md");
+        let reference = include_str!("../../../../docs/scenario-guide.md");
         let blocks = reference.split("```toml\n").filter_map(|rest| rest.split("```").next());
         let examples: Vec<_> = blocks.filter(|block| block.starts_with("[[manager.class]]")).collect();
         assert_eq!(examples.len(), 2);

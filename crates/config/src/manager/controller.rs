@@ -9,11 +9,6 @@ use super::{Aqm, ControllerKind, ManagerSpec, RATES, is_rate};
 impl ManagerSpec {
     pub(super) fn aqm(&self, problems: &mut Problems) -> Option<Option<CodelConfig>> {
         if self.aqm.get_or(Aqm::Codel, problems)? == Aqm::None {
-            for span in [self.aqm_target.place(), self.aqm_interval.place()] {
-                if !span.is_empty() {
-                    problems.add(span, "without CoDel nothing uses this", "only without aqm = \"none\"");
-                }
-            }
             return Some(None);
         }
         let (shortest, longest) = (Span::from_micros(100), Span::from_secs(10));
@@ -35,22 +30,6 @@ impl ManagerSpec {
     pub(super) fn controller(&self, problems: &mut Problems) -> Option<Controller> {
         use ControllerKind::{Fixed, None as Open, Pi, Published, Queue};
         let kind = self.controller.get_or(Queue, problems)?;
-        let keys = [
-            (self.latency_target.place(), Queue),
-            (self.load_target.place(), Pi),
-            (self.load_interval.place(), Pi),
-            (self.service_rate.place(), Fixed),
-            (self.interval.place(), Published),
-            (self.step.place(), Published),
-            (self.tolerance.place(), Published),
-            (self.start.place(), Published),
-        ];
-        for (span, user) in keys {
-            if !span.is_empty() && user != kind {
-                let what = format!("the controller \"{kind}\" does not use this");
-                problems.add(span, what, format!("only with controller = \"{user}\""));
-            }
-        }
         match kind {
             Queue => {
                 let Controller::Queue { target } = Controller::default() else {
@@ -64,14 +43,7 @@ impl ManagerSpec {
             Published => self.published(problems),
             Pi => self.shaped(problems),
             Open => Some(Controller::None),
-            Fixed => {
-                let Some(rate) = &self.service_rate else {
-                    let what = "the fixed controller needs a service rate";
-                    problems.add(self.controller.place(), what, "service_rate = \"4 Mb/s\" beside it");
-                    return None;
-                };
-                rate.get_if(problems, is_rate, RATES).map(Controller::Fixed)
-            }
+            Fixed => self.service_rate.as_ref()?.get_if(problems, is_rate, RATES).map(Controller::Fixed),
         }
     }
 

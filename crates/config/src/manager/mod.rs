@@ -40,30 +40,40 @@ pub struct ManagerSpec {
     /// adapts a service rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a
     /// constant service rate; "none" does not queue packets for the WLAN. Default: "queue".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "queue"))]
     pub controller: Option<Written<ControllerKind>>,
     /// Queue controller: target of the access point's backlog, as medium time. Default: "3 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["queue"] }))]
     pub latency_target: Option<Written<Span>>,
     /// PI controller: target of the mean waiting time in the access point. Default: "10 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["pi"] }))]
     pub load_target: Option<Written<Span>>,
     /// PI controller: time between two decisions. Default: "50 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["pi"] }))]
     pub load_interval: Option<Written<Span>>,
     /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["fixed"] }))]
+    #[schemars(extend("x-needed-with" = { "controller": ["fixed"] }))]
     pub service_rate: Option<Written<BitRate>>,
     /// Published controller: time between two decisions. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
     pub interval: Option<Written<Span>>,
     /// Published controller: change of the service rate at each decision. Default: "0.1 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
     pub step: Option<Written<BitRate>>,
     /// Published controller: measured use this little below the service rate counts as equal. Default: "3 %".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
     pub tolerance: Option<Written<Permille>>,
     /// Published controller: initial service rate, as a part of C*. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
     pub start: Option<Written<Permille>>,
     /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most
     /// once; the default includes "class" and "application" if there are classes or applications. Default: ["station",
@@ -100,12 +110,15 @@ pub struct ManagerSpec {
     /// other than pure ACKs are dropped after a second; or "none", where only the queue limit signals congestion. Default:
     /// "codel".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "codel"))]
     pub aqm: Option<Written<Aqm>>,
     /// CoDel: acceptable waiting time in a queue. Default: "20 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "aqm": ["codel"] }))]
     pub aqm_target: Option<Written<Span>>,
     /// CoDel: how long the waiting time may exceed the target before CoDel signals congestion to the sender. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "aqm": ["codel"] }))]
     pub aqm_interval: Option<Written<Span>>,
     /// Sparse-flow priority: connections that use little of the medium (a page request, a call) are served first. They are
     /// charged for it, so that long-term shares do not change. Default: true.

@@ -16,6 +16,7 @@ use crate::manager::words::{RATES, is_rate};
 pub struct UplinkLimitSpec {
     /// How the limit adapts: not at all, by the published rule, or by that rule with extensions. Default: "adaptive".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "adaptive"))]
     pub rule: Option<Written<RuleKind>>,
     /// The limit, or the initial value of an adaptive one. Default: the split of C*.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,15 +36,19 @@ pub struct UplinkLimitSpec {
     pub memory: Option<Written<Span>>,
     /// Adaptive limit: time between two decisions. Default: "300 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "rule": ["published", "adaptive"] }))]
     pub interval: Option<Written<Span>>,
     /// Adaptive limit: its change at each decision. Default: "0.2 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "rule": ["published", "adaptive"] }))]
     pub step: Option<Written<BitRate>>,
     /// Adaptive limit: its largest value. Default: C*.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "rule": ["published", "adaptive"] }))]
     pub ceiling: Option<Written<BitRate>>,
     /// Rule "adaptive": the part of the limit that is reserved for traffic other than TCP. Default: "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "rule": ["adaptive"] }))]
     pub datagrams: Option<Written<Permille>>,
 }
 
@@ -80,9 +85,6 @@ impl UplinkLimitSpec {
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<UplinkLimit> {
         let usual = UplinkLimit::default();
         let kind = self.rule.get_or(RuleKind::Adaptive, problems);
-        if let Some(kind) = kind {
-            self.refuse_unused(kind, problems);
-        }
         let rate = optional_rate(self.rate.as_ref(), problems);
         let split = self.split.get_or_if(Permille(usual.split_permille), problems, is_part, PARTS);
         let bucket = self.bucket(problems);
@@ -95,15 +97,6 @@ impl UplinkLimitSpec {
             RuleKind::Adaptive => LimitRule::Adaptive { steps: steps?, datagrams_permille: datagrams?.0 },
         };
         Some(UplinkLimit { rule, rate: rate?, split_permille: split?.0, bucket: bucket?, memory: memory? })
-    }
-
-    fn refuse_unused(&self, kind: RuleKind, problems: &mut Problems) {
-        let moving = [self.interval.place(), self.step.place(), self.ceiling.place()];
-        let unused = moving.into_iter().filter(|_| kind == RuleKind::Static);
-        let datagrams = [self.datagrams.place()].into_iter().filter(|_| kind != RuleKind::Adaptive);
-        for place in unused.chain(datagrams).filter(|place| !place.is_empty()) {
-            problems.add(place, format!("the rule \"{kind}\" does not use this"), "rule = \"adaptive\", or without it");
-        }
     }
 
     fn steps(&self, problems: &mut Problems) -> Option<Steps> {

@@ -1,12 +1,12 @@
 //! Additional parameters of the classes of CBQ.
 
-use evenair_reader::{Count, OrDefault, Problems, Written};
+use evenair_reader::{Count, OrDefault, Problems};
 use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
 use evenair_units::{Bytes, Span};
 
 use super::tree::Tree;
-use super::words::{DisciplineWord, SharingWord};
-use super::written::{QueueClassRaw, QueueRaw};
+use super::words::SharingWord;
+use super::written::QueueRaw;
 
 /// What all leaves together send in a round, for each of them: an Ethernet frame (`allot` in the examples of `tc`).
 const ALLOTMENT: u64 = 1514;
@@ -14,24 +14,6 @@ const ALLOTMENT: u64 = 1514;
 const MAX_BURST: Count = Count(20);
 /// A burst of more is none that an estimator with a gain of 1/32 can bound.
 const MOST_BURST: u32 = 1000;
-
-/// Reports keys of a class of the other kind of tree.
-pub(super) fn refuse_keys_of_others(raw: &QueueRaw, discipline: DisciplineWord, problems: &mut Problems) {
-    let is_cbq = discipline == DisciplineWord::Cbq;
-    for QueueClassRaw { ceil, burst, cburst, borrows, isolated, max_burst, min_burst, min_idle, .. } in &raw.class {
-        let of_buckets = [place(ceil), place(burst), place(cburst)];
-        let of_estimators = [place(borrows), place(isolated), place(max_burst), place(min_burst), place(min_idle)];
-        let refused = if is_cbq { &of_buckets[..] } else { &of_estimators[..] };
-        for place in refused.iter().flatten().cloned() {
-            let what = format!("a class of a queue that is {} does not have this", raw.discipline);
-            problems.add(place, what, "only without this key");
-        }
-    }
-}
-
-fn place<T>(written: &Option<Written<T>>) -> Option<std::ops::Range<usize>> {
-    written.as_ref().map(Written::span)
-}
 
 /// The tree with the keys of CBQ.
 pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mut Problems) -> Option<CbqConfig> {

@@ -5,8 +5,6 @@ mod tree;
 pub mod words;
 mod written;
 
-use std::ops::Range;
-
 use evenair_reader::{Count, OrDefault, Permille, Problems, Written};
 use evenair_sched::{
     CakeConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config, DeliveryConfig, DrrConfig, Estimator,
@@ -42,15 +40,6 @@ pub struct Checked {
 pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<Checked> {
     use DisciplineWord::{Cake, Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Whtb};
     let discipline = raw.discipline.get(problems);
-    for (place, disciplines) in keys(raw) {
-        if discipline.is_some_and(|discipline| !disciplines.contains(&discipline)) {
-            problems.add(
-                place,
-                format!("a queue that is {} does not have this", raw.discipline),
-                "only without this key",
-            );
-        }
-    }
     let by = raw.by.get_or(FlowOf::Flow, problems);
     let quanta = Bytes(1)..=MAX_QUANTUM;
     let quantum = raw.quantum.get_or_if(Bytes(1500), problems, |q| quanta.contains(q), "1 byte to 1 MB");
@@ -71,9 +60,6 @@ pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Opti
     let tick = raw.tick.get_or_if(Span::ZERO, problems, |tick| *tick <= MAX_TICK, "0 s to 100 ms");
     let has_tree = discipline.is_some_and(|discipline| WITH_TREE.contains(&discipline));
     let tree = if has_tree { tree(raw, problems) } else { None };
-    if let Some(discipline) = discipline.filter(|_| has_tree) {
-        cbq::refuse_keys_of_others(raw, discipline, problems);
-    }
     let estimator = if discipline == Some(Whtb) { estimator(raw, problems) } else { None };
     let law = CodelConfig { target: target?, interval: interval? };
     let codel = CodelQueueConfig { codel: law, mtu: Bytes(1500), ecn: false };
@@ -118,18 +104,6 @@ fn tree(raw: &QueueRaw, problems: &mut Problems) -> Option<Tree> {
 
 fn estimator(raw: &QueueRaw, problems: &mut Problems) -> Option<Estimator> {
     let word = raw.estimator.get_or(EstimatorWord::Delivery, problems)?;
-    let first_channel = raw.channel.first().map(|point| point.snr.span());
-    let keys = [
-        (first_channel, EstimatorWord::Signal, "signal"),
-        (raw.noise.as_ref().map(Written::span), EstimatorWord::Signal, "signal"),
-        (raw.dead.as_ref().map(Written::span), EstimatorWord::Delivery, "delivery"),
-        (raw.pause.as_ref().map(Written::span), EstimatorWord::Delivery, "delivery"),
-    ];
-    for (place, user, name) in keys {
-        if let Some(place) = place.filter(|_| user != word) {
-            problems.add(place, "the estimator does not use this", format!("only with estimator = \"{name}\""));
-        }
-    }
     if word == EstimatorWord::Signal {
         return table(raw, problems).map(Estimator::Signal);
     }
@@ -160,44 +134,3 @@ fn table(raw: &QueueRaw, problems: &mut Problems) -> Option<ChannelTable> {
 
 /// Disciplines with a tree of classes.
 const WITH_TREE: &[DisciplineWord] = &[DisciplineWord::Htb, DisciplineWord::Whtb, DisciplineWord::Cbq];
-/// Disciplines with token buckets.
-const WITH_BUCKETS: &[DisciplineWord] = &[DisciplineWord::Htb, DisciplineWord::Whtb];
-/// Disciplines that know channels.
-const WITH_CHANNELS: &[DisciplineWord] = &[DisciplineWord::Whtb];
-
-/// The keys that are written and that not all disciplines have, and which do.
-fn keys(raw: &QueueRaw) -> impl Iterator<Item = (Range<usize>, &'static [DisciplineWord])> {
-    use DisciplineWord::{Cake, Codel, Drr, FqCodel, LasAck};
-    fn place<T>(written: &Option<Written<T>>) -> Option<Range<usize>> {
-        written.as_ref().map(Written::span)
-    }
-    let chosen: &[DisciplineWord] = &[Drr, FqCodel];
-    let fair: &[DisciplineWord] = &[Drr, FqCodel, Cake];
-    let timed: &[DisciplineWord] = &[Codel, FqCodel, Cake];
-    let las: &[DisciplineWord] = &[LasAck];
-    let QueueRaw { by, quantum, queues, target, interval, overflow, floor, expire, connections, .. } = raw;
-    let class = raw.class.first().map(|class| class.name.span());
-    [
-        (place(by), chosen),
-        (place(quantum), fair),
-        (place(queues), &[FqCodel, Cake]),
-        (place(target), timed),
-        (place(interval), timed),
-        (place(overflow), las),
-        (place(floor), las),
-        (place(expire), las),
-        (place(connections), las),
-        (class, WITH_TREE),
-        (place(&raw.default), WITH_TREE),
-        (place(&raw.hysteresis), WITH_BUCKETS),
-        (place(&raw.tick), WITH_BUCKETS),
-        (place(&raw.sharing), &[DisciplineWord::Cbq]),
-        (place(&raw.estimator), WITH_CHANNELS),
-        (raw.channel.first().map(|point| point.snr.span()), WITH_CHANNELS),
-        (place(&raw.dead), WITH_CHANNELS),
-        (place(&raw.pause), WITH_CHANNELS),
-        (place(&raw.noise), WITH_CHANNELS),
-    ]
-    .into_iter()
-    .filter_map(|(place, disciplines)| Some((place?, disciplines)))
-}

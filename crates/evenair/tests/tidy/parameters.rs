@@ -105,7 +105,7 @@ fn takers(source: &str) -> Vec<String> {
             let pattern = part.trim_start().trim_start_matches(['&', ' ']);
             pattern.starts_with('(') && matches!(after_tuple(pattern).trim_start().chars().next(), Some(':'))
         };
-        if parts(list).iter().any(|part| is_tuple(part)) {
+        if parts(list).iter().any(is_tuple) {
             found.push(name);
         }
     }

@@ -35,6 +35,8 @@ pub enum ScenarioCommand {
     },
     /// Print the JSON schema of scenario files, for editors
     Schema,
+    /// Print the reference of all keys, in Markdown
+    Reference,
 }
 
 /// Engines that run scenarios.
@@ -67,6 +69,10 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
     match command {
         ScenarioCommand::Schema => {
             println!("{:#}", evenair_scenario::schema());
+            Ok(ExitCode::SUCCESS)
+        }
+        ScenarioCommand::Reference => {
+            print!("{}", evenair_scenario::reference());
             Ok(ExitCode::SUCCESS)
         }
         ScenarioCommand::List { folder } => {

@@ -7,16 +7,16 @@
 //! secrets = "/etc/evenair/secrets/ap1.toml"     # community = "..."
 //! ```
 //!
-//! The keys depend on the kind ([`KEYS`]). Passwords and communities are in a separate secret file, with restricted
+//! Each key says with which kinds it goes. Passwords and communities are in a separate secret file, with restricted
 //! permissions: TOML with `community`, or `password`, or `authentication` and `privacy`.
 
 use std::fmt;
-use std::ops::Range;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evenair_manager::Label;
-use evenair_reader::{Problems, Written};
+use evenair_reader::{Problems, Written, words};
 use evenair_telemetry::hostapd::Hostapd;
 use evenair_telemetry::nl80211::StationDump;
 use evenair_telemetry::remote::Remote;
@@ -30,15 +30,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::small_file::read_text;
 
-/// The keys of each kind, beside `kind`, `interval` and `access_point`; those that it must have come first, up to the bar.
-const KEYS: [(&str, &str); 6] = [
-    ("snmp", "address | version vendor user authentication privacy secrets"),
-    ("unifi", "url user secrets | site verify certificate"),
-    ("ubus", "url user secrets | verify certificate"),
-    ("hostapd", "socket |"),
-    ("nl80211", "interface |"),
-    ("evenair", "url | secrets verify certificate"),
-];
 const HASHES: [(&str, Hash); 6] = [
     ("md5", Hash::Md5),
     ("sha1", Hash::Sha1),
@@ -69,7 +60,7 @@ const LONGEST_CERTIFICATE: u64 = 64 * 1024;
 pub struct TelemetrySpec {
     /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (`evenair
     /// telemetry --listen` on an access point).
-    pub kind: Written<String>,
+    pub kind: Written<KindWord>,
     /// Polling interval, 1 s to 10 min. Default: "5 s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Written<Span>>,
@@ -79,46 +70,91 @@ pub struct TelemetrySpec {
     pub access_point: Option<Written<String>>,
     /// snmp: name or address of the agent, with `:port` if it is not 161.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["snmp"] }))]
     pub address: Option<Written<String>>,
     /// snmp: "2c" or "3". Default: "2c".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
     pub version: Option<Written<String>>,
     /// snmp: vendor of its table of stations: "cisco", "cisco-wlc", "aruba", "mikrotik", "aerohive"; "auto" detects it.
     /// Default: "auto".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
     pub vendor: Option<Written<String>>,
     /// The user name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp", "unifi", "ubus"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["unifi", "ubus"] }))]
     pub user: Option<Written<String>>,
     /// snmp, version 3: authentication protocol: "md5", "sha1", "sha224", "sha256", "sha384" or "sha512".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
     pub authentication: Option<Written<String>>,
     /// snmp, version 3: privacy protocol: "des", "aes128", "aes192" or "aes256".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
     pub privacy: Option<Written<String>>,
     /// A file with the passwords: `community`, `password`, or `authentication` and `privacy`. Default: no passwords, and the
     /// community "public".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["snmp", "unifi", "ubus", "evenair"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["unifi", "ubus"] }))]
     pub secrets: Option<Written<String>>,
     /// unifi, ubus, evenair: its URL, such as `https://192.168.1.3:8443`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
     pub url: Option<Written<String>>,
     /// unifi: the name of the site in URLs. Default: "default".
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["unifi"] }))]
     pub site: Option<Written<String>>,
     /// unifi, ubus, evenair: check the server's certificate. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
     pub verify: Option<Written<bool>>,
     /// unifi, ubus, evenair: a PEM file with its self-signed certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
     pub certificate: Option<Written<String>>,
     /// hostapd: its control socket, such as /var/run/hostapd/wlan0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["hostapd"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["hostapd"] }))]
     pub socket: Option<Written<String>>,
     /// nl80211: the interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["nl80211"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["nl80211"] }))]
     pub interface: Option<Written<String>>,
 }
+
+/// The word for a kind of source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindWord {
+    /// An SNMP agent.
+    Snmp,
+    /// A UniFi controller.
+    Unifi,
+    /// OpenWrt's ubus over HTTP.
+    Ubus,
+    /// hostapd on this machine.
+    Hostapd,
+    /// An interface of this machine.
+    Nl80211,
+    /// Another evenair.
+    Evenair,
+}
+
+words!(KindWord {
+    "snmp" => Self::Snmp,
+    "unifi" => Self::Unifi,
+    "ubus" => Self::Ubus,
+    "hostapd" => Self::Hostapd,
+    "nl80211" => Self::Nl80211,
+    "evenair" => Self::Evenair,
+});
 
 /// A checked source.
 #[derive(Clone, PartialEq)]
@@ -206,8 +242,7 @@ impl TelemetrySpec {
     /// The checked form, or `None` and what is wrong.
     pub fn check(&self, problems: &mut Problems) -> Option<SourceConfig> {
         let before = problems.count();
-        let known = || KEYS.map(|(kind, _)| format!("\"{kind}\"")).join(", ");
-        let kind = self.kind.get_if(problems, |kind| KEYS.iter().any(|(known, _)| known == kind), known())?;
+        let kind = self.kind.get(problems)?;
         let seconds = |interval: &Span| (Span::from_secs(1)..=Span::from_secs(600)).contains(interval);
         let interval = match &self.interval {
             None => Some(INTERVAL),
@@ -223,59 +258,19 @@ impl TelemetrySpec {
                 label
             }
         };
-        self.check_keys(&kind, problems);
         let secrets = self.secrets(problems);
-        let kind = match kind.as_str() {
-            "snmp" => self.snmp(secrets.as_ref(), problems),
-            "unifi" | "ubus" | "evenair" => self.web(&kind, secrets.as_ref(), problems),
-            "hostapd" => {
+        let kind = match kind {
+            KindWord::Snmp => self.snmp(secrets.as_ref(), problems),
+            KindWord::Unifi | KindWord::Ubus | KindWord::Evenair => self.web(kind, secrets.as_ref(), problems),
+            KindWord::Hostapd => {
                 self.socket.as_ref().map(|socket| Some(SourceKind::Hostapd { socket: socket.get(problems)?.into() }))?
             }
-            _ => self
+            KindWord::Nl80211 => self
                 .interface
                 .as_ref()
                 .map(|interface| Some(SourceKind::Nl80211 { interface: interface.get(problems)? }))?,
         };
         Some(SourceConfig { kind: kind?, interval: interval?, access_point }).filter(|_| problems.count() == before)
-    }
-
-    /// Keys of other kinds, and those that are missing.
-    fn check_keys(&self, kind: &str, problems: &mut Problems) {
-        let (_, keys) = KEYS.iter().find(|(known, _)| *known == kind).expect("a known kind");
-        let (needed, others) = keys.split_once('|').expect("a bar");
-        for (key, span) in self.given() {
-            if let Some(span) = span
-                && !keys.split_whitespace().any(|known| known == key)
-            {
-                let own = format!("of it: {}", [needed.trim(), others.trim()].join(" ").trim().replace(' ', ", "));
-                problems.add(span, format!("{key} is no key of kind = \"{kind}\""), own);
-            }
-        }
-        for key in needed.split_whitespace() {
-            if self.given().iter().any(|(given, span)| *given == key && span.is_none()) {
-                problems.add(self.kind.span(), format!("kind = \"{kind}\" without {key}"), format!("{key} = \"...\""));
-            }
-        }
-    }
-
-    /// The position of each key.
-    fn given(&self) -> [(&'static str, Option<Range<usize>>); 13] {
-        let text = |value: &Option<Written<String>>| value.as_ref().map(Written::span);
-        [
-            ("address", text(&self.address)),
-            ("version", text(&self.version)),
-            ("vendor", text(&self.vendor)),
-            ("user", text(&self.user)),
-            ("authentication", text(&self.authentication)),
-            ("privacy", text(&self.privacy)),
-            ("secrets", text(&self.secrets)),
-            ("url", text(&self.url)),
-            ("site", text(&self.site)),
-            ("certificate", text(&self.certificate)),
-            ("verify", self.verify.as_ref().map(Written::span)),
-            ("socket", text(&self.socket)),
-            ("interface", text(&self.interface)),
-        ]
     }
 
     fn secrets(&self, problems: &mut Problems) -> Option<Secrets> {
@@ -339,7 +334,7 @@ impl TelemetrySpec {
         Some(Version::V3 { user, authentication, privacy })
     }
 
-    fn web(&self, kind: &str, secrets: Option<&Secrets>, problems: &mut Problems) -> Option<SourceKind> {
+    fn web(&self, kind: KindWord, secrets: Option<&Secrets>, problems: &mut Problems) -> Option<SourceKind> {
         let is_url = |text: &String| text.starts_with("https://") || text.starts_with("http://");
         let url = self.url.as_ref()?.get_if(problems, is_url, "https://HOST:PORT");
         let tls = self.tls(problems);
@@ -355,12 +350,12 @@ impl TelemetrySpec {
                 password
             }
         };
-        if kind == "evenair" {
+        if kind == KindWord::Evenair {
             return Some(SourceKind::Remote { url: url?, password, tls: tls? });
         }
         let user = self.user.as_ref()?.get(problems);
         let (url, user, password, tls) = (url?, user?, password?, tls?);
-        if kind == "ubus" {
+        if kind == KindWord::Ubus {
             return Some(SourceKind::Ubus { url, user, password, tls });
         }
         let is_name =

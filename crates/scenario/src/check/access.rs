@@ -11,15 +11,6 @@ use crate::words::{AccessWord, AdaptationWord};
 pub(super) fn check(raw: &ScenarioRaw, phy: &Phy, problems: &mut Problems) -> ((BackOff, BackOff), IdleSenseConfig) {
     let (file, raw) = (raw, &raw.radio);
     let access = raw.access.get_or(AccessWord::Dcf, problems).unwrap_or(AccessWord::Dcf);
-    let numbers = [(&raw.idle_slots, false), (&raw.ap_ratio, true)].into_iter();
-    let numbers = numbers.filter_map(|(number, asymmetric)| Some((number.as_ref()?.span(), asymmetric)));
-    let adaptation = raw.idle_adaptation.as_ref().map(|word| (word.span(), false));
-    for (place, asymmetric) in numbers.chain(adaptation) {
-        if access == AccessWord::Dcf || asymmetric && access != AccessWord::Asymmetric {
-            let words = if asymmetric { "\"asymmetric\"" } else { "\"idle-sense\" or \"asymmetric\"" };
-            problems.add(place, "the access method does not have this", format!("only with access = {words}"));
-        }
-    }
     if let Some(written) = raw.access.as_ref().filter(|_| access != AccessWord::Dcf) {
         refuse(written, file, problems);
     }

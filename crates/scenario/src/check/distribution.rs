@@ -128,7 +128,6 @@ check!(
 impl Draft<'_> {
     fn check(&self, admitted: Admitted<'_>, folder: &Path, problems: &mut Problems) -> Option<Distribution> {
         let before = problems.count();
-        self.refuse_strangers(problems);
         self.check_numbers(admitted, problems);
         if problems.count() > before {
             return None;
@@ -159,30 +158,6 @@ impl Draft<'_> {
                 Some(Distribution::lognormal_of_mean(mean, deviation, max))
             }
             Family::Empirical => self.empirical(admitted, folder, problems),
-        }
-    }
-
-    /// Keys that this family has not.
-    fn refuse_strangers(&self, problems: &mut Problems) {
-        let (own, allowed): (&[&str], &str) = match self.shape {
-            Family::Constant => (&["mean"], "mean"),
-            Family::Uniform => (&["min", "max"], "min and max"),
-            Family::Exponential => (&["mean", "min", "max"], "mean, and min and max if wanted"),
-            Family::Pareto => (&["mean", "min", "max", "alpha"], "alpha, min or mean, and max if wanted"),
-            Family::BoundedPareto => (&["mean", "min", "max", "alpha"], "min, max, and alpha or mean"),
-            Family::Lognormal => (&["mean", "deviation", "max"], "mean, deviation, and max if wanted"),
-            Family::Empirical => (&["values", "cdf", "file"], "values, values and cdf, or file"),
-        };
-        let numbers = [("mean", &self.mean), ("min", &self.min), ("max", &self.max)];
-        let numbers = numbers.into_iter().chain([("deviation", &self.deviation), ("alpha", &self.alpha)]);
-        let numbers = numbers.map(|(key, value)| (key, value.as_ref().map(|value| value.span.clone())));
-        let lists = [("values", &self.values), ("cdf", &self.cdf)];
-        let lists = lists.into_iter().map(|(key, list)| (key, list.as_ref().map(|(_, span)| span.clone())));
-        let all = numbers.chain(lists).chain([("file", self.file.map(Written::span))]);
-        for (key, span) in all {
-            if let Some(span) = span.filter(|_| !own.contains(&key)) {
-                problems.add(span, format!("this distribution has no {key}"), allowed);
-            }
         }
     }
 

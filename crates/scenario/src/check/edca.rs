@@ -17,7 +17,6 @@ const MAX_TXOP: Span = Span::from_micros(65_535 * 32);
 pub(super) fn check(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Edca> {
     let on = raw.edca.get_or(false, problems)?;
     if !on {
-        refuse(raw, problems);
         return None;
     }
     let stations = set(&raw.ac, &phy.default_edca(), 2, problems);
@@ -26,16 +25,6 @@ pub(super) fn check(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Optio
 
 fn categories(raw: &CategoriesRaw) -> [&CategoryRaw; 4] {
     [&raw.bk, &raw.be, &raw.vi, &raw.vo]
-}
-
-/// Parameters of categories that do not exist.
-fn refuse(raw: &RadioRaw, problems: &mut Problems) {
-    for CategoryRaw { aifsn, cw_min, cw_max, txop } in categories(&raw.ac).into_iter().chain(categories(&raw.ap_ac)) {
-        let numbers = [aifsn, cw_min, cw_max].into_iter().flatten().map(Written::span);
-        for place in numbers.chain(txop.as_ref().map(Written::span)) {
-            problems.add(place, "there are no access categories with DCF", "only with edca = true in [radio]");
-        }
-    }
 }
 
 fn set(raw: &CategoriesRaw, default: &EdcaSet, least_aifsn: u32, problems: &mut Problems) -> EdcaSet {

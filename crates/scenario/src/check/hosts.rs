@@ -99,9 +99,7 @@ impl Hosts {
         let delays = |delay: &Span| *delay <= super::MAX_DELAY;
         let delay = raw.delay.get_or_if(Span::ZERO, problems, delays, "0 to 10 s").unwrap_or_default();
         let jitter = raw.jitter.get_or_if(Span::ZERO, problems, delays, "0 to 10 s").unwrap_or_default();
-        if let Some(written) = raw.delay.as_ref().or(raw.jitter.as_ref()).filter(|_| place == Place::Lan) {
-            problems.add(written.span(), "a server on the LAN is as far as [lan] says", "only with at = \"wan\"");
-        } else if let Some(server) = self.list.last_mut().filter(|host| host.place == Place::Wan) {
+        if let Some(server) = self.list.last_mut().filter(|host| host.place == Place::Wan) {
             (server.delay, server.jitter) = (delay, jitter);
         }
     }

@@ -170,23 +170,15 @@ fn rate_control(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> Rat
 
 fn check_layout(raw: &LayoutRaw, problems: &mut Problems) -> Option<Layout> {
     let shape = raw.shape.get(problems);
-    let uses = |names: &[Shape]| shape.is_none_or(|shape| names.contains(&shape));
-    let mut length = |written: &Option<Written<Metres>>, default: i64, shapes: &[Shape]| {
-        if let Some(unused) = written.as_ref().filter(|_| !uses(shapes)) {
-            problems.add(
-                unused.span(),
-                format!("the layout {} does not have this", raw.shape),
-                "only without this key",
-            );
-        }
+    let mut length = |written: &Option<Written<Metres>>, default: i64| {
         let lengths = Metres(1)..=Metres(MOST_METRES * 1_000);
         let length = written.get_or_if(Metres(default), problems, |l| lengths.contains(l), "above 0 and up to 100 km");
         length.unwrap_or(Metres(default)).0
     };
-    let radius_mm = length(&raw.radius, 10_000, &[Shape::Circle, Shape::NearRandom, Shape::FarRandom]);
-    let spacing_mm = length(&raw.spacing, 1_000, &[Shape::Line]);
+    let radius_mm = length(&raw.radius, 10_000);
+    let spacing_mm = length(&raw.spacing, 1_000);
     let far = if shape == Some(Shape::Point) { 10_000 } else { 20_000 };
-    let distance_mm = length(&raw.distance, far, &[Shape::FarRandom, Shape::Point]);
+    let distance_mm = length(&raw.distance, far);
     Some(match shape? {
         Shape::Circle => Layout::Circle { radius_mm },
         Shape::Line => Layout::Line { spacing_mm },

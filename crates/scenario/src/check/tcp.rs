@@ -54,13 +54,7 @@ fn window(raw: &TcpRaw, mss: Bytes, problems: &mut Problems) -> Option<Bytes> {
 }
 
 fn fast_recovery(raw: &TcpRaw, problems: &mut Problems) -> FastRecovery {
-    let default = FastRecovery::NewReno;
-    let Some(written) = &raw.fast_recovery else { return default };
-    // An error of `sack` itself was reported before.
-    if raw.sack.get_or(true, &mut Problems::default()) == Some(true) {
-        problems.add(written.span(), "losses are repaired by SACK", "only with sack = false");
-    }
-    written.get(problems).unwrap_or(default)
+    raw.fast_recovery.get_or(FastRecovery::NewReno, problems).unwrap_or(FastRecovery::NewReno)
 }
 
 /// A name as kernels have them: TCP_CA_NAME_MAX is 16 with its end.

@@ -50,18 +50,10 @@ pub(super) fn events(
 fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) -> Option<(usize, Span)> {
     let what = raw.action.get(&mut Problems::default());
     if what != Some(Do::Roam) {
-        let keys = [raw.access_point.as_ref().map(Written::span), raw.gap.as_ref().map(Written::span)];
-        for span in keys.into_iter().flatten().filter(|_| what.is_some()) {
-            problems.add(span, format!("{} leads to no access point", raw.action), "only with do = \"roam\"");
-        }
         return None;
     }
     let gap = raw.gap.get_or_if(ROAMING, problems, |&gap| gap <= MAX_GAP, "0 to 60 s");
-    let Some(written) = &raw.access_point else {
-        problems.add(raw.action.span(), "\"roam\" needs an access point", "access_point = \"NAME\" beside it");
-        return None;
-    };
-    Some((access_points::find(written, access_points, problems)?, gap?))
+    Some((access_points::find(raw.access_point.as_ref()?, access_points, problems)?, gap?))
 }
 
 /// `roam` is where the event leads to, where it is one.
@@ -72,32 +64,16 @@ fn actions(
     problems: &mut Problems,
 ) -> Vec<Action> {
     let Some(what) = raw.action.get(problems) else { return Vec::new() };
-    if let Some(rate) = raw.rate.as_ref().filter(|_| what != Do::Rate) {
-        problems.add(rate.span(), format!("{} has no rate", raw.action), "only without this key");
-    }
     if let Do::Insert | Do::Bypass = what {
-        if let Some(first) = raw.stations.as_ref().and_then(|list| list.items().first()) {
-            problems.add(
-                first.span(),
-                format!("{} is about the box, not stations", raw.action),
-                "only without this key",
-            );
-        }
         return vec![if what == Do::Insert { Action::Insert } else { Action::Bypass }];
     }
-    let Some(stations) = &raw.stations else {
-        problems.add(raw.action.span(), format!("{} needs stations", raw.action), "stations = [\"NAME\"] beside it");
-        return Vec::new();
-    };
+    let Some(stations) = &raw.stations else { return Vec::new() };
     let stations = hosts.stations(stations, problems).into_iter();
     match what {
         Do::Join => stations.map(Action::Join).collect(),
         Do::Leave => stations.map(Action::Leave).collect(),
         Do::Rate => {
-            let Some(rate) = &raw.rate else {
-                problems.add(raw.action.span(), "\"rate\" needs a rate", "rate = \"5.5 Mb/s\" beside it");
-                return Vec::new();
-            };
+            let Some(rate) = &raw.rate else { return Vec::new() };
             let rate = standard.and_then(|standard| phy_rate(standard, rate, problems));
             rate.map(|rate| stations.map(|station| Action::Rate(station, rate)).collect()).unwrap_or_default()
         }

@@ -158,24 +158,33 @@ macro_rules! distribution {
         pub(crate) struct $name {
             /// "constant", "uniform", "exponential", "pareto", "bounded-pareto", "lognormal", or "empirical".
             /// Default: "constant".
+            #[schemars(extend("default" = "constant"))]
             pub distribution: Option<Written<Family>>,
             /// The mean; the value itself of "constant".
+            #[schemars(extend("x-only-with" = { "distribution": ["constant", "exponential", "pareto", "bounded-pareto", "lognormal"] }))]
             pub mean: Option<Written<$quantity>>,
             /// The smallest value.
+            #[schemars(extend("x-only-with" = { "distribution": ["uniform", "exponential", "pareto", "bounded-pareto"] }))]
             pub min: Option<Written<$quantity>>,
             /// The largest value; "uniform" and "bounded-pareto" draw below it, others draw as if there were none, and
             /// what is larger becomes it.
+            #[schemars(extend("x-only-with" = { "distribution": ["uniform", "exponential", "pareto", "bounded-pareto", "lognormal"] }))]
             pub max: Option<Written<$quantity>>,
             /// Standard deviation of "lognormal".
+            #[schemars(extend("x-only-with" = { "distribution": ["lognormal"] }))]
             pub deviation: Option<Written<$quantity>>,
             /// Tail exponent of "pareto" and "bounded-pareto".
+            #[schemars(extend("x-only-with" = { "distribution": ["pareto", "bounded-pareto"] }))]
             pub alpha: Option<Written<f64>>,
             /// Values of "empirical": each equally likely, or the points of its cdf.
+            #[schemars(extend("x-only-with" = { "distribution": ["empirical"] }))]
             pub values: Option<List<$quantity>>,
             /// Cumulative probability of each value, the last one 1; linear between.
+            #[schemars(extend("x-only-with" = { "distribution": ["empirical"] }))]
             pub cdf: Option<List<f64>>,
             /// A file beside the scenario in place of values and cdf: a line for each value, in bytes or seconds, with
             /// or without its cumulative probability behind a comma.
+            #[schemars(extend("x-only-with" = { "distribution": ["empirical"] }))]
             pub file: Option<Written<String>>,
         }
     };

@@ -133,9 +133,9 @@ fn a_station_roams_from_where_it_is() {
     refused(&(roam("2 s", "a", "yard", "") + &roam("3 s", "a", "yard", "")), "is at \"yard\" already");
     refused(&roam("2 s", "a", "roof", ""), "there is no access point \"roof\"");
     refused(&roam("2 s", "a", "yard", "gap = \"2 min\""), "0 to 60 s");
-    refused(&roam("2 s", "a", "yard", "rate = \"6 Mb/s\""), "has no rate");
+    refused(&roam("2 s", "a", "yard", "rate = \"6 Mb/s\""), "do = \"roam\" does not use this");
     let without = "[[event]]\nat = \"1 s\"\ndo = \"roam\"\nstations = [\"a\"]\n";
-    refused(without, "needs an access point");
+    refused(without, "do = \"roam\" without access_point");
     let leave = "[[event]]\nat = \"2 s\"\ndo = \"leave\"\nstations = [\"a\"]\n";
     refused(&format!("{leave}gap = \"1 s\"\n"), "only with do = \"roam\"");
     refused(&format!("{leave}{}", roam("3 s", "a", "yard", "")), "station \"a\" is not there");

@@ -86,8 +86,8 @@ fn what_no_tree_can_be_is_told() {
     let deep: String = (1..9).map(|n| class(&format!("c{n}"), &format!("parent = \"c{}\"", n - 1))).collect();
     assert!(error(&format!("{HTB}{}{deep}", class("c0", ""))).contains("up to 8 levels"));
     let fifo = error(&format!("discipline = \"fifo\"\n{root}"));
-    assert!(fifo.contains("a queue that is \"fifo\" does not have this"), "{fifo}");
-    assert!(error(&format!("{HTB}quantum = \"1500 bytes\"\n{root}")).contains("does not have this"));
+    assert!(fifo.contains("discipline = \"fifo\" does not use this"), "{fifo}");
+    assert!(error(&format!("{HTB}quantum = \"1500 bytes\"\n{root}")).contains("does not use this"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn whtb_is_a_tree_and_how_channels_are_known() {
     let noisy = error(&format!("estimator = \"signal\"\nchannel = {points}\nnoise = \"-90 dBm\"\n"));
     assert!(noisy.contains("only for the manager's queue"), "{noisy}");
     let htb = self::error(&format!("{HTB}pause = \"1 s\"\n{}", class("all", "")));
-    assert!(htb.contains("does not have this"), "{htb}");
+    assert!(htb.contains("does not use this"), "{htb}");
 }
 
 const CBQ: &str = "discipline = \"cbq\"\n";
@@ -153,8 +153,8 @@ fn keys_of_another_kind_of_tree_are_refused() {
         [(CBQ, "ceil = \"2 Mb/s\""), (CBQ, "burst = \"2 kB\""), (HTB, "borrows = true"), (HTB, "max_burst = 3")]
     {
         let text = error(&[tree, &class("leaf", key)].concat());
-        assert!(text.contains("does not have this"), "{tree} {key}: {text}");
+        assert!(text.contains("does not use this"), "{tree} {key}: {text}");
     }
-    assert!(error(&[CBQ, "tick = \"10 ms\"\n", &class("leaf", "")].concat()).contains("does not have this"));
+    assert!(error(&[CBQ, "tick = \"10 ms\"\n", &class("leaf", "")].concat()).contains("does not use this"));
     assert!(error(&[CBQ, &class("leaf", "max_burst = 1001")].concat()).contains("1 to 1000 packets"));
 }

@@ -128,7 +128,7 @@ fn what_cannot_be_is_told_with_its_place() {
     wrong("tx_power = \"60 dBm\"", "", "", "allowed: -30 dBm to 36 dBm");
     wrong("tx_power = \"0.1 W\"", "", "", "\"W\" is not a unit known here");
     wrong("layout = { shape = \"ring\" }", "", "", "\"circle\", \"line\"");
-    wrong("layout = { shape = \"line\", radius = \"3 m\" }", "", "", "the layout \"line\" does not have this");
+    wrong("layout = { shape = \"line\", radius = \"3 m\" }", "", "", "shape = \"line\" does not use this");
     wrong("layout = { shape = \"circle\", radius = \"0 m\" }", "", "", "above 0 and up to 100 km");
     wrong("layout = { shape = \"circle\", radius = \"-5 m\" }", "", "", "above 0 and up to 100 km");
     wrong("ap_position = [\"1 m\"]", "", "", "1 coordinates");

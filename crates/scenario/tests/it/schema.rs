@@ -12,6 +12,13 @@ fn root() -> PathBuf {
 }
 
 #[test]
+fn the_committed_reference_is_up_to_date() {
+    let committed = fs::read_to_string(root().join("docs/scenario-format.md")).unwrap();
+    let up_to_date = committed == evenair_scenario::reference();
+    assert!(up_to_date, "write it anew: cargo run -p evenair-lab -- scenario reference > docs/scenario-format.md");
+}
+
+#[test]
 fn the_committed_schema_is_up_to_date() {
     let committed = fs::read_to_string(root().join("scenarios/schema.json")).unwrap();
     let committed: Value = serde_json::from_str(&committed).unwrap();
@@ -22,44 +29,11 @@ fn the_committed_schema_is_up_to_date() {
     );
 }
 
-/// The lines below every heading of the reference that names a table.
-fn section<'a>(text: &'a str, table: &str) -> Vec<&'a str> {
-    let names = match table {
-        "" => ["At the top".to_owned(), "At the top".to_owned()],
-        _ => [format!("`[{table}]`"), format!("`[[{table}]]`")],
-    };
-    let mut inside = false;
-    let lines: Vec<_> = text
-        .lines()
-        .filter(|line| {
-            if line.starts_with("## ") {
-                inside = names.iter().any(|name| line.contains(name));
-            }
-            inside
-        })
-        .collect();
-    assert!(!lines.is_empty(), "no heading names {table:?}");
-    lines
-}
-
 #[test]
-fn the_reference_has_every_key_with_its_default() {
-    let text = fs::read_to_string(root().join("docs/scenario-format.md")).unwrap();
+fn every_key_has_a_description() {
     let keys = keys(&evenair_scenario::schema());
     assert!(keys.len() > 100, "{}", keys.len());
-    for Key { table, name, description, is_table } in keys {
-        let table = table.replace(".1", "");
-        assert!(!description.is_empty(), "{table}.{name} has no description");
-        if is_table {
-            section(&text, &if table.is_empty() { name } else { format!("{table}.{name}") });
-            continue;
-        }
-        let row = section(&text, &table).into_iter().find(|line| line.starts_with(&format!("| `{name}` |")));
-        let row = row.unwrap_or_else(|| panic!("`{name}` of {table:?} is not in the reference"));
-        let default = description.split("Default: ").nth(1).map(|rest| rest.trim_end_matches('.'));
-        match default {
-            Some(default) => assert!(row.contains(default), "{table}.{name}: default {default}, but: {row}"),
-            None => assert!(row.contains("required") || row.contains("| - |"), "{table}.{name} has no default: {row}"),
-        }
+    for Key { table, name, description, .. } in keys {
+        assert!(description.len() > 5, "{table}.{name} has no description");
     }
 }

@@ -247,7 +247,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
 
 /// Keys of a `[udp.frame]`, and what the message has.
 const WRONG_FRAMES: &[(&str, &str)] = &[
-    ("min = \"1 kB\"", "frame.min: this distribution has no min; allowed: mean"),
+    ("min = \"1 kB\"", "frame.min: distribution = \"constant\" does not use this"),
     ("distribution = \"uniform\", min = \"1 kB\"", "frame.distribution: this distribution needs max"),
     ("distribution = \"uniform\", min = \"2 kB\", max = \"1 kB\"", "frame.max: the largest value is not above min"),
     ("mean = \"0 bytes\"", "frame.mean: is out of range; allowed: 1 byte to 10 MB"),

@@ -56,9 +56,9 @@ fn every_kind_is_read_and_opens() {
 fn what_is_wrong_is_told_with_what_would_be_right() {
     let password = "password = \"p\"\n";
     for (text, secrets, parts) in [
-        ("kind = \"smtp\"\n", "", &["\"smtp\" does not fit", "\"snmp\""][..]),
+        ("kind = \"smtp\"\n", "", &["\"smtp\" is not known", "\"snmp\""][..]),
         ("kind = \"snmp\"\n", "", &["without address", "address = "]),
-        ("kind = \"hostapd\"\nurl = \"http://a\"\n", "", &["url is no key of kind = \"hostapd\"", "without socket"]),
+        ("kind = \"hostapd\"\nurl = \"http://a\"\n", "", &["kind = \"hostapd\" does not use this", "without socket"]),
         ("kind = \"snmp\"\naddress = \"a\"\nvendor = \"acme\"\n", "", &["\"acme\"", "\"mikrotik\""]),
         ("kind = \"snmp\"\naddress = \"a\"\nversion = \"1\"\n", "", &["\"2c\" or \"3\""]),
         ("kind = \"snmp\"\naddress = \"a\"\nuser = \"u\"\n", "", &["user without version 3"]),
@@ -96,7 +96,7 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
         ),
         ("kind = \"evenair\"\n", "", &["without url"]),
         ("kind = \"evenair\"\nurl = \"http://a\"\nsecrets = \"{}\"\n", "", &["has no password"]),
-        ("kind = \"evenair\"\nurl = \"http://a\"\nuser = \"u\"\n", "", &["user is no key"]),
+        ("kind = \"evenair\"\nurl = \"http://a\"\nuser = \"u\"\n", "", &["kind = \"evenair\" does not use this"]),
         ("kind = \"nl80211\"\ninterface = \"w\"\ninterval = \"0.1 s\"\n", "", &["1 s to 10 min"]),
         ("kind = \"nl80211\"\ninterfaces = \"w\"\n", "", &["interfaces", "interface"]),
     ] {
