@@ -3,5 +3,11 @@
 
 pub mod causes;
 mod hops;
+mod kinds;
+mod request;
+mod status;
 
 pub use hops::HopResult;
+pub use kinds::Kinds;
+pub use request::{Request, Response};
+pub use status::*;

@@ -12,12 +12,13 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
+use evenair_api::Status;
 use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::Epoll;
 use tracing::{error, info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{OBSERVING, Status, mode_word};
+use crate::control::{OBSERVING, mode_word};
 use crate::last_word::LastWord;
 use crate::port;
 use crate::run::{self, Signals};

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use evenair_api::{HoldStatus, PoolStatus, PortStatus};
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
 use evenair_packet::{PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
@@ -20,23 +21,19 @@ use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
 use crate::bridged::Bridged;
-use crate::clock;
 use crate::config::BoxConfig;
-use crate::control::{
-    HoldStatus, PoolStatus, PortStatus, Snapshot, SpeechStatus, codec_word, guard_text, refusal_word,
-};
+use crate::control::{Snapshot, codec_word, guard_text, refusal_word, speech_status};
 use crate::fail_open::{self, FailOpen};
-use crate::foreign;
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
-use crate::packet_io;
 use crate::pool::{FrameId, Pool};
 use crate::port::{self, Port};
 use crate::recording::Recording;
 use crate::shards::{Leases, Plan};
 use crate::switch::{Carrier, Switch};
+use crate::{clock, foreign, packet_io};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
@@ -523,7 +520,7 @@ impl Engine {
                 );
             }
             Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
-                let [down, up] = speech.map(|speech| SpeechStatus::new(&speech, codec).in_short());
+                let [down, up] = speech.map(|speech| speech_status(&speech, codec).in_short());
                 info!("call of {station} with {peer}: ended after {lasted}; to the station: {down}; from it: {up}");
             }
             Event::ModeChanged(_)

@@ -24,10 +24,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use evenair_api::FailOpenStatus;
 use evenair_sys::iface::{self, Interface, PortState};
 use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::{Epoll, Waker};
-use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
 
 use crate::control::{Desk, Wish};
@@ -35,16 +35,6 @@ use crate::history::Tap;
 
 /// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Whether the bridge can carry the traffic.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailOpenStatus {
-    /// It can: the traffic goes on if the box dies, hangs or is bypassed.
-    pub available: bool,
-    /// Why it cannot, and where there is one, the command that mends it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub why: Vec<String>,
-}
 
 /// The bridge and the ports as the box found them, and what became of them.
 #[derive(Debug)]

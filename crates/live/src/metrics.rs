@@ -13,6 +13,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use evenair_api::causes::{Cause, DropReason, LossReason};
+use evenair_api::{
+    GuardStatus, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status,
+};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use prometheus_client::collector::Collector;
@@ -22,10 +25,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
-use crate::control::{
-    Answer, Desk, GuardStatus, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus,
-    Status, Wish,
-};
+use crate::control::{Answer, Desk, Wish};
 use crate::http::{Reply, Server, Site};
 
 /// What the format asks for.
@@ -367,7 +367,7 @@ fn classes(page: &mut Page, status: &Status) {
     if status.classes.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&crate::control::ClassStatus) -> f64| {
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&evenair_api::ClassStatus) -> f64| {
         page.family(name, kind, help);
         for class in &status.classes {
             let parent = class.parent.as_deref().unwrap_or_default();
@@ -388,7 +388,7 @@ fn classes(page: &mut Page, status: &Status) {
 }
 
 fn domains(page: &mut Page, status: &Status) {
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&crate::control::DomainStatus) -> f64| {
+    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&evenair_api::DomainStatus) -> f64| {
         page.family(name, kind, help);
         for domain in &status.domains {
             page.sample(&[("domain", &domain.name)], value(domain));
@@ -414,7 +414,7 @@ fn domains(page: &mut Page, status: &Status) {
     of_each("evenair_domain_learned", MetricType::Gauge, help, |domain| f64::from(u8::from(domain.learned)));
     let help = "Stations that came to one medium from another.";
     of_each("evenair_domain_roamed_total", MetricType::Counter, help, |domain| domain.roamed as f64);
-    let mut of_some = |name: &str, help: &str, value: fn(&crate::control::DomainStatus) -> Option<f64>| {
+    let mut of_some = |name: &str, help: &str, value: fn(&evenair_api::DomainStatus) -> Option<f64>| {
         let values: Vec<_> = status.domains.iter().filter_map(|domain| Some((&domain.name, value(domain)?))).collect();
         if !values.is_empty() {
             page.family(name, MetricType::Gauge, help);
@@ -586,8 +586,9 @@ mod tests {
     use std::net::TcpStream;
     use std::thread;
 
+    use evenair_api::CallStatus;
+
     use super::*;
-    use crate::control::CallStatus;
     use crate::control::tests_support::status;
     use crate::http::tests_support::{get, survives};
 
@@ -644,7 +645,7 @@ mod tests {
 
     #[test]
     fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
-        let staff = crate::control::ClassStatus { name: "staff".into(), held: 3, ..Default::default() };
+        let staff = evenair_api::ClassStatus { name: "staff".into(), held: 3, ..Default::default() };
         let told = StationToldStatus {
             source: "snmp ap".into(),
             receive_mbps: Some(6.0),

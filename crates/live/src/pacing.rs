@@ -1,8 +1,7 @@
 //! Lateness of the loop at the manager's deadlines: a histogram by powers of two of a microsecond.
 
+use evenair_api::PacingStatus;
 use evenair_units::Span;
-
-use crate::control::PacingStatus;
 
 const CLASSES: usize = 32;
 

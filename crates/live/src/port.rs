@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
 use anyhow::{Context, Result, bail};
+use evenair_api::Kinds;
 use evenair_api::causes::{LossReason, Losses};
 use evenair_packet::PacketMeta;
 use evenair_sys::checksum;
@@ -16,7 +17,6 @@ use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::express::{Express, Io};
-use crate::kinds::Kinds;
 use crate::offload::{Cut, Cutter, Joiner};
 use crate::pool::{FrameId, Pool, Put};
 

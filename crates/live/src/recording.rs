@@ -11,13 +11,13 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use evenair_api::RecordingStatus;
 use evenair_manager::record::{self, DecisionLog, Recorder};
 use evenair_manager::{Command, Config, Hop, Lease, Observation, Output};
 use evenair_packet::PacketMeta;
 use evenair_units::Instant;
 use tracing::{error, info};
 
-use crate::control::RecordingStatus;
 use crate::pool::FrameId;
 
 /// Inputs that are handed to the writer at once: some tens of kilobytes.

@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use evenair_api::Status;
 use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
@@ -19,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::awaited::PortLost;
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, Hangup, OBSERVING, Server, Snapshot, Status, Wish, mode_word};
+use crate::control::{Answer, Asked, Desk, Hangup, OBSERVING, Server, Snapshot, Wish, log_balance, mode_word};
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;
 use crate::history::History;
@@ -98,7 +99,7 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     drop(metrics);
     drop(history);
     let status = Status::from(end?);
-    status.log_balance();
+    log_balance(&status.packets);
     Ok(status)
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use evenair_api::Status;
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_results::{Charge, CountedAirtime, CountedStation};
 use evenair_scenario::Scenario;
 use evenair_units::Span;
 
 use crate::collect::{Collected, Interval};
-use crate::middlebox::Status;
 use crate::{plan, topology};
 
 /// What had been counted by the end of an interval, by its number. The box is asked when the interval has ended, and so its

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenair_api::{GuardStatus, PacketStatus, StationStatus, Status};
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_results::histogram::Times;
 use evenair_results::{EventRecord, PageRecord, TransferLog};
@@ -16,7 +17,6 @@ use evenair_workload::voice::Heard;
 use crate::agent::protocol::{Report, TcpSample};
 use crate::air::Cell;
 use crate::meter::AppCount;
-use crate::middlebox::{Guard, Packets, SeenStation, Status};
 use crate::plan;
 use crate::radio::Snapshot;
 use crate::senders::Counted;
@@ -129,7 +129,7 @@ impl Collected {
     }
 
     /// The box said at the end of an interval which stations take more than their share.
-    pub fn note_over_share(&mut self, scenario: &Scenario, at: Span, stations: &[SeenStation]) {
+    pub fn note_over_share(&mut self, scenario: &Scenario, at: Span, stations: &[StationStatus]) {
         let named = scenario.hosts.iter().enumerate().filter_map(|(index, host)| {
             let mac = plan::host(scenario, index).mac.to_string();
             stations.iter().any(|station| station.over_share && station.mac == mac).then(|| host.name.clone())
@@ -141,8 +141,8 @@ impl Collected {
     }
 
     /// The guard against harm is in another state than when the box answered last, by `at`.
-    pub fn note_guard(&mut self, at: Span, guard: &Guard) {
-        let nothing = Guard::default();
+    pub fn note_guard(&mut self, at: Span, guard: &GuardStatus) {
+        let nothing = GuardStatus::default();
         let before = self.last_status.as_ref().map_or(&nothing, |status| &status.guard);
         let what = match (before.state.as_str(), guard.state.as_str()) {
             _ if guard.bypasses > before.bypasses => "guard: bypass",
@@ -155,8 +155,8 @@ impl Collected {
     }
 
     /// Calls that the box has found since it answered last, by `at`.
-    pub fn note_calls(&mut self, at: Span, packets: &Packets) {
-        let counts = |packets: &Packets| [packets.calls_admitted, packets.calls_refused];
+    pub fn note_calls(&mut self, at: Span, packets: &PacketStatus) {
+        let counts = |packets: &PacketStatus| [packets.calls_admitted, packets.calls_refused];
         let before = self.last_status.as_ref().map_or([0; 2], |status| counts(&status.packets));
         for ((what, now), before) in ["call admitted", "call refused"].into_iter().zip(counts(packets)).zip(before) {
             (before..now).for_each(|_| self.add_event(at, what, String::new()));
@@ -276,8 +276,8 @@ fn difference(now: &AppCount, before: &AppCount) -> AppCount {
 mod tests {
     use super::*;
 
-    fn guard(state: &str, bypasses: u64) -> Guard {
-        Guard { state: state.into(), domain: "hall".into(), bypasses }
+    fn guard(state: &str, bypasses: u64) -> GuardStatus {
+        GuardStatus { state: state.into(), domain: "hall".into(), bypasses, ..GuardStatus::default() }
     }
 
     #[test]

@@ -15,16 +15,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::HopResult;
-use evenair_api::causes::{self, Drops, Losses};
+use evenair_api::{Request, Response, Status};
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_packet::MacAddr;
 use evenair_reader::Problems;
 use evenair_scenario::{Place, Scenario};
 use evenair_sys::process::{signal, tie};
 use evenair_units::BitRate;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::error::TestbedError;
 use crate::fleet::{LastWords, child_died};
@@ -47,7 +45,7 @@ pub struct Middlebox {
     last_words: LastWords,
     /// The longest that its queues may take to drain.
     drain_limit: Duration,
-    commands: Sender<Value>,
+    commands: Sender<Request>,
     questions: Sender<usize>,
     answers: Receiver<Answer>,
 }
@@ -63,99 +61,17 @@ pub enum Answer {
     Failed(String),
 }
 
-/// What the testbed wants to know of a box; it says more.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Status {
-    /// "bypassed", "inserted" or "draining".
-    pub mode: String,
-    /// Service rate C.
-    pub service_rate_mbps: f64,
-    /// Capacity C* by the formula, of the stations that the box sees active.
-    pub capacity_mbps: f64,
-    /// What became of every packet.
-    pub packets: Packets,
-    /// Its guard against harm.
-    pub guard: Guard,
-    /// Its hold on the path.
-    pub hold: Hold,
-    /// How long packets waited in it.
-    pub hops: Vec<HopResult>,
-    /// Stations that it knows.
-    pub stations: Vec<SeenStation>,
-}
-
-/// What the box says of a station.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct SeenStation {
-    /// Its address.
-    pub mac: String,
-    /// It takes more than its share, and nothing that the box can do makes it take less.
-    pub over_share: bool,
-    /// Seconds of medium time that it is charged for packets to it: an estimate.
-    pub charged_airtime_down_s: f64,
-    /// The same for packets from it.
-    pub charged_airtime_up_s: f64,
-}
-
-/// The box's guard against harm.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Guard {
-    /// "watching", "loosened" or "bypassed".
-    pub state: String,
-    /// The contention domain.
-    pub domain: String,
-    /// How often it has bypassed the box.
-    pub bypasses: u64,
-}
-
-/// The box's hold on the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Hold {
-    /// How often it ran out because the box was late.
-    pub lapses: u64,
-}
-
-/// The box's account of packets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Packets {
-    /// Lost by the box, by reason.
-    #[serde(flatten, with = "causes::flat")]
-    pub losses: Losses,
-    /// Handed to the manager.
-    pub received: u64,
-    /// Released by it.
-    pub released: u64,
-    /// Dropped by it, by reason.
-    #[serde(flatten, with = "causes::flat")]
-    pub drops: Drops,
-    /// In its queues.
-    pub held: u64,
-    /// Calls that it has found and let go first.
-    pub calls_admitted: u64,
-    /// Calls that it has found and refused.
-    pub calls_refused: u64,
-    /// The sums are right.
-    pub conserved: bool,
-}
-
-impl Status {
-    /// Takes back what an answer may say that comes after the moment it is for, at which the box was bypassed and had charged nothing.
-    pub fn as_before_insertion(&mut self) {
-        "bypassed".clone_into(&mut self.mode);
-        for station in &mut self.stations {
-            (station.charged_airtime_down_s, station.charged_airtime_up_s) = (0.0, 0.0);
-        }
+/// Takes back what a status may say that comes after the moment it is for, at which the box was bypassed and had charged nothing.
+pub fn as_before_insertion(status: &mut Status) {
+    "bypassed".clone_into(&mut status.mode);
+    for station in &mut status.stations {
+        (station.charged_airtime_down_s, station.charged_airtime_up_s) = (0.0, 0.0);
     }
+}
 
-    /// The service rate, while the box manages.
-    pub fn managing_rate_mbps(&self) -> Option<f64> {
-        (self.mode != "bypassed").then_some(self.service_rate_mbps)
-    }
+/// The service rate, while the box manages.
+pub fn managing_rate_mbps(status: &Status) -> Option<f64> {
+    (status.mode != "bypassed").then_some(status.service_rate_mbps)
 }
 
 #[derive(Serialize)]
@@ -237,26 +153,22 @@ impl Middlebox {
 
     /// Starts to manage.
     pub fn insert(&self) {
-        self.tell(json!({"command": "insert"}));
+        self.tell(Request::Insert);
     }
 
     /// Drains and stops to manage.
     pub fn bypass(&self) {
-        self.tell(json!({"command": "bypass"}));
+        self.tell(Request::Bypass { force: false });
     }
 
     /// Reports a station's PHY rate; without one: it has left.
     pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
-        let mut command = json!({"command": "set-rate", "mac": mac.to_string()});
-        if let Some(rate) = rate {
-            command["rate_mbps"] = rate.as_mbps_f64().into();
-        }
-        self.tell(command);
+        self.tell(Request::SetRate { mac: mac.to_string(), rate_mbps: rate.map(BitRate::as_mbps_f64) });
     }
 
     /// Reports a station's access point.
     pub fn place(&self, mac: MacAddr, access_point: &str) {
-        self.tell(json!({"command": "at", "mac": mac.to_string(), "access_point": access_point}));
+        self.tell(Request::At { mac: mac.to_string(), access_point: Some(access_point.to_owned()) });
     }
 
     /// Asks for the state at the end of interval `index`.
@@ -281,7 +193,7 @@ impl Middlebox {
         }
     }
 
-    fn tell(&self, command: Value) {
+    fn tell(&self, command: Request) {
         let _ = self.commands.send(command);
     }
 }
@@ -334,34 +246,41 @@ struct Control {
 }
 
 impl Control {
-    fn ask(&self, request: &Value) -> Result<Value, String> {
+    fn ask(&self, request: &Request) -> Result<Response, String> {
         let line = self.exchange(request).map_err(|e| e.to_string())?;
-        let answer: Value = serde_json::from_str(&line).map_err(|e| format!("answered {line:?}: {e}"))?;
-        match answer["ok"].as_bool() {
-            Some(true) => Ok(answer),
-            _ => Err(answer["error"].as_str().unwrap_or("refused without a reason").to_owned()),
+        let response: Response = serde_json::from_str(&line).map_err(|e| format!("answered {line:?}: {e}"))?;
+        if response.ok {
+            Ok(response)
+        } else {
+            Err(response.error.unwrap_or_else(|| "refused without a reason".into()))
         }
     }
 
-    fn exchange(&self, request: &Value) -> std::io::Result<String> {
+    fn exchange(&self, request: &Request) -> std::io::Result<String> {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(self.answer_timeout))?;
-        stream.write_all(format!("{request}\n").as_bytes())?;
+        stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line)?;
         Ok(line)
     }
 }
 
+/// What a request is called on the control socket.
+fn name_of(request: &Request) -> String {
+    let written = serde_json::to_value(request).unwrap_or_default();
+    written["command"].as_str().unwrap_or_default().to_owned()
+}
+
 /// Starts the two threads that talk; they end when the channels do.
-fn talk(control: Control) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
-    let (commands, commands_out) = channel::<Value>();
+fn talk(control: Control) -> (Sender<Request>, Sender<usize>, Receiver<Answer>) {
+    let (commands, commands_out) = channel::<Request>();
     let (questions, questions_out) = channel::<usize>();
     let (answer, answers) = channel();
     let (answer_command, control_commands) = (answer.clone(), control.clone());
     thread::spawn(move || {
         for command in commands_out {
-            let name = command["command"].as_str().unwrap_or_default().to_owned();
+            let name = name_of(&command);
             let said = match control_commands.ask(&command) {
                 Ok(_) => Answer::Done(name),
                 Err(error) => Answer::Failed(format!("{name}: {error}")),
@@ -373,11 +292,10 @@ fn talk(control: Control) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
     });
     thread::spawn(move || {
         for index in questions_out {
-            let status = control.ask(&json!({"command": "status"})).and_then(|mut answer| {
-                serde_json::from_value(answer["status"].take()).map_err(|error| error.to_string())
-            });
+            let status = control.ask(&Request::Status).map(|response| response.status);
             let said = match status {
-                Ok(status) => Answer::Status(index, Box::new(status)),
+                Ok(Some(status)) => Answer::Status(index, status),
+                Ok(None) => Answer::Failed("status: it answered without one".into()),
                 Err(error) => Answer::Failed(format!("status: {error}")),
             };
             if answer.send(said).is_err() {
@@ -390,18 +308,19 @@ fn talk(control: Control) -> (Sender<Value>, Sender<usize>, Receiver<Answer>) {
 
 #[cfg(test)]
 mod tests {
-    use evenair_api::causes::{Cause, DropReason, LossReason};
+    use evenair_api::StationStatus;
 
     use super::*;
 
     #[test]
     fn a_late_answer_says_nothing_of_what_came_after_the_insertion() {
-        let station = SeenStation { charged_airtime_down_s: 0.1, charged_airtime_up_s: 0.2, ..SeenStation::default() };
+        let station =
+            StationStatus { charged_airtime_down_s: 0.1, charged_airtime_up_s: 0.2, ..StationStatus::default() };
         let mut status =
             Status { mode: "inserted".into(), service_rate_mbps: 5.0, stations: vec![station], ..Status::default() };
-        assert_eq!(status.managing_rate_mbps(), Some(5.0));
-        status.as_before_insertion();
-        assert_eq!((status.managing_rate_mbps(), &status.stations[0]), (None, &SeenStation::default()));
+        assert_eq!(managing_rate_mbps(&status), Some(5.0));
+        as_before_insertion(&mut status);
+        assert_eq!((managing_rate_mbps(&status), &status.stations[0]), (None, &StationStatus::default()));
     }
 
     #[test]
@@ -416,21 +335,5 @@ mod tests {
         };
         assert_eq!(limit(""), Duration::from_secs(1));
         assert_eq!(limit("manager = { drain_limit = \"20 s\" }\n"), Duration::from_secs(20));
-    }
-
-    #[test]
-    fn every_cause_that_the_box_counts_is_read() {
-        for (reason, packets) in LossReason::ALL.iter().zip(1..) {
-            let status: Status = read(json!({"packets": {(reason.key()): packets, "sent": 5}}));
-            assert_eq!((status.packets.losses[*reason], status.packets.losses.total()), (packets, packets));
-        }
-        for (reason, packets) in DropReason::ALL.iter().zip(1..) {
-            let status: Status = read(json!({"packets": {(reason.key()): packets}}));
-            assert_eq!((status.packets.drops[*reason], status.packets.drops.total()), (packets, packets));
-        }
-    }
-
-    fn read(said: Value) -> Status {
-        serde_json::from_value(said).expect("a status")
     }
 }

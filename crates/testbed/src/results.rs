@@ -1,5 +1,6 @@
 //! Converts the collected data to results.
 
+use evenair_api::Status;
 use evenair_medium::Totals;
 use evenair_results::histogram::Times;
 use evenair_results::stats::share;
@@ -12,7 +13,7 @@ use evenair_units::Span;
 
 use crate::collect::{Collected, Interval};
 use crate::lateness::Record;
-use crate::middlebox::Status;
+use crate::middlebox::managing_rate_mbps;
 use crate::radio::Snapshot;
 use crate::reported_senders as senders;
 use crate::{air, airtime, domains, topology, wire};
@@ -90,7 +91,7 @@ pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> 
         total_ip_mbps: flows.iter().map(|flow| flow.ip_mbps).sum(),
         flows,
         ap_queue_packets: last.map_or(0, |last| last.queue.packets as u64),
-        service_rate_mbps: collected.last_status.as_ref().and_then(Status::managing_rate_mbps),
+        service_rate_mbps: collected.last_status.as_ref().and_then(managing_rate_mbps),
         lateness_p99_us: last.map(|last| micros(last.lateness.lateness.quantile(990))),
         invalid_because: late.chain(faults.run.iter().chain(&faults.middlebox).cloned()).collect(),
     }
@@ -130,7 +131,7 @@ fn series(scenario: &Scenario, collected: &Collected) -> Series {
 }
 
 fn service_rate(interval: &Interval) -> Option<f64> {
-    interval.middlebox.as_ref().and_then(Status::managing_rate_mbps)
+    interval.middlebox.as_ref().and_then(managing_rate_mbps)
 }
 
 fn lateness(record: &Record, length: Span) -> Lateness {

@@ -17,7 +17,7 @@ use evenair_wifi::PhyRate;
 use crate::collect::Collected;
 use crate::error::TestbedError;
 use crate::fleet::Fleet;
-use crate::middlebox::{Answer, Middlebox};
+use crate::middlebox::{self, Answer, Middlebox};
 use crate::radio::Radio;
 use crate::results::{self, Faults};
 use crate::rundir::RunDir;
@@ -335,7 +335,7 @@ impl<'a> Session<'a> {
                     let end = self.scenario.measure.interval * (index as u64 + 1);
                     // One that is inserted at the end of the interval may answer after that.
                     if self.inserted_at.is_none_or(|at| end <= at) {
-                        status.as_before_insertion();
+                        middlebox::as_before_insertion(&mut status);
                     }
                     self.collected.note_over_share(self.scenario, end, &status.stations);
                     self.collected.note_calls(end, &status.packets);

@@ -14,9 +14,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use evenair_api::Status;
 use evenair_api::causes::{Drops, Losses};
 use evenair_live::CONFIG;
-use evenair_live::control::{Client, Status};
+use evenair_live::control::Client;
 
 pub use config::{ConfigCommand, config};
 pub use doctor::{DoctorArgs, doctor};

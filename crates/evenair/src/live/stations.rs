@@ -1,6 +1,6 @@
 //! The stations of `evenair status`: names, rates, and charged airtime.
 
-use evenair_live::control::{StationStatus, Status};
+use evenair_api::{StationStatus, Status};
 
 /// Number of printed stations, those with the most charged airtime first.
 const MOST_STATIONS: usize = 20;

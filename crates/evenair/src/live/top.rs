@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::control::{
-    CallStatus, ClassStatus, Client, DomainStatus, FlowStatus, ShardStatus, SpeechStatus, StationStatus, Status,
+use evenair_api::{
+    CallStatus, ClassStatus, DomainStatus, FlowStatus, ShardStatus, SpeechStatus, StationStatus, Status,
 };
+use evenair_live::control::Client;
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::causes::LossReason;
-use evenair_live::control::{StationStatus, Status};
+use evenair_api::{StationStatus, Status};
 use serde_json::Value;
 
 use guest::{Extra, Guest, Machine};

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_live::control::{Client, Status};
+use evenair_api::Status;
+use evenair_live::control::Client;
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
 

@@ -5,11 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use evenair_live::control::Status;
+use evenair_api::Status;
 use evenair_manager::DropReason;
-use evenair_sys::iface;
 use evenair_sys::ring::Ring;
-use evenair_sys::rt;
+use evenair_sys::{iface, rt};
 use serde::Serialize;
 
 use crate::lab::{Lab, Middle};

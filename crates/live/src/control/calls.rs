@@ -5,116 +5,46 @@
 //! waiting time here and in the access point, the codec, and a receiver with a playout delay of 60 ms. The rest of the path
 //! is not included: for a call over a slow or lossy path beyond the box, R is an upper bound.
 
+use evenair_api::{CallStatus, SpeechStatus};
 use evenair_manager::{CallReport, Codec, Refusal, SpeechReport};
 use evenair_units::{Instant, Span};
 use evenair_workload::voice;
-use serde::{Deserialize, Serialize};
 
 use super::status::milliseconds;
 
-/// A call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CallStatus {
-    /// MAC address of its station.
-    pub station: String,
-    /// Its other end.
-    pub peer: String,
-    /// "g711", "g729" or "other", as far as its packets show.
-    pub codec: String,
-    /// Why it does not go first, in words; none: it does.
-    pub refused: Option<String>,
-    /// Seconds since it was found.
-    #[serde(default)]
-    pub lasts_s: f64,
-    /// Packets toward the station since it was found.
-    pub to_station: u64,
-    /// Packets from the station since it was found.
-    pub from_station: u64,
-    /// How it is heard at the station.
-    #[serde(default)]
-    pub down: SpeechStatus,
-    /// How the station is heard.
-    #[serde(default)]
-    pub up: SpeechStatus,
-}
-
-/// One direction of a call, since it was found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SpeechStatus {
-    /// Packets that came to the box.
-    pub packets: u64,
-    /// Packets that did not, by the numbers of RTP; none: it is no RTP.
-    pub lost: Option<u64>,
-    /// Packets that the box dropped.
-    pub dropped: u64,
-    /// Part of all packets that were lost before the box or in it, in percent.
-    pub loss_percent: f64,
-    /// Interarrival jitter of RFC 3550, section 6.4.1: toward the station as packets leave the box, from it as they come.
-    pub jitter_ms: Option<f64>,
-    /// How long packets waited in the box, mean.
-    pub waited_mean_ms: f64,
-    /// The longest.
-    pub waited_max_ms: f64,
-    /// How long packets wait in the access point, by what stood there when they were released: mean. Toward the station
-    /// alone.
-    pub wlan_mean_ms: Option<f64>,
-    /// Rating factor R of the E-model, 0 to 93.2, for the part that the box can measure; none: no packets.
-    pub r_factor: Option<f64>,
-    /// The mean opinion score for this R, 1 to 4.5.
-    pub mos: Option<f64>,
-}
-
-impl CallStatus {
-    pub(super) fn new(report: &CallReport, now: Instant) -> Self {
-        Self {
-            station: report.station.to_string(),
-            peer: report.peer.to_string(),
-            codec: codec_word(report.codec).into(),
-            refused: report.refused.map(|why| refusal_word(why).to_owned()),
-            lasts_s: now.saturating_since(report.since).as_secs_f64(),
-            to_station: report.to_station.packets,
-            from_station: report.from_station.packets,
-            down: SpeechStatus::new(&report.to_station, report.codec),
-            up: SpeechStatus::new(&report.from_station, report.codec),
-        }
+pub(super) fn call(report: &CallReport, now: Instant) -> CallStatus {
+    CallStatus {
+        station: report.station.to_string(),
+        peer: report.peer.to_string(),
+        codec: codec_word(report.codec).into(),
+        refused: report.refused.map(|why| refusal_word(why).to_owned()),
+        lasts_s: now.saturating_since(report.since).as_secs_f64(),
+        to_station: report.to_station.packets,
+        from_station: report.from_station.packets,
+        down: speech(&report.to_station, report.codec),
+        up: speech(&report.from_station, report.codec),
     }
 }
 
-impl SpeechStatus {
-    pub(crate) fn new(report: &SpeechReport, codec: Codec) -> Self {
-        let lost = report.lost.unwrap_or(0) + report.dropped;
-        let expected = report.packets + report.lost.unwrap_or(0);
-        let loss = if expected == 0 { 0.0 } else { lost.min(expected) as f64 / expected as f64 };
-        let hearing = spoken(codec).hearing(report.gap);
-        let delay = hearing.coding + hearing.playout + report.waited_mean + report.hop_mean.unwrap_or(Span::ZERO);
-        let rating = voice::rating(milliseconds(delay), loss, &hearing).clamp(0.0, 100.0);
-        let r_factor = (report.packets > 0).then_some(rating);
-        Self {
-            packets: report.packets,
-            lost: report.lost,
-            dropped: report.dropped,
-            loss_percent: loss * 100.0,
-            jitter_ms: report.jitter.map(milliseconds),
-            waited_mean_ms: milliseconds(report.waited_mean),
-            waited_max_ms: milliseconds(report.waited_most),
-            wlan_mean_ms: report.hop_mean.map(milliseconds),
-            r_factor,
-            mos: r_factor.map(voice::opinion),
-        }
-    }
-
-    /// In few words.
-    pub fn in_short(&self) -> String {
-        let or_dash = |value: Option<f64>, unit: &str| value.map_or_else(|| "-".into(), |ms| format!("{ms:.1}{unit}"));
-        format!(
-            "R {} MOS {} loss {:.1} % jitter {} waits {:.1} ms here, {} in the access point",
-            or_dash(self.r_factor, ""),
-            or_dash(self.mos, ""),
-            self.loss_percent,
-            or_dash(self.jitter_ms, " ms"),
-            self.waited_mean_ms,
-            or_dash(self.wlan_mean_ms, " ms"),
-        )
+pub(crate) fn speech(report: &SpeechReport, codec: Codec) -> SpeechStatus {
+    let lost = report.lost.unwrap_or(0) + report.dropped;
+    let expected = report.packets + report.lost.unwrap_or(0);
+    let loss = if expected == 0 { 0.0 } else { lost.min(expected) as f64 / expected as f64 };
+    let hearing = spoken(codec).hearing(report.gap);
+    let delay = hearing.coding + hearing.playout + report.waited_mean + report.hop_mean.unwrap_or(Span::ZERO);
+    let rating = voice::rating(milliseconds(delay), loss, &hearing).clamp(0.0, 100.0);
+    let r_factor = (report.packets > 0).then_some(rating);
+    SpeechStatus {
+        packets: report.packets,
+        lost: report.lost,
+        dropped: report.dropped,
+        loss_percent: loss * 100.0,
+        jitter_ms: report.jitter.map(milliseconds),
+        waited_mean_ms: milliseconds(report.waited_mean),
+        waited_max_ms: milliseconds(report.waited_most),
+        wlan_mean_ms: report.hop_mean.map(milliseconds),
+        r_factor,
+        mos: r_factor.map(voice::opinion),
     }
 }
 
@@ -161,22 +91,22 @@ mod tests {
             jitter: Some(Span::from_millis(2)),
             ..SpeechReport::default()
         };
-        let status = SpeechStatus::new(&perfect, Codec::G711);
+        let status = speech(&perfect, Codec::G711);
         // A frame of 20 ms, 60 ms until it is played, 5 ms of waiting: 93.2 - 0.024 * 85.
         let r = status.r_factor.expect("it is heard");
         assert!((r - (93.2 - 0.024 * 85.0)).abs() < 1e-9 && status.mos.expect("it is heard") > 4.3, "{status:?}");
         // 50 of 1000 lost on the way, 50 dropped here: Ie-eff of G.711 is 95 * 10 / (10 + 25.1).
         let lossy = SpeechReport { packets: 950, lost: Some(50), dropped: 50, ..perfect };
-        let lossy = SpeechStatus::new(&lossy, Codec::G711);
+        let lossy = speech(&lossy, Codec::G711);
         assert!((lossy.loss_percent - 10.0).abs() < 1e-9);
         assert!((lossy.r_factor.expect("it is heard") - (r - 950.0 / 35.1)).abs() < 1e-9, "{lossy:?}");
-        let g729 = SpeechStatus::new(&perfect, Codec::G729);
+        let g729 = speech(&perfect, Codec::G729);
         assert!((g729.r_factor.expect("it is heard") - (r - 11.0 - 0.024 * 5.0)).abs() < 1e-9, "{g729:?}");
     }
 
     #[test]
     fn where_nothing_is_heard_there_is_no_rating() {
-        let status = SpeechStatus::new(&SpeechReport::default(), Codec::Other);
+        let status = speech(&SpeechReport::default(), Codec::Other);
         assert_eq!((status.r_factor, status.mos, status.loss_percent), (None, None, 0.0));
         assert!(status.in_short().starts_with("R - MOS - loss 0.0 %"), "{}", status.in_short());
     }

@@ -5,10 +5,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use evenair_api::{Request, Response, Status};
 use evenair_packet::MacAddr;
 use evenair_units::BitRate;
-
-use super::{Request, Response, Status};
 
 /// How the end of a connection shows.
 const HUNG_UP: [io::ErrorKind; 3] =

@@ -1,100 +1,26 @@
 //! Contention domains in the status.
 
+use evenair_api::{DomainStatus, GuardStatus};
 use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, Place};
 use evenair_units::{BitRate, Instant};
-use serde::{Deserialize, Serialize};
 
-use super::status::{ReceiverStatus, UplinkStatus, receiver_status};
+use super::status::{receiver_status, uplink_status};
 
-/// A contention domain: one medium.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DomainStatus {
-    /// Its name: "default", or what the configuration calls it.
-    pub name: String,
-    /// The access points that the configuration puts there; for a learned domain, the reported BSSIDs of stations.
-    pub access_points: Vec<String>,
-    /// It is not in the configuration: it was learned from reported channels.
-    #[serde(default)]
-    pub learned: bool,
-    /// Stations that are known there.
-    pub stations: usize,
-    /// Stations that came to it from another one, since it was configured.
-    pub roamed: u64,
-    /// Service rate C: IP-level megabits of DATA and ACKs per second.
-    pub service_rate_mbps: f64,
-    /// Capacity C* of its active stations, by the formula.
-    pub capacity_mbps: f64,
-    /// IP-level megabits of flows seen to cross it per second, in the last interval of the controller.
-    pub throughput_mbps: f64,
-    /// Packets that wait for it.
-    pub held: u64,
-    /// How long those waited that left in the last interval: 95 of 100 no longer than this.
-    pub wait_p95_ms: f64,
-    /// Control at the receiver, where that is asked for; what it holds is counted for all media together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receiver: Option<ReceiverStatus>,
-    /// The upload limiter, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uplink: Option<UplinkStatus>,
-}
-
-/// The guard against harm: what it is at, in the contention domain where it does most.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GuardStatus {
-    /// "watching"; "loosened": it holds fewer packets than usual, or none, to see whether more is carried, or because that has
-    /// been found out; "bypassed": the box has bypassed itself, without a command.
-    pub state: String,
-    /// Seconds since it has been so.
-    pub since_s: f64,
-    /// The contention domain.
-    pub domain: String,
-    /// IP-level megabits per second carried before: while the box was bypassed, where that is known. Absent: nothing is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before_mbps: Option<f64>,
-    /// IP-level megabits per second carried now: the mean of three seconds.
-    pub now_mbps: f64,
-    /// Steps that it has taken since the box started.
-    pub steps: u64,
-    /// How often it has bypassed the box since then.
-    pub bypasses: u64,
-}
-
-impl GuardStatus {
-    /// The states, as the status, the metrics and the testbed call them.
-    pub const STATES: [&str; 3] = ["watching", "loosened", "bypassed"];
-
-    pub(super) fn new(report: &GuardReport, now: Instant) -> Self {
-        let [watching, loosened, bypassed] = Self::STATES;
-        let state = match report.state {
-            GuardState::Watching => watching,
-            GuardState::Loosened => loosened,
-            GuardState::Bypassed => bypassed,
-        };
-        Self {
-            state: state.into(),
-            since_s: now.saturating_since(report.since).as_secs_f64(),
-            domain: text(report.domain),
-            before_mbps: (report.before > BitRate::ZERO).then(|| report.before.as_mbps_f64()),
-            now_mbps: report.now.as_mbps_f64(),
-            steps: report.steps,
-            bypasses: report.bypasses,
-        }
-    }
-
-    /// It has bypassed the box.
-    pub fn has_bypassed(&self) -> bool {
-        self.state == Self::STATES[2]
-    }
-
-    /// What an operator is to hear of it; nothing while it only watches.
-    pub fn in_short(&self) -> Option<String> {
-        let before = self.before_mbps.map_or_else(String::new, |before| format!(", {before:.1} before"));
-        let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);
-        match self.state.as_str() {
-            "loosened" => Some(format!("guard: holds fewer packets {rates}")),
-            "bypassed" => Some(format!("BYPASSED BY THE GUARD {rates}")),
-            _ => None,
-        }
+pub(super) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
+    let [watching, loosened, bypassed] = GuardStatus::STATES;
+    let state = match report.state {
+        GuardState::Watching => watching,
+        GuardState::Loosened => loosened,
+        GuardState::Bypassed => bypassed,
+    };
+    GuardStatus {
+        state: state.into(),
+        since_s: now.saturating_since(report.since).as_secs_f64(),
+        domain: text(report.domain),
+        before_mbps: (report.before > BitRate::ZERO).then(|| report.before.as_mbps_f64()),
+        now_mbps: report.now.as_mbps_f64(),
+        steps: report.steps,
+        bypasses: report.bypasses,
     }
 }
 
@@ -110,22 +36,20 @@ pub(super) fn place(place: Place) -> String {
     }
 }
 
-impl From<&DomainReport> for DomainStatus {
-    fn from(report: &DomainReport) -> Self {
-        Self {
-            name: text(report.name),
-            access_points: report.access_points.iter().map(|&name| text(name)).collect(),
-            learned: report.learned,
-            stations: report.stations,
-            roamed: report.roamed,
-            service_rate_mbps: report.service_rate.as_mbps_f64(),
-            capacity_mbps: report.capacity.as_mbps_f64(),
-            throughput_mbps: report.throughput.as_mbps_f64(),
-            held: report.hop.held,
-            wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
-            receiver: report.receiver.as_ref().map(receiver_status),
-            uplink: report.uplink.map(UplinkStatus::from),
-        }
+pub(super) fn domain(report: &DomainReport) -> DomainStatus {
+    DomainStatus {
+        name: text(report.name),
+        access_points: report.access_points.iter().map(|&name| text(name)).collect(),
+        learned: report.learned,
+        stations: report.stations,
+        roamed: report.roamed,
+        service_rate_mbps: report.service_rate.as_mbps_f64(),
+        capacity_mbps: report.capacity.as_mbps_f64(),
+        throughput_mbps: report.throughput.as_mbps_f64(),
+        held: report.hop.held,
+        wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
+        receiver: report.receiver.as_ref().map(receiver_status),
+        uplink: report.uplink.map(uplink_status),
     }
 }
 

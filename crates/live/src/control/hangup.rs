@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use evenair_api::Request;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
-use super::Request;
 use super::server::{Answer, Desk, check};
 use crate::config::BoxConfig;
 

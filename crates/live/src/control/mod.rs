@@ -25,124 +25,19 @@ mod slots;
 mod status;
 mod telemetry;
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
-pub use crate::fail_open::FailOpenStatus;
-pub use calls::{CallStatus, SpeechStatus};
-pub(crate) use calls::{codec_word, refusal_word};
+pub(crate) use calls::{codec_word, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
 pub(crate) use domains::guard_text;
-pub use domains::{DomainStatus, GuardStatus};
 pub(crate) use hangup::Hangup;
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
-pub use shards::ShardStatus;
 pub(crate) use shards::merge;
 #[cfg(test)]
 pub(crate) use status::tests_support;
-pub use status::{
-    ClassStatus, FlowStatus, HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus,
-    StationStatus, Status, UplinkStatus,
-};
-pub(crate) use status::{OBSERVING, Snapshot, mode_word};
-pub use telemetry::{SourceStatus, StationToldStatus, ToldStatus};
-
-/// What a box can be asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
-    /// Start to manage. Answered when the box carries the traffic.
-    Insert,
-    /// Stop to manage. Answered when the queues have drained and the bridge carries the traffic. Refused where it cannot.
-    Bypass {
-        /// Even where the bridge cannot carry the traffic, so that nothing does.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        force: bool,
-    },
-    /// Measure what the bridge carries, and change nothing. Answered when the queues have drained, the bridge carries the
-    /// traffic and the box looks on. Refused where the bridge cannot carry it.
-    Observe {
-        /// Even so.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        force: bool,
-    },
-    /// Return the whole status, with only the 1000 most recently used TCP connections.
-    Status,
-    /// Set a station's PHY rate: the operator's.
-    SetRate {
-        /// The station's MAC address.
-        mac: String,
-        /// Its PHY rate in Mb/s; absent: the station has left.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rate_mbps: Option<f64>,
-    },
-    /// Learn how many packets an access point has lost so far on the way to its stations, from a counter such as
-    /// `ifOutDiscards`: the upload limiter uses it. Without reports for ten of its intervals the limiter infers losses.
-    Losses {
-        /// Any MAC address that names the access point.
-        access_point: String,
-        /// The total since whenever.
-        total: u64,
-    },
-    /// A station is in this network now, for classes that ask for it.
-    Network {
-        /// Its MAC address.
-        mac: String,
-        /// The network's name; none: it is not known any more.
-        #[serde(default)]
-        ssid: Option<String>,
-    },
-    /// A station is at this access point now: it is served on that one's medium, and what is held for it goes along.
-    At {
-        /// Its MAC address.
-        mac: String,
-        /// A name of the access point, or the address of its radio (BSSID); none: it is not known any more.
-        #[serde(default)]
-        access_point: Option<String>,
-    },
-    /// A station belongs to this group of the operator's, for classes that ask for it.
-    Group {
-        /// Its MAC address.
-        mac: String,
-        /// The group's name; none: to none.
-        #[serde(default)]
-        group: Option<String>,
-    },
-    /// Read the configuration file again and take its manager settings, radio and stations. A file that is wrong, or that
-    /// changes anything else, is refused and changes nothing.
-    Reconfigure {
-        /// Another file than the one the box was started with.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        file: Option<PathBuf>,
-        /// Only say whether the file would be taken.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        check: bool,
-    },
-    /// Bypass, then end. Answered with the final status. Refused where the bridge cannot carry the traffic.
-    Shutdown {
-        /// Even so.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        force: bool,
-    },
-}
-
-/// What a box answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Response {
-    /// Whether it was done.
-    pub ok: bool,
-    /// Why not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Its state, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Box<Status>>,
-}
+pub(crate) use status::{OBSERVING, Snapshot, log_balance, mode_word};
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use evenair_api::Request;
 
     #[test]
     fn requests_are_what_the_documentation_shows() {

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use evenair_api::{Request, Response};
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, Located};
@@ -18,8 +19,8 @@ use evenair_sys::rt::{Epoll, Waker};
 use evenair_units::BitRate;
 use tracing::{debug, warn};
 
+use super::Snapshot;
 use super::slots::{self, Slot, Slots};
-use super::{Request, Response, Snapshot};
 use crate::config::BoxConfig;
 use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;

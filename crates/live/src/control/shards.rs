@@ -5,68 +5,41 @@
 
 use std::collections::BTreeMap;
 
+use evenair_api::{HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus};
 use evenair_manager::{
     ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Mode, ReceiverReport, Report,
     StationReport, ToldCounts, UplinkReport,
 };
 use evenair_packet::MacAddr;
-use serde::{Deserialize, Serialize};
 
 use super::domains;
-use super::status::{HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, Snapshot};
-
-/// One of several packet loops.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ShardStatus {
-    /// The contention domains that it owns.
-    pub domains: Vec<String>,
-    /// CPU time of its thread, in seconds.
-    pub cpu_s: f64,
-    /// Packets taken from the bridge.
-    pub taken: u64,
-    /// Packets handed to its manager.
-    pub received: u64,
-    /// Packets sent.
-    pub sent: u64,
-    /// Packets in its manager's queues.
-    pub held: u64,
-    /// Packets lost: its rings or its memory were full, too long, out of date, refused by the kernel, dropped by its manager.
-    pub lost: u64,
-    /// Frames of its memory in use.
-    pub pool_used: usize,
-    /// How often the lease expired because the loop was late.
-    pub lapses: u64,
-    /// Its own balance is right.
-    pub conserved: bool,
-}
+use super::status::Snapshot;
 
 /// The state of all shards from that of each, in the order of their numbers.
 ///
 /// # Panics
 /// If there is none.
 pub(crate) fn merge(each: Vec<Snapshot>) -> Snapshot {
-    let shards = each.iter().enumerate().map(|(number, snapshot)| ShardStatus::of(number, snapshot)).collect();
+    let shards = each.iter().enumerate().map(|(number, snapshot)| shard(number, snapshot)).collect();
     let mut each = each.into_iter().enumerate().map(|(number, snapshot)| alone(number, snapshot));
     let first = each.next().expect("a box has a shard");
     Snapshot { shards, ..each.fold(first, add) }
 }
 
-impl ShardStatus {
-    fn of(number: usize, snapshot: &Snapshot) -> Self {
-        let packets = snapshot.packets();
-        let domains = snapshot.report.domains.iter().skip(usize::from(number > 0));
-        Self {
-            domains: domains.map(|domain| domains::text(domain.name)).collect(),
-            cpu_s: snapshot.cpu.as_secs_f64(),
-            taken: packets.taken,
-            received: packets.received,
-            sent: packets.sent,
-            held: packets.held,
-            lost: packets.lost() + packets.dropped(),
-            pool_used: snapshot.pool.used,
-            lapses: snapshot.hold.lapses,
-            conserved: packets.conserved,
-        }
+fn shard(number: usize, snapshot: &Snapshot) -> ShardStatus {
+    let packets = snapshot.packets();
+    let domains = snapshot.report.domains.iter().skip(usize::from(number > 0));
+    ShardStatus {
+        domains: domains.map(|domain| domains::text(domain.name)).collect(),
+        cpu_s: snapshot.cpu.as_secs_f64(),
+        taken: packets.taken,
+        received: packets.received,
+        sent: packets.sent,
+        held: packets.held,
+        lost: packets.lost() + packets.dropped(),
+        pool_used: snapshot.pool.used,
+        lapses: snapshot.hold.lapses,
+        conserved: packets.conserved,
     }
 }
 
@@ -319,9 +292,9 @@ fn counters(a: &Counters, b: &Counters) -> Counters {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::Status;
     use evenair_units::Span;
 
-    use super::super::Status;
     use super::super::tests_support::snapshot;
     use super::*;
 

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
+use evenair_api::Status;
 use evenair_api::causes::{Cause, LossReason, Losses, lost};
 
 use super::Finding;
-use crate::control::Status;
 use crate::history::{Reader, Record};
 
 const SUBJECT: &str = "packet loss";

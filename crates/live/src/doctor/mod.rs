@@ -17,11 +17,12 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use evenair_api::{GuardStatus, Status};
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::config::BoxConfig;
-use crate::control::{Client, GuardStatus, Status};
+use crate::control::Client;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

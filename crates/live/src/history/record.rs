@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use evenair_api::causes::{self, Counts, Drops, Losses};
+use evenair_api::{CallStatus, ClassStatus, SpeechStatus, StationStatus, Status};
 use evenair_manager::Event;
 use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{
-    CallStatus, ClassStatus, SpeechStatus, StationStatus, Status, codec_word, guard_text, mode_word, refusal_word,
-};
+use crate::control::{codec_word, guard_text, mode_word, refusal_word, speech_status};
 
 /// Stations of an interval that are kept one by one: those with the most medium time.
 const MOST_STATIONS: usize = 256;
@@ -313,7 +312,7 @@ impl EventRecord {
                 about("call-roamed", station, format!("with {peer}, {}: to {domain}{over}", codec_word(*codec)))
             }
             Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
-                let [down, up] = [&speech[0], &speech[1]].map(|way| SpeechStatus::new(way, *codec).in_short());
+                let [down, up] = [&speech[0], &speech[1]].map(|way| speech_status(way, *codec).in_short());
                 let text = format!("with {peer}, {}, {lasted}; down: {down}; up: {up}", codec_word(*codec));
                 about("call-ended", station, text)
             }

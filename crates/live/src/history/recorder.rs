@@ -7,11 +7,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use evenair_api::Status;
 use evenair_manager::Event;
 use tracing::{info, warn};
 
 use super::{EventRecord, Files, HistoryConfig, Keeper, Record, Sample};
-use crate::control::{Answer, Desk, Status, Wish};
+use crate::control::{Answer, Desk, Wish};
 
 /// Events that may wait for the thread.
 const EVENTS_WAITING: usize = 1024;

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_api::Status;
 use evenair_api::causes::LossReason;
 use evenair_live::BoxConfig;
-use evenair_live::control::{Client, Status};
+use evenair_live::control::Client;
 use evenair_live::history::{Reader, Record};
 use evenair_manager::Config;
 use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_live::control::Status;
+use evenair_api::Status;
 
 use crate::lab::{BoxProcess, Lab, ip};
 

@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::Duration;
 
+use evenair_api::Status;
 use evenair_api::causes::LossReason;
-use evenair_live::control::Status;
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
 

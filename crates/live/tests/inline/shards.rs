@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_live::control::Status;
+use evenair_api::Status;
 use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Frames, Lab, ensure, ip, judged, stream_in};
@@ -35,7 +35,7 @@ fn config(lab: &Lab, inserted: bool, more: &str) -> String {
 
 fn assert_conserved(status: &Status) {
     assert!(status.packets.conserved && status.shards.iter().all(|shard| shard.conserved), "{status:#?}");
-    let sum = |of: fn(&evenair_live::control::ShardStatus) -> u64| status.shards.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&evenair_api::ShardStatus) -> u64| status.shards.iter().map(of).sum::<u64>();
     assert_eq!((sum(|s| s.taken), sum(|s| s.received)), (status.packets.taken, status.packets.received));
     assert_eq!((sum(|s| s.sent), sum(|s| s.held)), (status.packets.sent, status.packets.held));
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_api::Status;
 use evenair_api::causes::LossReason;
-use evenair_live::control::Status;
 use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};

@@ -1,13 +1,13 @@
 //! A box that asks an access point for its stations, and is told sense and nonsense.
 
-use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
-use evenair_live::control::{Client, StationStatus, Status};
+use evenair_api::{StationStatus, Status};
+use evenair_live::control::Client;
 
 use crate::lab::Lab;
 

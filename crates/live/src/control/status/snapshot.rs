@@ -1,14 +1,12 @@
 //! The loop's snapshot: raw numbers, from which other threads compute the status.
 
 use evenair_api::causes::lost;
+use evenair_api::{
+    FailOpenStatus, HoldStatus, Kinds, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus,
+};
 use evenair_manager::{Counters, Report};
 use evenair_telemetry::Health;
 use evenair_units::{Instant, Span};
-
-use super::super::shards::ShardStatus;
-use super::{HoldStatus, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus};
-use crate::fail_open::FailOpenStatus;
-use crate::kinds::Kinds;
 
 /// The loop's raw numbers, from which [`super::Status`] is made on another thread.
 #[derive(Clone)]
@@ -86,12 +84,12 @@ impl Snapshot {
 /// A state to test with.
 #[cfg(test)]
 pub(crate) mod tests_support {
+    use evenair_api::Status;
     use evenair_api::causes::{LossReason, Losses};
     use evenair_manager::{Config, Manager, StationConfig};
     use evenair_packet::MacAddr;
     use evenair_wifi::{Phy, Standard};
 
-    use super::super::Status;
     use super::*;
 
     /// 100 packets came out of the rings or were lost at them; this many were taken. One station is known.

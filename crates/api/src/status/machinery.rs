@@ -1,7 +1,8 @@
-//! The box's own state in the status: ports, memory, fail-open lease, loop, recording.
+//! Ports, memory, lease and loop of the box.
 
-use evenair_api::causes::{self, Losses};
 use serde::{Deserialize, Serialize};
+
+use crate::causes::{self, Losses};
 
 /// One side of the box.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,4 +71,39 @@ pub struct RecordingStatus {
     pub digest: String,
     /// Why it stopped, where it did. The traffic went on.
     pub stopped: Option<String>,
+}
+
+/// One of several packet loops.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ShardStatus {
+    /// The contention domains that it owns.
+    pub domains: Vec<String>,
+    /// CPU time of its thread, in seconds.
+    pub cpu_s: f64,
+    /// Packets taken from the bridge.
+    pub taken: u64,
+    /// Packets handed to its manager.
+    pub received: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets in its manager's queues.
+    pub held: u64,
+    /// Packets lost: its rings or its memory were full, too long, out of date, refused by the kernel, dropped by its manager.
+    pub lost: u64,
+    /// Frames of its memory in use.
+    pub pool_used: usize,
+    /// How often the lease expired because the loop was late.
+    pub lapses: u64,
+    /// Its own balance is right.
+    pub conserved: bool,
+}
+
+/// Whether the bridge can carry the traffic.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailOpenStatus {
+    /// It can: the traffic goes on if the box dies, hangs or is bypassed.
+    pub available: bool,
+    /// Why it cannot, and where there is one, the command that mends it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
 }

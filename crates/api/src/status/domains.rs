@@ -1,0 +1,109 @@
+//! Contention domains and the guard against harm.
+
+use serde::{Deserialize, Serialize};
+
+/// A contention domain: one medium.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DomainStatus {
+    /// Its name: "default", or what the configuration calls it.
+    pub name: String,
+    /// The access points that the configuration puts there; for a learned domain, the reported BSSIDs of stations.
+    pub access_points: Vec<String>,
+    /// It is not in the configuration: it was learned from reported channels.
+    #[serde(default)]
+    pub learned: bool,
+    /// Stations that are known there.
+    pub stations: usize,
+    /// Stations that came to it from another one, since it was configured.
+    pub roamed: u64,
+    /// Service rate C: IP-level megabits of DATA and ACKs per second.
+    pub service_rate_mbps: f64,
+    /// Capacity C* of its active stations, by the formula.
+    pub capacity_mbps: f64,
+    /// IP-level megabits of flows seen to cross it per second, in the last interval of the controller.
+    pub throughput_mbps: f64,
+    /// Packets that wait for it.
+    pub held: u64,
+    /// How long those waited that left in the last interval: 95 of 100 no longer than this.
+    pub wait_p95_ms: f64,
+    /// Control at the receiver, where that is asked for; what it holds is counted for all media together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverStatus>,
+    /// The upload limiter, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<UplinkStatus>,
+}
+
+/// The guard against harm: what it is at, in the contention domain where it does most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GuardStatus {
+    /// "watching"; "loosened": it holds fewer packets than usual, or none, to see whether more is carried, or because that has
+    /// been found out; "bypassed": the box has bypassed itself, without a command.
+    pub state: String,
+    /// Seconds since it has been so.
+    pub since_s: f64,
+    /// The contention domain.
+    pub domain: String,
+    /// IP-level megabits per second carried before: while the box was bypassed, where that is known. Absent: nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_mbps: Option<f64>,
+    /// IP-level megabits per second carried now: the mean of three seconds.
+    pub now_mbps: f64,
+    /// Steps that it has taken since the box started.
+    pub steps: u64,
+    /// How often it has bypassed the box since then.
+    pub bypasses: u64,
+}
+
+/// Control of TCP by what receivers tell senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverStatus {
+    /// TCP flows used in the last ten seconds and not closed.
+    pub flows: u32,
+    /// Those of them whose windows are lowered.
+    pub clamped_flows: u32,
+    /// Largest window that may be advertised now, in bytes.
+    pub window_bytes: Option<u64>,
+    /// For how long ACKs are held now.
+    pub delay_ms: Option<f64>,
+    /// Packets held: ACKs, and what waits behind them.
+    pub held: u64,
+    /// How long packets were seen to wait in the access point lately.
+    pub ap_queueing_ms: Option<f64>,
+}
+
+/// The upload limiter, and the rates that it is based on, at IP level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UplinkStatus {
+    /// The limit now, in megabits per second.
+    pub limit_mbps: f64,
+    /// What comes from the WLAN, before the limit.
+    pub up_mbps: f64,
+    /// Of it, datagrams: all but TCP.
+    pub up_datagrams_mbps: f64,
+    /// What comes from the wire toward the WLAN.
+    pub down_mbps: f64,
+    /// Losses at the access points, reported or inferred, since the limit began.
+    pub lost_in_access_points: u64,
+}
+
+impl GuardStatus {
+    /// The states, as the status, the metrics and the testbed call them.
+    pub const STATES: [&str; 3] = ["watching", "loosened", "bypassed"];
+
+    /// It has bypassed the box.
+    pub fn has_bypassed(&self) -> bool {
+        self.state == Self::STATES[2]
+    }
+
+    /// What an operator is to hear of it; nothing while it only watches.
+    pub fn in_short(&self) -> Option<String> {
+        let before = self.before_mbps.map_or_else(String::new, |before| format!(", {before:.1} before"));
+        let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);
+        match self.state.as_str() {
+            "loosened" => Some(format!("guard: holds fewer packets {rates}")),
+            "bypassed" => Some(format!("BYPASSED BY THE GUARD {rates}")),
+            _ => None,
+        }
+    }
+}

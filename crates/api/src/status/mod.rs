@@ -1,0 +1,91 @@
+//! The status of a box.
+
+mod calls;
+mod domains;
+mod machinery;
+mod packets;
+mod stations;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{HopResult, Kinds};
+
+pub use self::calls::*;
+pub use self::domains::*;
+pub use self::machinery::*;
+pub use self::packets::*;
+pub use self::stations::*;
+
+/// The state of a box. Counts are of packets since the box started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// "bypassed", "observing", "inserted" or "draining".
+    pub mode: String,
+    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", if the bridge should but cannot.
+    pub carrier: String,
+    /// Whether the bridge can carry the traffic.
+    #[serde(default)]
+    pub fail_open: FailOpenStatus,
+    /// The guard against harm: whether the bypass, if there is one, is its doing.
+    #[serde(default)]
+    pub guard: GuardStatus,
+    /// Seconds since the box started.
+    pub uptime_s: f64,
+    /// Service rate C: IP-level megabits of DATA and ACKs over the WLAN per second.
+    pub service_rate_mbps: f64,
+    /// Capacity C* of the active stations, by the formula.
+    pub capacity_mbps: f64,
+    /// What became of every packet.
+    pub packets: PacketStatus,
+    /// Packets received, by kind.
+    #[serde(default)]
+    pub kinds: Kinds,
+    /// The side of the access points.
+    pub wlan: PortStatus,
+    /// The wired side.
+    pub wire: PortStatus,
+    /// Memory for packets.
+    pub pool: PoolStatus,
+    /// The packet loops, where there are several; what is said elsewhere is of all together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardStatus>,
+    /// The fail-open lease.
+    pub hold: HoldStatus,
+    /// How punctual the loop is.
+    pub pacing: PacingStatus,
+    /// The recording, where there is one.
+    pub recording: Option<RecordingStatus>,
+    /// How long packets have waited here for the WLAN, and for the Internet link where the box serves it.
+    #[serde(default)]
+    pub hops: Vec<HopResult>,
+    /// Calls that go on.
+    #[serde(default)]
+    pub calls: Vec<CallStatus>,
+    /// Control at the receiver, where there is one.
+    #[serde(default)]
+    pub receiver: Option<ReceiverStatus>,
+    /// The upload limiter, if there is one.
+    #[serde(default)]
+    pub uplink_limit: Option<UplinkStatus>,
+    /// The operator's classes, and last what is in none of them; empty where there are none.
+    #[serde(default)]
+    pub classes: Vec<ClassStatus>,
+    /// Each medium; the first one is that of stations that are not known to be elsewhere. Service rate and capacity above
+    /// are those of all together.
+    #[serde(default)]
+    pub domains: Vec<DomainStatus>,
+    /// Telemetry sources: access points and controllers that the box polls for stations and rates.
+    #[serde(default)]
+    pub telemetry: Vec<SourceStatus>,
+    /// The results of their reports.
+    #[serde(default)]
+    pub told: ToldStatus,
+    /// Stations: of very many the 4096 with the most medium time.
+    pub stations: Vec<StationStatus>,
+    /// Stations that are known, be they in the list or not.
+    #[serde(default)]
+    pub stations_known: usize,
+    /// Flows, of TCP and of other protocols: the 1000 most recently used, the latest one first. A list of all would take time
+    /// in proportion to their number, in which no packet moves.
+    pub flows: Vec<FlowStatus>,
+}

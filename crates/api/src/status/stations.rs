@@ -1,0 +1,170 @@
+//! Stations, flows, classes, and the telemetry reports that name them.
+
+use serde::{Deserialize, Serialize};
+
+/// A class, with all below it. Totals are of all time since there was a class of this name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassStatus {
+    /// Its name; "other" for what is in none.
+    pub name: String,
+    /// The name of the class that it is a part of.
+    pub parent: Option<String>,
+    /// Packets held.
+    pub held: u32,
+    /// IP-level bytes held.
+    pub held_bytes: u64,
+    /// It has had what its ceiling allows, and waits.
+    pub at_ceiling: bool,
+    /// IP-level bytes released toward the WLAN.
+    pub released_bytes: u64,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan_bytes: u64,
+    /// Charged airtime: seconds of medium time that what was released took, and what that caused. An estimate.
+    #[serde(alias = "airtime_s")]
+    pub charged_airtime_s: f64,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+/// One station.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StationStatus {
+    /// MAC address.
+    pub mac: String,
+    /// Its access point, by the name in the configuration or else as reported.
+    #[serde(default)]
+    pub access_point: Option<String>,
+    /// PHY rate assumed of it.
+    pub rate_mbps: f64,
+    /// The rate was reported, or set by the operator. Otherwise it is the default, and the real rate is unknown.
+    #[serde(default)]
+    pub rate_reported: bool,
+    /// Its C_i: IP-level TCP capacity of the medium at that rate.
+    pub capacity_mbps: f64,
+    /// Weight.
+    pub weight: u32,
+    /// Learned from traffic, not configured.
+    pub learned: bool,
+    /// Charged airtime in both directions: seconds of medium time that packets to it and from it took. An estimate, by the
+    /// rate assumed of it.
+    #[serde(alias = "airtime_s")]
+    pub charged_airtime_s: f64,
+    /// Of it, what is charged for packets to it.
+    #[serde(default)]
+    pub charged_airtime_down_s: f64,
+    /// Of it, what is charged for packets from it.
+    #[serde(default, alias = "airtime_up_s")]
+    pub charged_airtime_up_s: f64,
+    /// IP addresses that it was seen to use, the last one first; eight at most.
+    pub addresses: Vec<String>,
+    /// What it calls itself (DHCP).
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Its MAC address is a made-up one.
+    pub random_mac: bool,
+    /// IP-level bytes released toward it, and that came from it.
+    pub to_station_bytes: u64,
+    /// The same, from it.
+    pub from_station_bytes: u64,
+    /// It takes more than its share of the medium, and cannot be held back.
+    pub over_share: bool,
+    /// Its telemetry, if valid.
+    #[serde(default)]
+    pub told: Option<StationToldStatus>,
+}
+
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// One end, as `address:port`.
+    pub low: String,
+    /// The other end.
+    pub high: String,
+    /// VLAN, by the outermost tag.
+    pub vlan: Option<u16>,
+    /// The VLAN inside it, where there are two tags.
+    #[serde(default)]
+    pub inner_vlan: Option<u16>,
+    /// The station's MAC address.
+    pub station: String,
+    /// "up" (from the station) or "down".
+    pub direction: String,
+    /// DATA segments an ACK covers, d.
+    pub d: f64,
+    /// IP-level bytes released toward the WLAN.
+    pub released_bytes: u64,
+    /// IP-level bytes that came from the WLAN.
+    pub from_wlan_bytes: u64,
+    /// Round trip over the WLAN alone, smoothed, in milliseconds, where it was seen.
+    #[serde(default)]
+    pub wlan_rtt_ms: Option<f64>,
+    /// The shortest one.
+    #[serde(default)]
+    pub wlan_rtt_least_ms: Option<f64>,
+    /// Seconds of medium time that its releases were charged for, or would have been where nothing was held.
+    #[serde(default)]
+    pub charged_s: f64,
+    /// TCP segments of data that came again: from the wire.
+    #[serde(default)]
+    pub resent_down: u64,
+    /// The same, from the WLAN.
+    #[serde(default)]
+    pub resent_up: u64,
+    /// Packets held.
+    pub backlog_packets: u32,
+    /// Packets dropped.
+    pub dropped: u64,
+}
+
+/// An access point or controller that is asked for stations and rates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceStatus {
+    /// Its kind and where it is.
+    pub name: String,
+    /// Which of its tables or interfaces answered last.
+    pub from: String,
+    /// Number of stations in its last report.
+    pub stations: usize,
+    /// How often it was asked.
+    pub polls: u64,
+    /// How often it did not answer as it should.
+    pub failures: u64,
+    /// What is wrong with it; none: its last answer was right.
+    pub error: Option<String>,
+    /// Seconds since it answered as it should; none: it never has.
+    pub age_s: Option<f64>,
+}
+
+/// Number of station reports, by result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldStatus {
+    /// Taken, at least in part.
+    pub taken: u64,
+    /// Not a rate or signal that can be.
+    pub absurd: u64,
+    /// In the future, expired, or older than the previous report.
+    pub untimely: u64,
+    /// Of a group address, or of one station too many.
+    pub unknown: u64,
+    /// Set aside, because what crosses contradicts it.
+    pub contradicted: u64,
+}
+
+/// A station's telemetry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StationToldStatus {
+    /// The source.
+    pub source: String,
+    /// Seconds since it was measured.
+    pub age_s: f64,
+    /// The last rate toward it.
+    pub transmit_mbps: Option<f64>,
+    /// The last rate from it.
+    pub receive_mbps: Option<f64>,
+    /// How strongly it is received, in dBm.
+    pub signal_dbm: Option<i8>,
+    /// The rate that it is taken to have by this; none: nothing is known of its rate, or it is set aside.
+    pub class_mbps: Option<f64>,
+    /// It contradicts what is seen to cross, and is set aside.
+    pub set_aside: bool,
+}
