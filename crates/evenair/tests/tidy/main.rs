@@ -15,7 +15,7 @@ mod circles;
 mod parameters;
 mod terms;
 
-/// Lines of a source file before its tests. Longer ones no longer fit in the head.
+/// Lines of a source file, its tests included. Longer ones no longer fit in the head.
 const MOST_LINES: usize = 800;
 
 /// Crates from outside that the core may use, directly or through one another, each for one purpose.
@@ -228,8 +228,8 @@ fn files_are_short_enough_to_be_read() {
     let sources = [files(&root().join("crates"), &[".rs"]), files(&root().join("checks"), &[".rs"])].concat();
     assert!(sources.len() > 30, "found only {} source files", sources.len());
     for path in sources {
-        let lines = read(&path).lines().take_while(|line| line.trim() != "#[cfg(test)]").count();
-        assert!(lines <= MOST_LINES, "{}: {lines} lines without its tests, more than {MOST_LINES}", path.display());
+        let lines = read(&path).lines().count();
+        assert!(lines <= MOST_LINES, "{}: {lines} lines, more than {MOST_LINES}", path.display());
     }
 }
 
