@@ -79,6 +79,10 @@ pub mod workspace_lints {
         unsafe { *of.as_ptr() }
     }
 
+    pub fn many(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8) -> u8 {
+        a + b + c + d + e + f
+    }
+
     pub fn long(x: u8) -> core::option::Option<u8> {
         Some(x)
     }

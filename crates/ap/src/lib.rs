@@ -53,6 +53,24 @@ pub enum Fate {
     Unsent,
 }
 
+/// The completion of a packet that a MAC had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxStatus {
+    /// The packet's access category.
+    pub category: AccessCategory,
+    /// What the MAC made of it.
+    pub fate: Fate,
+}
+
+/// A packet for a queue, and what the queue may know of it.
+#[derive(Debug)]
+pub struct TaggedMpdu<F> {
+    /// The packet as the MAC gets it.
+    pub mpdu: Mpdu<F>,
+    /// For the queue.
+    pub tag: Tag,
+}
+
 /// A packet that a queue dropped, or lost with its node.
 #[derive(Debug)]
 pub struct Unsent<F> {
@@ -179,7 +197,8 @@ impl<F: Send + 'static> AirQueues<F> {
     ///
     /// # Panics
     /// If it has none.
-    pub fn handle_frame(&mut self, now: Instant, medium: &mut Medium<F>, from: NodeId, mpdu: Mpdu<F>, tag: Tag) {
+    pub fn handle_frame(&mut self, now: Instant, medium: &mut Medium<F>, from: NodeId, packet: TaggedMpdu<F>) {
+        let TaggedMpdu { mpdu, tag } = packet;
         let queue = self.nodes.get_mut(&from).expect("the node has a queue");
         let flow = if queue.by_station { u64::from(tag.station) } else { 2 * tag.connection + u64::from(tag.forth) };
         let class = queue.class_of_app.get(tag.app as usize).copied().unwrap_or_default();
@@ -221,20 +240,13 @@ impl<F: Send + 'static> AirQueues<F> {
 
     /// A packet has left a node's MAC: when it came to the queue. `None` where the node has none. The queue learns what
     /// became of it, and the signal of who it was for, which a node knows from what comes from there.
-    pub fn leave(
-        &mut self,
-        now: Instant,
-        medium: &mut Medium<F>,
-        node: NodeId,
-        category: AccessCategory,
-        fate: Fate,
-    ) -> Option<Instant> {
+    pub fn leave(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId, status: TxStatus) -> Option<Instant> {
         let queue = self.nodes.get_mut(&node)?;
-        let lane = queue.lane(category);
+        let lane = queue.lane(status.category);
         let lane = &mut queue.lanes[lane];
         let below = lane.below.pop_front()?;
         if let To::Node(peer) = below.to {
-            let news = [signal(medium, peer, node), Some(news(medium, &below, fate))];
+            let news = [signal(medium, peer, node), Some(news(medium, &below, status.fate))];
             for news in news.into_iter().flatten() {
                 lane.discipline.handle_feedback(now, &Feedback { class: below.class, news });
             }

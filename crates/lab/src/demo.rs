@@ -31,8 +31,8 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let scenario = Scenario::parse(SCENARIO, FILE)?;
     introduce(&scenario);
     let options = options()?;
-    let place = (args.out.as_path(), "demo");
-    let result = run_into(place, &scenario, Shown::Summary, |scenario| run_scenario(scenario, &options, false))?;
+    let run = |scenario: &Scenario| run_scenario(scenario, &options, false);
+    let result = run_into(&args.out, "demo", &scenario, Shown::Summary, run)?;
     println!("The same run again, or changed: evenair testbed run {FILE} --set seed=2");
     ended_well(&result)?;
     Ok(ExitCode::SUCCESS)

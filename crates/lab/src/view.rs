@@ -69,9 +69,9 @@ impl View {
                 }
             }
             Screen::Panel(terminal) => {
-                let heading = format!("{:.0} of {:.0} s", progress.at_s, self.duration_s);
+                let time = format!("{:.0} of {:.0} s", progress.at_s, self.duration_s);
                 let (title, scale_mbps) = (&self.title, self.scale_mbps);
-                let _ = terminal.draw(|frame| draw(frame, (title, &heading), scale_mbps, progress));
+                let _ = terminal.draw(|frame| draw(frame, title, &time, scale_mbps, progress));
             }
         }
     }
@@ -98,7 +98,7 @@ impl Screen {
     }
 }
 
-fn draw(frame: &mut Frame<'_>, (title, time): (&str, &str), scale_mbps: f64, progress: &Progress) {
+fn draw(frame: &mut Frame<'_>, title: &str, time: &str, scale_mbps: f64, progress: &Progress) {
     let area: Rect = frame.area();
     let bar_cells = usize::from(area.width).saturating_sub(AROUND_BAR).min(BAR_CELLS);
     let mut lines = vec![

@@ -186,6 +186,15 @@ fn rename_in(table: &mut dyn TableLike, old: &str, new: &str) {
     }
 }
 
+/// A key on its way to another table.
+struct MovedKey {
+    line: usize,
+    /// As it was written.
+    was: String,
+    key: Key,
+    item: Item,
+}
+
 /// The changes of one file.
 struct Migration<I> {
     /// Of what is changed, in the order of the changes.
@@ -227,7 +236,7 @@ impl<I: Iterator<Item = usize>> Migration<I> {
                 return;
             }
             if old.0 != new.0 {
-                moved.extend(take(table, old.1).map(|taken| (line, was, taken)));
+                moved.extend(take(table, old.1).map(|(key, item)| MovedKey { line, was, key, item }));
                 return;
             }
             if let Some(there) = table.get(new.1) {
@@ -246,20 +255,19 @@ impl<I: Iterator<Item = usize>> Migration<I> {
             rename_in(table, old.1, new.1);
             self.changed(line, was, rename, value);
         });
-        for (line, was, (key, mut item)) in moved {
-            let mut key = named(&key, new.1);
+        for mut moved in moved {
+            moved.key = named(&moved.key, new.1);
             if inline {
-                key = Key::new(new.1);
-                item.as_value_mut().into_iter().for_each(|value| value.decor_mut().clear());
+                moved.key = Key::new(new.1);
+                moved.item.as_value_mut().into_iter().for_each(|value| value.decor_mut().clear());
             }
-            if self.put(root, rename, (key, item), line) {
-                self.changed(line, was, rename, None);
-            }
+            self.put(root, rename, moved);
         }
     }
 
-    /// Puts a key into its new table, which is made beside the old one where it is missing. Whether it could.
-    fn put(&mut self, root: &mut DocumentMut, rename: &Rename, (key, item): (Key, Item), line: usize) -> bool {
+    /// Puts a key into its new table, which is made beside the old one where it is missing.
+    fn put(&mut self, root: &mut DocumentMut, rename: &Rename, moved: MovedKey) {
+        let MovedKey { line, was, key, item } = moved;
         let (old, new) = (path_of(rename.old.0), path_of(rename.new.0));
         if !root.contains_key(new) {
             let mut table = Table::new();
@@ -271,17 +279,17 @@ impl<I: Iterator<Item = usize>> Migration<I> {
         let Some(table) = root.get_mut(new).and_then(Item::as_table_like_mut) else {
             let what = format!("`{}` is now in `{}`, which is no table here", rename.old.1, rename.new.0);
             self.wrong.push((line, rename.old.1, what));
-            return false;
+            return;
         };
         if table.contains_key(key.get()) {
             self.twice(line, rename);
-            return false;
+            return;
         }
         table.entry_format(&key).or_insert(item);
         if self.made {
             replace_empty(root, old, new);
         }
-        true
+        self.changed(line, was, rename, None);
     }
 
     fn apply_to_sweeps(&mut self, root: &mut DocumentMut) {

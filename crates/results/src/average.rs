@@ -68,7 +68,7 @@ impl PhaseResult {
             medium: air::medium(series, &counted, &nodes, &intervals),
             nodes,
             access_points: domains::access_points(series, &intervals),
-            domains: domains::domains((scenario, phase), series, &flows, &intervals),
+            domains: domains::domains(scenario, phase, series, &flows, &intervals),
             places: air::places(series, &intervals),
             backlog: Backlog::of(&counted.chain),
             measured_airtime: airtime.as_ref().map(|counted| MediumAirtime::new(scenario, counted, is_used)),

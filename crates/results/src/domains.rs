@@ -148,7 +148,8 @@ pub(super) fn access_points(series: &Series, intervals: &Range<usize>) -> Vec<Ac
 
 /// Every domain, with the flows of the phase.
 pub(super) fn domains(
-    (scenario, phase): (&Scenario, &Phase),
+    scenario: &Scenario,
+    phase: &Phase,
     series: &Series,
     flows: &[FlowResult],
     intervals: &Range<usize>,

@@ -42,7 +42,7 @@ use evenair_scenario::Published;
 use evenair_workload::Direction;
 pub use groups::{Evenness, GroupResult};
 pub use histogram::Distribution;
-pub use pages::{PageLog, PageSummary, PageTimes};
+pub use pages::{PageLoad, PageLog, PageSummary, PageTimes};
 pub use scalars::{scalar, scalars};
 use serde::{Deserialize, Serialize};
 pub use series::{FlowSeries, Series};

@@ -64,7 +64,7 @@ impl RunResult {
 /// Pages as they are read.
 #[derive(Clone, Debug)]
 pub struct PageLog {
-    read: Vec<Read>,
+    loads: Vec<PageLoad>,
     /// How many are listed.
     most: usize,
     left_out: u64,
@@ -73,20 +73,26 @@ pub struct PageLog {
     times: BTreeMap<usize, Times>,
 }
 
+/// The load of one page.
 #[derive(Clone, Copy, Debug)]
-struct Read {
-    app: u32,
-    began: Span,
-    took: Span,
-    objects: u32,
-    bytes: u64,
+pub struct PageLoad {
+    /// Number of the application.
+    pub app: u32,
+    /// When it began, since the run's start.
+    pub began: Span,
+    /// Until its last object was there.
+    pub took: Span,
+    /// How many objects it has.
+    pub objects: u32,
+    /// Of all objects.
+    pub bytes: u64,
 }
 
 impl PageLog {
     /// For the applications of a scenario.
     pub fn new(scenario: &Scenario) -> Self {
         let (stretches, times) = (Stretches::new(scenario), BTreeMap::new());
-        Self { read: Vec::new(), most: LISTED, left_out: 0, stretches, times }
+        Self { loads: Vec::new(), most: LISTED, left_out: 0, stretches, times }
     }
 
     /// The same with so many listed one by one.
@@ -94,11 +100,11 @@ impl PageLog {
         Self { most, ..self }
     }
 
-    /// A page of application `app`, of so many objects and bytes, was begun at `began` and took `took`.
-    pub fn read(&mut self, app: usize, (began, took): (Span, Span), objects: u32, bytes: u64) {
-        self.times.entry(self.stretches.of(began)).or_default().record(took);
-        if self.read.len() < self.most {
-            self.read.push(Read { app: app as u32, began, took, objects, bytes });
+    /// A page is complete.
+    pub fn record(&mut self, load: PageLoad) {
+        self.times.entry(self.stretches.of(load.began)).or_default().record(load.took);
+        if self.loads.len() < self.most {
+            self.loads.push(load);
         } else {
             self.left_out += 1;
         }
@@ -106,19 +112,19 @@ impl PageLog {
 
     /// The form of the results: the list, and where that has not all of them the times by phase.
     pub fn finish(self, scenario: &Scenario, phases: &[PhaseResult]) -> (Vec<PageRecord>, Vec<PageTimes>) {
-        let record = |read: &Read| PageRecord {
-            app: scenario.apps[read.app as usize].name.clone(),
-            at_s: read.began.as_secs_f64(),
-            took_s: read.took.as_secs_f64(),
-            objects: read.objects,
-            bytes: read.bytes,
+        let record = |load: &PageLoad| PageRecord {
+            app: scenario.apps[load.app as usize].name.clone(),
+            at_s: load.began.as_secs_f64(),
+            took_s: load.took.as_secs_f64(),
+            objects: load.objects,
+            bytes: load.bytes,
         };
         let times = |phase: &PhaseResult| {
             let within = self.times.range(self.stretches.within(phase)).map(|(_, times)| times);
             PageTimes { phase: phase.name.clone(), time: Times::sum(within).distribution() }
         };
         let times = if self.left_out > 0 { phases.iter().map(times).collect() } else { Vec::new() };
-        (self.read.iter().map(record).collect(), times)
+        (self.loads.iter().map(record).collect(), times)
     }
 }
 
@@ -132,7 +138,8 @@ mod tests {
         let (scenario, mut run) = sample::two_flows();
         let mut log = PageLog::new(&scenario).listing(listed);
         for k in 0..1_000 {
-            log.read(1, (Span::from_millis(10 * k), Span::from_millis(1 + k % 10)), 3, 5_000);
+            let (began, took) = (Span::from_millis(10 * k), Span::from_millis(1 + k % 10));
+            log.record(PageLoad { app: 1, began, took, objects: 3, bytes: 5_000 });
         }
         (run.pages, run.page_times) = log.finish(&scenario, &run.phases);
         run

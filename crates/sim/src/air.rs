@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_ap::{AirQueues, Fate, Tag, Unsent};
+use evenair_ap::{AirQueues, Tag, TaggedMpdu, TxStatus, Unsent};
 use evenair_medium::{
     AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals,
 };
@@ -380,7 +380,7 @@ impl Air {
     fn hand_over(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<PacketId>, tag: impl FnOnce() -> Tag) {
         match &mut self.queues {
             Some(queues) if queues.has(from) => {
-                queues.handle_frame(now, &mut self.medium, from, mpdu, tag());
+                queues.handle_frame(now, &mut self.medium, from, TaggedMpdu { mpdu, tag: tag() });
             }
             _ => self.medium.handle_frame(now, from, mpdu),
         }
@@ -389,20 +389,14 @@ impl Air {
     /// A frame has left a MAC, of which the queue above may have the next and learns its fate. When the frame came to that
     /// queue; `None` where there is none.
     #[inline(always)]
-    pub(crate) fn leave_queue(
-        &mut self,
-        now: Instant,
-        from: NodeId,
-        category: AccessCategory,
-        fate: Fate,
-    ) -> Option<Instant> {
-        if self.queues.is_none() { None } else { self.refill_queue(now, from, category, fate) }
+    pub(crate) fn leave_queue(&mut self, now: Instant, from: NodeId, status: TxStatus) -> Option<Instant> {
+        if self.queues.is_none() { None } else { self.refill_queue(now, from, status) }
     }
 
     #[inline(never)]
-    fn refill_queue(&mut self, now: Instant, from: NodeId, category: AccessCategory, fate: Fate) -> Option<Instant> {
+    fn refill_queue(&mut self, now: Instant, from: NodeId, status: TxStatus) -> Option<Instant> {
         let queues = self.queues.as_mut()?;
-        let since = queues.leave(now, &mut self.medium, from, category, fate);
+        let since = queues.leave(now, &mut self.medium, from, status);
         queues.refill(now, &mut self.medium, from);
         since
     }

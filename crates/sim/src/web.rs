@@ -4,6 +4,7 @@
 //! which is closed after it. The last one to end completes the page. Requests and responses have the sizes of the testbed's
 //! HTTP, and the draws come from the same random stream, so that both load the same pages.
 
+use evenair_results::PageLoad;
 use evenair_units::{Bytes, Instant, Rng, Span};
 use evenair_workload::Distribution;
 
@@ -172,9 +173,14 @@ impl World<'_> {
     fn end_page(&mut self, number: u32) {
         let now = self.now;
         let page = &self.reader(number).page;
-        let times = (since_start(page.began), now.saturating_since(page.began));
-        let (objects, bytes) = (page.sizes.len() as u32, page.sizes.iter().sum());
-        self.pages.read(number as usize, times, objects, bytes);
+        let load = PageLoad {
+            app: number,
+            began: since_start(page.began),
+            took: now.saturating_since(page.began),
+            objects: page.sizes.len() as u32,
+            bytes: page.sizes.iter().sum(),
+        };
+        self.pages.record(load);
         self.think(number);
     }
 

@@ -13,7 +13,7 @@
 //! consequences of an event (an acknowledgment, a release of the box) are processed before the next event. Nothing here depends
 //! on a clock, on addresses in memory, or on anything but the scenario and its seed.
 
-use evenair_ap::{Fate, Unsent};
+use evenair_ap::{Fate, TxStatus, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
@@ -466,7 +466,7 @@ impl World<'_> {
                     let category = self.category_of(frame);
                     let fate = Fate::Delivered { attempts };
                     let air = self.airs.at_mut(domain);
-                    let enqueued = air.leave_queue(self.now, from, category, fate).unwrap_or(enqueued);
+                    let enqueued = air.leave_queue(self.now, from, TxStatus { category, fate }).unwrap_or(enqueued);
                     let sender = air.sender(from);
                     let is_station = matches!(sender, Sender::Station(_));
                     let since = if is_station { packet.made(enqueued) } else { enqueued };
@@ -491,7 +491,7 @@ impl World<'_> {
                     let category = self.category_of(frame);
                     let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
                     let air = self.airs.at_mut(domain);
-                    air.leave_queue(self.now, from, category, fate);
+                    air.leave_queue(self.now, from, TxStatus { category, fate });
                     let sender = air.sender(from);
                     self.lose_on_air(domain, sender, Loss::Medium(reason), frame);
                     let found_no_room = reason == DropReason::BufferFull;

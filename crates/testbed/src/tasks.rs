@@ -7,10 +7,8 @@ use evenair_units::Span;
 use evenair_workload::Direction;
 use evenair_workload::voice::{CallTool, VoipSpec};
 
-use crate::agent::call::Call;
-use crate::agent::protocol::{Part, Task, Transfer};
+use crate::agent::protocol::{Call, Part, Task, Telephone, Transfer};
 use crate::agent::quic;
-use crate::agent::softphone::Telephone;
 use crate::plan;
 
 /// The parts of all applications: host number and part, servers before clients so that no connection attempt fails.

@@ -206,7 +206,7 @@ impl ManagerSpec {
         };
         let wan = self.wan.as_ref().map(|wan| wan.check(problems));
         let limit = queue_limit.unwrap_or(Limit::Unlimited);
-        let queue = self.queue.as_ref().map(|raw| queue::check(self, raw, (limit, phy), problems));
+        let queue = self.queue.as_ref().map(|raw| queue::check(self, raw, limit, phy, problems));
         let voice = self.voice.as_ref().map(|voice| voice.check(problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));

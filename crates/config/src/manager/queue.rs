@@ -17,7 +17,8 @@ const NOISES: core::ops::RangeInclusive<Dbm> = Dbm::from_milli(-120_000)..=Dbm::
 pub(crate) fn check(
     manager: &ManagerSpec,
     raw: &QueueRaw,
-    (limit, phy): (Limit, &Phy),
+    limit: Limit,
+    phy: &Phy,
     problems: &mut Problems,
 ) -> Option<QueueConfig> {
     refuse_what_is_the_trees(manager, problems);

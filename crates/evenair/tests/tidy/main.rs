@@ -15,7 +15,7 @@ mod circles;
 mod parameters;
 mod terms;
 
-/// Lines of a source file before its tests. Longer ones no longer fit in the head.
+/// Lines of a source file, its tests included. Longer ones no longer fit in the head.
 const MOST_LINES: usize = 800;
 
 /// Crates from outside that the core may use, directly or through one another, each for one purpose.
@@ -30,8 +30,7 @@ const CORE_MAY_USE: [&str; 3] = [
 const INTEGERS_ONLY: [&str; 5] = ["packet", "sched", "manager", "medium", "link"];
 
 /// Files of the largest circle of imports, for the crates that have one of more than two. To be lowered, never raised.
-const LARGEST_CIRCLE: [(&str, usize); 6] =
-    [("packet", 5), ("sched", 9), ("sim", 16), ("live", 12), ("testbed", 4), ("lab", 9)];
+const LARGEST_CIRCLE: [(&str, usize); 4] = [("packet", 5), ("sched", 9), ("sim", 16), ("live", 12)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's folder")
@@ -228,8 +227,8 @@ fn files_are_short_enough_to_be_read() {
     let sources = [files(&root().join("crates"), &[".rs"]), files(&root().join("checks"), &[".rs"])].concat();
     assert!(sources.len() > 30, "found only {} source files", sources.len());
     for path in sources {
-        let lines = read(&path).lines().take_while(|line| line.trim() != "#[cfg(test)]").count();
-        assert!(lines <= MOST_LINES, "{}: {lines} lines without its tests, more than {MOST_LINES}", path.display());
+        let lines = read(&path).lines().count();
+        assert!(lines <= MOST_LINES, "{}: {lines} lines, more than {MOST_LINES}", path.display());
     }
 }
 

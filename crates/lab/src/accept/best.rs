@@ -16,10 +16,10 @@ use anyhow::{Context, Result, bail};
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 
-use super::cases::{Case, Run};
+use super::case::{Case, NO_TELEMETRY, Run};
 use super::check::{Bound, Figure};
 use super::figures::{INSERTED, conservation, phase};
-use super::promises::{A_54, UNTOLD, at_most, mean, slowest_exchange_ms, sojourn_p95};
+use super::promises::{A_54, at_most, mean, slowest_exchange_ms, sojourn_p95};
 
 /// Downloads at 54, 24 and 6 Mb/s.
 type Population = [u32; 3];
@@ -97,7 +97,7 @@ server = [{{ name = "server" }}]
 bulk = [{{ name = "download", stations = ["fast", "middle", "slow"], server = "server", direction = "down" }}]
 event = [{{ at = "1 s", do = "insert" }}]
 phase = [{{ name = "inserted", from = "10 s", to = "32 s" }}]
-{UNTOLD}[manager]
+{NO_TELEMETRY}[manager]
 {controller}"#
     );
     Ok(Scenario::parse(&text, "best")?)

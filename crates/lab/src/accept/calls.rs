@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use evenair_results::{CallResult, PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 
-use super::cases::{Case, Run};
+use super::case::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{conservation, phase, zero};
 

@@ -1,46 +1,19 @@
 //! The cases: their scenarios, and the figures of their runs.
 
 use anyhow::{Context, Result};
-use evenair_results::{CallResult, PhaseResult, RunResult};
+use evenair_results::{CallResult, PhaseResult};
 use evenair_scenario::{Action, Event, Measure, Place, Scenario};
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{TcpShape, tcp_capacity};
 use evenair_workload::{Direction, Phase};
 
+use super::case::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
 use super::{best, calls, pages, promises, radio, receiver, simulated};
-
-/// What a run yields besides its result.
-pub struct Run<'a> {
-    /// The scenario that was run.
-    pub scenario: &'a Scenario,
-    /// What came out.
-    pub result: &'a RunResult,
-    /// CPU time of this process and its children (the box, the hosts' agents) during the run, over the run's length.
-    pub cpu_share: f64,
-    /// Runs another scenario on the same testbed; the second argument says which, in the name of its results.
-    pub testbed: &'a dyn Fn(&Scenario, &str) -> Result<RunResult>,
-}
-
-/// One case of acceptance.
-pub struct Case {
-    /// For the command line.
-    pub name: &'static str,
-    /// For people.
-    pub title: &'static str,
-    /// Whether the short acceptance has it.
-    pub in_short: bool,
-    /// Runs of about this length that one of its runs takes, at most: more than one where it compares with others.
-    pub runs_each: u32,
-    /// Makes the scenario, the short form of it where that is asked for.
-    pub make: fn(short: bool) -> Result<Scenario>,
-    /// Reads the figures off a run.
-    pub figures: fn(&Run<'_>) -> Result<Vec<Figure>>,
-}
 
 /// Every case, in the order of measuring.
 pub fn all() -> Vec<Case> {

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::cases::Case;
+use super::case::Case;
 
 /// A group of cases.
 pub struct Group {

@@ -7,6 +7,7 @@
 
 mod best;
 mod calls;
+mod case;
 mod cases;
 mod check;
 mod figures;
@@ -30,7 +31,7 @@ use evenair_scenario::Scenario;
 use evenair_testbed::TestbedOptions;
 use evenair_testbed::lateness::IDLE_LIMIT_PPM;
 
-use self::cases::{Case, Run};
+use self::case::{Case, Run};
 use self::check::{Figure, Judged, judge};
 use crate::commands::testbed::{options, run_scenario};
 use crate::output;

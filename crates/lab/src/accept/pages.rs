@@ -7,7 +7,7 @@ use evenair_results::stats::{mean, percentile};
 use evenair_scenario::Scenario;
 use evenair_units::{Rng, Streams};
 
-use super::cases::{Case, Run};
+use super::case::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{conservation, phase};
 

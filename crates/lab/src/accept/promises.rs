@@ -8,7 +8,7 @@ use evenair_scenario::Scenario;
 use evenair_units::Bytes;
 use evenair_wifi::{Phy, Standard};
 
-use super::cases::{Case, Run};
+use super::case::{Case, NO_TELEMETRY, Run};
 use super::check::{Bound, Figure};
 use super::figures::{INSERTED, conservation, phase, ratio_deviation};
 use super::stations::{both_figures, both_ways, late_answers, late_figures, tenth, tenth_figures};
@@ -81,9 +81,6 @@ const ECHO_BESIDE_MS: f64 = 20.0;
 /// The medium is silent with nothing to send for at most this part of the time while the box has packets for it.
 const IDLE: f64 = 0.03;
 
-/// Of the scenarios without weights.
-pub(super) const UNTOLD: &str = "[telemetry]\nstations = false\nrates = false\n";
-
 fn parse(text: &str) -> Result<Scenario> {
     Ok(Scenario::parse(text, "promise")?)
 }
@@ -114,7 +111,7 @@ ping = [
 ]
 event = [{{ at = "15 s", do = "insert" }}]
 phase = [{{ name = "bypassed", from = "5 s", to = "15 s" }}, {{ name = "inserted", from = "40 s", to = "100 s" }}]
-{UNTOLD}"#
+{NO_TELEMETRY}"#
     ))
 }
 
@@ -330,7 +327,7 @@ bulk = [
 ]
 event = [{{ at = "2 s", do = "insert" }}]
 phase = [{{ name = "inserted", from = "30 s", to = "90 s" }}]
-{UNTOLD}"#
+{NO_TELEMETRY}"#
     ))
 }
 

@@ -5,7 +5,7 @@ use evenair_scenario::{Place, Scenario};
 use evenair_testbed::reference::{SaturatedStations, saturated_uplink};
 use evenair_units::{Bytes, Span, Streams};
 
-use super::cases::Run;
+use super::case::Run;
 use super::check::{Bound, Figure};
 
 /// 972 bytes of UDP payload, 8 of UDP header, 20 of IP header.

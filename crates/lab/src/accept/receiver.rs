@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
 
-use super::cases::Run;
+use super::case::Run;
 use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, conservation, phase, zero};
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use evenair_results::{FlowResult, PhaseResult};
 use evenair_scenario::Scenario;
 
-use super::cases::Run;
+use super::case::Run;
 use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, phase};
 

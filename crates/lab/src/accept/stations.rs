@@ -4,10 +4,9 @@ use anyhow::Result;
 use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
 
-use super::cases::Run;
+use super::case::{NO_TELEMETRY, Run};
 use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, conservation, phase};
-use super::promises::UNTOLD;
 
 /// Stations of equal rates have equal airtime, and so equal throughput, within this part of the mean.
 const ALIKE: f64 = 0.05;
@@ -54,7 +53,7 @@ server = [{{ name = "server" }}]
 {who}
 event = [{{ at = "2 s", do = "insert" }}]
 phase = [{{ name = "inserted", from = "20 s", to = "60 s" }}]
-{UNTOLD}"#
+{NO_TELEMETRY}"#
     ))
 }
 
@@ -73,7 +72,7 @@ server = [{{ name = "server" }}]
 bulk = [{{ name = "down", stations = ["d"], server = "server", direction = "down" }}]
 event = [{{ at = "14 s", do = "insert" }}]
 phase = [{{ name = "bypassed", from = "4 s", to = "14 s" }}, {{ name = "inserted", from = "20 s", to = "40 s" }}]
-{UNTOLD}"#
+{NO_TELEMETRY}"#
     ))
 }
 

@@ -80,15 +80,20 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let directory = args.many.directory(&plan, "policies", &json!(about))?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
     let status = args.many.run(&plan, &mut store)?;
-    let result = SweepResult::collect(&plan, &store);
-    let differences = against_first(&plan, &store);
+    let comparison = PolicyComparison {
+        policies,
+        result: SweepResult::collect(&plan, &store),
+        differences: against_first(&plan, &store),
+    };
+    let result = &comparison.result;
 
-    let text = write(args, &directory, &plan, &policies, &status, (&result, &differences))?;
+    let text = document(&plan, &status, "policies", &result.table())?;
+    comparison.write(args, &plan, &directory, &text)?;
     if args.many.json {
         print!("{text}");
     } else {
         print_status(&status);
-        print_result(args, &result, &differences);
+        comparison.print(args);
         println!("results: {} (policies.csv, policies.parquet, policies.json, report.html)", directory.display());
     }
     if !status.is_complete() {
@@ -135,39 +140,89 @@ fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<(String, String, usize
     found
 }
 
-fn write(
-    args: &CompareArgs,
-    directory: &Path,
-    plan: &Plan,
-    policies: &[Policy],
-    status: &evenair_study::Status,
-    (result, differences): (&SweepResult, &[Vec<Comparison>]),
-) -> Result<String> {
-    let table = result.table();
-    let text = document(plan, status, "policies", &table)?;
-    output::write_file(directory, "policies.json", text.as_bytes())?;
-    output::write_table(directory, "policies", &table)?;
-    let measures = shown(args, result);
-    let pictures: Vec<Picture> = measures.iter().filter_map(|(name, ..)| result.curves(name)?.draw()).collect();
-    output::write_pictures(directory, &pictures)?;
-    let facts = format!(
-        "{} under {} policies, {} runs of each with the same seeds; means with 95 % confidence intervals; version {}",
-        plan.name,
-        policies.len(),
-        plan.replications,
-        output::VERSION
-    );
-    let mut page = Page::new(&format!("{}: policies", plan.title), &facts);
-    let failure = |point: &PointResult| Some(format!("{}: {}", point.varied[0].1, point.failed.as_ref()?));
-    let failed: Vec<_> = result.points.iter().filter_map(failure).collect();
-    page.verdict("All runs ended well.", "Some runs failed and are left out:", &failed);
-    page.table("Policies", &meanings(policies));
-    page.table("What they give", &summary(&measures, result, differences));
-    page.paragraph(&format!("A star: differs from {} (paired t test, 95 %).", policies[0].name));
-    pictures.iter().for_each(|picture| page.picture(picture));
-    page.table("All measures but those of single flows and stations", &result.overview());
-    output::write_file(directory, "report.html", page.finish().as_bytes())?;
-    Ok(text)
+/// The results of all policies over the same seeds.
+struct PolicyComparison {
+    /// The first one is the baseline.
+    policies: Vec<Policy>,
+    /// A point for each policy.
+    result: SweepResult,
+    /// Of each policy but the first, from the first.
+    differences: Vec<Vec<Comparison>>,
+}
+
+impl PolicyComparison {
+    /// Writes the report, and `text`, which is its JSON.
+    fn write(&self, args: &CompareArgs, plan: &Plan, directory: &Path, text: &str) -> Result<()> {
+        let result = &self.result;
+        output::write_file(directory, "policies.json", text.as_bytes())?;
+        output::write_table(directory, "policies", &result.table())?;
+        let measures = shown(args, result);
+        let pictures: Vec<Picture> = measures.iter().filter_map(|(name, ..)| result.curves(name)?.draw()).collect();
+        output::write_pictures(directory, &pictures)?;
+        let facts = format!(
+            "{} under {} policies, {} runs of each with the same seeds; means with 95 % confidence intervals; version {}",
+            plan.name,
+            self.policies.len(),
+            plan.replications,
+            output::VERSION
+        );
+        let mut page = Page::new(&format!("{}: policies", plan.title), &facts);
+        let failure = |point: &PointResult| Some(format!("{}: {}", point.varied[0].1, point.failed.as_ref()?));
+        let failed: Vec<_> = result.points.iter().filter_map(failure).collect();
+        page.verdict("All runs ended well.", "Some runs failed and are left out:", &failed);
+        page.table("Policies", &meanings(&self.policies));
+        page.table("What they give", &self.summary(&measures));
+        page.paragraph(&format!("A star: differs from {} (paired t test, 95 %).", self.policies[0].name));
+        pictures.iter().for_each(|picture| page.picture(picture));
+        page.table("All measures but those of single flows and stations", &result.overview());
+        output::write_file(directory, "report.html", page.finish().as_bytes())?;
+        Ok(())
+    }
+
+    /// A row for each measure, a column for each policy: mean and half-width, with a star where it differs from the first.
+    fn summary(&self, measures: &[(String, String, usize)]) -> Table {
+        let mut table = Table::default();
+        table.push("measure", Values::Text(measures.iter().map(|(_, heading, _)| Some(heading.clone())).collect()));
+        for (at, point) in self.result.points.iter().enumerate() {
+            let cell = |(name, _, decimals): &(String, String, usize)| {
+                let estimate = point.estimate(name)?;
+                let half_width = estimate.half_width.map_or_else(String::new, |half| format!(" ± {half:.decimals$}"));
+                let found =
+                    at.checked_sub(1).and_then(|other| self.differences[other].iter().find(|c| c.name == *name));
+                let star = if found.is_some_and(Comparison::is_significant) { " *" } else { "" };
+                Some(format!("{:.decimals$}{half_width}{star}", estimate.mean))
+            };
+            table.push(point.varied[0].1.as_str(), Values::Text(measures.iter().map(cell).collect()));
+        }
+        table
+    }
+
+    /// The summary for a terminal: a row for each measure.
+    fn print(&self, args: &CompareArgs) {
+        let table = self.summary(&shown(args, &self.result));
+        let columns: Vec<Vec<String>> = table
+            .columns
+            .iter()
+            .map(|column| {
+                let cells = (0..table.rows()).map(|row| column.values.text(row));
+                core::iter::once(column.name.clone()).chain(cells).collect()
+            })
+            .collect();
+        let widths: Vec<usize> =
+            columns.iter().map(|cells| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
+        println!();
+        for row in 0..=table.rows() {
+            let cells = columns.iter().zip(&widths).enumerate();
+            let line: Vec<String> = cells
+                .map(|(at, (cells, &width))| match at {
+                    0 => format!("  {:<width$}", cells[row]),
+                    _ => format!("  {:>width$}", cells[row]),
+                })
+                .collect();
+            println!("{}", line.concat().trim_end());
+        }
+        println!("\n  means and 95 % intervals; *: differs from {}\n", self.result.points[0].varied[0].1);
+    }
 }
 
 fn meanings(policies: &[Policy]) -> Table {
@@ -176,50 +231,6 @@ fn meanings(policies: &[Policy]) -> Table {
     table.push("policy", text(|policy| &policy.name));
     table.push("what it is", text(|policy| &policy.meaning));
     table
-}
-
-/// A row for each measure, a column for each policy: mean and half-width, with a star where it differs from the first.
-fn summary(measures: &[(String, String, usize)], result: &SweepResult, differences: &[Vec<Comparison>]) -> Table {
-    let mut table = Table::default();
-    table.push("measure", Values::Text(measures.iter().map(|(_, heading, _)| Some(heading.clone())).collect()));
-    for (at, point) in result.points.iter().enumerate() {
-        let cell = |(name, _, decimals): &(String, String, usize)| {
-            let estimate = point.estimate(name)?;
-            let half_width = estimate.half_width.map_or_else(String::new, |half| format!(" ± {half:.decimals$}"));
-            let found = at.checked_sub(1).and_then(|other| differences[other].iter().find(|c| c.name == *name));
-            let star = if found.is_some_and(Comparison::is_significant) { " *" } else { "" };
-            Some(format!("{:.decimals$}{half_width}{star}", estimate.mean))
-        };
-        table.push(point.varied[0].1.as_str(), Values::Text(measures.iter().map(cell).collect()));
-    }
-    table
-}
-
-/// The summary for a terminal: a row for each measure.
-fn print_result(args: &CompareArgs, result: &SweepResult, differences: &[Vec<Comparison>]) {
-    let table = summary(&shown(args, result), result, differences);
-    let columns: Vec<Vec<String>> = table
-        .columns
-        .iter()
-        .map(|column| {
-            let cells = (0..table.rows()).map(|row| column.values.text(row));
-            core::iter::once(column.name.clone()).chain(cells).collect()
-        })
-        .collect();
-    let widths: Vec<usize> =
-        columns.iter().map(|cells| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
-    println!();
-    for row in 0..=table.rows() {
-        let cells = columns.iter().zip(&widths).enumerate();
-        let line: Vec<String> = cells
-            .map(|(at, (cells, &width))| match at {
-                0 => format!("  {:<width$}", cells[row]),
-                _ => format!("  {:>width$}", cells[row]),
-            })
-            .collect();
-        println!("{}", line.concat().trim_end());
-    }
-    println!("\n  means and 95 % intervals; *: differs from {}\n", result.points[0].varied[0].1);
 }
 
 #[cfg(test)]
@@ -271,7 +282,7 @@ mod tests {
         let measures = shown(&args, &result);
         let headings: Vec<&str> = measures.iter().map(|(_, heading, _)| heading.as_str()).collect();
         assert_eq!(headings, ["Jain flows (busy)", "Jain flows (calm)", "Jain stations"]);
-        let table = summary(&measures, &result, &[Vec::new()]);
+        let table = PolicyComparison { policies: Vec::new(), result, differences: vec![Vec::new()] }.summary(&measures);
         let column = |at: usize| (0..table.rows()).map(|row| table.columns[at].values.text(row)).collect::<Vec<_>>();
         assert_eq!(
             (column(1), column(2)),

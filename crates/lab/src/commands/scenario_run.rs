@@ -44,8 +44,7 @@ impl ScenarioRun {
     pub fn run(&self, engine: impl FnOnce(&Scenario, bool) -> Result<RunResult>) -> Result<ExitCode> {
         let scenario = self.scenario()?;
         let shown = if self.json { Shown::Json } else { Shown::Summary };
-        let place = (self.out.as_path(), scenario.name.as_str());
-        let result = run_into(place, &scenario, shown, |scenario| engine(scenario, self.quiet))?;
+        let result = run_into(&self.out, &scenario.name, &scenario, shown, |scenario| engine(scenario, self.quiet))?;
         if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
     }
 }
@@ -61,7 +60,8 @@ pub enum Shown {
 
 /// Makes a new directory `out/name-N`, runs `scenario` on `engine`, writes the results there and prints them.
 pub fn run_into(
-    (out, name): (&Path, &str),
+    out: &Path,
+    name: &str,
     scenario: &Scenario,
     shown: Shown,
     engine: impl FnOnce(&Scenario) -> Result<RunResult>,

@@ -7,7 +7,7 @@
 
 use evenair_workload::Direction;
 
-use super::judge::{Bound, Judge, Ours};
+use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant, mean, min_over_max};
 use super::{Experiment, experiment};
 
@@ -151,10 +151,10 @@ mod a02 {
         ];
         for (id, direction, bound) in bounds {
             judge.finding(id, "segments:", window("100 packets", direction), bound);
-            judge.finding_if(id, SMALL, "segments:", window(SMALL, direction), bound);
+            judge.finding_if(id, SMALL, BoundCheck::new("segments:", window(SMALL, direction), bound));
         }
         let (id, direction, bound) = bounds[1];
-        judge.finding_if(id, LIMITED, "segments:", window(LIMITED, direction), bound);
+        judge.finding_if(id, LIMITED, BoundCheck::new("segments:", window(LIMITED, direction), bound));
     }
 }
 
@@ -176,8 +176,8 @@ mod a03 {
         let (most, few) = ("part of the faster half:", "slowest over fastest:");
         judge.finding("unequal", most, runs.mean("late", half), Bound::AtLeast(0.60));
         judge.finding("unequal", few, runs.mean("late", last), Bound::AtMost(0.40));
-        judge.finding_if("unequal", SMALL, most, runs.mean(SMALL, half), Bound::AtLeast(0.60));
-        judge.finding_if("unequal", SMALL, few, runs.mean(SMALL, last), Bound::AtMost(0.40));
+        judge.finding_if("unequal", SMALL, BoundCheck::new(most, runs.mean(SMALL, half), Bound::AtLeast(0.60)));
+        judge.finding_if("unequal", SMALL, BoundCheck::new(few, runs.mean(SMALL, last), Bound::AtMost(0.40)));
         judge.figure("equal", runs.mean("late", |run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN)));
     }
 }
@@ -288,7 +288,11 @@ mod a09 {
             let part = |run: &Run| total(phase)(run) / capacity(phase)(run);
             let what = format!("aggregate over C*, {phase} population:");
             judge.finding("follows", &what, runs.mean("with", part), Bound::Between(0.90, 1.05));
-            judge.finding_if("follows", TIGHT, &what, runs.mean(TIGHT, part), Bound::Between(0.90, 1.05));
+            judge.finding_if(
+                "follows",
+                TIGHT,
+                BoundCheck::new(&what, runs.mean(TIGHT, part), Bound::Between(0.90, 1.05)),
+            );
             judge.finding("low", &what, runs.mean("without", part), Bound::AtMost(0.85));
         }
         judge.figure("capacity", runs.mean("with", capacity("first")));
@@ -312,7 +316,7 @@ mod a10 {
             let upload = |label| Ours::exactly(runs.mean(label, |run| run.rates(BYPASSED, Direction::Up)[place]).mean);
             let (what, bound) = (format!("the upload at {rate} Mb/s:"), Bound::Between(0.72, 0.99));
             judge.finding("packet-fair", &what, upload("late"), bound);
-            judge.finding_if("packet-fair", SMALL, &what, upload(SMALL), bound);
+            judge.finding_if("packet-fair", SMALL, BoundCheck::new(&what, upload(SMALL), bound));
         }
         let share = runs.mean("late", |run| run.down_share(BYPASSED));
         judge.finding("packet-fair", "downloads' part:", share, Bound::AtMost(0.10));

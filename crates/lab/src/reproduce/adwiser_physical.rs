@@ -3,7 +3,7 @@
 use evenair_workload::Direction;
 
 use super::adwiser::{BYPASSED, INSERTED, capacity, down, inserted_late, published_box, total, up};
-use super::judge::{Bound, Judge};
+use super::judge::{Bound, BoundCheck, Judge};
 use super::runs::{Run, Runs, Variant, min_over_max};
 use super::{Experiment, experiment};
 
@@ -60,9 +60,9 @@ mod a05 {
         let peak = |run: &Run| run.measure("phase.bypassed.page.max_s") / page_time(BYPASSED)(run);
         let (times, longest) = ("beside over alone:", "longest over mean:");
         judge.finding("slower", times, runs.mean("file", slower), Bound::AtLeast(1.2));
-        judge.finding_read("slower", OWN, (times, runs.mean(OWN, slower), Bound::AtLeast(1.2)));
+        judge.finding_read("slower", OWN, BoundCheck::new(times, runs.mean(OWN, slower), Bound::AtLeast(1.2)));
         judge.finding("slower", longest, runs.mean("file", peak), Bound::AtLeast(3.0));
-        judge.finding_read("slower", OWN, (longest, runs.mean(OWN, peak), Bound::AtLeast(3.0)));
+        judge.finding_read("slower", OWN, BoundCheck::new(longest, runs.mean(OWN, peak), Bound::AtLeast(3.0)));
     }
 }
 
@@ -77,7 +77,7 @@ mod a06 {
         judge.figure("alone", runs.mean("file", page_time("alone")));
         let (what, bound) = ("mean time of a page, s:", Bound::AtLeast(10.0));
         judge.finding("stalled", what, runs.mean("file", page_time(BYPASSED)), bound);
-        judge.finding_read("stalled", OWN, (what, runs.mean(OWN, page_time(BYPASSED)), bound));
+        judge.finding_read("stalled", OWN, BoundCheck::new(what, runs.mean(OWN, page_time(BYPASSED)), bound));
     }
 }
 
@@ -110,7 +110,7 @@ mod a12 {
         judge.figure_read("ceiling", COMPUTED, runs.mean(LOWEST, capacity("alone")));
         let mut finding = |id: &str, what: &str, value: &dyn Fn(&Run) -> f64, bound: Bound| {
             judge.finding(id, what, runs.mean("file", value), bound);
-            judge.finding_read(id, LOWEST, (what, runs.mean(LOWEST, value), bound));
+            judge.finding_read(id, LOWEST, BoundCheck::new(what, runs.mean(LOWEST, value), bound));
         };
         finding("starved", "the download's part:", &|run| run.down_share(BYPASSED), Bound::AtMost(0.05));
         let ratio = |run: &Run| up(INSERTED)(run) / down(INSERTED)(run);
@@ -129,7 +129,7 @@ mod a13 {
         let ratio = |run: &Run| min_over_max(&run.rates(BYPASSED, Direction::Up));
         let (what, bound) = ("one upload over the other:", Bound::AtMost(0.2));
         judge.finding("starved", what, runs.mean("late", ratio), bound);
-        judge.finding_read("starved", LOWEST, (what, runs.mean(LOWEST, ratio), bound));
+        judge.finding_read("starved", LOWEST, BoundCheck::new(what, runs.mean(LOWEST, ratio), bound));
         let jain = |run: &Run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN);
         judge.figure("equal", runs.mean("late", jain));
         judge.figure_read("equal", LOWEST, runs.mean(LOWEST, jain));

@@ -156,6 +156,21 @@ pub struct Evidence {
     pub origin: Origin,
 }
 
+/// A number of ours and the bound that a finding sets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundCheck<'a> {
+    /// What was measured, in words.
+    pub what: &'a str,
+    pub ours: Ours,
+    pub bound: Bound,
+}
+
+impl<'a> BoundCheck<'a> {
+    pub fn new(what: &'a str, ours: Ours, bound: Bound) -> Self {
+        Self { what, ours, bound }
+    }
+}
+
 /// One published figure or finding, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
@@ -225,23 +240,23 @@ impl<'a> Judge<'a> {
     /// # Panics
     /// As [`Judge::figure`].
     pub fn finding(&mut self, id: &str, what: &str, ours: Ours, bound: Bound) {
-        self.finding_from(id, Origin::File, (what, ours, bound));
+        self.finding_from(id, Origin::File, BoundCheck::new(what, ours, bound));
     }
 
     /// As [`Judge::figure_if`], for a finding's bounds.
     ///
     /// # Panics
     /// As [`Judge::figure`].
-    pub fn finding_if(&mut self, id: &str, cause: &str, what: &str, ours: Ours, bound: Bound) {
-        self.finding_from(id, Origin::Cause(cause.to_owned()), (what, ours, bound));
+    pub fn finding_if(&mut self, id: &str, cause: &str, check: BoundCheck<'_>) {
+        self.finding_from(id, Origin::Cause(cause.to_owned()), check);
     }
 
-    /// As [`Judge::figure_read`], for the bounds of a finding: what, our number, and where it must lie.
+    /// As [`Judge::figure_read`], for a finding's bounds.
     ///
     /// # Panics
     /// As [`Judge::figure`].
-    pub fn finding_read(&mut self, id: &str, reading: &str, line: (&str, Ours, Bound)) {
-        self.finding_from(id, Origin::Reading(reading.to_owned()), line);
+    pub fn finding_read(&mut self, id: &str, reading: &str, check: BoundCheck<'_>) {
+        self.finding_from(id, Origin::Reading(reading.to_owned()), check);
     }
 
     /// What the published numbers say of each other, and the bound that they would keep if they could all be true.
@@ -249,10 +264,11 @@ impl<'a> Judge<'a> {
     /// # Panics
     /// As [`Judge::figure`].
     pub fn proof(&mut self, id: &str, what: &str, number: f64, bound: Bound) {
-        self.finding_from(id, Origin::Proof, (what, Ours::exactly(number), bound));
+        self.finding_from(id, Origin::Proof, BoundCheck::new(what, Ours::exactly(number), bound));
     }
 
-    fn finding_from(&mut self, id: &str, origin: Origin, (what, ours, bound): (&str, Ours, Bound)) {
+    fn finding_from(&mut self, id: &str, origin: Origin, check: BoundCheck<'_>) {
+        let BoundCheck { what, ours, bound } = check;
         let ours = self.known(ours);
         let inside = bound.holds(ours);
         self.note(id, Evidence { what: what.to_owned(), ours, bound: Some(bound), inside, origin });
@@ -437,7 +453,7 @@ mod tests {
         let one_of_two = verdict_of(|judge| {
             judge.finding("finding", "a", Ours::exactly(2.0), Bound::AtMost(1.0));
             judge.finding("finding", "b", Ours::exactly(2.0), Bound::AtMost(1.0));
-            judge.finding_if("finding", "x", "a", Ours::exactly(1.0), Bound::AtMost(1.0));
+            judge.finding_if("finding", "x", BoundCheck::new("a", Ours::exactly(1.0), Bound::AtMost(1.0)));
         });
         assert_eq!(one_of_two[1], Verdict::Outside, "b is not explained");
         let alone = verdict_of(|judge| judge.figure_if("figure", "x", Ours::exactly(10.0)));
@@ -463,7 +479,7 @@ mod tests {
             judge.figure("figure", Ours::exactly(20.0));
             judge.figure_read("figure", "another rate", Ours::exactly(10.0));
             judge.finding("finding", "a", Ours::exactly(1.0), Bound::AtMost(1.0));
-            judge.finding_read("finding", "another rate", ("a", Ours::exactly(2.0), Bound::AtMost(1.0)));
+            judge.finding_read("finding", "another rate", BoundCheck::new("a", Ours::exactly(2.0), Bound::AtMost(1.0)));
         });
         assert_eq!(verdicts, [Verdict::Outside, Verdict::Fitted], "the file's reading is first among equals");
     }

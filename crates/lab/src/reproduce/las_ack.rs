@@ -8,7 +8,7 @@
 use evenair_results::TransferRecord;
 use evenair_workload::Direction;
 
-use super::judge::{Bound, Judge};
+use super::judge::{Bound, BoundCheck, Judge};
 use super::runs::{Run, Runs, Variant, mean};
 use super::{Experiment, experiment};
 
@@ -185,13 +185,13 @@ mod las01 {
             judge.finding(id, &format!("{mix}: ratio:"), ratio, bound);
         }
         let of_asym = Bound::Between(0.03, 0.12);
-        judge.finding_if("fifo-asym-20", RENO, "part lost:", runs.mean(&reno(ASYM), loss), of_asym);
+        judge.finding_if("fifo-asym-20", RENO, BoundCheck::new("part lost:", runs.mean(&reno(ASYM), loss), of_asym));
         times(runs, judge);
         asymmetric_access_point(runs, judge);
         let near = Cell::near(SYM);
         let what = format!("{}: part lost:", near.name());
         let lost = runs.mean(&near.with(TAIL_DROP), loss);
-        judge.finding_if("las-loses-none", "what arrives dropped", &what, lost, Bound::AtMost(0.03));
+        judge.finding_if("las-loses-none", "what arrives dropped", BoundCheck::new(&what, lost, Bound::AtMost(0.03)));
         let (fifo, las) = (near.with("FIFO"), near.with("LAS-ACK"));
         let more = runs.mean_of_both(&las, &fifo, |las, fifo| large_part(las) - large_part(fifo));
         judge.finding("cdf", "transfers above 100 segments, LAS-ACK less FIFO:", more, Bound::Between(-0.01, 0.01));
@@ -233,7 +233,11 @@ mod las01 {
             let worse = |run: &Run| of(run, Direction::Down) / of(run, Direction::Up);
             let said = format!("{mix}: mean up to 12 segments, s:");
             judge.finding("slow-tiny", &said, runs.mean(&fifo, tiny), Bound::Between(1.0, 2.0));
-            judge.finding_if("slow-tiny", RENO, &said, runs.mean(&reno(mix), tiny), Bound::Between(1.0, 2.0));
+            judge.finding_if(
+                "slow-tiny",
+                RENO,
+                BoundCheck::new(&said, runs.mean(&reno(mix), tiny), Bound::Between(1.0, 2.0)),
+            );
             let spread = runs.mean(&fifo, |run| variability(run, TINY_BYTES) / tiny(run));
             judge.finding(
                 "slow-tiny",
@@ -243,7 +247,11 @@ mod las01 {
             );
             let over = format!("{mix}: downloads over uploads:");
             judge.finding("slow-tiny", &over, runs.mean(&fifo, worse), Bound::AtLeast(1.2));
-            judge.finding_if("slow-tiny", RENO, &over, runs.mean(&reno(mix), worse), Bound::AtLeast(1.2));
+            judge.finding_if(
+                "slow-tiny",
+                RENO,
+                BoundCheck::new(&over, runs.mean(&reno(mix), worse), Bound::AtLeast(1.2)),
+            );
             let said = format!("{mix}: mean up to 100 segments, s:");
             judge.finding("quick", &said, runs.mean(&las, usual_response), Bound::AtMost(1.0));
             let spread = |las: &Run, fifo: &Run| variability(las, LARGE_BYTES) / variability(fifo, LARGE_BYTES);

@@ -4,7 +4,7 @@
 //! Their fairness is the minimum over the maximum of throughput. How long the windows of short-term fairness are is not
 //! published: a second here, and ten as another reading, in the mean of all windows; "near 1" is within 10 % of it.
 
-use super::judge::{Bound, Judge};
+use super::judge::{Bound, BoundCheck, Judge};
 use super::runs::{Run, Runs, Variant, mean};
 use super::{Experiment, experiment};
 
@@ -86,7 +86,11 @@ mod i12 {
             judge.figure_read(&id, NEAR, runs.mean(&near(&label), queueing));
             let (what, bound) = (format!("{label} over none:"), Bound::Between(0.98, 1.02));
             judge.finding("same-total", &what, over(&label, UNCONTROLLED), bound);
-            judge.finding_read("same-total", NEAR, (&what, over(&near(&label), &near(UNCONTROLLED)), bound));
+            judge.finding_read(
+                "same-total",
+                NEAR,
+                BoundCheck::new(&what, over(&near(&label), &near(UNCONTROLLED)), bound),
+            );
         }
         let calm = runs.mean_of_both(&label(5), UNCONTROLLED, |with, without| fluctuation(with) / fluctuation(without));
         judge.finding("no-fluctuation", "that of a second's throughput, over that without:", calm, Bound::AtMost(0.2));
@@ -137,7 +141,11 @@ mod i13 {
         for (label, bound) in even.into_iter().chain(below) {
             let (what, [second, ten]) = (format!("{label}:"), [0, 1]);
             judge.finding("fair", &what, runs.mean(&label, |run| run.short_term[second]), bound);
-            judge.finding_read("fair", TEN, (&what, runs.mean(&label, |run| run.short_term[ten]), bound));
+            judge.finding_read(
+                "fair",
+                TEN,
+                BoundCheck::new(&what, runs.mean(&label, |run| run.short_term[ten]), bound),
+            );
         }
         judge.figure("window-5", runs.mean(BOTH, queueing));
         judge.figure_read("window-5", NEAR, runs.mean(&near(BOTH), queueing));

@@ -75,21 +75,22 @@ mod r06 {
         cases
     }
 
-    fn label((up, down): (u32, u32)) -> String {
+    fn label(up: u32, down: u32) -> String {
         format!("{up} up, {down} down")
     }
 
     pub fn variants() -> Vec<Variant> {
         let of = |case: (u32, u32)| {
-            let variant = Variant::new(label(case)).set("station.u.count", case.0).set("station.d.count", case.1);
+            let variant =
+                Variant::new(label(case.0, case.1)).set("station.u.count", case.0).set("station.d.count", case.1);
             reno(variant).seeds(5)
         };
         cases().into_iter().map(of).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        for case in cases() {
-            let label = label(case);
+        for (up, down) in cases() {
+            let label = label(up, down);
             for (direction, word) in [(Direction::Up, "uploads"), (Direction::Down, "downloads")] {
                 let part = |run: &Run| 2.0 * run.rates(PHASE, direction).iter().sum::<f64>() / total(run);
                 let what = format!("{label}: {word} over an equal part:");
@@ -274,15 +275,15 @@ mod r12 {
     const BUCKETS: [u32; 6] = [10, 50, 100, 200, 500, 1000];
     const CASES: [(u32, u32); 4] = [(2, 3), (2, 15), (3, 3), (3, 15)];
 
-    fn label((rate, n): (u32, u32), bucket: u32) -> String {
+    fn label(rate: u32, n: u32, bucket: u32) -> String {
         format!("{rate} Mb/s, N={n}, {bucket} packets")
     }
 
     pub fn variants() -> Vec<Variant> {
-        let of = |case: (u32, u32)| {
+        let of = |(rate, n): (u32, u32)| {
             BUCKETS.map(|bucket| {
-                let variant = pairs(label(case, bucket), case.1).seeds(5);
-                let variant = variant.set("manager.uplink_limit.rate", format!("{} Mb/s", case.0));
+                let variant = pairs(label(rate, n, bucket), n).seeds(5);
+                let variant = variant.set("manager.uplink_limit.rate", format!("{rate} Mb/s"));
                 variant.set("manager.uplink_limit.bucket", format!("{bucket} packets"))
             })
         };
@@ -290,12 +291,13 @@ mod r12 {
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        for case in CASES {
-            let (rate, n) = (f64::from(case.0), case.1);
-            let reached = |bucket: u32| runs.mean(&label(case, bucket), |run| up(run) / rate);
+        for (limit, n) in CASES {
+            let rate = f64::from(limit);
+            let label = |bucket: u32| label(limit, n, bucket);
+            let reached = |bucket: u32| runs.mean(&label(bucket), |run| up(run) / rate);
             let [first, .., last] = BUCKETS;
             let what = |words: &str| format!("{rate} Mb/s, N = {n}: {words}:");
-            let gain = runs.mean_of_both(&label(case, last), &label(case, first), |a, b| (up(a) - up(b)) / rate);
+            let gain = runs.mean_of_both(&label(last), &label(first), |a, b| (up(a) - up(b)) / rate);
             judge.finding(
                 "approaches",
                 &what("more of the limit with 1000 packets than with 10"),

@@ -11,7 +11,7 @@ use evenair_scenario::Scenario;
 use evenair_sched::{Config, Estimator, WhtbConfig};
 use evenair_units::{BitRate, Db};
 
-use super::judge::{Bound, Judge, Ours};
+use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant};
 use super::{Experiment, experiment};
 
@@ -192,7 +192,7 @@ mod w01 {
             }
         }
         let cause = "the estimate 1 dB too good";
-        judge.finding_if("whtb-medium", cause, "kb/s:", runs.mean(TOO_GOOD.0, first), band(3344.0));
+        judge.finding_if("whtb-medium", cause, BoundCheck::new("kb/s:", runs.mean(TOO_GOOD.0, first), band(3344.0)));
         for (discipline, place, _) in BETTER {
             let (_, id, column) =
                 PUBLISHED.into_iter().find(|(name, ..)| *name == discipline).expect("it was published");

@@ -37,11 +37,15 @@ fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usi
         queue_max_packets: part(&series.queue_max_packets, intervals).iter().copied().max().unwrap_or(0),
         queue: levels(&counted.time_at_level),
         sojourn: counted.sojourn.distribution(),
-        categories: AccessCategory::ALL.into_iter().zip(&counted.categories).map(category_result).collect(),
+        categories: AccessCategory::ALL
+            .into_iter()
+            .zip(&counted.categories)
+            .map(|(category, counted)| category_result(category, counted))
+            .collect(),
     }
 }
 
-fn category_result((category, counted): (AccessCategory, &CategoryStretch)) -> CategoryResult {
+fn category_result(category: AccessCategory, counted: &CategoryStretch) -> CategoryResult {
     CategoryResult {
         category: category.name().to_owned(),
         offered_frames: counted.offered,
@@ -86,13 +90,13 @@ fn access(series: &NodeSeries, counted: &NodeStretch, retry_drops: u64, interval
         slowed: sum(&series.slowed, intervals),
         retry_drops,
         frames_by_attempts: counted.frames_by_attempts.clone(),
-        by_rate: counted.attempts_by_rate.iter().map(rate_use).collect(),
+        by_rate: counted.attempts_by_rate.iter().map(|(&bps, &attempts)| rate_use(bps, attempts)).collect(),
         ..AccessResult::default()
     }
     .with_rates()
 }
 
-fn rate_use((&bps, &attempts): (&u64, &u64)) -> RateUse {
+fn rate_use(bps: u64, attempts: u64) -> RateUse {
     RateUse { rate_mbps: bps as f64 / 1e6, attempts }
 }
 
@@ -131,7 +135,7 @@ fn by_rate(counted: &Stretch) -> Vec<RateUse> {
     for (&rate, attempts) in counted.nodes.iter().flat_map(|node| &node.attempts_by_rate) {
         *all.entry(rate).or_default() += attempts;
     }
-    all.iter().map(rate_use).collect()
+    all.iter().map(|(&bps, &attempts)| rate_use(bps, attempts)).collect()
 }
 
 /// Levels that were not exceeded for parts of the time; `None` where no time was counted.

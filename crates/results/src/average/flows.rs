@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use evenair_scenario::{App, Place, Scenario};
+use evenair_scenario::{Place, Scenario};
+use evenair_units::BitRate;
 use evenair_workload::{Direction, Phase};
 
 use super::sum;
@@ -24,7 +25,8 @@ pub(super) fn flows(
     let apps = scenario.apps.iter().zip(&series.flows).enumerate();
     let mut flows: Vec<_> = apps
         .map(|(number, (app, flow))| {
-            flow_result(scenario, app, flow, counted.flows.get(number).unwrap_or(&blank), phase, intervals)
+            let rate = scenario.rate_at(app.station, phase.from).map(|rate| rate.bit_rate());
+            flow_result(flow, rate, counted.flows.get(number).unwrap_or(&blank), intervals)
         })
         .collect();
     let total = flows.iter().map(|flow| flow.ip_mbps).sum();
@@ -32,12 +34,11 @@ pub(super) fn flows(
     flows
 }
 
+/// `rate` is that of its station at the phase's start.
 fn flow_result(
-    scenario: &Scenario,
-    app: &App,
     series: &FlowSeries,
+    rate: Option<BitRate>,
     counted: &FlowStretch,
-    phase: &Phase,
     intervals: &Range<usize>,
 ) -> FlowResult {
     let (data, acks) = (sum(&series.data_packets, intervals), sum(&series.ack_packets, intervals));
@@ -45,7 +46,7 @@ fn flow_result(
         app: series.app.clone(),
         station: series.station.clone(),
         direction: series.direction,
-        rate_mbps: scenario.rate_at(app.station, phase.from).map_or(0.0, |rate| rate.bit_rate().as_mbps_f64()),
+        rate_mbps: rate.map_or(0.0, BitRate::as_mbps_f64),
         ip_mbps: mean(part(&series.ip_mbps, intervals).iter().copied()).unwrap_or(0.0),
         goodput_mbps: mean(part(&series.goodput_mbps, intervals).iter().copied()).unwrap_or(0.0),
         share: 0.0,

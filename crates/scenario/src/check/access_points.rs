@@ -39,7 +39,7 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
     }
     let has_places = raw.radio.layout.is_some() || raw.station.iter().any(|station| station.position.is_some());
     let mut list: Vec<AccessPoint> = Vec::new();
-    let mut areas: Vec<(u32, String)> = Vec::new();
+    let mut domains: Vec<Domain> = Vec::new();
     for point in &raw.access_point {
         let named = name(&point.name, problems).unwrap_or_default();
         if list.iter().any(|other| other.name == named) {
@@ -58,12 +58,12 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
         }
         let channel = channel(point, standard, problems);
         let area = point.area.as_ref().and_then(|area| name(area, problems)).unwrap_or_default();
-        apart(point, &area, channel, &list, &areas, standard, problems);
-        let key = (channel, area);
-        let domain = areas.iter().position(|known| *known == key).unwrap_or(areas.len());
-        let domain_name = domain_name(&key);
-        if domain == areas.len() {
-            areas.push(key);
+        let own = Domain { channel, area, first: named.clone() };
+        apart(point, &own, &domains, standard, problems);
+        let domain = domains.iter().position(|known| known.is(&own)).unwrap_or(domains.len());
+        let domain_name = own.name();
+        if domain == domains.len() {
+            domains.push(own);
         } else {
             share(raw, point, problems);
         }
@@ -80,9 +80,24 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
     list
 }
 
-/// What results call a domain.
-fn domain_name((channel, area): &(u32, String)) -> String {
-    if area.is_empty() { format!("channel-{channel}") } else { format!("channel-{channel}-{area}") }
+/// A contention domain: a channel in an area.
+struct Domain {
+    channel: u32,
+    area: String,
+    /// Name of its first access point.
+    first: String,
+}
+
+impl Domain {
+    fn is(&self, other: &Self) -> bool {
+        self.channel == other.channel && self.area == other.area
+    }
+
+    /// What results call it.
+    fn name(&self) -> String {
+        let Self { channel, area, .. } = self;
+        if area.is_empty() { format!("channel-{channel}") } else { format!("channel-{channel}-{area}") }
+    }
 }
 
 fn channel(raw: &AccessPointRaw, standard: Option<Standard>, problems: &mut Problems) -> u32 {
@@ -95,21 +110,13 @@ fn channel(raw: &AccessPointRaw, standard: Option<Standard>, problems: &mut Prob
 }
 
 /// Radios that hear something of each other are on one channel.
-fn apart(
-    raw: &AccessPointRaw,
-    area: &str,
-    channel: u32,
-    others: &[AccessPoint],
-    areas: &[(u32, String)],
-    standard: Option<Standard>,
-    problems: &mut Problems,
-) {
+fn apart(raw: &AccessPointRaw, own: &Domain, domains: &[Domain], standard: Option<Standard>, problems: &mut Problems) {
     let least = if standard == Some(Standard::Dot11a) { 4 } else { 5 };
-    for other in others.iter().filter(|other| areas[other.domain].1 == area) {
-        let distance = areas[other.domain].0.abs_diff(channel);
+    for other in domains.iter().filter(|other| other.area == own.area) {
+        let distance = other.channel.abs_diff(own.channel);
         if distance > 0 && distance < least {
             let what =
-                format!("channel {channel} overlaps with channel {} of \"{}\"", areas[other.domain].0, other.name);
+                format!("channel {} overlaps with channel {} of \"{}\"", own.channel, other.channel, other.first);
             let allowed = format!("the same channel, one that is {least} or more away, or another area");
             problems.add(raw.channel.span(), what, allowed);
             return;

@@ -23,77 +23,81 @@ pub(super) struct Apps {
     names: BTreeSet<String>,
 }
 
-struct Checker<'a> {
+/// Checks the applications.
+pub(super) struct Checker<'a> {
     apps: Apps,
     hosts: &'a Hosts,
     events: &'a [Event],
     duration: Span,
 }
 
-pub(super) fn check(
-    raw: &ScenarioRaw,
-    folder: &Path,
-    hosts: &Hosts,
-    events: &[Event],
-    duration: Span,
-    problems: &mut Problems,
-) -> Apps {
-    let apps = Apps { list: Vec::new(), names: BTreeSet::new() };
-    let mut checker = Checker { apps, hosts, events, duration };
-    for bulk in &raw.bulk {
-        let direction = bulk.direction.get(problems).unwrap_or(Direction::Up);
-        let kind = bulk_kind(bulk, problems);
-        checker.add(&bulk.common(), direction, &kind, problems);
+impl<'a> Checker<'a> {
+    /// For a run of this length with these hosts and events.
+    pub fn new(hosts: &'a Hosts, events: &'a [Event], duration: Span) -> Self {
+        Self { apps: Apps { list: Vec::new(), names: BTreeSet::new() }, hosts, events, duration }
     }
-    for udp in &raw.udp {
-        let direction = udp.direction.get(problems).unwrap_or(Direction::Up);
-        let kind = traffic::udp(udp, folder, problems);
-        let first = checker.apps.list.len();
-        checker.add(&udp.common(), direction, &kind, problems);
-        if traffic::to_group(udp, raw, problems) {
-            checker.apps.list[first..].iter_mut().for_each(|app| app.group = true);
+
+    /// All applications; files that they name are in `folder`.
+    pub fn check(mut self, raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Apps {
+        for bulk in &raw.bulk {
+            let direction = bulk.direction.get(problems).unwrap_or(Direction::Up);
+            let kind = bulk_kind(bulk, problems);
+            self.add(&bulk.common(), direction, &kind, problems);
         }
+        for udp in &raw.udp {
+            let direction = udp.direction.get(problems).unwrap_or(Direction::Up);
+            let kind = traffic::udp(udp, folder, problems);
+            let first = self.apps.list.len();
+            self.add(&udp.common(), direction, &kind, problems);
+            if traffic::to_group(udp, raw, problems) {
+                self.apps.list[first..].iter_mut().for_each(|app| app.group = true);
+            }
+        }
+        for replay in &raw.replay {
+            let direction = replay.direction.get(problems).unwrap_or(Direction::Up);
+            let kind = traffic::replay(replay, direction, folder, problems);
+            self.add(&replay.common(), direction, &kind, problems);
+        }
+        for call in &raw.voip {
+            self.add_call(call, problems);
+        }
+        for flows in &raw.flows {
+            let direction = flows.direction.get(problems).unwrap_or(Direction::Up);
+            let kind = traffic::flows(flows, folder, self.duration, problems);
+            self.add(&flows.common(), direction, &kind, problems);
+        }
+        for source in &raw.onoff {
+            let direction = source.direction.get(problems).unwrap_or(Direction::Up);
+            let kind = traffic::onoff(source, folder, problems);
+            self.add(&source.common(), direction, &kind, problems);
+        }
+        for web in &raw.web {
+            let kind = web_kind(web, problems);
+            self.add(&web.common(), Direction::Down, &kind, problems);
+        }
+        for ping in &raw.ping {
+            let kind = ping_kind(ping, problems);
+            self.add(&ping.common(), Direction::Up, &kind, problems);
+        }
+        let entries = [
+            raw.bulk.len(),
+            raw.udp.len(),
+            raw.replay.len(),
+            raw.voip.len(),
+            raw.flows.len(),
+            raw.onoff.len(),
+            raw.web.len(),
+            raw.ping.len(),
+        ];
+        if entries.iter().all(|&entries| entries == 0) {
+            problems.add(
+                0..0,
+                "there is no application",
+                "at least one, such as [[bulk]], [[udp]], [[web]] or [[ping]]",
+            );
+        }
+        self.apps
     }
-    for replay in &raw.replay {
-        let direction = replay.direction.get(problems).unwrap_or(Direction::Up);
-        let kind = traffic::replay(replay, direction, folder, problems);
-        checker.add(&replay.common(), direction, &kind, problems);
-    }
-    for call in &raw.voip {
-        checker.add_call(call, problems);
-    }
-    for flows in &raw.flows {
-        let direction = flows.direction.get(problems).unwrap_or(Direction::Up);
-        let kind = traffic::flows(flows, folder, duration, problems);
-        checker.add(&flows.common(), direction, &kind, problems);
-    }
-    for source in &raw.onoff {
-        let direction = source.direction.get(problems).unwrap_or(Direction::Up);
-        let kind = traffic::onoff(source, folder, problems);
-        checker.add(&source.common(), direction, &kind, problems);
-    }
-    for web in &raw.web {
-        let kind = web_kind(web, problems);
-        checker.add(&web.common(), Direction::Down, &kind, problems);
-    }
-    for ping in &raw.ping {
-        let kind = ping_kind(ping, problems);
-        checker.add(&ping.common(), Direction::Up, &kind, problems);
-    }
-    let entries = [
-        raw.bulk.len(),
-        raw.udp.len(),
-        raw.replay.len(),
-        raw.voip.len(),
-        raw.flows.len(),
-        raw.onoff.len(),
-        raw.web.len(),
-        raw.ping.len(),
-    ];
-    if entries.iter().all(|&entries| entries == 0) {
-        problems.add(0..0, "there is no application", "at least one, such as [[bulk]], [[udp]], [[web]] or [[ping]]");
-    }
-    checker.apps
 }
 
 impl Apps {

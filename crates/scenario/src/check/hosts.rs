@@ -1,6 +1,7 @@
 //! Stations and servers: groups expanded, names resolved.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use evenair_config::manager::{WEIGHTS, is_weight};
 use evenair_config::{ManagerSpec, phy_rate};
@@ -27,6 +28,28 @@ pub(super) struct Hosts {
     names: BTreeMap<String, Vec<usize>>,
 }
 
+/// What a list of hosts may name.
+#[derive(Clone, Copy)]
+enum Kind {
+    Station,
+    Server,
+}
+
+impl Kind {
+    fn is_of(self, host: &Host) -> bool {
+        host.place.is_station() == matches!(self, Self::Station)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Station => "station",
+            Self::Server => "server",
+        })
+    }
+}
+
 pub(super) fn check(
     raw: &ScenarioRaw,
     access_points: &[AccessPoint],
@@ -36,7 +59,9 @@ pub(super) fn check(
     let mut hosts = Hosts { list: Vec::new(), names: BTreeMap::new() };
     for station in &raw.station {
         let access_point = access_points::of_station(station, access_points, problems);
-        hosts.add_stations(station, access_point, (standard, &raw.manager), problems);
+        let place = station_place(station, access_point, standard, &raw.manager, problems);
+        let count = station.count.as_ref().map(|count| count.get(problems).unwrap_or(Count(1)));
+        hosts.add(&station.name, count, place, problems);
     }
     let stations = hosts.list.len();
     if stations > MAX_STATIONS {
@@ -60,33 +85,6 @@ pub(super) fn check(
 }
 
 impl Hosts {
-    fn add_stations(
-        &mut self,
-        raw: &StationRaw,
-        access_point: usize,
-        (standard, manager): (Option<Standard>, &ManagerSpec),
-        problems: &mut Problems,
-    ) {
-        let rate = match standard {
-            Some(standard) => phy_rate(standard, &raw.rate, problems),
-            // The standard is wrong, so whether it has this rate cannot be said; the unit can.
-            None => raw.rate.get(problems).and(None),
-        };
-        // A placeholder, so that the name is known to later checks.
-        let rate = rate.unwrap_or(Standard::Dot11b.rates()[0]);
-        let weight = raw.weight.get_or_if(1, problems, is_weight, WEIGHTS).unwrap_or(1);
-        let class = raw.class.as_ref().and_then(|written| {
-            let id = manager.class_id(&written.get(problems)?);
-            if id.is_none() {
-                problems.add(written.span(), format!("there is no class {written}"), "a name in [[manager.class]]");
-            }
-            id
-        });
-        let place = Place::Station { rate, weight, class, access_point, link: link(raw, problems) };
-        let count = raw.count.as_ref().map(|count| count.get(problems).unwrap_or(Count(1)));
-        self.add(&raw.name, count, place, problems);
-    }
-
     fn add_server(&mut self, raw: &ServerRaw, has_wan: bool, problems: &mut Problems) {
         let place = match raw.at.get_or(At::Lan, problems) {
             Some(At::Wan) => Place::Wan,
@@ -126,7 +124,7 @@ impl Hosts {
     pub fn stations(&self, list: &List<String>, problems: &mut Problems) -> Vec<usize> {
         let mut stations = Vec::new();
         for (written, name) in list.items().iter().zip(list.get(problems).unwrap_or_default()) {
-            let Some(members) = self.find(written, &name, "station", |host| host.place.is_station(), problems) else {
+            let Some(members) = self.find(written, &name, Kind::Station, problems) else {
                 continue;
             };
             for &member in members {
@@ -149,7 +147,7 @@ impl Hosts {
     /// The server of this name.
     pub fn server(&self, written: &Written<String>, problems: &mut Problems) -> Option<usize> {
         let name = written.get(problems)?;
-        let found = self.find(written, &name, "server", |host| !host.place.is_station(), problems)?;
+        let found = self.find(written, &name, Kind::Server, problems)?;
         found.first().copied()
     }
 
@@ -159,15 +157,8 @@ impl Hosts {
         members.iter().copied().find(|&member| self.list[member].name == name && self.list[member].place.is_station())
     }
 
-    fn find(
-        &self,
-        written: &Written<String>,
-        name: &str,
-        kind: &str,
-        is_it: impl Fn(&Host) -> bool,
-        problems: &mut Problems,
-    ) -> Option<&[usize]> {
-        let fitting = || self.names.iter().filter(|(_, members)| is_it(&self.list[members[0]]));
+    fn find(&self, written: &Written<String>, name: &str, kind: Kind, problems: &mut Problems) -> Option<&[usize]> {
+        let fitting = || self.names.iter().filter(|(_, members)| kind.is_of(&self.list[members[0]]));
         let Some(members) = self.names.get(name) else {
             let names: Vec<_> = fitting().map(|(name, _)| name.as_str()).collect();
             let hint = closest(name, names.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
@@ -175,13 +166,39 @@ impl Hosts {
             problems.add(written.span(), what, listing(&names));
             return None;
         };
-        if !is_it(&self.list[members[0]]) {
+        if !kind.is_of(&self.list[members[0]]) {
             let names: Vec<_> = fitting().map(|(name, _)| name.as_str()).collect();
             problems.add(written.span(), format!("\"{name}\" is not a {kind}"), listing(&names));
             return None;
         }
         Some(members)
     }
+}
+
+/// The place of a station, or of all in its group.
+fn station_place(
+    raw: &StationRaw,
+    access_point: usize,
+    standard: Option<Standard>,
+    manager: &ManagerSpec,
+    problems: &mut Problems,
+) -> Place {
+    let rate = match standard {
+        Some(standard) => phy_rate(standard, &raw.rate, problems),
+        // The standard is wrong, so whether it has this rate cannot be said; the unit can.
+        None => raw.rate.get(problems).and(None),
+    };
+    // A placeholder, so that the name is known to later checks.
+    let rate = rate.unwrap_or(Standard::Dot11b.rates()[0]);
+    let weight = raw.weight.get_or_if(1, problems, is_weight, WEIGHTS).unwrap_or(1);
+    let class = raw.class.as_ref().and_then(|written| {
+        let id = manager.class_id(&written.get(problems)?);
+        if id.is_none() {
+            problems.add(written.span(), format!("there is no class {written}"), "a name in [[manager.class]]");
+        }
+        id
+    });
+    Place::Station { rate, weight, class, access_point, link: link(raw, problems) }
 }
 
 /// How a station and its access point receive each other.

@@ -13,14 +13,16 @@ use crate::{Published, Quantity};
 const A_RATE: &str = "a rate such as \"4.8 Mb/s\"";
 const A_TIME: &str = "a time such as \"1.76 s\"";
 
-pub(super) fn published(
-    raw: &[PublishedRaw],
-    hosts: &Hosts,
-    apps: &Apps,
-    phases: &[Phase],
-    problems: &mut Problems,
-) -> Vec<Published> {
-    let published = raw.iter().filter_map(|raw| one_published(raw, hosts, apps, phases, problems)).collect();
+/// What a published value may name.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub hosts: &'a Hosts,
+    pub apps: &'a Apps,
+    pub phases: &'a [Phase],
+}
+
+pub(super) fn published(raw: &[PublishedRaw], names: Names<'_>, problems: &mut Problems) -> Vec<Published> {
+    let published = raw.iter().filter_map(|raw| one_published(raw, names, problems)).collect();
     for (index, raw_one) in raw.iter().enumerate() {
         let Some(id) = &raw_one.id else { continue };
         let same = |other: &PublishedRaw| other.id.as_ref().is_some_and(|other| other.to_string() == id.to_string());
@@ -31,18 +33,12 @@ pub(super) fn published(
     published
 }
 
-fn one_published(
-    raw: &PublishedRaw,
-    hosts: &Hosts,
-    apps: &Apps,
-    phases: &[Phase],
-    problems: &mut Problems,
-) -> Option<Published> {
+fn one_published(raw: &PublishedRaw, names: Names<'_>, problems: &mut Problems) -> Option<Published> {
     let note = raw.note.get(problems);
     let phase = match &raw.phase {
         Some(written) => {
-            let names: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
-            Some(written.get_if(problems, |name| names.contains(&name.as_str()), names.join(", "))?)
+            let known: Vec<_> = names.phases.iter().map(|phase| phase.name.as_str()).collect();
+            Some(written.get_if(problems, |name| known.contains(&name.as_str()), known.join(", "))?)
         }
         None => None,
     };
@@ -57,12 +53,12 @@ fn one_published(
         What::Down => Quantity::Down,
         What::Capacity => Quantity::Capacity,
         What::JainFlows => Quantity::JainFlows,
-        What::App => Quantity::App(of(raw, true, hosts, apps, problems)?),
-        What::Station => Quantity::Station(of(raw, false, hosts, apps, problems)?),
+        What::App => Quantity::App(of(raw, true, names, problems)?),
+        What::Station => Quantity::Station(of(raw, false, names, problems)?),
         What::Figure => Quantity::Figure,
         What::Finding => Quantity::Finding,
         What::Measure(name) => {
-            check_names(raw, &name, hosts, apps, phases, problems)?;
+            check_names(raw, &name, names, problems)?;
             Quantity::Measure(name)
         }
     };
@@ -73,24 +69,18 @@ fn one_published(
 }
 
 /// The application or station that the value is of.
-fn of(raw: &PublishedRaw, is_app: bool, hosts: &Hosts, apps: &Apps, problems: &mut Problems) -> Option<String> {
+fn of(raw: &PublishedRaw, is_app: bool, names: Names<'_>, problems: &mut Problems) -> Option<String> {
     let Some(of) = &raw.of else {
         problems.add(raw.what.span(), format!("{} needs a name", raw.what), "of = \"NAME\" beside it");
         return None;
     };
-    let known = |name: &String| if is_app { apps.has(name) } else { hosts.station_named(name).is_some() };
+    let known = |name: &String| if is_app { names.apps.has(name) } else { names.hosts.station_named(name).is_some() };
     of.get_if(problems, known, format!("the name of one {}", if is_app { "application" } else { "station" }))
 }
 
 /// A measure's name speaks of a phase, an application, a station that there is.
-fn check_names(
-    raw: &PublishedRaw,
-    name: &str,
-    hosts: &Hosts,
-    apps: &Apps,
-    phases: &[Phase],
-    problems: &mut Problems,
-) -> Option<()> {
+fn check_names(raw: &PublishedRaw, name: &str, names: Names<'_>, problems: &mut Problems) -> Option<()> {
+    let Names { hosts, apps, phases } = names;
     let mut parts = name.split('.');
     while let Some(part) = parts.next() {
         let (what, known): (_, &dyn Fn(&str) -> bool) = match part {

@@ -13,7 +13,7 @@ use super::apps::seconds;
 use super::hosts::Hosts;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
-use crate::{AccessPoint, Action, Event, Host, Measure, Place, WarmUp};
+use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, WarmUp};
 
 /// Default time of a roam to another access point: as with fast transition or a cached key; a full authentication takes some
 /// hundred milliseconds.
@@ -24,26 +24,33 @@ const MAX_GAP: Span = Span::from_secs(60);
 /// bytes each.
 const MAX_INTERVALS: u64 = 20_000_000;
 
-pub(super) fn events(
-    raw: &[EventRaw],
-    (hosts, access_points): (&Hosts, &[AccessPoint]),
-    standard: Option<Standard>,
-    duration: Span,
-    problems: &mut Problems,
-) -> Vec<Event> {
-    let mut events = Vec::new();
-    for raw in raw {
-        let allowed = format!("before the run's end at {}", seconds(duration));
-        let at = raw.at.get_if(problems, |&at| at < duration, allowed);
-        let roam = roam(raw, access_points, problems);
-        let actions = actions(raw, hosts, (standard, roam), problems);
-        if let Some(at) = at {
-            events.extend(actions.into_iter().map(|action| (Event { at, action }, raw.action.span())));
+/// Checks the events of a run of this length, with these hosts and access points.
+pub(super) struct EventChecker<'a> {
+    pub hosts: &'a Hosts,
+    pub access_points: &'a [AccessPoint],
+    /// `None` if it is wrong.
+    pub standard: Option<Standard>,
+    pub duration: Span,
+}
+
+impl EventChecker<'_> {
+    /// The events in the order of their times.
+    pub fn check(&self, raw: &[EventRaw], problems: &mut Problems) -> Vec<Event> {
+        let Self { hosts, access_points, standard, duration } = *self;
+        let mut events = Vec::new();
+        for raw in raw {
+            let allowed = format!("before the run's end at {}", seconds(duration));
+            let at = raw.at.get_if(problems, |&at| at < duration, allowed);
+            let roam = roam(raw, access_points, problems);
+            let actions = actions(raw, hosts, standard, roam, problems);
+            if let Some(at) = at {
+                events.extend(actions.into_iter().map(|action| (Event { at, action }, raw.action.span())));
+            }
         }
+        events.sort_by_key(|(event, _)| event.at);
+        check_order(&events, hosts, access_points, problems);
+        events.into_iter().map(|(event, _)| event).collect()
     }
-    events.sort_by_key(|(event, _)| event.at);
-    check_order(&events, hosts, access_points, problems);
-    events.into_iter().map(|(event, _)| event).collect()
 }
 
 /// Where an event leads to that is a roam, and how long that takes.
@@ -60,7 +67,8 @@ fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) 
 fn actions(
     raw: &EventRaw,
     hosts: &Hosts,
-    (standard, roam): (Option<Standard>, Option<(usize, Span)>),
+    standard: Option<Standard>,
+    roam: Option<(usize, Span)>,
     problems: &mut Problems,
 ) -> Vec<Action> {
     let Some(what) = raw.action.get(problems) else { return Vec::new() };
@@ -165,7 +173,8 @@ impl Roaming {
 pub(super) fn measure(
     raw: &ScenarioRaw,
     duration: Span,
-    (apps, stations): (usize, usize),
+    apps: &[App],
+    hosts: &Hosts,
     problems: &mut Problems,
 ) -> Measure {
     let intervals = Span::from_millis(10)..=duration.max(Span::from_millis(10));
@@ -173,6 +182,8 @@ pub(super) fn measure(
     let second = Span::from_secs(1);
     let interval = raw.measure.interval.get_or_if(second, problems, accept, "10 ms up to the run's duration");
     let interval = interval.unwrap_or(second);
+    let apps = apps.len();
+    let stations = hosts.list.iter().filter(|host| host.place.is_station()).count();
     let series = (apps + stations).max(1) as u64;
     if series * (duration.as_nanos() / interval.as_nanos()) > MAX_INTERVALS {
         let least = Span::from_nanos((duration.as_nanos() * series).div_ceil(MAX_INTERVALS));

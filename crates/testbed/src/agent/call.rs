@@ -7,11 +7,10 @@ use std::net::{SocketAddr, UdpSocket};
 
 use evenair_sys::rt::monotonic_ns;
 use evenair_units::{Span, Streams};
-use evenair_workload::voice::{CallMeter, RTP_HEADER, VoipSpec};
+use evenair_workload::voice::{CallMeter, RTP_HEADER};
 use evenair_workload::{DatagramSource, Phase};
-use serde::{Deserialize, Serialize};
 
-use super::protocol::Report;
+use super::protocol::{Call, Report};
 use super::state::{App, Times, sleep_until};
 
 /// A codec agreed upon between the two ends (RFC 3551, 3), whose clock ticks as that of G.711.
@@ -21,19 +20,6 @@ const CLOCK_HZ: u64 = 8_000;
 const SENT: std::ops::Range<usize> = RTP_HEADER.0 as usize..RTP_HEADER.0 as usize + 8;
 /// Time between two reports.
 const REPORT_NS: u64 = 1_000_000_000;
-
-/// One direction of a call as its listener knows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-    /// What is sent, and how it is heard.
-    pub spec: VoipSpec,
-    /// Starts and ends of the scenario's phases, nanoseconds after the start of the run.
-    pub phases: Vec<(u64, u64)>,
-    /// The call's own start and end, the same.
-    pub lasts: (u64, u64),
-    /// Seed of the speaker's draws.
-    pub seed: u64,
-}
 
 pub(super) fn speak(app: &App, socket: &UdpSocket, to: SocketAddr, mut source: DatagramSource, times: Times) {
     let mut content = [0x5a; 2048];

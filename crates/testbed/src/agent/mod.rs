@@ -4,12 +4,12 @@
 //! it exits, with all that it started. None of this crosses the network under test.
 
 mod bulk;
-pub mod call;
+mod call;
 mod iperf;
 mod marking;
 pub mod protocol;
 pub mod quic;
-pub mod softphone;
+mod softphone;
 mod state;
 mod transfers;
 mod udp;

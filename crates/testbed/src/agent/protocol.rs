@@ -5,12 +5,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use evenair_workload::voice::{Heard, VoipSpec};
+use evenair_workload::voice::{BaresipCodec, Heard, VoipSpec};
 use evenair_workload::{DatagramSpec, Distribution, FlowSpec, OnOffSpec};
 use serde::{Deserialize, Serialize};
-
-use super::call::Call;
-use super::softphone::Telephone;
 
 /// From the testbed to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -220,6 +217,32 @@ pub enum Task {
         /// Congestion control of the sender, where it is not the host's.
         congestion_control: Option<String>,
     },
+}
+
+/// One direction of a call as its listener knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// What is sent, and how it is heard.
+    pub spec: VoipSpec,
+    /// Starts and ends of the scenario's phases, nanoseconds after the start of the run.
+    pub phases: Vec<(u64, u64)>,
+    /// The call's own start and end, the same.
+    pub lasts: (u64, u64),
+    /// Seed of the speaker's draws.
+    pub seed: u64,
+}
+
+/// A telephone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Telephone {
+    /// Address and port of its SIP.
+    pub sip: SocketAddr,
+    /// Port of its RTP, an even number.
+    pub rtp_port: u16,
+    /// What it speaks.
+    pub codec: BaresipCodec,
+    /// Whom it calls; otherwise it waits to be called.
+    pub calls: Option<SocketAddr>,
 }
 
 /// Which way a bulk connection is used by the one who has this.

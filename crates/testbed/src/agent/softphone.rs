@@ -4,7 +4,7 @@
 //! not on its standard port, and RTP is on a port that the box does not know; the testbed measures the quality where the
 //! packets leave and reach the hosts (`calls`), not baresip.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::{fs, thread};
 
 use evenair_sys::process::tie;
 use evenair_workload::voice::BaresipCodec;
-use serde::{Deserialize, Serialize};
 
+use super::protocol::Telephone;
 use super::state::{App, Times, sleep_until};
 
 /// Where Debian and others have baresip's modules.
@@ -27,19 +27,6 @@ const MODULES: [&str; 4] = [
 
 /// Of every telephone: one is reached by its address, and answers to this name only.
 const USER: &str = "evenair";
-
-/// A telephone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Telephone {
-    /// Address and port of its SIP.
-    pub sip: SocketAddr,
-    /// Port of its RTP, an even number.
-    pub rtp_port: u16,
-    /// What it speaks.
-    pub codec: BaresipCodec,
-    /// Whom it calls; otherwise it waits to be called.
-    pub calls: Option<SocketAddr>,
-}
 
 /// A telephone that runs. Dropping it takes its folder away.
 #[derive(Debug)]
