@@ -18,10 +18,12 @@ mod terms;
 const MOST_LINES: usize = 800;
 
 /// Crates from outside that the core may use, directly or through one another, each for one purpose.
-const CORE_MAY_USE: [&str; 3] = [
-    "libm",       // the one maths library, the same on every machine
-    "etherparse", // packet headers
-    "arrayvec",   // of etherparse
+const CORE_MAY_USE: [&str; 5] = [
+    "libm",            // the one maths library, the same on every machine
+    "etherparse",      // packet headers
+    "arrayvec",        // of etherparse
+    "minicbor",        // recordings: numbered fields, derived on the types
+    "minicbor-derive", // of minicbor, runs in the compiler
 ];
 
 /// Core crates without floating point at all. `units` converts for reports and `wifi` has closed forms: both deny it
