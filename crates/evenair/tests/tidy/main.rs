@@ -31,8 +31,7 @@ const CORE_MAY_USE: [&str; 5] = [
 const INTEGERS_ONLY: [&str; 5] = ["packet", "sched", "manager", "medium", "link"];
 
 /// Files of the largest circle of imports, for the crates that have one of more than two. To be lowered, never raised.
-const LARGEST_CIRCLE: [(&str, usize); 6] =
-    [("packet", 5), ("sched", 9), ("sim", 16), ("live", 12), ("testbed", 4), ("evenair", 9)];
+const LARGEST_CIRCLE: [(&str, usize); 5] = [("sched", 9), ("sim", 16), ("live", 12), ("testbed", 4), ("evenair", 9)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's folder")

@@ -157,6 +157,19 @@ fn the_last_recording_has_every_kind_of_input() {
     assert_eq!(found, expected.into());
 }
 
+#[test]
+fn a_damaged_recording_with_every_kind_of_input_is_an_error_or_another_recording_but_no_panic() {
+    let mut bytes = CORPUS[CORPUS.len() - 1].1.to_vec();
+    for (from, mask) in [0x01, 0x04, 0x20, 0x80, 0xff].into_iter().enumerate() {
+        for at in (from..bytes.len()).step_by(5) {
+            bytes[at] ^= mask;
+            let outcome = std::panic::catch_unwind(|| replay(&bytes).is_ok());
+            assert!(outcome.is_ok(), "byte {at} of {}, mask {mask:#x}", bytes.len());
+            bytes[at] ^= mask;
+        }
+    }
+}
+
 /// The files of the core's tests are part of the program; only this writes one.
 #[test]
 #[ignore = "writes a file of the corpus"]
