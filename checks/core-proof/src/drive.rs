@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use evenair_link::{Link, LinkConfig};
 use evenair_manager::{Charge, Command, Config, Controller, Manager, Output};
 use evenair_medium::{AccessCategory, Event, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To};
-use evenair_packet::{FlowKey, PacketMeta, Port, codec, parse};
+use evenair_packet::{FlowKey, PacketMeta, Port, parse};
 use evenair_sched::Hsfq;
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span, Streams};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, bianchi, tcp_capacity};
@@ -71,8 +71,8 @@ fn metadata() -> Result<(), i32> {
     check(14, tcp.seq == 7 && tcp.payload == Bytes(IP_LEN as u64 - 40))?;
     check(15, meta.ip.as_ref().is_some_and(|ip| FlowKey::of(ip).0.names_ports()))?;
     let mut written = vec![];
-    codec::encode(&meta, &mut written);
-    check(16, codec::decode(&written) == Ok((meta, written.len())))
+    minicbor::encode(&meta, &mut written).map_err(|_| 18)?;
+    check(16, minicbor::decode::<PacketMeta>(&written).is_ok_and(|read| read == meta))
 }
 
 fn radio() -> Result<(Phy, PhyRate), i32> {

@@ -7,6 +7,7 @@ use core::net::IpAddr;
 use evenair_packet::{Edits, FlowKey, MacAddr, Port, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
+use minicbor::{Decode, Encode};
 
 use crate::guard::{GuardReport, GuardStep};
 use crate::ids::{ClassId, Direction};
@@ -16,71 +17,95 @@ use crate::{
 };
 
 /// What the operator asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Command {
     /// Start to manage.
+    #[n(0)]
     Insert,
     /// Stop to manage, after the queues have drained.
+    #[n(1)]
     Bypass,
     /// Replace the configuration. A wrong one is refused whole, with [`Event::ConfigRefused`].
-    Reconfigure(alloc::boxed::Box<Config>),
+    #[n(2)]
+    Reconfigure(#[n(0)] alloc::boxed::Box<Config>),
 }
 
 /// Input about the WLAN from outside: telemetry, the operator, the bridge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Observation {
     /// A station now uses this PHY rate.
+    #[n(0)]
     StationRate {
         /// Its MAC address.
+        #[n(0)]
         mac: MacAddr,
         /// The rate toward and from it.
+        #[n(1)]
         rate: PhyRate,
     },
     /// How many packets an access point has lost so far toward its stations, as SNMP reports it: a total since any
     /// time. Without such reports, the manager infers losses from retransmissions.
+    #[n(1)]
     AccessPointLosses {
         /// Any MAC address that names the access point.
+        #[n(0)]
         access_point: MacAddr,
         /// The total.
+        #[n(1)]
         total: u64,
     },
     /// A telemetry report about a station, right or wrong: the manager checks it, and forgets it when it expires.
-    Told(Told),
+    #[n(2)]
+    Told(#[n(0)] Told),
     /// The bridge has carried the traffic, and the box has seen none of it: a reference for the harm guard. Ignored
     /// unless the manager is bypassed.
+    #[n(3)]
     Bridged {
         /// IP-level bytes that crossed the port of the access points, both ways,
+        #[n(0)]
         carried: Bytes,
         /// in this time.
+        #[n(1)]
         elapsed: Span,
     },
     /// A station is in this network now.
+    #[n(4)]
     StationNetwork {
         /// Its MAC address.
+        #[n(0)]
         mac: MacAddr,
         /// The network's name; `None`: it is not known any more.
+        #[n(1)]
         ssid: Option<Label>,
     },
     /// A station belongs to this group of the operator's: of its user, its kind, its payment.
+    #[n(5)]
     StationGroup {
         /// Its MAC address.
+        #[n(0)]
         mac: MacAddr,
         /// The group's name; `None`: to none.
+        #[n(1)]
         group: Option<Label>,
     },
     /// A station is at this access point now. Its held packets move along if that is in another contention domain.
     /// Ignored if the VLAN of the station's frames identifies its access point.
+    #[n(6)]
     StationAt {
         /// Its MAC address.
+        #[n(0)]
         mac: MacAddr,
         /// The access point, by a name or by its radio; `None`: it is not known any more. One that is not configured
         /// counts as `None`, until a later configuration has it.
+        #[n(1)]
         place: Option<Place>,
     },
     /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
     /// it may only have roamed.
+    #[n(7)]
     StationGone {
         /// Its MAC address.
+        #[n(0)]
         mac: MacAddr,
     },
 }
@@ -367,13 +392,17 @@ pub struct ReceiverReport {
 }
 
 /// What packets wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Hop {
     /// The wireless medium.
+    #[n(0)]
     Wlan,
     /// The Internet link, toward the stations.
+    #[n(1)]
     InternetDown,
     /// The Internet link, from the stations.
+    #[n(2)]
     InternetUp,
 }
 

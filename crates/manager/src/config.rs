@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Standard};
+use minicbor::{Decode, Encode};
 
 use crate::access_points::{self, AccessPoint, AccessPointError, Table};
 use crate::airtime_model::AirtimeModels;
@@ -23,54 +24,75 @@ use crate::voice::VoiceConfig;
 use crate::wan::config::WanConfig;
 
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Config {
     /// PHY profile of the access points that name no standard of their own ([`AccessPoint::standard`]).
+    #[n(0)]
     pub phy: Phy,
     /// Packets longer than this at IP level are sent behind an RTS/CTS exchange; `None`: none are.
+    #[n(1)]
     pub rts_threshold: Option<Bytes>,
     /// Who gets how much.
+    #[n(2)]
     pub policy: Policy,
     /// What a packet costs the virtual server.
+    #[n(3)]
     pub charge: Charge,
     /// What sets the service rate.
+    #[n(4)]
     pub controller: Controller,
     /// Stations known beforehand. Others are learned as they appear.
+    #[n(5)]
     pub stations: Vec<StationConfig>,
     /// PHY rate assumed of a station without a configured or reported rate.
+    #[n(6)]
     pub default_rate: PhyRate,
     /// Limit of each leaf queue, in packets of DATA or their bytes. It bounds uploads as well, by the DATA that their
     /// held ACKs stand for.
+    #[n(7)]
     pub queue_limit: Limit,
     /// When a queue is a standing one, whose sender gets a congestion signal; each connection then has a queue of its
     /// own below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
     /// ([`DropReason::TooOld`](crate::DropReason)). `None`: only the limit bounds what a queue holds.
+    #[n(8)]
     pub aqm: Option<CodelConfig>,
     /// Sparse-flow priority: connections that use little of the medium are served first and are charged for it, so that
     /// their stations get no more over time. Needs a queue for each connection.
+    #[n(9)]
     pub sparse_first: bool,
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
     /// many packets keeps some of it for what is not held.
+    #[n(10)]
     pub held_limit: Option<u32>,
     /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for
     /// longest; where that holds packets, those of the new one pass at once, and are counted.
+    #[n(11)]
     pub flow_limit: u32,
     /// A queue discipline that decides the order toward the WLAN, in place of the policy's tree; `None`: the tree.
+    #[n(12)]
     pub queue: Option<Box<QueueConfig>>,
     /// The Internet link behind the wired side, where the box is to serve that too.
+    #[n(13)]
     pub wan: Option<Box<WanConfig>>,
     /// Calls: detected, admitted up to a limit, with strict priority. `None`: they are traffic like any other.
+    #[n(14)]
     pub voice: Option<Box<VoiceConfig>>,
     /// Receiver control: windows and ACKs of TCP, changed in transit.
+    #[n(15)]
     pub receiver: Option<ReceiverConfig>,
     /// The upload limiter, if there is one.
+    #[n(16)]
     pub uplink_limit: Option<UplinkLimit>,
     /// Access points, if there are several contention domains; empty: there is one.
+    #[n(17)]
     pub access_points: Vec<AccessPoint>,
     /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
     /// service rate sets the pace. More would hand the access point a burst.
+    #[n(18)]
     pub pacing_slack: Span,
     /// The longest that [`Command::Bypass`](crate::Command) waits for the queues to drain at the service rate.
+    #[n(19)]
     pub drain_limit: Span,
 }
 

@@ -1,6 +1,8 @@
 //! The small values by which the parts of the manager name things to each other: stations, flows, contention domains,
 //! policy classes, directions. Imports nothing of the crate.
 
+use minicbor::{Decode, Encode};
+
 /// A station, by its slot in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StationId(pub(crate) u32);
@@ -53,15 +55,18 @@ impl ModelId {
 }
 
 /// A class of stations, by its number in the operator's list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClassId(pub u8);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct ClassId(#[n(0)] pub u8);
 
 /// Which way a connection's data travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub enum Direction {
     /// From a station.
+    #[n(0)]
     Up,
     /// To a station.
+    #[n(1)]
     Down,
 }
 

@@ -23,6 +23,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use evenair_units::{Instant, Span};
+use minicbor::{Decode, Encode};
 
 /// The longest lease. A station on one shard waits for another shard's by no more than this.
 pub const LEASE: Span = Span::from_millis(1);
@@ -34,11 +35,13 @@ const FORGOTTEN: Span = Span::from_millis(5);
 const SCALE: u64 = 64;
 
 /// A stretch of the link's time that is one manager's alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Lease {
     /// Its beginning.
+    #[n(0)]
     pub from: Instant,
     /// Its end. The packet that is begun last may reach beyond it, which the next lease, whoever's, comes after.
+    #[n(1)]
     pub until: Instant,
 }
 

@@ -78,7 +78,6 @@ mod api;
 mod causes;
 mod classes;
 mod config;
-mod config_codec;
 mod config_error;
 mod datagrams;
 mod delays;

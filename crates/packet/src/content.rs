@@ -6,39 +6,50 @@
 //! Source: RFC 3550 (RTP), RFC 5761 (RTP and RTCP on one port), RFC 7983 (what else shares that port).
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
-use crate::codec::{CodecError, Reader, Write};
-use crate::{Claim, Lease, SipMeta, neighbour, sip};
+use minicbor::{Decode, Decoder, Encode, decode};
+
+use crate::{Claim, Lease, SipMeta};
 
 /// What a packet carries.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Encode, Decode)]
+#[cbor(flat)]
 pub enum Content {
     /// Nothing that is understood.
     #[default]
+    #[n(0)]
     Opaque,
     /// Something that has the header of RTP. One packet proves nothing: what follows it must go on where it ends.
-    Rtp(RtpMeta),
+    #[n(1)]
+    Rtp(#[n(0)] RtpMeta),
     /// A message of SIP that says something of a call.
-    Sip(Box<SipMeta>),
+    #[n(2)]
+    Sip(#[n(0)] Box<SipMeta>),
     /// Its sender says that an address is its own.
-    Claim(Claim),
+    #[n(3)]
+    Claim(#[n(0)] Claim),
     /// What DHCP tells of a client.
-    Lease(Box<Lease>),
+    #[n(4)]
+    Lease(#[n(0)] Box<Lease>),
 }
 
 /// A header of RTP (RFC 3550, 5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Encode, Decode)]
 pub struct RtpMeta {
     /// Payload type, 7 bits: a codec, by RFC 3551 or by agreement.
+    #[cbor(n(0), decode_with = "decode_payload_type")]
     pub payload_type: u8,
     /// Marker: the first packet after silence.
+    #[n(1)]
     pub marker: bool,
     /// Sequence number, modulo 2^16.
+    #[n(2)]
     pub sequence: u16,
     /// When the first sample of it was taken, in ticks of the codec's clock, modulo 2^32.
+    #[n(3)]
     pub timestamp: u32,
     /// Who speaks: the synchronisation source.
+    #[n(4)]
     pub source: u32,
 }
 
@@ -48,12 +59,12 @@ const RTP_VERSION: u8 = 2;
 /// Where RTCP's packet types, 192 to 223, would be read as a marker and a payload type (RFC 5761, 4).
 const LIKE_RTCP: core::ops::RangeInclusive<u8> = 64..=95;
 
-const TAG_RTP: u8 = 1;
-const TAG_SIP: u8 = 2;
-const TAG_CLAIM: u8 = 3;
-const TAG_LEASE: u8 = 4;
-
 impl Content {
+    /// Nothing is understood of it.
+    pub(crate) const fn is_opaque(&self) -> bool {
+        matches!(self, Self::Opaque)
+    }
+
     /// What a datagram between these ports carries.
     pub(crate) fn of_datagram(src_port: u16, dst_port: u16, payload: &[u8]) -> Self {
         if SipMeta::may_use(src_port, dst_port) {
@@ -94,51 +105,11 @@ impl RtpMeta {
     }
 }
 
-/// Appends what a packet carries.
-pub(crate) fn encode(out: &mut Vec<u8>, content: &Content) {
-    match content {
-        Content::Opaque => out.put_u8(0),
-        Content::Rtp(rtp) => {
-            out.put_u8(TAG_RTP);
-            out.put_u8(rtp.payload_type | u8::from(rtp.marker) << 7);
-            out.put_u16(rtp.sequence);
-            out.put_u32(rtp.timestamp);
-            out.put_u32(rtp.source);
-        }
-        Content::Sip(sip) => {
-            out.put_u8(TAG_SIP);
-            sip::encode(out, sip);
-        }
-        Content::Claim(claim) => {
-            out.put_u8(TAG_CLAIM);
-            neighbour::put_claim(out, claim);
-        }
-        Content::Lease(lease) => {
-            out.put_u8(TAG_LEASE);
-            neighbour::put_lease(out, lease);
-        }
-    }
-}
-
-/// Reads what a packet carries off the front.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Content, CodecError> {
-    match reader.u8()? {
-        TAG_RTP => {
-            let second = reader.u8()?;
-            Ok(Content::Rtp(RtpMeta {
-                payload_type: second & 0x7f,
-                marker: second & 0x80 != 0,
-                sequence: reader.u16()?,
-                timestamp: reader.u32()?,
-                source: reader.u32()?,
-            }))
-        }
-        TAG_SIP => sip::decode(reader).map(|sip| Content::Sip(sip.into())),
-        TAG_CLAIM => neighbour::read_claim(reader).map(Content::Claim),
-        TAG_LEASE => neighbour::read_lease(reader).map(|lease| Content::Lease(lease.into())),
-        // One that carries nothing is not written down.
-        tag => Err(CodecError::Tag(tag)),
-    }
+/// Decodes a payload type, which has 7 bits.
+fn decode_payload_type<C>(d: &mut Decoder<'_>, _: &mut C) -> Result<u8, decode::Error> {
+    let at = d.position();
+    let payload_type = d.u8()?;
+    if payload_type < 0x80 { Ok(payload_type) } else { Err(decode::Error::message("no payload type").at(at)) }
 }
 
 #[cfg(test)]
@@ -169,15 +140,5 @@ mod tests {
         assert_eq!(with(0xc0, 0), None, "QUIC, a long header");
         assert_eq!(with(0x81, 0), None, "it says that four bytes more follow");
         assert!(with(0x80, 96).is_some() && with(0x80, 0x80 | 96).is_some());
-    }
-
-    #[test]
-    fn it_is_written_down_and_read_again() {
-        let content = Content::Rtp(RtpMeta::parse(&HEADER).unwrap());
-        let mut out = Vec::new();
-        encode(&mut out, &content);
-        let mut reader = Reader::new(&out);
-        assert_eq!(decode(&mut reader), Ok(content));
-        assert!(reader.is_empty());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A driver turns bytes into a [`PacketMeta`] with [`parse`] and hands the metadata, not the bytes, to the manager;
 //! a simulator fills in the same record without there ever being bytes. Decisions come back as [`Edits`], which the
-//! driver applies to the frame. [`codec`] writes metadata down for recordings.
+//! driver applies to the frame. Metadata is encoded
+//! in CBOR for recordings.
 //!
 //! Nothing here keeps state between packets. Into payloads it looks for what they tell of the network itself ([`Content`]),
 //! and keeps that alone.
@@ -25,7 +26,6 @@
 extern crate alloc;
 
 pub mod checksum;
-pub mod codec;
 mod content;
 mod edits;
 mod flow;

@@ -4,9 +4,12 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use core::str::FromStr;
 
+use minicbor::{Decode, Encode};
+
 /// A 48-bit MAC address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MacAddr(pub [u8; 6]);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct MacAddr(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 6]);
 
 /// Text that is not six hexadecimal octets separated by colons or hyphens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

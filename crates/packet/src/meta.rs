@@ -4,131 +4,191 @@ use core::fmt;
 use core::net::IpAddr;
 
 use evenair_units::Bytes;
+use minicbor::{Decode, Decoder, Encode, decode};
 
 use crate::{Content, MacAddr, RtpMeta};
 
 /// A side of the box: where a packet came in, or by which it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Port {
     /// The side of the access points and their stations.
+    #[n(0)]
     Wlan,
     /// The wired side.
+    #[n(1)]
     Wire,
 }
 
 /// All that the manager may know of a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct PacketMeta {
     /// The side it came in from.
+    #[n(0)]
     pub ingress: Port,
     /// Length of the Ethernet frame without its FCS.
+    #[cbor(n(1), decode_with = "decode_length")]
     pub frame_len: Bytes,
     /// Source MAC address.
+    #[n(2)]
     pub src: MacAddr,
     /// Destination MAC address.
+    #[n(3)]
     pub dst: MacAddr,
     /// Its VLAN, where it has a tag that names one.
+    #[n(6)]
     pub vlan: Option<Vlan>,
     /// EtherType behind all VLAN tags; a length where the frame is IEEE 802.3 with LLC.
+    #[n(4)]
     pub ether_type: u16,
     /// What the IP header says, where there is an intact one.
+    #[n(5)]
     pub ip: Option<IpMeta>,
     /// What it carries, as far as that is understood.
+    #[cbor(n(7), decode_with = "decode_known", skip_if = "Content::is_opaque")]
     pub content: Content,
 }
 
 /// A VLAN, by the tags of a frame (IEEE 802.1Q): the outermost one, and what is inside of it where there are two (802.1ad,
 /// "QinQ"). A tag with identifier zero carries a priority and names no VLAN (802.1Q, 9.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub struct Vlan {
     /// Identifier of the outermost tag that names one, 1 to 4095.
+    #[n(0)]
     pub id: u16,
     /// Identifier of the next tag inside it.
+    #[n(1)]
     pub inner: Option<u16>,
 }
 
 /// What IP and the layer above it say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct IpMeta {
     /// Source address.
+    #[n(0)]
     pub src: IpAddr,
     /// Destination address.
+    #[n(1)]
     pub dst: IpAddr,
     /// Protocol number behind all extension headers (IANA "Assigned Internet Protocol Numbers").
+    #[n(2)]
     pub protocol: u8,
     /// Differentiated services code point (RFC 2474), 6 bits.
+    #[n(3)]
     pub dscp: u8,
     /// Explicit congestion notification field (RFC 3168), 2 bits.
+    #[n(4)]
     pub ecn: u8,
     /// Length at IP level, header included.
+    #[cbor(n(5), decode_with = "decode_length")]
     pub total_len: Bytes,
     /// It is a fragment, the first one or a later one. Then `transport` is [`Transport::Other`].
+    #[n(6)]
     pub fragment: bool,
     /// The transport header.
+    #[cbor(n(7), decode_with = "decode_known")]
     pub transport: Transport,
 }
 
 /// A transport header.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(flat)]
 pub enum Transport {
     /// TCP.
-    Tcp(TcpMeta),
+    #[n(2)]
+    Tcp(#[n(0)] TcpMeta),
     /// UDP.
+    #[n(1)]
     Udp {
         /// Source port.
+        #[n(0)]
         src_port: u16,
         /// Destination port.
+        #[n(1)]
         dst_port: u16,
     },
     /// ICMP or ICMPv6 (RFC 792, RFC 4443).
+    #[n(3)]
     Icmp {
         /// The message's type.
+        #[n(0)]
         kind: u8,
     },
     /// Anything else: another protocol, a fragment, a header cut short, or ciphertext.
+    #[n(0)]
     Other,
 }
 
 /// A TCP header (RFC 9293).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct TcpMeta {
     /// Source port.
+    #[n(0)]
     pub src_port: u16,
     /// Destination port.
+    #[n(1)]
     pub dst_port: u16,
     /// Sequence number of the first byte.
+    #[n(2)]
     pub seq: u32,
     /// Acknowledgment number; has a meaning only with [`TcpFlags::ACK`].
+    #[n(3)]
     pub ack: u32,
     /// Control bits.
+    #[n(4)]
     pub flags: TcpFlags,
     /// Window field as on the wire, not scaled.
+    #[n(5)]
     pub window: u16,
     /// Bytes of data carried.
+    #[cbor(n(6), decode_with = "decode_length")]
     pub payload: Bytes,
     /// Window scale option (RFC 7323), a shift; only SYN segments carry it.
+    #[n(9)]
     pub window_scale: Option<u8>,
     /// Maximum segment size option; only SYN segments carry it.
+    #[n(10)]
     pub mss: Option<u16>,
     /// It carries a SACK option (RFC 2018) with blocks.
+    #[n(7)]
     pub sack: bool,
     /// Timestamps option (RFC 7323, 3).
+    #[n(8)]
     pub timestamps: Option<Timestamps>,
 }
 
 /// A timestamps option, in the ticks of its senders' own clocks, modulo 2^32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Timestamps {
     /// TSval: when the sender sent the segment, by its clock.
+    #[n(0)]
     pub value: u32,
     /// TSecr: the value that it last got from the other end, by that one's clock; has a meaning only with
     /// [`TcpFlags::ACK`].
+    #[n(1)]
     pub echo: u32,
 }
 
 /// TCP control bits, in the order of the header's octet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct TcpFlags(pub u8);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Encode, Decode)]
+#[cbor(transparent)]
+pub struct TcpFlags(#[n(0)] pub u8);
+
+/// The longest packet that is decoded, offloads included: what computes with lengths relies on it.
+const MAX_LEN: Bytes = Bytes(1 << 20);
+
+/// Decodes a value; an unknown variant in it is an error even within an optional field, which would be absent then.
+fn decode_known<'b, C, T: Decode<'b, C>>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<T, decode::Error> {
+    let known = T::decode(d, ctx);
+    known.map_err(|error| if error.is_unknown_variant() { decode::Error::message(error) } else { error })
+}
+
+/// Decodes the length of a packet or of a part of one.
+fn decode_length<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Bytes, decode::Error> {
+    let at = d.position();
+    let length = d.decode_with(ctx)?;
+    if length <= MAX_LEN { Ok(length) } else { Err(decode::Error::message("longer than any packet").at(at)) }
+}
 
 impl From<u16> for Vlan {
     /// A VLAN of one tag.

@@ -9,32 +9,38 @@
 //!
 //! Source: RFC 826 (ARP), RFC 5227 (probes), RFC 4861 (neighbour discovery), RFC 2131 and RFC 2132 (DHCP), RFC 4702 (names).
 
-use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+
 use crate::MacAddr;
-use crate::codec::{CodecError, Reader, Write, put_address, read_address};
 
 /// An address belongs to the sender of the frame that says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Claim {
     /// The address.
+    #[n(0)]
     pub address: IpAddr,
     /// Whose it is said to be.
+    #[n(1)]
     pub mac: MacAddr,
 }
 
 /// What a message of DHCP tells of a client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Lease {
     /// The client.
+    #[n(0)]
     pub mac: MacAddr,
     /// The address that a server grants; `None`: it is the client who speaks.
+    #[n(1)]
     pub granted: Option<Ipv4Addr>,
     /// For how long, in seconds.
+    #[n(2)]
     pub seconds: u32,
     /// What the client calls itself.
+    #[n(3)]
     pub name: Option<HostName>,
 }
 
@@ -61,6 +67,22 @@ impl HostName {
     /// It as text.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+impl<C> Encode<C> for HostName {
+    fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+        e.str(self.as_str())?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for HostName {
+    /// Only a name is decoded that [`HostName::new`] leaves as it is.
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        let at = d.position();
+        let text = d.str()?;
+        let name = Self::new(text.as_bytes()).filter(|name| name.as_str() == text);
+        name.ok_or_else(|| decode::Error::message("not a host name").at(at))
     }
 }
 
@@ -185,45 +207,11 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// Appends a claim.
-pub(crate) fn put_claim(out: &mut Vec<u8>, claim: &Claim) {
-    put_address(out, claim.address);
-    out.put(&claim.mac.0);
-}
-
-/// Reads a claim off the front.
-pub(crate) fn read_claim(reader: &mut Reader<'_>) -> Result<Claim, CodecError> {
-    Ok(Claim { address: read_address(reader)?, mac: reader.mac()? })
-}
-
-/// Appends what DHCP tells.
-pub(crate) fn put_lease(out: &mut Vec<u8>, lease: &Lease) {
-    out.put(&lease.mac.0);
-    out.put_option(lease.granted, |out, address| out.put_u32(address.to_bits()));
-    out.put_u32(lease.seconds);
-    out.put_option(lease.name, |out, name| {
-        out.put_u8(name.len);
-        out.put(name.as_str().as_bytes());
-    });
-}
-
-/// Reads what DHCP tells off the front.
-pub(crate) fn read_lease(reader: &mut Reader<'_>) -> Result<Lease, CodecError> {
-    let mac = reader.mac()?;
-    let granted = reader.option(|reader| reader.u32().map(Ipv4Addr::from_bits))?;
-    let seconds = reader.u32()?;
-    let name = reader.option(|reader| {
-        let len = reader.u8()?;
-        let name = HostName::new(reader.take(len.into())?);
-        name.filter(|name| name.len == len).ok_or(CodecError::OutOfRange(len.into()))
-    })?;
-    Ok(Lease { mac, granted, seconds, name })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::vec;
+    use alloc::vec::Vec;
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 

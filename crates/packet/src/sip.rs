@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use core::str;
 
-use crate::codec::{CodecError, Reader, Write, put_address, read_address};
+use minicbor::{Decode, Decoder, Encode, decode};
 
 /// The port of SIP without TLS (RFC 3261, 18.2.1).
 const PORT: u16 = 5060;
@@ -29,54 +29,72 @@ const USUAL_PACKET_MS: u16 = 20;
 const LONGEST_PACKET_MS: u16 = 200;
 
 /// A message of SIP that says something of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SipMeta {
     /// The dialog: its Call-ID in 64 bits (FNV-1a).
+    #[n(0)]
     pub call: u64,
     /// What it does.
+    #[n(1)]
     pub step: SipStep,
     /// Streams of speech that it describes, four at most.
+    #[cbor(n(2), decode_with = "decode_streams")]
     pub streams: Vec<SdpStream>,
 }
 
 /// What a message does to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
 pub enum SipStep {
     /// It asks for one, or for other streams in it: INVITE, UPDATE, and ACK where that brings a description.
+    #[n(0)]
     Offer,
     /// It answers such a request, with a description.
+    #[n(1)]
     Answer,
     /// It ends one: BYE, CANCEL, or the refusal of an INVITE.
+    #[n(2)]
     End,
 }
 
 /// A stream of speech as SDP describes it: what is sent to this address and port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SdpStream {
     /// Where it is received.
+    #[n(0)]
     pub address: IpAddr,
     /// The port, not zero.
+    #[n(1)]
     pub port: u16,
     /// Its first payload type: the one that is preferred.
+    #[n(2)]
     pub payload_type: u8,
     /// Its codec.
+    #[n(3)]
     pub encoding: Encoding,
     /// Ticks in a second of the codec's clock.
+    #[n(4)]
     pub clock_hz: u32,
     /// How much speech a packet holds, in milliseconds.
+    #[n(5)]
     pub packet_ms: u16,
 }
 
 /// Codecs that have names of their own here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Encoding {
     /// ITU-T G.711, either law.
+    #[n(0)]
     G711,
     /// ITU-T G.722.
+    #[n(1)]
     G722,
     /// ITU-T G.729.
+    #[n(2)]
     G729,
     /// Any other, such as Opus.
+    #[n(3)]
     Other,
 }
 
@@ -280,40 +298,11 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-const STEPS: [SipStep; 3] = [SipStep::Offer, SipStep::Answer, SipStep::End];
-const ENCODINGS: [Encoding; 4] = [Encoding::G711, Encoding::G722, Encoding::G729, Encoding::Other];
-
-/// Appends a message.
-pub(crate) fn encode(out: &mut Vec<u8>, sip: &SipMeta) {
-    out.put_u64(sip.call);
-    out.put_u8(sip.step as u8);
-    out.put_u8(sip.streams.len() as u8);
-    for stream in &sip.streams {
-        put_address(out, stream.address);
-        out.put_u16(stream.port);
-        out.put(&[stream.payload_type, stream.encoding as u8]);
-        out.put_u32(stream.clock_hz);
-        out.put_u16(stream.packet_ms);
-    }
-}
-
-/// Reads a message off the front.
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<SipMeta, CodecError> {
-    let call = reader.u64()?;
-    let (step, count) = (reader.u8()?, reader.u8()?);
-    let step = *STEPS.get(usize::from(step)).ok_or(CodecError::Tag(step))?;
-    if usize::from(count) > MOST_STREAMS {
-        return Err(CodecError::OutOfRange(count.into()));
-    }
-    let mut streams = Vec::new();
-    for _ in 0..count {
-        let (address, port, payload_type) = (read_address(reader)?, reader.u16()?, reader.u8()?);
-        let tag = reader.u8()?;
-        let encoding = *ENCODINGS.get(usize::from(tag)).ok_or(CodecError::Tag(tag))?;
-        let (clock_hz, packet_ms) = (reader.u32()?, reader.u16()?);
-        streams.push(SdpStream { address, port, payload_type, encoding, clock_hz, packet_ms });
-    }
-    Ok(SipMeta { call, step, streams })
+/// Decodes the streams of a description.
+fn decode_streams<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Vec<SdpStream>, decode::Error> {
+    let at = d.position();
+    let streams: Vec<SdpStream> = d.decode_with(ctx)?;
+    if streams.len() <= MOST_STREAMS { Ok(streams) } else { Err(decode::Error::message("too many streams").at(at)) }
 }
 
 #[cfg(test)]
@@ -432,10 +421,10 @@ mod tests {
     fn messages_are_written_down_and_read_again_and_cut_ones_are_survived() {
         let sip = parse(INVITE).unwrap();
         let mut out = Vec::new();
-        encode(&mut out, &sip);
-        assert_eq!(decode(&mut Reader::new(&out)), Ok(sip));
+        minicbor::encode(&sip, &mut out).expect("a vector takes any bytes");
+        assert_eq!(decode::<SipMeta>(&out).expect("as written"), sip);
         for cut in 0..out.len() {
-            assert!(decode(&mut Reader::new(&out[..cut])).is_err());
+            assert!(decode::<SipMeta>(&out[..cut]).is_err());
         }
         // Cut or changed anywhere, as TCP's segments and attackers have them.
         let bytes = INVITE.as_bytes();

@@ -4,10 +4,14 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
+use minicbor::{Decode, Decoder, Encode, decode};
+
 /// Addresses that begin alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 pub struct Subnet {
+    #[n(0)]
     address: IpAddr,
+    #[n(1)]
     prefix: u8,
 }
 
@@ -52,6 +56,14 @@ pub fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local() || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED,
         IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.is_multicast() || v6 == Ipv6Addr::UNSPECIFIED,
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Subnet {
+    fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
+        let at = d.position();
+        let (address, prefix) = d.decode_with(ctx)?;
+        Self::new(address, prefix).ok_or_else(|| decode::Error::message("a prefix longer than an address").at(at))
     }
 }
 

@@ -5,9 +5,10 @@ use core::net::IpAddr;
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
 use evenair_packet::{
     Claim, Content, Encoding, FlowKey, HostName, IpMeta, Lease, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta,
-    SipStep, TcpFlags, TcpMeta, Timestamps, Transport, Vlan, codec, parse,
+    SipStep, Subnet, TcpFlags, TcpMeta, Timestamps, Transport, Vlan, parse,
 };
 use evenair_units::Bytes;
+use minicbor::{Decoder, decode};
 use proptest::prelude::*;
 
 const SRC: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -171,13 +172,82 @@ fn length(any: u64) -> Bytes {
     Bytes(any % ((1 << 20) + 1))
 }
 
+/// What a recording has of a packet.
+fn write(meta: &PacketMeta) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    minicbor::encode(meta, &mut bytes).expect("a vector takes any bytes");
+    bytes
+}
+
+/// A packet off the front of some bytes, and how many these were.
+fn read(bytes: &[u8]) -> Result<(PacketMeta, usize), decode::Error> {
+    let mut decoder = Decoder::new(bytes);
+    Ok((decoder.decode()?, decoder.position()))
+}
+
+#[test]
+fn values_that_no_packet_has_are_refused() {
+    let refused = |meta: PacketMeta| read(&write(&meta)).expect_err("refused").to_string();
+    let rtp = parse(Port::Wlan, &udp_frame((4000, 5004), &RTP));
+    let rtp_type = |payload_type| match rtp.content {
+        Content::Rtp(header) => PacketMeta { content: Content::Rtp(RtpMeta { payload_type, ..header }), ..rtp.clone() },
+        _ => panic!("RTP"),
+    };
+    assert!(read(&write(&rtp_type(127))).is_ok());
+    assert!(refused(rtp_type(128)).contains("no payload type"));
+    let stream = SdpStream {
+        address: IpAddr::from([192, 0, 2, 1]),
+        port: 4000,
+        payload_type: 0,
+        encoding: Encoding::G711,
+        clock_hz: 8_000,
+        packet_ms: 20,
+    };
+    let sip = |streams| SipMeta { call: 7, step: SipStep::Offer, streams: vec![stream; streams] };
+    let content = |streams| PacketMeta { content: Content::Sip(sip(streams).into()), ..rtp.clone() };
+    assert!(read(&write(&content(4))).is_ok());
+    assert!(refused(content(5)).contains("too many streams"));
+}
+
+#[test]
+fn a_transport_or_content_that_is_not_known_is_an_error() {
+    let written = write(&parse(Port::Wlan, &udp_frame((4000, 5004), &RTP)));
+    // UDP between these ports, and RTP of type 8.
+    for known in [&[0x83, 1, 0x19, 0x0f, 0xa0][..], &[0x82, 1, 0x85, 8]] {
+        let at = written.windows(known.len()).position(|bytes| bytes == known).expect("it is there");
+        let mut changed = written.clone();
+        changed[at + 1] = 23;
+        let error = read(&changed).expect_err("unknown").to_string();
+        assert!(error.contains("23"), "{error}");
+    }
+}
+
+#[test]
+fn a_subnet_and_a_name_that_cannot_be_are_refused() {
+    let subnet = |address: [u8; 4], prefix: u8| {
+        let mut bytes = Vec::new();
+        minicbor::encode((IpAddr::from(address), prefix), &mut bytes).expect("a vector takes any bytes");
+        decode::<Subnet>(&bytes).ok()
+    };
+    assert_eq!(subnet([10, 0, 0, 0], 32), Some("10.0.0.0/32".parse().unwrap()));
+    assert_eq!(subnet([10, 0, 0, 0], 33), None);
+    let name = |text: &str| {
+        let mut bytes = Vec::new();
+        minicbor::encode(text, &mut bytes).expect("a vector takes any bytes");
+        decode::<HostName>(&bytes).ok()
+    };
+    assert_eq!(name("phone"), HostName::new(b"phone"));
+    for wrong in ["", "phone.home", " phone", "caf\u{e9}", &"x".repeat(64)] {
+        assert_eq!(name(wrong), None, "{wrong:?}");
+    }
+}
+
 #[test]
 fn a_length_that_no_packet_has_is_refused() {
     let mut meta = parse(Port::Wlan, &tcp_frame(b""));
     meta.frame_len = Bytes((1 << 20) + 1);
-    let mut bytes = Vec::new();
-    codec::encode(&meta, &mut bytes);
-    assert_eq!(codec::decode(&bytes), Err(codec::CodecError::OutOfRange((1 << 20) + 1)));
+    let error = read(&write(&meta)).expect_err("too long");
+    assert!(error.to_string().contains("longer than any packet"), "{error}");
 }
 
 fn any_tcp() -> impl Strategy<Value = TcpMeta> {
@@ -300,19 +370,18 @@ proptest! {
 
     #[test]
     fn recordings_round_trip(meta in any_meta(), tail: [u8; 3]) {
-        let mut bytes = Vec::new();
-        codec::encode(&meta, &mut bytes);
+        let mut bytes = write(&meta);
         let len = bytes.len();
         bytes.extend_from_slice(&tail);
-        prop_assert_eq!(codec::decode(&bytes), Ok((meta, len)));
+        prop_assert_eq!(read(&bytes).expect("just written"), (meta, len));
         for cut in 0..len {
-            prop_assert_eq!(codec::decode(&bytes[..cut]), Err(codec::CodecError::Truncated));
+            prop_assert!(read(&bytes[..cut]).is_err_and(|error| error.is_end_of_input()));
         }
     }
 
     #[test]
     fn random_recordings_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-        if let Ok((_, consumed)) = codec::decode(&bytes) {
+        if let Ok((_, consumed)) = read(&bytes) {
             prop_assert!(consumed <= bytes.len());
         }
     }

@@ -16,15 +16,19 @@
 //! Not here: the queue, flows, the choice between dropping and marking.
 
 use evenair_units::{Instant, Span};
+use minicbor::{Decode, Encode};
 
 /// Settings of [`Codel`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct CodelConfig {
     /// A queue whose packets wait no longer than this is no standing one. RFC 8289, 4.3: 5 ms, 5 to 10 % of the
     /// interval.
+    #[n(0)]
     pub target: Span,
     /// The longest usual round-trip time: how long a queue may exceed the target before a congestion signal. RFC 8289, 4.2: 100
     /// ms.
+    #[n(1)]
     pub interval: Span,
 }
 

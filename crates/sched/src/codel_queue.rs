@@ -11,19 +11,24 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Limit};
+use minicbor::{Decode, Encode};
 
 use crate::codel::{Codel, CodelConfig, Verdict};
 use crate::line::Line;
 use crate::{Cause, Discipline, Dropped, Packet};
 
 /// Parameters of a queue under CoDel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct CodelQueueConfig {
     /// Of the control law.
+    #[n(0)]
     pub codel: CodelConfig,
     /// A queue of no more than this gets no signal: a packet of the largest size (RFC 8289, 4.4).
+    #[n(1)]
     pub mtu: Bytes,
     /// Mark the packets that take marks, instead of dropping them.
+    #[n(2)]
     pub ecn: bool,
 }
 

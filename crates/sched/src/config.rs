@@ -3,33 +3,44 @@
 use alloc::boxed::Box;
 
 use evenair_units::{Bytes, Limit};
+use minicbor::{Decode, Decoder, Encode, decode};
 
 use crate::{
     Cake, CakeConfig, Cbq, CbqConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel,
     FqCodelConfig, Htb, HtbConfig, LasAck, LasAckConfig, Packet, Whtb, WhtbConfig,
 };
 
-/// Which discipline, with what parameters.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Which discipline, with what parameters. In recordings, one with a tree of classes has a number from 64 on, another one
+/// below.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Config {
     /// Drop-tail.
-    Fifo(Limit),
+    #[n(0)]
+    Fifo(#[n(0)] Limit),
     /// CoDel in one queue with this limit.
-    Codel(CodelQueueConfig, Limit),
+    #[n(1)]
+    Codel(#[n(0)] CodelQueueConfig, #[n(1)] Limit),
     /// Deficit round robin.
-    Drr(DrrConfig),
+    #[n(2)]
+    Drr(#[n(0)] DrrConfig),
     /// FQ-CoDel.
-    FqCodel(FqCodelConfig),
+    #[n(3)]
+    FqCodel(#[n(0)] FqCodelConfig),
     /// CAKE.
-    Cake(CakeConfig),
+    #[n(4)]
+    Cake(#[n(0)] CakeConfig),
     /// LAS-ACK.
-    LasAck(LasAckConfig),
+    #[n(5)]
+    LasAck(#[n(0)] LasAckConfig),
     /// HTB.
-    Htb(HtbConfig),
+    #[n(64)]
+    Htb(#[n(0)] HtbConfig),
     /// WHTB.
-    Whtb(WhtbConfig),
+    #[n(65)]
+    Whtb(#[n(0)] WhtbConfig),
     /// CBQ.
-    Cbq(CbqConfig),
+    #[n(66)]
+    Cbq(#[n(0)] CbqConfig),
 }
 
 impl Config {
@@ -74,6 +85,20 @@ impl Config {
     }
 }
 
+/// The numbers of disciplines with a tree of classes begin here. None of them may be in a leaf of another.
+const FIRST_WITH_CLASSES: i64 = 64;
+
+/// Decodes the discipline in the leaves of a tree. A recording cannot nest trees, and so cannot exhaust the stack.
+pub(crate) fn decode_leaf<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Box<Config>, decode::Error> {
+    let at = d.position();
+    let mut number = d.probe();
+    number.array()?;
+    if number.i64()? >= FIRST_WITH_CLASSES {
+        return Err(decode::Error::message("a tree of classes in a leaf of another").at(at));
+    }
+    d.decode_with(ctx)
+}
+
 /// More queues would be memory for nothing.
 const MAX_QUEUES: u32 = 1 << 20;
 
@@ -85,4 +110,93 @@ fn admits(limit: Limit) -> Result<(), &'static str> {
 fn positive(quantum: Bytes) -> Result<(), &'static str> {
     const MOST: Bytes = Bytes(1_000_000_000);
     if quantum > Bytes::ZERO && quantum <= MOST { Ok(()) } else { Err("has a quantum of nothing, or above 1 GB") }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use evenair_units::{BitRate, Span};
+
+    use super::*;
+    use crate::{CbqClass, DeliveryConfig, Estimator, HtbClass, Sharing};
+
+    fn trees(leaf: &Config) -> [Config; 3] {
+        let rate = BitRate::from_mbps(1);
+        let leaf = || Box::new(leaf.clone());
+        let htb = HtbConfig {
+            classes: vec![HtbClass::new(rate)],
+            default: 0,
+            leaf: leaf(),
+            hysteresis: true,
+            tick: Span::ZERO,
+        };
+        let class = CbqClass {
+            parent: None,
+            rate,
+            quantum: Bytes(700),
+            priority: 3,
+            borrows: false,
+            isolated: true,
+            max_idle: Span::from_micros(90),
+            min_idle: None,
+            extra_delay: None,
+        };
+        let cbq = CbqConfig {
+            classes: vec![class],
+            default: 0,
+            leaf: leaf(),
+            gain: CbqConfig::GAIN,
+            sharing: Sharing::Formal,
+        };
+        let estimator = Estimator::Delivery(DeliveryConfig::default());
+        [Config::Htb(htb.clone()), Config::Whtb(WhtbConfig { tree: htb, estimator }), Config::Cbq(cbq)]
+    }
+
+    fn written(config: &Config) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        minicbor::encode(config, &mut bytes).expect("a vector takes any bytes");
+        bytes
+    }
+
+    #[test]
+    fn what_is_for_leaves_is_read_in_a_leaf_and_trees_are_not() {
+        let limit = Limit::Packets(300);
+        let leaves = [
+            Config::Fifo(limit),
+            Config::Codel(CodelQueueConfig::default(), limit),
+            Config::Drr(DrrConfig::default()),
+            Config::FqCodel(FqCodelConfig::default()),
+            Config::Cake(CakeConfig::default()),
+            Config::LasAck(LasAckConfig::default()),
+        ];
+        for leaf in &leaves {
+            assert!(leaf.is_for_leaves());
+            for tree in trees(leaf) {
+                assert_eq!(decode::<Config>(&written(&tree)).expect("as written"), tree);
+            }
+        }
+        for tree in trees(&leaves[0]) {
+            assert!(!tree.is_for_leaves());
+            for nested in trees(&tree) {
+                assert!(decode::<Config>(&written(&nested)).is_err(), "{nested:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_disciplines_and_tables_that_do_not_rise_are_refused() {
+        let mut bytes = written(&Config::Fifo(Limit::Unlimited));
+        assert!(decode::<Config>(&bytes).is_ok());
+        bytes[1] = 9;
+        assert!(decode::<Config>(&bytes).is_err(), "an unknown discipline");
+        for (points, is_read) in
+            [(vec![(-5, 100), (5, 200)], true), (vec![(5, 100), (-5, 200)], false), (vec![], false)]
+        {
+            let mut bytes = Vec::new();
+            minicbor::encode(&points, &mut bytes).expect("a vector takes any bytes");
+            assert_eq!(decode::<crate::ChannelTable>(&bytes).is_ok(), is_read, "{points:?}");
+        }
+    }
 }

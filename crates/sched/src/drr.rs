@@ -14,16 +14,20 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Limit};
+use minicbor::{Decode, Encode};
 
 use crate::line::{Line, exceeds};
 use crate::{Cause, Discipline, Dropped, Packet};
 
 /// Parameters of deficit round robin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct DrrConfig {
     /// What a flow may send in a round. Below a packet's size, rounds pass in which it sends nothing.
+    #[n(0)]
     pub quantum: Bytes,
     /// Of all queues together.
+    #[n(1)]
     pub limit: Limit,
 }
 

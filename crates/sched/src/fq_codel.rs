@@ -15,6 +15,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Limit, mix};
+use minicbor::{Decode, Encode};
 
 use crate::codel::Codel;
 use crate::codel_queue;
@@ -25,17 +26,23 @@ use crate::{Cause, CodelQueueConfig, Discipline, Dropped, Packet};
 const DROP_BATCH: usize = 64;
 
 /// Parameters of FQ-CoDel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct FqCodelConfig {
     /// Of each queue; by default it marks (RFC 8290, 5.2.6).
+    #[n(0)]
     pub codel: CodelQueueConfig,
     /// Queues; 1024 (RFC 8290, 5.2.3).
+    #[n(1)]
     pub flows: u32,
     /// What a queue may send in a round; 1514 bytes (RFC 8290, 5.2.4).
+    #[n(2)]
     pub quantum: Bytes,
     /// Of all queues together; 10240 packets (RFC 8290, 5.2.1).
+    #[n(3)]
     pub limit: Limit,
     /// Decides which flows share a queue.
+    #[n(4)]
     pub seed: u64,
 }
 

@@ -24,6 +24,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Limit, Span};
+use minicbor::{Decode, Encode};
 
 use crate::line::exceeds;
 use crate::{Cause, Discipline, Dropped, Packet, Progress};
@@ -35,26 +36,35 @@ const LOOKS: usize = 2;
 const SEARCH: usize = 64;
 
 /// Parameters of LAS-ACK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct LasAckConfig {
     /// Of the queue.
+    #[n(0)]
     pub limit: Limit,
     /// What goes when it is full.
+    #[n(1)]
     pub overflow: Overflow,
     /// Each n-th packet sent is the one that has waited longest; `None`: none is, as published.
+    #[n(2)]
     pub floor: Option<u32>,
     /// A connection is forgotten after so long a silence.
+    #[n(3)]
     pub expire: Span,
     /// Connections that are known at once at most, beside those that have packets here.
+    #[n(4)]
     pub connections: u32,
 }
 
 /// What goes when the queue is full.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Overflow {
     /// What arrives.
+    #[n(0)]
     TailDrop,
     /// The last packet of the connection that has been served most; what arrives may be it.
+    #[n(1)]
     MostServed,
 }
 

@@ -15,16 +15,20 @@
 //! shares.
 
 use evenair_units::{BitRate, Bytes, Instant, Rng};
+use minicbor::{Decode, Encode};
 
 /// Tokens are counted in billionths of a bit, so that a rate times nanoseconds is exact.
 const PER_BIT: u64 = 1_000_000_000;
 
 /// A bucket's depth, and where it begins to drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct BucketConfig {
     /// Depth: 1 byte to [`BucketConfig::MAX_DEPTH`]. Packets larger than it never pass.
+    #[n(0)]
     pub depth: Bytes,
     /// Threshold, in thousandths of the depth: 0 (the plain bucket, which drops when it is empty) to 1000.
+    #[n(1)]
     pub threshold_permille: u32,
 }
 

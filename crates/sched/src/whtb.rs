@@ -27,6 +27,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use evenair_units::{BitRate, Bytes, Db, Instant, Span};
+use minicbor::{Decode, Decoder, Encode, decode};
 
 use crate::htb::Stretch;
 use crate::{Discipline, Dropped, Feedback, Htb, HtbConfig, News, Packet};
@@ -42,8 +43,9 @@ const OLD_SIXTEENTHS: u64 = 15;
 const MOST_UNDER_WAY: usize = 4096;
 
 /// Goodput by signal over noise, from a calibration.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChannelTable(Vec<(Db, BitRate)>);
+#[derive(Clone, PartialEq, Eq, Debug, Encode)]
+#[cbor(transparent)]
+pub struct ChannelTable(#[n(0)] Vec<(Db, BitRate)>);
 
 impl ChannelTable {
     /// A table of these points. `None` if there is none, signals do not rise from one to the next, or a goodput is zero.
@@ -77,12 +79,23 @@ impl ChannelTable {
     }
 }
 
+impl<'b, C> Decode<'b, C> for ChannelTable {
+    fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
+        let at = d.position();
+        Self::new(d.decode_with(ctx)?)
+            .ok_or_else(|| decode::Error::message("a channel table that does not rise").at(at))
+    }
+}
+
 /// Parameters of the estimator by delivery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct DeliveryConfig {
     /// A class that gets less than this many thousandths of what the best channel would carry is taken for dead.
+    #[n(0)]
     pub dead_permille: u32,
     /// So long a dead class leaves its turns to others that have packets; then it tries one.
+    #[n(1)]
     pub pause: Span,
 }
 
@@ -96,20 +109,25 @@ impl Default for DeliveryConfig {
 }
 
 /// How the goodput that a channel allows is known.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Estimator {
     /// Published: by signal and a table.
-    Signal(ChannelTable),
+    #[n(0)]
+    Signal(#[n(0)] ChannelTable),
     /// By what became of packets.
-    Delivery(DeliveryConfig),
+    #[n(1)]
+    Delivery(#[n(0)] DeliveryConfig),
 }
 
 /// Parameters of WHTB.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct WhtbConfig {
     /// The tree. Each leaf is for packets over one channel.
+    #[n(0)]
     pub tree: HtbConfig,
     /// How channels are known.
+    #[n(1)]
     pub estimator: Estimator,
 }
 

@@ -1,15 +1,20 @@
 //! How much a buffer holds.
 
+use minicbor::{Decode, Encode};
+
 use crate::Bytes;
 
 /// The size of a drop-tail buffer. What is counted as a packet's size is the buffer's to say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Limit {
     /// This many packets of any size.
-    Packets(u32),
+    #[n(0)]
+    Packets(#[n(0)] u32),
     /// This many bytes in packets of any number.
-    Bytes(Bytes),
+    #[n(1)]
+    Bytes(#[n(0)] Bytes),
     /// Everything.
+    #[n(2)]
     Unlimited,
 }
 

@@ -4,19 +4,25 @@ use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
+use minicbor::{Decode, Encode};
+
 use crate::Span;
 
 /// A number of bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Bytes(pub u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Bytes(#[n(0)] pub u64);
 
 /// A rate in whole bits per second. Never a float: rates are compared and summed exactly.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct BitRate(u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Encode, Decode)]
+#[cbor(transparent)]
+pub struct BitRate(#[n(0)] u64);
 
 /// A power level in thousandths of a dBm.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
 pub struct Dbm {
+    #[n(0)]
     milli: i32,
 }
 
@@ -36,8 +42,10 @@ impl Bytes {
 }
 
 /// A ratio of two powers in thousandths of a decibel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(transparent)]
 pub struct Db {
+    #[n(0)]
     milli: i32,
 }
 

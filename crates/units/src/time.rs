@@ -4,13 +4,17 @@ use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
+use minicbor::{Decode, Encode};
+
 /// A point in time: nanoseconds since the driver's own origin (start of a simulation, or of a live process).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Instant(u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Instant(#[n(0)] u64);
 
 /// A length of time in nanoseconds, never negative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Span(u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Span(#[n(0)] u64);
 
 /// A length of time during which the medium is occupied. This is the currency in which transmissions are charged;
 /// a type of its own, so that it is not mixed up with delays.

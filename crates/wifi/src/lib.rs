@@ -27,6 +27,8 @@
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+extern crate alloc;
+
 #[allow(clippy::float_arithmetic)] // A closed form, never in the path of a packet.
 pub mod bianchi;
 mod capacity;

@@ -2,9 +2,11 @@
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use evenair_units::{Airtime, Bytes, Span};
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use crate::rate::{Modulation, PhyRate, Standard};
 
@@ -20,11 +22,14 @@ pub const ACK_CTS: Bytes = Bytes(14);
 pub const RTS: Bytes = Bytes(20);
 
 /// The preamble of 802.11b frames. The OFDM standards have one preamble only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Preamble {
     /// 144 us and a header of 48 us at 1 Mb/s (clause 16.2.2.2).
+    #[n(0)]
     Long,
     /// 72 us and a header of 24 us at 2 Mb/s (clause 16.2.2.3). Frames at 1 Mb/s keep the long one.
+    #[n(1)]
     Short,
 }
 
@@ -296,6 +301,47 @@ impl Phy {
     }
 }
 
+/// The encoded form of a [`Phy`]: what it is made of.
+#[derive(Encode, Decode)]
+#[cbor(map)]
+struct EncodedPhy {
+    #[n(0)]
+    standard: Standard,
+    #[n(1)]
+    preamble: Preamble,
+    #[n(2)]
+    basic: Vec<PhyRate>,
+    /// First and largest contention window, where they are not those of the standard.
+    #[n(3)]
+    windows: Option<(u32, u32)>,
+}
+
+/// The largest contention window that EDCA parameters can name (clause 9.4.2.29: an exponent of 4 bits).
+const LARGEST_WINDOW: u32 = (1 << 15) - 1;
+
+impl<C> Encode<C> for Phy {
+    fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, ctx: &mut C) -> Result<(), encode::Error<W::Error>> {
+        let is_basic = |(index, _): &(usize, &PhyRate)| self.basic & (1 << index) != 0;
+        let basic = self.standard.rates().iter().enumerate().filter(is_basic).map(|(_, &rate)| rate).collect();
+        let windows = (self.windows != (self.timing.cw_min, self.timing.cw_max)).then_some(self.windows);
+        EncodedPhy { standard: self.standard, preamble: self.preamble, basic, windows }.encode(e, ctx)
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Phy {
+    /// Only a profile that can be is decoded.
+    fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
+        let at = d.position();
+        let EncodedPhy { standard, preamble, basic, windows } = d.decode_with(ctx)?;
+        let phy = Self::new(standard, preamble, &basic).map_err(|error| decode::Error::message(error).at(at))?;
+        match windows {
+            None => Ok(phy),
+            Some((min, max)) if min <= max && max <= LARGEST_WINDOW => Ok(phy.with_windows(min, max)),
+            Some(_) => Err(decode::Error::message("contention windows that cannot be").at(at)),
+        }
+    }
+}
+
 impl fmt::Display for PhyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -394,6 +440,31 @@ mod tests {
             Phy::new(Standard::Dot11a, Preamble::Short, &[foreign]),
             Err(PhyError::NoShortPreamble(Standard::Dot11a))
         );
+    }
+
+    #[test]
+    fn profiles_and_rates_read_back_and_wrong_ones_are_refused() {
+        fn written(value: &impl Encode<()>) -> Vec<u8> {
+            let mut bytes = Vec::new();
+            encode(value, &mut bytes).expect("a vector takes any bytes");
+            bytes
+        }
+        let short = Phy::new(Standard::Dot11b, Preamble::Short, &Standard::Dot11b.rates()[1..3]).unwrap();
+        let usual = Standard::ALL.map(Phy::default_for);
+        for phy in usual.into_iter().chain([short.clone(), short.clone().with_windows(7, 15)]) {
+            assert_eq!(decode::<Phy>(&written(&phy)).unwrap(), phy);
+            for &rate in phy.standard().rates() {
+                assert_eq!(decode::<PhyRate>(&written(&rate)).unwrap(), rate);
+            }
+        }
+        assert!(decode::<Phy>(&written(&short.with_windows(15, 7))).is_err());
+        let (standard, preamble) = (Standard::Dot11a, Preamble::Long);
+        for basic in [[].to_vec(), Standard::Dot11b.rates().to_vec()] {
+            let encoded = EncodedPhy { standard, preamble, basic, windows: None };
+            assert!(decode::<Phy>(&written(&encoded)).is_err());
+        }
+        // OFDM at 11 Mb/s.
+        assert!(decode::<PhyRate>(&written(&(1, 22))).is_err());
     }
 
     #[test]

@@ -4,32 +4,41 @@ use core::fmt;
 use core::str::FromStr;
 
 use evenair_units::BitRate;
+use minicbor::{Decode, Decoder, Encode, decode};
 
 /// An amendment of IEEE 802.11, by the name its products carry.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
 pub enum Standard {
     /// HR/DSSS at 2.4 GHz (IEEE 802.11-2016 clause 16): 1, 2, 5.5 and 11 Mb/s.
+    #[n(0)]
     Dot11b,
     /// OFDM at 5 GHz, 20 MHz (clause 17): 6 to 54 Mb/s.
+    #[n(1)]
     Dot11a,
     /// OFDM at 2.4 GHz (clause 18, ERP) in a BSS without 802.11b stations: the short slot, OFDM only.
+    #[n(2)]
     Dot11g,
 }
 
 /// How a rate's payload is sent, which decides how long a frame takes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(index_only)]
 pub(crate) enum Modulation {
     /// A run of bits.
+    #[n(0)]
     Dsss,
     /// A run of 4 us symbols.
+    #[n(1)]
     Ofdm,
 }
 
 /// A PHY rate of some [`Standard`]. Ordered by its bit rate.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 pub struct PhyRate {
     /// The standard's own unit (rates are told in it in the Supported Rates element).
+    #[n(1)]
     half_mbps: u8,
+    #[n(0)]
     modulation: Modulation,
 }
 
@@ -91,6 +100,26 @@ impl PhyRate {
 
     pub(crate) const fn modulation(self) -> Modulation {
         self.modulation
+    }
+}
+
+/// What is read of a [`PhyRate`].
+#[derive(Decode)]
+struct ReadRate {
+    #[n(0)]
+    modulation: Modulation,
+    #[n(1)]
+    half_mbps: u8,
+}
+
+impl<'b, C> Decode<'b, C> for PhyRate {
+    /// Only a rate of some standard is decoded.
+    fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
+        let at = d.position();
+        let ReadRate { modulation, half_mbps } = d.decode_with(ctx)?;
+        let rate = Self { half_mbps, modulation };
+        let is_known = Standard::ALL.iter().any(|standard| standard.rates().contains(&rate));
+        if is_known { Ok(rate) } else { Err(decode::Error::message("not a rate of any standard").at(at)) }
     }
 }
 

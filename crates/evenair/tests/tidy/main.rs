@@ -19,10 +19,12 @@ mod terms;
 const MOST_LINES: usize = 800;
 
 /// Crates from outside that the core may use, directly or through one another, each for one purpose.
-const CORE_MAY_USE: [&str; 3] = [
-    "libm",       // the one maths library, the same on every machine
-    "etherparse", // packet headers
-    "arrayvec",   // of etherparse
+const CORE_MAY_USE: [&str; 5] = [
+    "libm",            // the one maths library, the same on every machine
+    "etherparse",      // packet headers
+    "arrayvec",        // of etherparse
+    "minicbor",        // recordings: numbered fields, derived on the types
+    "minicbor-derive", // of minicbor, runs in the compiler
 ];
 
 /// Core crates without floating point at all. `units` converts for reports and `wifi` has closed forms: both deny it
@@ -30,7 +32,7 @@ const CORE_MAY_USE: [&str; 3] = [
 const INTEGERS_ONLY: [&str; 5] = ["packet", "sched", "manager", "medium", "link"];
 
 /// Files of the largest circle of imports, for the crates that have one of more than two. To be lowered, never raised.
-const LARGEST_CIRCLE: [(&str, usize); 4] = [("packet", 5), ("sched", 9), ("sim", 16), ("live", 12)];
+const LARGEST_CIRCLE: [(&str, usize); 3] = [("sched", 9), ("sim", 16), ("live", 12)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's folder")

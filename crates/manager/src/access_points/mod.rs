@@ -19,7 +19,6 @@
 //!
 //! What is not here: what happens when a station moves (see `manager::roaming`).
 
-mod codec;
 mod learned;
 mod table;
 
@@ -29,52 +28,66 @@ use core::fmt;
 
 use evenair_packet::{MacAddr, Vlan};
 use evenair_wifi::Standard;
+use minicbor::{Decode, Encode};
 
 use crate::Label;
 
-pub(crate) use codec::{put_access_point, put_place, read_access_point, read_place};
 pub(crate) use table::Table;
 
 /// An access point of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct AccessPoint {
     /// Its name in reports, also accepted where a station's place is reported.
+    #[n(0)]
     pub name: Label,
     /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of
     /// whoever is not known to be at an access point.
+    #[n(1)]
     pub domain: Label,
     /// Frames of its stations come in one of these VLANs. One without an inner tag stands for all that are inside it.
+    #[cbor(n(2), skip_if = "Vec::is_empty")]
     pub vlans: Vec<Vlan>,
     /// Its radios' addresses (BSSIDs).
+    #[cbor(n(3), skip_if = "Vec::is_empty")]
     pub radios: Vec<MacPrefix>,
     /// Other names accepted where a station's place is reported.
+    #[cbor(n(4), skip_if = "Vec::is_empty")]
     pub told_as: Vec<Label>,
     /// Its standard, with the usual profile ([`evenair_wifi::Phy::default_for`]). `None`, or that of the configuration's PHY: that
     /// PHY. All access points of a domain have the same.
+    #[n(5)]
     pub standard: Option<Standard>,
 }
 
 /// The first bits of MAC addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct MacPrefix {
     /// An address that begins so; what is behind the prefix does not matter.
+    #[n(0)]
     pub mac: MacAddr,
     /// How many bits, 1 to 48.
+    #[n(1)]
     pub bits: u8,
 }
 
 /// A reported access point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Place {
     /// By a name of it.
-    Named(Label),
+    #[n(0)]
+    Named(#[n(0)] Label),
     /// By the address of its radio (BSSID).
-    Radio(MacAddr),
+    #[n(1)]
+    Radio(#[n(0)] MacAddr),
     /// By the address of its radio, with the reported channel.
+    #[n(2)]
     Tuned {
         /// The BSSID, or another address that names the access point.
+        #[n(0)]
         radio: MacAddr,
         /// The channel's frequency, in MHz.
+        #[n(1)]
         mhz: u16,
     },
 }

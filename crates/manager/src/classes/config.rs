@@ -5,86 +5,115 @@ use core::fmt;
 
 use evenair_packet::{MacAddr, Subnet, Vlan};
 use evenair_units::BitRate;
+use minicbor::{Decode, Encode};
 
 use super::label::Label;
 use crate::ids::{ClassId, Direction};
 use crate::limits::MAX_RATE;
 
 /// A tree of classes above all levels of the policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct ClassTree {
     /// The classes, by their number. Siblings are asked in this order.
+    #[n(0)]
     pub classes: Vec<Class>,
     /// Weight of whatever is in no class, and in a class with children in none of these.
+    #[n(1)]
     pub other: u32,
 }
 
 /// A class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Class {
     /// The class that it is in; `None`: it is below the root.
+    #[n(0)]
     pub parent: Option<ClassId>,
     /// Its share beside its siblings.
+    #[n(1)]
     pub weight: u32,
     /// What it gets before weights say, as long as it has something to send.
+    #[n(2)]
     pub minimum: Option<Amount>,
     /// What it gets at most, whatever the others leave.
+    #[n(3)]
     pub ceiling: Option<Amount>,
     /// What is in it.
+    #[n(4)]
     pub takes: Takes,
 }
 
 /// A part of what there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Amount {
     /// Of the medium's time, in thousandths. A minimum is a part of what is served.
-    Part(u32),
+    #[n(0)]
+    Part(#[n(0)] u32),
     /// IP-level bits per second of data and ACKs that cross the WLAN.
-    Rate(BitRate),
+    #[n(1)]
+    Rate(#[n(0)] BitRate),
 }
 
 /// What a class takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Takes {
     /// Stations that name it, and what one of its children takes.
+    #[n(0)]
     Named,
     /// What meets one of these.
-    Rules(Vec<Rule>),
+    #[n(1)]
+    Rules(#[n(0)] Vec<Rule>),
     /// What its siblings leave.
+    #[n(2)]
     Rest,
 }
 
 /// Conditions, all of which are to hold. A list names alternatives; an empty one asks for nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Rule {
     /// Of the station.
+    #[cbor(n(0), skip_if = "Vec::is_empty")]
     pub macs: Vec<MacAddr>,
     /// Networks that the station's address is in.
+    #[cbor(n(1), skip_if = "Vec::is_empty")]
     pub addresses: Vec<Subnet>,
     /// Networks that the other end's address is in.
+    #[cbor(n(2), skip_if = "Vec::is_empty")]
     pub peers: Vec<Subnet>,
     /// VLANs; one of a single tag stands for whatever is inside of it.
+    #[cbor(n(3), skip_if = "Vec::is_empty")]
     pub vlans: Vec<Vlan>,
     /// Differentiated services code points, of what travels the way of the data.
+    #[cbor(n(4), skip_if = "Vec::is_empty")]
     pub dscps: Vec<u8>,
     /// IP protocol numbers.
+    #[cbor(n(5), skip_if = "Vec::is_empty")]
     pub protocols: Vec<u8>,
     /// Ports of either end, from the first to the last.
+    #[cbor(n(6), skip_if = "Vec::is_empty")]
     pub ports: Vec<(u16, u16)>,
     /// Which way data travel.
+    #[n(7)]
     pub direction: Option<Direction>,
     /// Networks in which the station was reported.
+    #[cbor(n(8), skip_if = "Vec::is_empty")]
     pub ssids: Vec<Label>,
     /// Groups in which the station was reported.
+    #[cbor(n(9), skip_if = "Vec::is_empty")]
     pub groups: Vec<Label>,
 }
 
 /// A kind of traffic within a station.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Application {
     /// Its share beside the others of the station.
+    #[n(0)]
     pub weight: u32,
     /// What meets one of these is of this kind, if it is of none before it.
+    #[n(1)]
     pub rules: Vec<Rule>,
 }
 

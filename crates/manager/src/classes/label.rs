@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+
 /// A name of 1 to 32 bytes, as an SSID has them (IEEE 802.11, 9.4.2.2): most are text, all may be anything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
@@ -32,6 +34,19 @@ impl Label {
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl<C> Encode<C> for Label {
+    fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+        e.bytes(self.as_bytes())?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Label {
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        let at = d.position();
+        Self::new(d.bytes()?).map_err(|error| decode::Error::message(error).at(at))
     }
 }
 

@@ -19,7 +19,6 @@
 //! What is not here: queues and their order (see `nodes` and `queues`).
 
 mod classify;
-pub(crate) mod codec;
 pub(crate) mod config;
 mod label;
 mod node;

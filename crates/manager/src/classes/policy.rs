@@ -3,56 +3,75 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use minicbor::{Decode, Encode};
+
 use super::config::{Application, ClassError, ClassTree, Rule, check_rules};
 use crate::config_error::{ConfigError, nonzero};
 use crate::ids::ClassId;
 
 /// The tree of queues, from the root down. A level divides what its parent gets among its children by their weights;
 /// the nodes of the last level are the queues.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Policy {
     /// Levels in any order, each kind at most once, at least one; a tree of classes is the first.
+    #[n(0)]
     pub levels: Vec<Level>,
     /// What the operator calls the classes, by their numbers. Reports use it, and no decision does.
+    #[n(1)]
     pub names: Vec<String>,
 }
 
 /// One level of the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Level {
     /// Connections whose data travel from, and connections whose data travel to the WLAN.
+    #[n(0)]
     Direction {
         /// Weight of uploads.
+        #[n(0)]
         up: u32,
         /// Weight of downloads.
+        #[n(1)]
         down: u32,
     },
     /// The operator's classes of stations.
+    #[n(1)]
     Class {
         /// Weight of each class.
+        #[n(0)]
         weights: Vec<(ClassId, u32)>,
         /// Weight of all stations that are in none of them, together.
+        #[n(1)]
         other: u32,
     },
     /// A tree of classes, with rules, minimums and ceilings. Under it all shares are of medium time, unless those of
     /// stations count in bits.
-    Tree(ClassTree),
+    #[n(2)]
+    Tree(#[n(0)] ClassTree),
     /// Kinds of traffic, within whatever is above.
+    #[n(3)]
     Application {
         /// The kinds, at most [`ClassTree::MOST`].
+        #[n(0)]
         applications: Vec<Application>,
         /// Weight of what is of none of them.
+        #[n(1)]
         other: u32,
     },
     /// Stations, by MAC address.
+    #[n(4)]
     Station {
         /// Weights count in medium time (weight times `C_i`) and not in bits.
+        #[n(0)]
         time_fair: bool,
     },
     /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address
     /// stands for many hosts. A host that has addresses of both versions counts for two.
+    #[n(5)]
     Host,
     /// Connections, all with weight one.
+    #[n(6)]
     Flow,
 }
 

@@ -1,51 +1,67 @@
 //! The settings of the pacer.
 
 use evenair_units::{BitRate, Span};
+use minicbor::{Decode, Encode};
 
 use crate::config_error::{ConfigError, not_high, not_long};
 
 /// What a packet costs the virtual server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Charge {
     /// The medium time of everything that crosses the WLAN because of it, stretched by C*/C. For packets of full size
     /// that is `l/C_i * C*/C`; small packets pay for their overhead.
+    #[n(0)]
     Airtime,
     /// Published: `l/C` for virtual length `l`, whatever the station's rate.
+    #[n(1)]
     Bits,
 }
 
 /// What sets the service rate C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Controller {
     /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
+    #[n(0)]
     Published {
         /// Time between two evaluations; published 1 s.
+        #[n(0)]
         interval: Span,
         /// Step; published 0.1 Mb/s.
+        #[n(1)]
         delta: BitRate,
         /// The measured use may be this many thousandths below C and still count as equal.
+        #[n(2)]
         tolerance_permille: u32,
         /// C starts at this many thousandths of C*.
+        #[n(3)]
         start_permille: u32,
     },
     /// Keeps the access points' backlog at this much medium time, estimated from the stations' acknowledgments, without
     /// assumed rates.
+    #[n(1)]
     Queue {
         /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
+        #[n(0)]
         target: Span,
     },
     /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point:
     /// the load that is offered to the medium is held just below the critical one.
+    #[n(2)]
     Pi {
         /// Time between two evaluations.
+        #[n(0)]
         interval: Span,
         /// The mean time that packets wait, measured from the stations' acknowledgments.
+        #[n(1)]
         target: Span,
     },
     /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
-    Fixed(BitRate),
+    #[n(3)]
+    Fixed(#[n(0)] BitRate),
     /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue forms in the access
     /// point. For mechanisms that need no queue, and for comparison.
+    #[n(4)]
     None,
 }
 

@@ -1,44 +1,52 @@
-//! What the operator wants of the control at the receiver, and its form in recordings.
+//! What the operator wants of the control at the receiver.
 
-use alloc::vec::Vec;
 use core::fmt;
 
-use evenair_packet::codec::{CodecError, Reader, Write};
 use evenair_units::{Bytes, Limit, Span};
+use minicbor::{Decode, Encode};
 
 /// Settings of receiver control. At least one of the two laws is present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct ReceiverConfig {
     /// How large a window a receiver may advertise. `None`: as large as it likes.
+    #[n(0)]
     pub window: Option<WindowLaw>,
     /// For how long the ACKs of downloads are held. `None`: not at all.
+    #[n(1)]
     pub delay: Option<DelayLaw>,
     /// The window law holds for uploads too, whose receivers are on the wire.
+    #[n(2)]
     pub uploads: bool,
 }
 
 /// The largest window that a receiver may advertise. Whatever it comes to, it is at least a segment: with less, a
 /// sender would wait for its persist timer (RFC 9293, 3.8.6.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum WindowLaw {
     /// A constant, in segments of the size that both ends agreed on, or in bytes (Choi, Park, Kim).
-    Fixed(Limit),
+    #[n(0)]
+    Fixed(#[n(0)] Limit),
     /// The access point's buffer, which this is, divided by the number of TCP flows: `min(advertised, floor(B/n))`,
     /// so that nothing is lost there (Pilosof et al., INFOCOM 2003; the lossless control of Blefari-Melazzi et al.).
     /// In segments or bytes.
-    ShareOf(Limit),
+    #[n(1)]
+    ShareOf(#[n(0)] Limit),
     /// As large as keeps packets waiting for so long in the access point. The law is ours.
-    Target(Span),
+    #[n(2)]
+    Target(#[n(0)] Span),
 }
 
 /// The time for which the ACKs of downloads are held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum DelayLaw {
     /// A constant (Choi, Park, Kim).
-    Fixed(Span),
+    #[n(0)]
+    Fixed(#[n(0)] Span),
     /// As long as keeps packets waiting for so long in the access point, where senders' windows are limited. The law is
     /// ours.
-    Target(Span),
+    #[n(1)]
+    Target(#[n(0)] Span),
 }
 
 /// Why a control at the receiver cannot be.
@@ -97,52 +105,6 @@ const fn check_window(limit: Limit) -> Result<(), ReceiverError> {
 
 fn check_time(time: Span) -> Result<(), ReceiverError> {
     if time > Span::ZERO && time <= ReceiverConfig::MAX_DELAY { Ok(()) } else { Err(ReceiverError::Time(time)) }
-}
-
-pub(crate) fn put_receiver(out: &mut Vec<u8>, receiver: ReceiverConfig, put_limit: fn(Limit, &mut Vec<u8>)) {
-    out.put_option(receiver.window, |out, law| match law {
-        WindowLaw::Fixed(limit) => {
-            out.put_u8(0);
-            put_limit(limit, out);
-        }
-        WindowLaw::ShareOf(limit) => {
-            out.put_u8(1);
-            put_limit(limit, out);
-        }
-        WindowLaw::Target(target) => {
-            out.put_u8(2);
-            out.put_u64(target.as_nanos());
-        }
-    });
-    out.put_option(receiver.delay, |out, law| {
-        let (tag, time) = match law {
-            DelayLaw::Fixed(time) => (0, time),
-            DelayLaw::Target(target) => (1, target),
-        };
-        out.put_u8(tag);
-        out.put_u64(time.as_nanos());
-    });
-    out.put_u8(receiver.uploads.into());
-}
-
-pub(crate) fn read_receiver(
-    reader: &mut Reader<'_>,
-    read_limit: fn(&mut Reader<'_>) -> Result<Limit, CodecError>,
-) -> Result<ReceiverConfig, CodecError> {
-    Ok(ReceiverConfig {
-        window: reader.option(|r| match r.u8()? {
-            0 => read_limit(r).map(WindowLaw::Fixed),
-            1 => read_limit(r).map(WindowLaw::ShareOf),
-            2 => r.u64().map(|target| WindowLaw::Target(Span::from_nanos(target))),
-            tag => Err(CodecError::Tag(tag)),
-        })?,
-        delay: reader.option(|r| match r.u8()? {
-            0 => r.u64().map(|time| DelayLaw::Fixed(Span::from_nanos(time))),
-            1 => r.u64().map(|target| DelayLaw::Target(Span::from_nanos(target))),
-            tag => Err(CodecError::Tag(tag)),
-        })?,
-        uploads: reader.bool()?,
-    })
 }
 
 impl fmt::Display for ReceiverError {

@@ -31,7 +31,6 @@ use steering::{Aim, Steering, Timed};
 use window::{Most, Windows};
 
 pub use config::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
-pub(crate) use config::{put_receiver, read_receiver};
 
 /// Segment size to convert a window from segments to bytes.
 const USUAL_SEGMENT: u64 = 1_460;

@@ -3,23 +3,32 @@
 use evenair_packet::MacAddr;
 use evenair_units::{Instant, Span};
 use evenair_wifi::PhyRate;
+use minicbor::{Decode, Encode};
 
 /// A source's report about a station, as received: right or wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Told {
     /// The station's MAC address.
+    #[n(0)]
     pub mac: MacAddr,
     /// The source: a number that the driver assigns to each of its sources.
+    #[n(1)]
     pub source: u16,
     /// When it was measured, by the manager's clock.
+    #[n(2)]
     pub measured: Instant,
     /// How long it is valid from then on.
+    #[n(3)]
     pub valid_for: Span,
     /// The PHY rate of what the access point sends to it, in kb/s.
+    #[n(4)]
     pub transmit_kbps: Option<i64>,
     /// The PHY rate of what it sends, in kb/s.
+    #[n(5)]
     pub receive_kbps: Option<i64>,
     /// How strongly the access point receives it, in dBm.
+    #[n(6)]
     pub signal_dbm: Option<i64>,
 }
 

@@ -2,52 +2,68 @@
 
 use evenair_sched::BucketConfig;
 use evenair_units::{BitRate, Bytes, Span};
+use minicbor::{Decode, Encode};
 
 use crate::config_error::ConfigError;
 use crate::limits::{MAX_RATE, MAX_SPAN};
 
 /// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow
 /// down and leave the medium to the downloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct UplinkLimit {
     /// What sets the limit.
+    #[n(0)]
     pub rule: LimitRule,
     /// The limit; where it moves, the one it starts at. `None`: the uploads' part of C*.
+    #[n(1)]
     pub rate: Option<BitRate>,
     /// The uploads' part of what both directions get, in thousandths; published 500.
+    #[n(2)]
     pub split_permille: u32,
     /// The bucket. Of separate ones, each of them.
+    #[n(3)]
     pub bucket: BucketConfig,
     /// How long the meters of rates remember; published 600 ms.
+    #[n(4)]
     pub memory: Span,
 }
 
 /// What sets the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum LimitRule {
     /// Nothing moves it.
+    #[n(0)]
     Static,
     /// The published rule: while nothing is lost in the access point it goes up by a step, else down, to the uploads'
     /// part of what comes from both sides. One bucket for all.
-    Published(Steps),
+    #[n(1)]
+    Published(#[n(0)] Steps),
     /// The published rule with its gaps closed: buckets of their own for TCP and for all else.
+    #[n(2)]
     Adaptive {
         /// Interval, step and ceiling.
+        #[n(0)]
         steps: Steps,
         /// The part of the limit that datagrams (all but TCP) keep where TCP could use all, in thousandths; TCP keeps
         /// the rest.
+        #[n(1)]
         datagrams_permille: u32,
     },
 }
 
 /// How a limit moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct Steps {
     /// Time between two evaluations; published 300 ms.
+    #[n(0)]
     pub interval: Span,
     /// Change of the limit at each; published 200 kb/s.
+    #[n(1)]
     pub step: BitRate,
     /// The limit is never above this (published as the theoretical maximum, without a value). `None`: C*.
+    #[n(2)]
     pub ceiling: Option<BitRate>,
 }
 

@@ -38,12 +38,10 @@
 //! does among the downloads. Control of the network (ARP, DHCP), group-addressed packets, and flows beyond the number
 //! that is tracked pass.
 
-mod codec;
 mod config;
 mod losses;
 mod report;
 
-pub(crate) use codec::{put_uplink_limit, read_uplink_limit};
 pub use config::{LimitRule, Steps, UplinkLimit};
 pub(crate) use losses::{Losses, Released};
 pub use report::UplinkReport;

@@ -3,20 +3,27 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use minicbor::{Decode, Encode};
+
 use super::Codec;
 
 /// Calls are found, admitted up to a limit, and then go first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct VoiceConfig {
     /// Calls at once at most, of whatever codec; `None`: as many as leave the rest its part.
+    #[n(0)]
     pub calls: Option<u32>,
     /// Calls of these codecs at once at most.
+    #[n(1)]
     pub codecs: Vec<(Codec, u32)>,
     /// The part of the medium's time, in thousandths, that calls leave to all else: a call that would take from it is
     /// refused.
+    #[n(2)]
     pub data_permille: u32,
     /// Differentiated services code point that packets of admitted calls get toward the WLAN, from which access
     /// points take their access category.
+    #[n(3)]
     pub dscp: u8,
 }
 

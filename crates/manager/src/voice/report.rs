@@ -1,15 +1,20 @@
 //! What is reported of calls.
 
 use evenair_units::Span;
+use minicbor::{Decode, Encode};
 
 /// Codec of a stream, as far as its rate identifies it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Codec {
     /// 64 kb/s in packets of one size: G.711, or G.722, which looks the same.
+    #[n(0)]
     G711,
     /// 8 kb/s in packets of one size: G.729.
+    #[n(1)]
     G729,
     /// Anything else, such as Opus, whose packets vary.
+    #[n(2)]
     Other,
 }
 

@@ -6,27 +6,35 @@ use core::net::IpAddr;
 use evenair_packet::{FlowKey, Subnet, is_link_local};
 use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Span};
+use minicbor::{Decode, Encode};
 
 use crate::config_error::{ConfigError, not_high, not_long};
 
 /// The Internet link, and the servers before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
 pub struct WanConfig {
     /// Service rate toward the stations, in IP-level bits per second: a little below the link's, so that the queue is
     /// here.
+    #[n(0)]
     pub down: BitRate,
     /// Service rate from the stations.
+    #[n(1)]
     pub up: BitRate,
     /// Networks that are not beyond the link. Link-local addresses never are.
+    #[n(2)]
     pub lan: Vec<Subnet>,
     /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes
     /// first, could use all.
+    #[n(3)]
     pub lan_permille: u32,
     /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to
     /// keep the link busy while a sender recovers is a good part of one; others do not wait for it.
+    #[n(4)]
     pub aqm: CodelConfig,
     /// Other managers share the link: each direction is served only while this one holds a lease of it
     /// ([`Manager::handle_lease`](crate::Manager::handle_lease)).
+    #[n(5)]
     pub shared: bool,
 }
 

@@ -17,6 +17,7 @@ mod guard;
 mod hosts;
 mod neighbours;
 mod receiver;
+mod recordings;
 mod replay;
 mod shared_link;
 mod standards;

@@ -23,6 +23,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Limit, Rng, Streams};
+use minicbor::{Decode, Encode};
 
 use crate::codel::CodelConfig;
 use crate::line::{Line, exceeds};
@@ -35,17 +36,23 @@ use ways::Ways;
 const PARTS: i64 = 1 << 16;
 
 /// Parameters of CAKE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct CakeConfig {
     /// Of the control law in each queue; 5 and 100 ms.
+    #[n(0)]
     pub codel: CodelConfig,
     /// Queues, and places for hosts; 1024.
+    #[n(1)]
     pub queues: u32,
     /// What a host may send in a round; 1514 bytes.
+    #[n(2)]
     pub quantum: Bytes,
     /// Of all queues together; 4 MiB.
+    #[n(3)]
     pub limit: Limit,
     /// Decides who shares a queue, and which packets of an unresponsive flow are lost.
+    #[n(4)]
     pub seed: u64,
 }
 

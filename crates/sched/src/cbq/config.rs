@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use evenair_units::{BitRate, Bytes, Span};
+use minicbor::{Decode, Encode};
 
 use super::{LONGEST_NS, PRIORITIES};
 use crate::Config;
@@ -17,54 +18,74 @@ const POINT: u32 = 32;
 
 /// Who may go on sending above its own rate. The names and rules are those of the paper's guidelines; each lends a class
 /// what a class above it does not use, through classes that borrow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Sharing {
     /// A class lends where no class at a lower level is *unsatisfied*, that is, within its rate and with packets waiting.
     /// Exact, and looks at the whole tree for each packet.
+    #[n(0)]
     Formal,
     /// A class lends whenever it is within its own rate, whatever other classes wait.
+    #[n(1)]
     AncestorsOnly,
     /// A class lends up to a level that follows who was within its rate last. The formal rule's approximation that
     /// implementations run.
+    #[n(2)]
     TopLevel,
 }
 
 /// One class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct CbqClass {
     /// The class above it, by its number, which is lower than its own.
+    #[n(0)]
     pub parent: Option<usize>,
     /// Its part of the link.
+    #[n(1)]
     pub rate: BitRate,
     /// What it sends in a round. Of a leaf.
+    #[n(2)]
     pub quantum: Bytes,
     /// 0 goes first, 7 last. Of a leaf.
+    #[n(3)]
     pub priority: u8,
     /// It may send while it is over limit and the sharing allows it to borrow; else it is *bounded*.
+    #[n(4)]
     pub borrows: bool,
     /// It lends only to its descendants.
+    #[n(5)]
     pub isolated: bool,
     /// The most that its mean idle time is.
+    #[n(6)]
     pub max_idle: Span,
     /// The least, below zero; `None`: it has no bound.
+    #[n(7)]
     pub min_idle: Option<Span>,
     /// A class that has to wait waits for so much longer than its rate asks, instead of until its mean has recovered: then
     /// it sends several packets at once. `None`: until its mean has recovered.
+    #[n(8)]
     pub extra_delay: Option<Span>,
 }
 
 /// Parameters of a tree.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct CbqConfig {
     /// Parents before their children. Those without children are leaves.
+    #[n(0)]
     pub classes: Vec<CbqClass>,
     /// Of packets whose class is no leaf.
+    #[n(1)]
     pub default: usize,
     /// The queue in each leaf.
+    #[cbor(n(2), decode_with = "crate::config::decode_leaf")]
     pub leaf: Box<Config>,
     /// n of the gain 2^-n of all means.
+    #[n(3)]
     pub gain: u32,
     /// Who lends to whom.
+    #[n(4)]
     pub sharing: Sharing,
 }
 

@@ -21,6 +21,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
+use minicbor::{Decode, Encode};
 
 use crate::leaves::Leaves;
 use crate::{Config, Discipline, Dropped, Packet};
@@ -45,21 +46,29 @@ pub(crate) const LEVELS: usize = 8;
 pub(crate) const PRIORITIES: usize = 8;
 
 /// One class.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct HtbClass {
     /// The class it borrows from, by its number, which is lower than its own.
+    #[n(0)]
     pub parent: Option<usize>,
     /// What it is owed.
+    #[n(1)]
     pub rate: BitRate,
     /// What it may reach; no less than the rate.
+    #[n(2)]
     pub ceil: BitRate,
     /// What it may send at once at its rate.
+    #[n(3)]
     pub burst: Bytes,
     /// What it may send at once at its ceiling.
+    #[n(4)]
     pub cburst: Bytes,
     /// What it sends in its turn.
+    #[n(5)]
     pub quantum: Bytes,
     /// 0 goes first, 7 last. Of a leaf.
+    #[n(6)]
     pub priority: u8,
 }
 
@@ -90,18 +99,24 @@ impl HtbClass {
 }
 
 /// Parameters of a tree.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
 pub struct HtbConfig {
     /// Parents before their children. Those without children are leaves.
+    #[n(0)]
     pub classes: Vec<HtbClass>,
     /// Of packets whose class is no leaf.
+    #[n(1)]
     pub default: usize,
     /// The queue in each leaf.
+    #[cbor(n(2), decode_with = "crate::config::decode_leaf")]
     pub leaf: Box<Config>,
     /// A class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
+    #[n(3)]
     pub hysteresis: bool,
     /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. If it stops for long, bursts must
     /// hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
+    #[n(4)]
     pub tick: Span,
 }
 

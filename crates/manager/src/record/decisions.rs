@@ -1,0 +1,207 @@
+//! The decisions of a manager as bytes: plain, little endian, and never read back, because only their digest is compared.
+//!
+//! An optional field is a presence byte followed by the value.
+
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use evenair_packet::{MacAddr, Port};
+use evenair_units::{Instant, Span};
+use evenair_wifi::{PhyRate, Standard};
+
+use crate::{Cause, Event, Label, Mode, Output, SpeechReport};
+
+const TAG_RELEASE: u8 = 1;
+const TAG_DROP: u8 = 2;
+const TAG_EVENT: u8 = 3;
+
+/// What a manager decided, as bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DecisionLog {
+    bytes: Vec<u8>,
+}
+
+impl DecisionLog {
+    /// A decision that came out after the input of this instant; `number` tells a packet's number.
+    pub fn decision<P>(&mut self, now: Instant, output: &Output<P>, number: impl FnOnce(&P) -> u64) {
+        self.bytes.put_u64(now.as_nanos());
+        match output {
+            Output::Release { packet, port, edits } => {
+                self.bytes.put_u8(TAG_RELEASE);
+                self.bytes.put_u64(number(packet));
+                self.bytes.put_u8((*port == Port::Wlan).into());
+                self.bytes.put_option(edits.dscp, Write::put_u8);
+                self.bytes.put_u8(edits.congestion.into());
+                self.bytes.put_option(edits.window, Write::put_u16);
+            }
+            Output::Drop { packet, reason } => {
+                self.bytes.put_u8(TAG_DROP);
+                self.bytes.put_u64(number(packet));
+                self.bytes.put_u8(u8::try_from(reason.index()).expect("there are few reasons"));
+            }
+            Output::Event(event) => {
+                self.bytes.put_u8(TAG_EVENT);
+                put_event(event, &mut self.bytes);
+            }
+        }
+    }
+
+    /// The log.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The log in 64 bits (FNV-1a): to tell logs apart, not to protect them.
+    pub fn digest(&self) -> u64 {
+        let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+}
+
+fn put_call(out: &mut Vec<u8>, station: MacAddr, peer: IpAddr) {
+    out.put(&station.0);
+    put_address(out, peer);
+}
+
+fn put_speech(out: &mut Vec<u8>, speech: &SpeechReport) {
+    out.put_u64(speech.packets);
+    out.put_option(speech.lost, Write::put_u64);
+    out.put_u64(speech.dropped);
+    let put_span = |out: &mut Vec<u8>, span: Span| out.put_u64(span.as_nanos());
+    out.put_option(speech.jitter, put_span);
+    out.put_option(speech.hop_mean, put_span);
+    [speech.waited_mean, speech.waited_most, speech.gap].into_iter().for_each(|span| put_span(out, span));
+}
+
+fn put_event(event: &Event, out: &mut Vec<u8>) {
+    match event {
+        Event::ModeChanged(mode) => {
+            out.put_u8(0);
+            out.put_u8(match mode {
+                Mode::Bypassed => 0,
+                Mode::Inserted => 1,
+                Mode::Draining => 2,
+            });
+        }
+        // Which configuration was refused is in the recording; why follows from it.
+        Event::ConfigRefused(_) => out.put_u8(1),
+        Event::ObservationRefused(_) => out.put_u8(2),
+        Event::StationLearned(mac) => {
+            out.put_u8(3);
+            out.put(&mac.0);
+        }
+        Event::RateChanged { service_rate, capacity } => {
+            out.put_u8(4);
+            out.put_u64(service_rate.as_bps());
+            out.put_u64(capacity.as_bps());
+        }
+        Event::StationOverShare { mac, over } => {
+            out.put_u8(5);
+            out.put(&mac.0);
+            out.put_u8((*over).into());
+        }
+        Event::Guard { domain, step, before, held } => {
+            out.put_u8(12);
+            put_label(out, *domain);
+            out.put_u8(*step as u8);
+            out.put_u64(before.as_bps());
+            out.put_u64(held.as_bps());
+        }
+        Event::ToldContradicted { mac, rate } => {
+            out.put_u8(9);
+            out.put(&mac.0);
+            out.put_option(*rate, |out, rate| put_rate(rate, out));
+        }
+        Event::AddressContested { address, holder, claimant } => {
+            out.put_u8(10);
+            put_address(out, *address);
+            out.put(&holder.0);
+            out.put(&claimant.0);
+        }
+        Event::CallAdmitted { station, peer, codec } => {
+            out.put_u8(6);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+        }
+        Event::CallRefused { station, peer, codec, why } => {
+            out.put_u8(7);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+            out.put_u8(*why as u8);
+        }
+        Event::CallRoamed { station, peer, codec, domain, over } => {
+            out.put_u8(11);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+            put_label(out, *domain);
+            out.put_option(*over, |out, why| out.put_u8(why as u8));
+        }
+        Event::CallEnded { station, peer, codec, admitted, lasted, speech } => {
+            out.put_u8(8);
+            put_call(out, *station, *peer);
+            out.put_u8(*codec as u8);
+            out.put_u8((*admitted).into());
+            out.put_u64(lasted.as_nanos());
+            speech.iter().for_each(|speech| put_speech(out, speech));
+        }
+    }
+}
+
+fn put_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(v4) => {
+            out.put_u8(4);
+            out.put(&v4.octets());
+        }
+        IpAddr::V6(v6) => {
+            out.put_u8(6);
+            out.put(&v6.octets());
+        }
+    }
+}
+
+fn put_label(out: &mut Vec<u8>, label: Label) {
+    out.put_u8(label.as_bytes().len() as u8);
+    out.put(label.as_bytes());
+}
+
+/// A standard that has the rate, and its bit rate.
+fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
+    let standard = Standard::ALL.into_iter().find(|standard| standard.rates().contains(&rate));
+    out.put_u8(match standard.expect("every rate is one of some standard") {
+        Standard::Dot11b => 0,
+        Standard::Dot11a => 1,
+        Standard::Dot11g => 2,
+    });
+    out.put_u64(rate.bit_rate().as_bps());
+}
+
+/// Writes values to the end of some bytes.
+trait Write {
+    fn put(&mut self, bytes: &[u8]);
+
+    fn put_u8(&mut self, x: u8) {
+        self.put(&[x]);
+    }
+
+    fn put_u16(&mut self, x: u16) {
+        self.put(&x.to_le_bytes());
+    }
+
+    fn put_u64(&mut self, x: u64) {
+        self.put(&x.to_le_bytes());
+    }
+
+    fn put_option<T>(&mut self, x: Option<T>, put: impl FnOnce(&mut Self, T)) {
+        self.put_u8(x.is_some().into());
+        if let Some(x) = x {
+            put(self, x);
+        }
+    }
+}
+
+impl Write for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
