@@ -21,6 +21,8 @@ struct Walk<'s, 'p> {
     schema: &'s Value,
     problems: &'p mut Problems,
     kind: Kind,
+    /// The words and switches of the tables that are being walked, the innermost last.
+    words: Vec<Map<String, Value>>,
     /// Whether the raw form can be built.
     sound: bool,
 }
@@ -29,8 +31,8 @@ struct Walk<'s, 'p> {
 /// from what is left.
 pub(crate) fn check(root: &mut DeTable<'_>, span: Range<usize>, schema: &Value, problems: &mut Problems) -> bool {
     let kind = Kind::of(|table| schema["properties"].get(table).is_some());
-    let mut walk = Walk { schema, problems, kind, sound: true };
-    walk.table(root, "", span, schema, &Map::new());
+    let mut walk = Walk { schema, problems, kind, words: Vec::new(), sound: true };
+    walk.table(root, "", span, schema);
     walk.sound
 }
 
@@ -56,16 +58,16 @@ fn words(table: &DeTable<'_>, properties: &Map<String, Value>) -> Map<String, Va
 }
 
 impl<'s> Walk<'s, '_> {
-    /// The entries of a list are at the path of the list. `above` are the words of the table that it is in.
-    fn value(&mut self, value: &mut Spanned<DeValue<'_>>, path: &str, schema: &'s Value, above: &Map<String, Value>) {
+    /// The entries of a list are at the path of the list.
+    fn value(&mut self, value: &mut Spanned<DeValue<'_>>, path: &str, schema: &'s Value) {
         let schema = self.resolve(schema);
         let span = value.span();
         let (wants_table, wants_list) = (schema.get("properties").is_some(), schema.get("items").is_some());
         match value.get_mut() {
-            DeValue::Table(table) if wants_table => self.table(table, path, span, schema, above),
+            DeValue::Table(table) if wants_table => self.table(table, path, span, schema),
             DeValue::Array(array) if wants_list => {
                 for element in array.iter_mut() {
-                    self.value(element, path, &schema["items"], above);
+                    self.value(element, path, &schema["items"]);
                 }
             }
             DeValue::Table(_) | DeValue::Array(_) => self.wrong_kind(span, value.get_ref(), schema),
@@ -74,16 +76,9 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    fn table(
-        &mut self,
-        table: &mut DeTable<'_>,
-        path: &str,
-        span: Range<usize>,
-        schema: &'s Value,
-        above: &Map<String, Value>,
-    ) {
+    fn table(&mut self, table: &mut DeTable<'_>, path: &str, span: Range<usize>, schema: &'s Value) {
         let Some(properties) = schema["properties"].as_object() else { return };
-        let words = words(table, properties);
+        self.words.push(words(table, properties));
         let mut unknown = Vec::new();
         for (key, value) in table.iter_mut() {
             match properties.get(&**key.get_ref()) {
@@ -92,9 +87,9 @@ impl<'s> Walk<'s, '_> {
                     let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
                     // An empty list says what no list says.
                     if !matches!(value.get_ref(), DeValue::Array(list) if list.is_empty()) {
-                        self.only_with(&value.span(), schema, &words, above);
+                        self.only_with(&value.span(), schema);
                     }
-                    self.value(value, &path, schema, &words);
+                    self.value(value, &path, schema);
                 }
                 None => unknown.push((key.get_ref().to_string(), key.span())),
             }
@@ -114,7 +109,8 @@ impl<'s> Walk<'s, '_> {
             let allowed: Vec<_> = properties.keys().map(String::as_str).collect();
             self.problems.add(span, format!("no such key{hint}"), allowed.join(", "));
         }
-        self.needed_with(table, &span, properties, &words);
+        self.needed_with(table, &span, properties);
+        self.words.pop();
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !table.contains_key(key) {
                 let description = properties[key]["description"].as_str().unwrap_or_default();
@@ -126,16 +122,10 @@ impl<'s> Walk<'s, '_> {
     }
 
     /// Notes a key that has no effect with the values of others: of the same table, or with `../` of the one above.
-    fn only_with(
-        &mut self,
-        span: &Range<usize>,
-        schema: &Value,
-        words: &Map<String, Value>,
-        above: &Map<String, Value>,
-    ) {
+    fn only_with(&mut self, span: &Range<usize>, schema: &Value) {
         for (of, with) in schema[ONLY_WITH].as_object().into_iter().flatten() {
-            let (words, of) = of.strip_prefix("../").map_or((words, of.as_str()), |of| (above, of));
-            let Some(word) = words.get(of) else { continue };
+            let (above, of) = of.strip_prefix("../").map_or((0, of.as_str()), |of| (1, of));
+            let Some(word) = self.words.iter().rev().nth(above).and_then(|words| words.get(of)) else { continue };
             let with = with.as_array().expect("a list of values");
             if !with.contains(word) {
                 let with: Vec<_> = with.iter().map(Value::to_string).collect();
@@ -147,13 +137,8 @@ impl<'s> Walk<'s, '_> {
     }
 
     /// Notes keys that are missing with the values of others.
-    fn needed_with(
-        &mut self,
-        table: &DeTable<'_>,
-        span: &Range<usize>,
-        properties: &Map<String, Value>,
-        words: &Map<String, Value>,
-    ) {
+    fn needed_with(&mut self, table: &DeTable<'_>, span: &Range<usize>, properties: &Map<String, Value>) {
+        let Some(words) = self.words.last() else { return };
         for (key, schema) in properties.iter().filter(|(key, _)| !table.contains_key(key.as_str())) {
             for (of, with) in schema[NEEDED_WITH].as_object().into_iter().flatten() {
                 let Some(word) = words.get(of).filter(|word| with.as_array().is_some_and(|with| with.contains(word)))
