@@ -11,13 +11,22 @@ const STAND_IN: &str = "#!/bin/sh\necho \"$(basename \"$0\"):\"\nfor a; do echo 
 /// A copy of the program in a folder without the other two.
 fn alone() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    fs::copy(env!("CARGO_BIN_EXE_evenair"), folder.path().join("evenair")).expect("copied");
+    copy(Path::new(env!("CARGO_BIN_EXE_evenair")), &folder.path().join("evenair"));
     folder
 }
 
+/// Copies a program by a process of its own: a program cannot be started while anyone has it open for writing, and a child that
+/// another test has just forked has all that this process has open.
+fn copy(program: &Path, to: &Path) {
+    let status = Command::new("cp").arg("--preserve=mode").args([program, to]).status().expect("cp runs");
+    assert!(status.success(), "cp {} {}: {status}", program.display(), to.display());
+}
+
 fn stand_in(folder: &Path, name: &str) {
-    fs::write(folder.join(name), STAND_IN).expect("written");
-    fs::set_permissions(folder.join(name), Permissions::from_mode(0o755)).expect("permitted");
+    let written = folder.join(format!("{name}.sh"));
+    fs::write(&written, STAND_IN).expect("written");
+    fs::set_permissions(&written, Permissions::from_mode(0o755)).expect("permitted");
+    copy(&written, &folder.join(name));
 }
 
 fn run(folder: &Path, path: &str, arguments: &[&str]) -> (Output, String, String) {
