@@ -79,6 +79,18 @@ impl Config {
         }
     }
 
+    /// From now on ECN-capable packets are marked rather than dropped, by a law that can mark.
+    pub fn mark_with_ecn(&mut self) {
+        match self {
+            Self::Codel(codel, _) => codel.ecn = true,
+            Self::FqCodel(config) => config.codel.ecn = true,
+            Self::Htb(config) => config.leaf.mark_with_ecn(),
+            Self::Whtb(config) => config.tree.leaf.mark_with_ecn(),
+            Self::Cbq(config) => config.leaf.mark_with_ecn(),
+            Self::Fifo(_) | Self::Drr(_) | Self::Cake(_) | Self::LasAck(_) => {}
+        }
+    }
+
     /// Whether it may be the queue in the leaf of a tree: it has a packet whenever it holds one.
     pub(crate) const fn is_for_leaves(&self) -> bool {
         !matches!(self, Self::Htb(_) | Self::Whtb(_) | Self::Cbq(_))

@@ -2,7 +2,6 @@
 
 use evenair_manager::{LeafRule, QueueConfig};
 use evenair_reader::{OrDefault, Problems};
-use evenair_sched::Config as Discipline;
 use evenair_units::{Dbm, Limit};
 use evenair_wifi::Phy;
 use evenair_wifi::power::noise_floor;
@@ -35,7 +34,8 @@ pub(crate) fn check(
     refuse_fates(raw, problems);
     let floor = noise_floor(phy.standard());
     let noise = raw.noise.get_or_if(floor, problems, |noise| NOISES.contains(noise), "-120 dBm to -30 dBm");
-    mark_where_it_can(&mut config);
+    // ECN-capable packets are marked here rather than dropped.
+    config.mark_with_ecn();
     let mut leaves = Vec::new();
     for (number, class) in raw.class.iter().enumerate() {
         if class.station_classes.is_none() && class.direction.is_none() {
@@ -74,18 +74,6 @@ fn rule(manager: &ManagerSpec, number: usize, class: &QueueClassRaw, problems: &
         None => None,
     };
     Some(LeafRule { leaf: number as u32, classes, direction })
-}
-
-/// ECN-capable packets are marked here rather than dropped, by any law.
-fn mark_where_it_can(discipline: &mut Discipline) {
-    match discipline {
-        Discipline::Codel(codel, _) => codel.ecn = true,
-        Discipline::FqCodel(config) => config.codel.ecn = true,
-        Discipline::Htb(config) => mark_where_it_can(&mut config.leaf),
-        Discipline::Whtb(config) => mark_where_it_can(&mut config.tree.leaf),
-        Discipline::Cbq(config) => mark_where_it_can(&mut config.leaf),
-        Discipline::Fifo(_) | Discipline::Drr(_) | Discipline::Cake(_) | Discipline::LasAck(_) => {}
-    }
 }
 
 /// Keys of the tree of queues, where nothing uses them: the Internet link has queues of the same levels.

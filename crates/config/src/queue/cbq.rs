@@ -5,8 +5,7 @@ use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
 use evenair_units::{Bytes, Span};
 
 use super::tree::Tree;
-use super::words::SharingWord;
-use super::written::QueueRaw;
+use super::{QueueRaw, SharingWord};
 
 /// What all leaves together send in a round, for each of them: an Ethernet frame (`allot` in the examples of `tc`).
 const ALLOTMENT: u64 = 1514;
