@@ -1,7 +1,7 @@
 //! A line that a client sends to the box, and one that a box answers.
 #![no_main]
 
-use evenair_live::control::{Request, Response};
+use evenair_api::{Request, Response};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &str| {
