@@ -28,7 +28,7 @@ pub const LAB_COMMANDS: [(&str, &str); 9] = [
         "compare",
         "Compare policies for a WLAN in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, Evenair, your own",
     ),
-    ("scenario", "Check scenario files, print their schema"),
+    ("scenario", "Check scenario files, print their schema and the reference of their keys"),
     ("accept", "Measure every promised figure and compare it with its bound"),
     ("reproduce", "Run the published experiments in the simulator, and compare each published figure"),
     ("backlog", "Infer from captures of air and wire how many nodes were backlogged"),

@@ -34,7 +34,7 @@ enum Command {
     Sim(commands::sim::SimCommand),
     /// Compare policies for a WLAN in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, Evenair, your own
     Compare(commands::compare::CompareArgs),
-    /// Check scenario files, print their schema
+    /// Check scenario files, print their schema and the reference of their keys
     #[command(subcommand)]
     Scenario(commands::scenario::ScenarioCommand),
     /// Measure every promised figure and compare it with its bound
