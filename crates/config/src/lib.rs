@@ -12,8 +12,8 @@ pub mod queue;
 use evenair_manager::Direction;
 
 pub use manager::{
-    AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, Fairness, InternetSpec, LevelKind, ManagerSpec,
-    MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,
+    AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, ControllerSpec, Fairness, InternetSpec, LevelKind,
+    ManagerSpec, MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,
 };
 pub use phy::{PhySpec, phy_rate};
 

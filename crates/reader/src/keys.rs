@@ -2,7 +2,7 @@
 //! of others, tables and lists. Later checks validate the values.
 //!
 //! A key that has an effect only with some values of another declares so where it is declared:
-//! `#[schemars(extend("x-only-with" = { "controller": ["pi"] }))]`, or `"../discipline"` for a key of the table above. The other
+//! `#[schemars(extend("x-only-with" = { "kind": ["pi"] }))]`, or `"../discipline"` for a key of the table above. The other
 //! key declares its default, where it has one, as `#[schemars(extend("default" = "queue"))]`. A key that may not be left out with some
 //! values of another declares these as `"x-needed-with"`.
 
@@ -82,6 +82,9 @@ impl<'s> Walk<'s, '_> {
         let mut unknown = Vec::new();
         for (key, value) in table.iter_mut() {
             match properties.get(&**key.get_ref()) {
+                Some(schema) if self.was_a_value(value.get_ref(), schema, path, key.get_ref()) => {
+                    unknown.push((key.get_ref().to_string(), key.span()));
+                }
                 Some(schema) => {
                     let key = key.get_ref();
                     let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
@@ -119,6 +122,12 @@ impl<'s> Walk<'s, '_> {
                 self.sound = false;
             }
         }
+    }
+
+    /// Whether a table has the name that a single value had once, and this is that value.
+    fn was_a_value(&self, value: &DeValue<'_>, schema: &Value, path: &str, key: &str) -> bool {
+        let is_table = matches!(value, DeValue::Table(_) | DeValue::Array(_));
+        !is_table && self.resolve(schema).get("properties").is_some() && now_called(self.kind, path, key).is_some()
     }
 
     /// Notes a key that has no effect with the values of others: of the same table, or with `../` of the one above.

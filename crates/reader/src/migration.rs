@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toml_edit::{Document as Parsed, DocumentMut, Item, Key, Table, TableLike, Value};
+use toml_edit::{Document as Parsed, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use crate::document::Document;
 use crate::error::{ConfigError, Problems};
@@ -60,7 +60,7 @@ pub fn migrate(text: &str, file: &str) -> Result<Migrated, ConfigError> {
     for rename in renames() {
         in_tables(parsed.as_item(), path_of(rename.old.0), &mut |table| {
             let Some((key, item)) = table.get_key_value(rename.old.1) else { return };
-            if !rename.keeps_key() || new_value(rename, item).is_some() {
+            if is_old(rename, item) {
                 lines.push(line_of(key));
             }
         });
@@ -136,6 +136,15 @@ fn in_table_mut(table: &mut dyn TableLike, path: &str, f: &mut dyn FnMut(&mut dy
     }
 }
 
+/// Whether a rename changes this item of its key.
+fn is_old(rename: &Rename, item: &Item) -> bool {
+    if rename.keeps_key() {
+        return new_value(rename, item).is_some();
+    }
+    // A table may have the name that a value in its place had.
+    rename.inner() != Some(rename.old.1) || item.is_value() && !item.is_inline_table() && !item.is_array()
+}
+
 /// The new name of a value, where it has one.
 fn new_value(rename: &Rename, item: &Item) -> Option<&'static str> {
     let word = match item.as_value()? {
@@ -186,6 +195,46 @@ fn rename_in(table: &mut dyn TableLike, old: &str, new: &str) {
     }
 }
 
+/// Moves a key into the table `inner` of its own table. Where that is missing it is made at the key's place, of dotted keys.
+fn nest(table: &mut dyn TableLike, old: &str, inner: &str, new: &str, inline: bool) {
+    if inner != old
+        && let Some(into) = table.get(inner).map(Item::is_inline_table)
+    {
+        let Some((key, mut item)) = take(table, old) else { return };
+        let mut key = named(&key, new);
+        if into && !inline {
+            key = Key::new(new);
+            item.as_value_mut().into_iter().for_each(|value| value.decor_mut().clear());
+        }
+        table.get_mut(inner).and_then(Item::as_table_like_mut).into_iter().for_each(|table| {
+            table.entry_format(&key).or_insert(std::mem::take(&mut item));
+        });
+        return;
+    }
+    let names: Vec<String> = table.iter().map(|(name, _)| name.to_owned()).skip_while(|name| name != old).collect();
+    for name in names {
+        let Some((key, item)) = take(table, &name) else { continue };
+        if name != old {
+            table.entry_format(&key).or_insert(item);
+            continue;
+        }
+        let (mut braces, mut dotted) = (InlineTable::new(), Table::new());
+        braces.set_dotted(true);
+        dotted.set_dotted(true);
+        let mut made = if inline { Item::Value(Value::InlineTable(braces)) } else { Item::Table(dotted) };
+        let own = made.as_table_like_mut().expect("it was made as one");
+        own.entry_format(&named(&key, new)).or_insert(item);
+        table.insert(inner, made);
+    }
+}
+
+/// The word of the controller in a `[manager]`, in the old form or in the new one.
+fn controller_of(manager: &dyn TableLike) -> String {
+    let written = manager.get("controller");
+    let kind = written.and_then(|item| item.as_str().or_else(|| item.get("kind")?.as_str()));
+    kind.unwrap_or("queue").to_owned()
+}
+
 /// A key on its way to another table.
 struct MovedKey {
     line: usize,
@@ -216,7 +265,7 @@ impl<I: Iterator<Item = usize>> Migration<I> {
         let inline = root.get(path_of(old.0)).is_some_and(Item::is_inline_table);
         let mut moved = Vec::new();
         in_tables_mut(root.as_item_mut(), path_of(old.0), &mut |table| {
-            let Some(item) = table.get(old.1) else { return };
+            let Some(item) = table.get(old.1).filter(|item| is_old(rename, item)) else { return };
             if rename.keeps_key() {
                 let Some(value) = new_value(rename, item) else { return };
                 let line = self.next_line();
@@ -234,6 +283,9 @@ impl<I: Iterator<Item = usize>> Migration<I> {
                 let known: Vec<_> = rename.values.iter().map(|(value, _)| *value).collect();
                 self.wrong.push((line, old.1, format!("{} is not {}", shown(item), known.join(" or "))));
                 return;
+            }
+            if rename.inner().is_some() {
+                return self.apply_inside(table, rename, inline, line);
             }
             if old.0 != new.0 {
                 moved.extend(take(table, old.1).map(|(key, item)| MovedKey { line, was, key, item }));
@@ -263,6 +315,33 @@ impl<I: Iterator<Item = usize>> Migration<I> {
             }
             self.put(root, rename, moved);
         }
+    }
+
+    /// A rename into a table of the table that the key is in.
+    fn apply_inside(&mut self, table: &mut dyn TableLike, rename: &Rename, inline: bool, line: usize) {
+        let (old, new) = (rename.old, rename.new);
+        let Some(inner) = rename.inner() else { return };
+        let kind = controller_of(table);
+        if let Some(only) = rename.controller.filter(|only| *only != kind) {
+            let what = format!("`{}` went with controller = \"{only}\" alone, and this is \"{kind}\"", old.1);
+            self.wrong.push((line, old.1, what));
+            return;
+        }
+        if inner != old.1
+            && let Some(there) = table.get(inner)
+        {
+            let Some(there) = there.as_table_like() else {
+                let what = format!("`{}` is now in `{}`, which is no table here", old.1, new.0);
+                self.wrong.push((line, old.1, what));
+                return;
+            };
+            if there.contains_key(new.1) {
+                self.twice(line, rename);
+                return;
+            }
+        }
+        nest(table, old.1, inner, new.1, inline);
+        self.changed(line, format!("`{} {}`", old.0, old.1), rename, None);
     }
 
     /// Puts a key into its new table, which is made beside the old one where it is missing.

@@ -21,10 +21,17 @@ pub(crate) struct Rename {
     pub(crate) new: (&'static str, &'static str),
     /// Values that have other names with it, old and new; empty: the value stays.
     pub(crate) values: &'static [(&'static str, &'static str)],
+    /// The key went with this controller only, where the new one goes with others too.
+    pub(crate) controller: Option<&'static str>,
 }
 
 const fn key(only: Option<Kind>, old: (&'static str, &'static str), new: (&'static str, &'static str)) -> Rename {
-    Rename { only, old, new, values: &[] }
+    Rename { only, old, new, values: &[], controller: None }
+}
+
+/// A key of one controller, once in the manager's table.
+const fn of_controller(kind: &'static str, old: &'static str, new: &'static str) -> Rename {
+    Rename { controller: Some(kind), ..key(None, ("[manager]", old), ("[manager.controller]", new)) }
 }
 
 const SCENARIO: Option<Kind> = Some(Kind::Scenario);
@@ -32,7 +39,16 @@ const BOX: Option<Kind> = Some(Kind::Box);
 
 /// All names that have changed. A value of a key is renamed before another key takes the key's name.
 pub(crate) const RENAMES: &[Rename] = &[
-    key(None, ("[manager]", "ap_target"), ("[manager]", "latency_target")),
+    key(None, ("[manager]", "controller"), ("[manager.controller]", "kind")),
+    of_controller("queue", "ap_target", "target"),
+    of_controller("queue", "latency_target", "target"),
+    of_controller("pi", "load_target", "target"),
+    of_controller("pi", "load_interval", "interval"),
+    of_controller("fixed", "service_rate", "rate"),
+    of_controller("published", "interval", "interval"),
+    of_controller("published", "step", "step"),
+    of_controller("published", "tolerance", "tolerance"),
+    of_controller("published", "start", "start"),
     key(None, ("[[manager.access_point]]", "told_as"), ("[[manager.access_point]]", "aliases")),
     key(SCENARIO, ("[manager]", "know_stations"), ("[telemetry]", "stations")),
     key(SCENARIO, ("[manager]", "know_rates"), ("[telemetry]", "rates")),
@@ -46,12 +62,14 @@ pub(crate) const RENAMES: &[Rename] = &[
         old: ("[ports]", "mode"),
         new: ("[ports]", "mode"),
         values: &[("insert", "inserted"), ("observe", "observing"), ("bypass", "bypassed")],
+        controller: None,
     },
     Rename {
         only: BOX,
         old: ("[ports]", "inserted"),
         new: ("[ports]", "mode"),
         values: &[("true", "inserted"), ("false", "bypassed")],
+        controller: None,
     },
 ];
 
@@ -75,6 +93,11 @@ impl Rename {
     /// Whether only values have other names.
     pub(crate) fn keeps_key(&self) -> bool {
         self.old == self.new
+    }
+
+    /// Where the new table is one in the old one: its key there.
+    pub(crate) fn inner(&self) -> Option<&'static str> {
+        path_of(self.new.0).strip_prefix(path_of(self.old.0))?.strip_prefix('.').filter(|rest| !rest.contains('.'))
     }
 
     /// The new name of a value; `None`: it has no other.

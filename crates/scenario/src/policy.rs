@@ -64,22 +64,22 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "uplink-limit",
         "uploads limited by the adaptive token bucket, nothing held",
-        "manager = { controller = 'none', uplink_limit = {} }",
+        "manager = { controller.kind = 'none', uplink_limit = {} }",
     ),
     (
         "uplink-limit-published",
         "uploads limited by the published rule, nothing held",
-        "manager = { controller = 'none', uplink_limit = { rule = 'published' } }",
+        "manager = { controller.kind = 'none', uplink_limit = { rule = 'published' } }",
     ),
     (
         "receiver-window",
         "windows of connections begun under it lowered so that packets wait 50 ms in the access point, nothing held",
-        "manager = { controller = 'none', receiver = { window_target = '50 ms' } }",
+        "manager = { controller.kind = 'none', receiver = { window_target = '50 ms' } }",
     ),
     (
         "adwiser",
         "ADWISER as published: directions above stations, virtual bits, the additive rule, no AQM, no sparse-flow priority",
-        "manager = { controller = 'published', charge = 'bits', aqm = 'none', sparse_first = false, \
+        "manager = { controller.kind = 'published', charge = 'bits', aqm = 'none', sparse_first = false, \
          queue_limit = '100 packets', levels = ['direction', 'station', 'flow'] }",
     ),
     (
@@ -235,7 +235,7 @@ mod tests {
     use crate::Scenario;
 
     const TEXT: &str = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11b\"\n\
-        ap_queue = { discipline = \"codel\" }\n[manager]\ncontroller = \"fixed\"\nservice_rate = \"4 Mb/s\"\n\
+        ap_queue = { discipline = \"codel\" }\n[manager]\ncontroller.kind = \"fixed\"\ncontroller.rate = \"4 Mb/s\"\n\
         levels = [\"station\", \"flow\"]\n[telemetry]\nrates = false\n[[station]]\nname = \"s\"\nrate = \"11 Mb/s\"\n\
         [[server]]\nname = \"v\"\n[[bulk]]\nname = \"b\"\nstations = [\"s\"]\nserver = \"v\"\ndirection = \"up\"\n\
         [[event]]\nat = \"3 s\"\ndo = \"insert\"\n";
@@ -257,7 +257,9 @@ mod tests {
     fn the_mechanism_is_the_policys_and_the_site_the_scenarios() {
         let text = Policy::named("evenair").unwrap().apply(TEXT).unwrap();
         assert!(
-            text.contains("[telemetry]\nrates = false") && text.contains("levels") && !text.contains("service_rate"),
+            text.contains("[telemetry]\nrates = false")
+                && text.contains("levels")
+                && !text.contains("[manager.controller]"),
             "{text}"
         );
         assert!(!text.contains("ap_queue"), "{text}");
@@ -304,7 +306,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_at_its_line_of_the_policys_file() {
         let text =
-            "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\nlatency_target = \"3 ms\"\nlatency_traget = 3\n";
+            "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\naqm_target = \"5 ms\"\nlatency_traget = 3\n";
         let own = Policy::written("dir/mine.toml", text).unwrap();
         assert_eq!(own.name, "mine");
         let error = Scenario::parse(&own.apply(TEXT).unwrap(), "x.toml").unwrap_err();
@@ -319,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_policy_of_ones_own() {
-        let own = Policy::written("mine", "[manager]\ncontroller = \"none\"\n").unwrap();
-        assert!(own.apply(TEXT).unwrap().contains("controller = \"none\""));
+        let own = Policy::written("mine", "[manager.controller]\nkind = \"none\"\n").unwrap();
+        assert!(own.apply(TEXT).unwrap().contains("kind = \"none\""));
         let error = |text| Policy::written("mine", text).unwrap_err().to_string();
         assert!(error("[station]\n").contains("no part of a policy"));
         assert!(error("manager = 3\n").contains("is to be a table"));

@@ -1,59 +1,119 @@
-//! The controller of releases, and the parameters of CoDel.
+//! The controller of releases: `[manager.controller]`. The kinds, their keys, and the check of each.
+//!
+//! A new kind is a word of [`ControllerKind`], its keys in [`ControllerSpec`], and an arm of [`ControllerSpec::check`].
 
-use evenair_manager::{CodelConfig, Config, Controller};
-use evenair_reader::{OrDefault, Permille, Problems};
-use evenair_units::Span;
+use std::fmt;
 
-use super::{Aqm, ControllerKind, ManagerSpec, RATES, is_rate};
+use evenair_manager::Controller;
+use evenair_reader::{OrDefault, Permille, Problems, Written, words};
+use evenair_units::{BitRate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-impl ManagerSpec {
-    pub(super) fn aqm(&self, problems: &mut Problems) -> Option<Option<CodelConfig>> {
-        if self.aqm.get_or(Aqm::Codel, problems)? == Aqm::None {
-            return Some(None);
+use super::{RATES, is_rate};
+
+/// What paces the releases to the WLAN.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ControllerSpec {
+    /// What it is: "queue" keeps the access point's backlog short, estimated from the stations' ACKs; "published" adapts a service
+    /// rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a constant service rate;
+    /// "none" does not queue packets for the WLAN. Default: "queue".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "queue"))]
+    pub kind: Option<Written<ControllerKind>>,
+    /// "queue": target of the access point's backlog, as medium time; "pi": target of the mean waiting time in the access point.
+    /// Default: 3 ms with "queue", 10 ms with "pi".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["queue", "pi"] }))]
+    pub target: Option<Written<Span>>,
+    /// "published", "pi": time between two decisions. Default: 1 s with "published", 50 ms with "pi".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["published", "pi"] }))]
+    pub interval: Option<Written<Span>>,
+    /// "fixed": the constant service rate, IP-level bits of DATA and ACKs over the WLAN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["fixed"] }))]
+    #[schemars(extend("x-needed-with" = { "kind": ["fixed"] }))]
+    pub rate: Option<Written<BitRate>>,
+    /// "published": change of the service rate at each decision. Default: "0.1 Mb/s".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["published"] }))]
+    pub step: Option<Written<BitRate>>,
+    /// "published": measured use this little below the service rate counts as equal. Default: "3 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["published"] }))]
+    pub tolerance: Option<Written<Permille>>,
+    /// "published": initial service rate, as a part of C*. Default: "90 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "kind": ["published"] }))]
+    pub start: Option<Written<Permille>>,
+}
+
+/// The word for a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControllerKind {
+    /// By the access point's queue.
+    Queue,
+    /// The published additive rule.
+    Published,
+    /// A proportional-integral law for the load that is offered.
+    Pi,
+    /// A constant.
+    Fixed,
+    /// None: nothing is held for the WLAN.
+    None,
+}
+
+words!(ControllerKind {
+    "queue" => Self::Queue,
+    "published" => Self::Published,
+    "pi" => Self::Pi,
+    "fixed" => Self::Fixed,
+    "none" => Self::None,
+});
+impl fmt::Display for ControllerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Published => "published",
+            Self::Pi => "pi",
+            Self::Fixed => "fixed",
+            Self::None => "none",
+        })
+    }
+}
+
+impl ControllerSpec {
+    /// The controller in the manager's configuration, or `None` and errors.
+    pub(crate) fn check(&self, problems: &mut Problems) -> Option<Controller> {
+        match self.kind.get_or(ControllerKind::Queue, problems)? {
+            ControllerKind::Queue => self.queue(problems),
+            ControllerKind::Published => self.published(problems),
+            ControllerKind::Pi => self.pi(problems),
+            ControllerKind::Fixed => self.rate.as_ref()?.get_if(problems, is_rate, RATES).map(Controller::Fixed),
+            ControllerKind::None => Some(Controller::None),
         }
-        let (shortest, longest) = (Span::from_micros(100), Span::from_secs(10));
-        let interval = self.aqm_interval.get_or_if(
-            Config::AQM.interval,
-            problems,
-            |span| (shortest..=longest).contains(span),
-            "0.1 ms to 10 s",
-        )?;
-        let target = self.aqm_target.get_or_if(
-            Config::AQM.target.min(interval),
-            problems,
-            |span| (shortest..=interval).contains(span),
-            "0.1 ms up to aqm_interval",
-        )?;
-        Some(Some(CodelConfig { target, interval }))
     }
 
-    pub(super) fn controller(&self, problems: &mut Problems) -> Option<Controller> {
-        use ControllerKind::{Fixed, None as Open, Pi, Published, Queue};
-        let kind = self.controller.get_or(Queue, problems)?;
-        match kind {
-            Queue => {
-                let Controller::Queue { target } = Controller::default() else {
-                    unreachable!("the default controller is by the queue");
-                };
-                let targets = Span::from_micros(100)..=Span::from_secs(1);
-                let target =
-                    self.latency_target.get_or_if(target, problems, |span| targets.contains(span), "0.1 ms to 1 s")?;
-                Some(Controller::Queue { target })
-            }
-            Published => self.published(problems),
-            Pi => self.shaped(problems),
-            Open => Some(Controller::None),
-            Fixed => self.service_rate.as_ref()?.get_if(problems, is_rate, RATES).map(Controller::Fixed),
-        }
+    /// The target, where the kind's own is `default`.
+    fn target(&self, default: Span, problems: &mut Problems) -> Option<Span> {
+        let targets = Span::from_micros(100)..=Span::from_secs(1);
+        self.target.get_or_if(default, problems, |span| targets.contains(span), "0.1 ms to 1 s")
     }
 
-    fn shaped(&self, problems: &mut Problems) -> Option<Controller> {
+    fn queue(&self, problems: &mut Problems) -> Option<Controller> {
+        let Controller::Queue { target } = Controller::default() else {
+            unreachable!("the default controller is by the queue");
+        };
+        self.target(target, problems).map(|target| Controller::Queue { target })
+    }
+
+    fn pi(&self, problems: &mut Problems) -> Option<Controller> {
         let Controller::Pi { interval, target } = Controller::PI else { unreachable!("its name says so") };
-        let (targets, intervals) =
-            (Span::from_micros(100)..=Span::from_secs(1), Span::from_millis(10)..=Span::from_secs(10));
-        let target = self.load_target.get_or_if(target, problems, |span| targets.contains(span), "0.1 ms to 1 s");
-        let interval =
-            self.load_interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 10 s");
+        let intervals = Span::from_millis(10)..=Span::from_secs(10);
+        let target = self.target(target, problems);
+        let interval = self.interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 10 s");
         Some(Controller::Pi { interval: interval?, target: target? })
     }
 

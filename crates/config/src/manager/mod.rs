@@ -2,6 +2,7 @@
 //! testbed can write a configuration file for the box.
 
 mod access_point;
+mod aqm;
 mod class;
 mod controller;
 mod internet;
@@ -14,20 +15,22 @@ mod uplink_limit;
 mod voice;
 mod words;
 
-use evenair_manager::{Charge, ClassId, Config};
+use evenair_manager::{Charge, ClassId, Config, Controller};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::access_point::{AccessPointSpec, RadioName};
+pub use self::aqm::Aqm;
 pub use self::class::{ApplicationSpec, ClassSpec, MatchSpec, VlanName};
+pub use self::controller::{ControllerKind, ControllerSpec};
 pub use self::internet::InternetSpec;
 pub use self::receiver::ReceiverSpec;
 pub use self::uplink_limit::{RuleKind, UplinkLimitSpec};
 pub use self::voice::VoiceSpec;
-pub use self::words::{Aqm, ControllerKind, Fairness, LevelKind, RATES, WEIGHTS, is_rate, is_weight};
-use evenair_reader::{List, OrDefault, Permille, Problems, Written};
+pub use self::words::{Fairness, LevelKind, RATES, WEIGHTS, is_rate, is_weight};
+use evenair_reader::{List, OrDefault, Problems, Written};
 
 use crate::phy::phy_rate;
 use crate::queue::QueueRaw;
@@ -36,45 +39,6 @@ use crate::queue::QueueRaw;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ManagerSpec {
-    /// What paces the releases: "queue" keeps the access point's backlog short, estimated from the stations' ACKs; "published"
-    /// adapts a service rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a
-    /// constant service rate; "none" does not queue packets for the WLAN. Default: "queue".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "queue"))]
-    pub controller: Option<Written<ControllerKind>>,
-    /// Queue controller: target of the access point's backlog, as medium time. Default: "3 ms".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["queue"] }))]
-    pub latency_target: Option<Written<Span>>,
-    /// PI controller: target of the mean waiting time in the access point. Default: "10 ms".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["pi"] }))]
-    pub load_target: Option<Written<Span>>,
-    /// PI controller: time between two decisions. Default: "50 ms".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["pi"] }))]
-    pub load_interval: Option<Written<Span>>,
-    /// The constant service rate, IP-level bits of DATA and ACKs over the WLAN; needed by the controller "fixed".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["fixed"] }))]
-    #[schemars(extend("x-needed-with" = { "controller": ["fixed"] }))]
-    pub service_rate: Option<Written<BitRate>>,
-    /// Published controller: time between two decisions. Default: "1 s".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
-    pub interval: Option<Written<Span>>,
-    /// Published controller: change of the service rate at each decision. Default: "0.1 Mb/s".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
-    pub step: Option<Written<BitRate>>,
-    /// Published controller: measured use this little below the service rate counts as equal. Default: "3 %".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
-    pub tolerance: Option<Written<Permille>>,
-    /// Published controller: initial service rate, as a part of C*. Default: "90 %".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "controller": ["published"] }))]
-    pub start: Option<Written<Permille>>,
     /// Levels of the tree of queues, root first: "direction", "class", "station", "host", "application", "flow", each at most
     /// once; the default includes "class" and "application" if there are classes or applications. Default: ["station",
     /// "direction", "flow"].
@@ -127,6 +91,9 @@ pub struct ManagerSpec {
     /// A queue discipline for the WLAN instead of the tree of queues, with the capacity `queue_limit`. Default: the tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueRaw>,
+    /// What paces the releases to the WLAN. Default: the queue controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerSpec>,
     /// The Internet link, if the box manages it too. Default: the box manages only the WLAN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wan: Option<InternetSpec>,
@@ -181,7 +148,7 @@ impl ManagerSpec {
     pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
         let Config { queue_limit, flow_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
         // Each part is parsed independently of the others, so that all problems are reported.
-        let controller = self.controller(problems);
+        let controller = self.controller.as_ref().map_or(Some(Controller::default()), |raw| raw.check(problems));
         let policy = self.policy(problems);
         let charge = self.charge.get_or(Fairness::Airtime, problems);
         let queue_limit = self.queue_limit.get_or_if(

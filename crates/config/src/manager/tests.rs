@@ -49,34 +49,45 @@ fn an_empty_table_is_the_managers_own_default() {
 
 #[test]
 fn the_documented_defaults_are_the_managers_own() {
-    let schema = schemars::schema_for!(ManagerSpec).to_value();
-    let properties = schema["properties"].as_object().expect("a table has keys");
-    // Keys of one controller are not allowed with another one.
-    let documented = |others: &[&str]| {
-        let line = |(key, property): (&String, &serde_json::Value)| {
-            let description = property["description"].as_str()?.replace('\n', " ");
-            let (meaning, default) = description.split_once("Default: ")?;
-            // What is said in words (the lowest basic rate) is no value.
-            let line = format!("{key} = {}\n", default.trim_end_matches('.'));
-            (!others.iter().any(|other| meaning.starts_with(other)) && line.parse::<toml::Table>().is_ok())
-                .then_some(line)
-        };
-        properties.iter().filter_map(line).collect::<Vec<_>>()
-    };
     let config = Config::new(Phy::default_for(Standard::Dot11b));
-    let lines = documented(&["Published", "PI controller"]);
-    assert!(lines.len() >= 15 && lines.contains(&"latency_target = \"3 ms\"\n".to_owned()), "{lines:?}");
+    let lines = documented(&schemars::schema_for!(ManagerSpec).to_value(), &[]);
+    assert!(lines.len() >= 12 && lines.contains(&"pacing_slack = \"2 ms\"\n".to_owned()), "{lines:?}");
     assert_eq!(check(&lines.concat()).unwrap(), config, "{lines:?}");
 
-    let lines = documented(&["Queue controller", "PI controller"]).concat();
-    assert!(lines.contains("tolerance = \"3 %\""), "{lines}");
-    let lines = lines.replace("controller = \"queue\"", "controller = \"published\"");
-    assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PUBLISHED, ..config.clone() }, "{lines}");
+    let schema = schemars::schema_for!(ControllerSpec).to_value();
+    let of_published = ["step", "tolerance", "start"];
+    for (kind, controller, others) in [
+        ("queue", Controller::default(), &of_published[..]),
+        ("published", Controller::PUBLISHED, &[]),
+        ("pi", Controller::PI, &of_published),
+    ] {
+        let mut lines = documented(&schema, others).concat().replace("\"queue\"", &format!("\"{kind}\""));
+        // Defaults that differ from kind to kind are said in words.
+        for key in ["target", "interval"] {
+            let said = schema["properties"][key]["description"].as_str().unwrap().split_once("Default: ").unwrap().1;
+            let mut said = said.trim_end_matches('.').split(", ").map(|part| part.split_once(" with ").unwrap());
+            let own = said.find(|(_, of)| *of == format!("\"{kind}\""));
+            lines.extend(own.map(|(default, _)| format!("{key} = \"{default}\"\n")));
+        }
+        let text = format!("[controller]\n{lines}");
+        assert_eq!(check(&text).unwrap(), Config { controller, ..config.clone() }, "{text}");
+        assert_eq!(
+            lines.lines().count(),
+            1 + [1, 4, 2][["queue", "published", "pi"].iter().position(|k| *k == kind).unwrap()]
+        );
+    }
+}
 
-    let lines = documented(&["Queue controller", "Published"]).concat();
-    assert!(lines.contains("load_target = \"10 ms\""), "{lines}");
-    let lines = lines.replace("controller = \"queue\"", "controller = \"pi\"");
-    assert_eq!(check(&lines).unwrap(), Config { controller: Controller::PI, ..config }, "{lines}");
+/// The documented defaults of a table's keys but `others`, as lines of it.
+fn documented(schema: &serde_json::Value, others: &[&str]) -> Vec<String> {
+    let line = |(key, property): (&String, &serde_json::Value)| {
+        let description = property["description"].as_str()?.replace('\n', " ");
+        let (_, default) = description.split_once("Default: ")?;
+        // What is said in words (the lowest basic rate) is no value.
+        let line = format!("{key} = {}\n", default.trim_end_matches('.'));
+        (!others.contains(&key.as_str()) && line.parse::<toml::Table>().is_ok()).then_some(line)
+    };
+    schema["properties"].as_object().expect("a table has keys").iter().filter_map(line).collect()
 }
 
 #[test]
@@ -111,13 +122,34 @@ fn classes_have_numbers_in_their_order() {
 
 #[test]
 fn a_fixed_service_rate() {
-    let config = check("controller = \"fixed\"\nservice_rate = \"4.6 Mb/s\"\ncharge = \"bits\"").unwrap();
+    let config = check("controller.kind = \"fixed\"\ncontroller.rate = \"4.6 Mb/s\"\ncharge = \"bits\"").unwrap();
     assert_eq!(config.controller, Controller::Fixed(BitRate::from_kbps(4_600)));
     assert_eq!(config.charge, Charge::Bits);
-    let error = check("controller = \"fixed\"\nservice_rate = \"0 Mb/s\"\nstep = \"1 Mb/s\"").unwrap_err().to_string();
-    let high = check("controller = \"published\"\nstep = \"2000000 Mb/s\"").unwrap_err().to_string();
+    let error = |text: &str| check(text).unwrap_err().to_string();
+    let wrong = error("[controller]\nkind = \"fixed\"\nrate = \"0 Mb/s\"\nstep = \"1 Mb/s\"");
+    assert!(wrong.contains("box.toml:3:8: controller.rate: ") && wrong.contains("more than 0 b/s"), "{wrong}");
+    assert!(wrong.contains("box.toml:4:8: controller.step: kind = \"fixed\" does not use this"), "{wrong}");
+    let missing = error("[controller]\nkind = \"fixed\"\n");
+    assert!(missing.contains("kind = \"fixed\" without rate"), "{missing}");
+}
+
+#[test]
+fn controllers_and_their_keys() {
+    let controller = |text: &str| check(&format!("[controller]\n{text}")).map(|config| config.controller);
+    let millis = Span::from_millis;
+    assert_eq!(controller("").unwrap(), Controller::default());
+    assert_eq!(controller("target = \"5 ms\"").unwrap(), Controller::Queue { target: millis(5) });
+    assert_eq!(controller("kind = \"none\"").unwrap(), Controller::None);
+    let pi = Controller::Pi { interval: millis(20), target: millis(7) };
+    assert_eq!(controller("kind = \"pi\"\ntarget = \"7 ms\"\ninterval = \"20 ms\"").unwrap(), pi);
+    let error = |text: &str| controller(text).unwrap_err().to_string();
+    let high = error("kind = \"published\"\nstep = \"2000000 Mb/s\"");
     assert!(high.contains("up to 1 Tb/s"), "{high}");
-    assert!(error.contains("more than 0 b/s") && error.contains("controller = \"fixed\" does not use this"), "{error}");
+    let long = "interval = \"20 s\"";
+    assert!(controller(&format!("kind = \"published\"\n{long}")).is_ok());
+    assert!(error(&format!("kind = \"pi\"\n{long}")).contains("10 ms to 10 s"));
+    assert!(error(long).contains("only with kind = \"published\" or \"pi\""), "{}", error(long));
+    assert!(error("kind = \"pie\"").contains("did you mean \"pi\"?"));
 }
 
 #[test]
@@ -136,7 +168,7 @@ fn the_management_of_queues() {
 
 #[test]
 fn what_is_written_back_reads_the_same() {
-    let text = "controller = \"published\"\nstep = \"0.2 Mb/s\"\ntolerance = \"2.5 %\"\nlevels = [\"flow\"]\n\
+    let text = "controller.kind = \"published\"\ncontroller.step = \"0.2 Mb/s\"\ncontroller.tolerance = \"2.5 %\"\nlevels = [\"flow\"]\n\
                 queue_limit = \"200 packets\"\n";
     let (spec, ..) = reader::read::<ManagerSpec>(text, "box.toml", &[]).unwrap();
     let written = toml::to_string(&spec).unwrap();

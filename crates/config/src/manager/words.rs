@@ -1,25 +1,8 @@
 //! The string enums of the manager's configuration, and the ranges of weights and rates.
 
-use std::fmt;
-
 use evenair_manager::Config;
 use evenair_reader::words;
 use evenair_units::BitRate;
-
-/// The word for a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ControllerKind {
-    /// By the access point's queue.
-    Queue,
-    /// The published additive rule.
-    Published,
-    /// A proportional-integral law for the load that is offered.
-    Pi,
-    /// A constant.
-    Fixed,
-    /// None: nothing is held for the WLAN.
-    None,
-}
 
 /// The word for a level of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +21,6 @@ pub enum LevelKind {
     Flow,
 }
 
-/// The word for the management of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aqm {
-    /// CoDel.
-    Codel,
-    /// None but the limit.
-    None,
-}
-
 /// The word for what is shared or charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fairness {
@@ -56,26 +30,6 @@ pub enum Fairness {
     Bits,
 }
 
-words!(ControllerKind {
-    "queue" => Self::Queue,
-    "published" => Self::Published,
-    "pi" => Self::Pi,
-    "fixed" => Self::Fixed,
-    "none" => Self::None,
-});
-impl fmt::Display for ControllerKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Queue => "queue",
-            Self::Published => "published",
-            Self::Pi => "pi",
-            Self::Fixed => "fixed",
-            Self::None => "none",
-        })
-    }
-}
-
-words!(Aqm { "codel" => Self::Codel, "none" => Self::None });
 words!(LevelKind {
     "direction" => Self::Direction,
     "class" => Self::Class,

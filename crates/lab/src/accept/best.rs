@@ -75,7 +75,7 @@ fn ours(population: Population) -> Result<Scenario> {
 
 fn constant(population: Population, mbps: f64) -> Result<Scenario> {
     let rate = (mbps * 1e6) as u64;
-    scenario(population, &format!("controller = \"fixed\"\nservice_rate = \"{rate} b/s\"\n"))
+    scenario(population, &format!("controller.kind = \"fixed\"\ncontroller.rate = \"{rate} b/s\"\n"))
 }
 
 fn scenario([fast, middle, slow]: Population, controller: &str) -> Result<Scenario> {

@@ -47,7 +47,7 @@ delayed_ack = false
 window = "43 packets"
 
 [manager]
-controller = "none"
+controller.kind = "none"
 
 [manager.receiver]
 window = "{window} packets"

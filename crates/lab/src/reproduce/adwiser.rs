@@ -38,7 +38,7 @@ pub fn all() -> Vec<Experiment> {
 /// The published box: its rule for the service rate, (virtual) bits as what packets cost, and queues that are short and
 /// drop at their tail. Evenair's defaults differ in all of these.
 pub(super) fn published_box(label: impl Into<String>) -> Variant {
-    let variant = Variant::new(label).set("manager.controller", "published").set("manager.charge", "bits");
+    let variant = Variant::new(label).set("manager.controller.kind", "published").set("manager.charge", "bits");
     variant.set("manager.aqm", "none").set("manager.queue_limit", "100 packets")
 }
 
@@ -236,7 +236,7 @@ mod a08 {
 
     pub fn variants() -> Vec<Variant> {
         let of = |population: [u32; 3], rate: f64| {
-            let variant = Variant::new(label(population, rate)).set("manager.service_rate", format!("{rate} Mb/s"));
+            let variant = Variant::new(label(population, rate)).set("manager.controller.rate", format!("{rate} Mb/s"));
             let variant = variant.set("manager.charge", "bits");
             let groups = ["fast", "mid", "slow"].into_iter().zip(population);
             groups.fold(variant, |v, (name, count)| v.set(&format!("station.{name}.count"), count)).seeds(3)
@@ -278,7 +278,7 @@ mod a09 {
     const TIGHT: &str = "a tolerance of 1 %";
 
     pub fn variants() -> Vec<Variant> {
-        let tight = published_box(TIGHT).set("manager.tolerance", "1 %");
+        let tight = published_box(TIGHT).set("manager.controller.tolerance", "1 %");
         let without = Variant::new("without").set("event.1.at", "3599 s");
         vec![published_box("with").seeds(4), tight.seeds(4), without.seeds(2)]
     }

@@ -30,8 +30,8 @@ mod i14 {
 
     pub fn variants() -> Vec<Variant> {
         let constant = LOADS.map(|load| {
-            let variant = Variant::new(label(load)).set("manager.controller", "fixed");
-            variant.set("manager.service_rate", label(load)).seeds(3)
+            let variant = Variant::new(label(load)).set("manager.controller.kind", "fixed");
+            variant.set("manager.controller.rate", label(load)).seeds(3)
         });
         let alike = Variant::new(ALIKE).set("station.slow.rate", "11 Mb/s").seeds(5);
         constant.into_iter().chain([Variant::new(FILE).seeds(5), alike]).collect()

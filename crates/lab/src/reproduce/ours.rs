@@ -45,8 +45,8 @@ mod b11 {
             (0..STEPS).map(move |step| {
                 let rate = format!("{} b/s", (from * 1e6 * 1.01f64.powi(step)) as u64);
                 told(Variant::new(fixed(label, step)), knows)
-                    .set("manager.controller", "fixed")
-                    .set("manager.service_rate", rate)
+                    .set("manager.controller.kind", "fixed")
+                    .set("manager.controller.rate", rate)
                     .seeds(2)
             })
         };

@@ -240,7 +240,7 @@ impl Lab {
             "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"inserted\"\nio = {io:?}\n\
              pool_frames = {pool}\n\
              [control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
-             [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate} b/s\"\n{policy}queue_limit = \"{} packets\"\n",
+             [manager]\ncontroller.kind = \"fixed\"\ncontroller.rate = \"{rate} b/s\"\n{policy}queue_limit = \"{} packets\"\n",
             self.queue_limit()
         );
         let domains = match self.kind {

@@ -21,7 +21,7 @@ const ROUNDS: usize = 5;
 fn config(lab: &Lab, more: &str) -> String {
     let text = format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n\
-         [control]\nsocket = {:?}\n[manager]\ncontroller = \"published\"\n{more}",
+         [control]\nsocket = {:?}\n[manager]\ncontroller.kind = \"published\"\n{more}",
         crate::IO,
         lab.file("box.sock")
     );

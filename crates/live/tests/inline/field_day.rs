@@ -63,7 +63,7 @@ fn configuration(lab: &Lab, rate: &str) -> String {
     let socket = lab.file("box.sock");
     format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"inserted\"\nio = {:?}\n[control]\nsocket = {socket:?}\n[radio]\nstandard = \"802.11g\"\n\
-         [manager]\ncontroller = \"fixed\"\nservice_rate = \"{rate}\"\n",
+         [manager]\ncontroller.kind = \"fixed\"\ncontroller.rate = \"{rate}\"\n",
         crate::IO
     )
 }

@@ -190,7 +190,7 @@ fn who_has(address: [u8; 4]) -> Vec<String> {
 fn connections_cross_a_gateway_translated_and_managed() {
     let Some(lab) = site(Lab::beside_others) else { return };
     let _kept = make_gateway(&lab);
-    let running = start(&lab, "[manager]\ncontroller = \"published\"\n");
+    let running = start(&lab, "[manager]\ncontroller.kind = \"published\"\n");
     let mut client = running.client();
     let seen = seen_by_the_host(&lab, &mut client);
     assert_eq!(seen.ip().to_string(), OUTSIDE, "the host sees the machine, and not the station");
@@ -327,7 +327,8 @@ fn shares_behind_a_gateway(lab: &Lab) -> Result<(), String> {
     let second = Netns::new().expect("there are some already");
     join_second_station(lab, &second);
     let _kept = make_gateway(lab);
-    let running = start(lab, "[manager]\ncontroller = \"fixed\"\nservice_rate = \"8 Mb/s\"\ncharge = \"bits\"\n");
+    let running =
+        start(lab, "[manager]\ncontroller.kind = \"fixed\"\ncontroller.rate = \"8 Mb/s\"\ncharge = \"bits\"\n");
     running.client().insert().expect("inserted");
     // One connection beside four.
     let bytes = thread::scope(|scope| {

@@ -61,9 +61,9 @@ const BESIDE: &[&[(&str, &str)]] = &[
         "replay",
         "[{ name = \"r\", stations = [\"sta\"], server = \"server\", direction = \"down\", file = \"trace.txt\" }]",
     )],
-    &[("manager.controller", "\"published\"")],
-    &[("manager.controller", "\"pi\"")],
-    &[("manager.controller", "\"fixed\""), ("manager.service_rate", "\"9 Mb/s\"")],
+    &[("manager.controller.kind", "\"published\"")],
+    &[("manager.controller.kind", "\"pi\"")],
+    &[("manager.controller.kind", "\"fixed\""), ("manager.controller.rate", "\"9 Mb/s\"")],
     &[("manager.wan", "{}")],
     &[("manager.voice", "{}")],
     &[("manager.receiver", "{ window = \"20 packets\" }")],
@@ -158,7 +158,7 @@ fn every_documented_default_is_accepted_and_changes_nothing() {
 
 #[test]
 fn a_default_that_is_none_is_found() {
-    assert!(what_changes("manager.latency_target", "\"4 ms\"", &[]).is_some());
+    assert!(what_changes("manager.controller.target", "\"4 ms\"", &[]).is_some());
     assert!(what_changes("tcp.window", "\"9 packets\"", &[]).is_some());
     assert!(what_changes("manager.flow_limit", "0", &[]).is_some());
 }

@@ -38,7 +38,7 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn old_scenarios_are_refused_with_the_new_names_and_right_once_they_are_migrated() {
-    for name in ["b05-calls", "b09-roaming", "b12-power-save", "everything"] {
+    for name in ["b05-calls", "b09-roaming", "b12-power-save", "everything", "controller"] {
         let text = read(&old().join(name).with_extension("toml"));
         let error = Scenario::parse(&text, "old.toml").expect_err("it has old keys").to_string();
         assert!(error.contains("`evenair config migrate FILE` rewrites it"), "{name}: {error}");
@@ -73,7 +73,7 @@ fn each_change_is_told_and_nothing_else_is_changed() {
     assert_eq!(
         lines(&new),
         [
-            "line 13: `[manager] ap_target` -> `[manager] latency_target`",
+            "line 13: `[manager] ap_target` -> `[manager.controller] target`",
             "line 14: `[manager] know_stations` -> `[telemetry] stations`",
             "line 17: `[manager] know_rates` -> `[telemetry] rates`",
             "line 18: `[manager] know_losses` -> `[telemetry] ap_losses`",
@@ -82,18 +82,18 @@ fn each_change_is_told_and_nothing_else_is_changed() {
             "line 23: `[manager] places_delay` -> `[telemetry] associations_delay`",
             "line 30: `[[manager.access_point]] told_as` -> `[[manager.access_point]] aliases`",
             "line 33: `[[manager.access_point]] told_as` -> `[[manager.access_point]] aliases`",
-            "line 59: `[[sweep]] key = \"manager.ap_target\"` -> `[[sweep]] key = \"manager.latency_target\"`",
+            "line 59: `[[sweep]] key = \"manager.ap_target\"` -> `[[sweep]] key = \"manager.controller.target\"`",
             "line 63: `[[sweep]] key = 'manager.know_rates'` -> `[[sweep]] key = \"telemetry.rates\"`",
         ]
     );
     let from = text.find("# The box.").unwrap();
     let to = text.find("[manager.uplink_limit]").unwrap();
     let middle = "# The box.\n[manager]   # its settings\n# How much may wait in the access point.\n\
-                  latency_target = \"4 ms\"   # a little more\nlevels = [ \"station\",\n  \"flow\" ]   # the tree\n\n\
+                  controller.target = \"4 ms\"   # a little more\nlevels = [ \"station\",\n  \"flow\" ]   # the tree\n\n\
                   [telemetry]\nstations = true # as at the start\n\n# Rates are not told.\nrates = false\n\
                   associations=true\nassociations_delay   =   \"200 ms\"\nsignal = true\nap_losses = true\n\n";
     let rest = text[to..].replace("\"told_as\"", "aliases").replace("told_as", "aliases");
-    let rest = rest.replace("manager.ap_target", "manager.latency_target");
+    let rest = rest.replace("manager.ap_target", "manager.controller.target");
     let rest = rest.replace("'manager.know_rates'", "\"telemetry.rates\"");
     assert_eq!(new.text, [&text[..from], middle, &rest].concat());
 
@@ -109,7 +109,7 @@ fn tables_in_braces_dotted_keys_and_other_ends_of_lines() {
     let site = "version = 1\n[radio]\nstandard = \"802.11g\"\n";
     assert_eq!(
         one("version = 1\nmanager = { aqm = \"none\", know_rates = false, ap_target = \"4 ms\" }  # short\n[radio]\n"),
-        "version = 1\nmanager = { aqm = \"none\", latency_target = \"4 ms\" }  # short\n[radio]\n\n[telemetry]\nrates = false\n"
+        "version = 1\nmanager = { aqm = \"none\", controller.target = \"4 ms\" }  # short\n[radio]\n\n[telemetry]\nrates = false\n"
     );
     assert_eq!(
         one(&format!("manager.know_rates = false  # no\nmanager.aqm = \"none\"\n{site}")),
@@ -130,6 +130,77 @@ fn tables_in_braces_dotted_keys_and_other_ends_of_lines() {
         one(&format!("{site}[telemetry]\nsignal = true\n[manager]\nknow_rates = false\n")),
         format!("{site}[telemetry]\nsignal = true\nrates = false\n[manager]\n")
     );
+}
+
+#[test]
+fn the_keys_of_a_controller_are_gathered_with_their_comments() {
+    let text = read(&old().join("controller.toml"));
+    let new = migrated(&text);
+    assert_eq!(
+        lines(&new),
+        [
+            "line 11: `[manager] load_target` -> `[manager.controller] target`",
+            "line 15: `[manager] controller` -> `[manager.controller] kind`",
+            "line 17: `[manager] load_interval` -> `[manager.controller] interval`",
+            "line 35: `[[sweep]] key = \"manager.load_target\"` -> `[[sweep]] key = \"manager.controller.target\"`",
+            "line 39: `[[sweep]] key = \"manager.load_interval\"` -> `[[sweep]] key = \"manager.controller.interval\"`",
+        ]
+    );
+    let from = text.find("# How long").unwrap();
+    let to = text.find("[manager.voice]").unwrap();
+    let middle = "levels = [\"station\", \"flow\"]\n\n# The load is shaped.\n\
+                  controller.kind = \"pi\"       # not the default\n# How long packets may wait.\n\
+                  controller.target = \"12 ms\"   # a little more\n\
+                  controller.interval = \"40 ms\" # often\ncharge = \"airtime\"\n\n";
+    let rest = text[to..].replace("manager.load_", "manager.controller.");
+    assert_eq!(new.text, [&text[..from], middle, &rest].concat());
+    let manager = Scenario::parse(&new.text, "new.toml").unwrap().manager;
+    let controller = manager.controller.expect("it has one");
+    let said = [controller.kind.unwrap().to_string(), controller.target.unwrap().to_string()];
+    assert_eq!(
+        (said, controller.interval.unwrap().to_string()),
+        (["\"pi\"".into(), "\"12 ms\"".into()], "\"40 ms\"".into())
+    );
+}
+
+#[test]
+fn a_controllers_keys_in_all_layouts() {
+    let one = |text: &str| migrated(text).text;
+    for (old, new) in [
+        ("[manager]\nlatency_target = \"4 ms\"  # low\n", "[manager]\ncontroller.target = \"4 ms\"  # low\n"),
+        ("[manager]\n# Off.\ncontroller = \"none\"\n", "[manager]\n# Off.\ncontroller.kind = \"none\"\n"),
+        (
+            "manager = { controller = 'fixed', aqm = 'none', service_rate = '4 Mb/s' }\n",
+            "manager = { controller.kind = 'fixed', controller.rate = '4 Mb/s' , aqm = 'none'}\n",
+        ),
+        (
+            "manager.controller = 'published'\nmanager.step = '1 Mb/s'\nmanager.interval = '2 s'\nmanager.start = '50 %'\n",
+            "manager.controller.kind = 'published'\nmanager.controller.interval = '2 s'\n\
+             manager.controller.step = '1 Mb/s'\nmanager.controller.start = '50 %'\n",
+        ),
+        (
+            "[manager]\ntolerance = \"1 %\"\n[manager.controller]\nkind = \"published\"\n",
+            "[manager]\n[manager.controller]\nkind = \"published\"\ntolerance = \"1 %\"\n",
+        ),
+        (
+            "[manager]\nload_target = \"9 ms\" # low\ncontroller = { kind = \"pi\" }\n",
+            "[manager]\ncontroller = { kind = \"pi\" , target = \"9 ms\" }\n",
+        ),
+    ] {
+        assert_eq!(one(old), new);
+    }
+    for (text, why) in [
+        ("[manager]\nload_target = \"9 ms\"\n", "went with controller = \"pi\" alone, and this is \"queue\""),
+        (
+            "[manager]\ncontroller = \"pi\"\ninterval = \"1 s\"\nload_interval = \"1 s\"\n",
+            "old.toml:3:1: manager.interval: ",
+        ),
+        ("[manager]\nlatency_target = \"9 ms\"\ncontroller = []\n", "which is no table here"),
+        ("[manager]\nlatency_target = \"9 ms\"\ncontroller.target = \"9 ms\"\n", "which is there too"),
+    ] {
+        let error = refusal(text);
+        assert!(error.contains(why), "{why}: {error}");
+    }
 }
 
 #[test]
@@ -162,7 +233,7 @@ fn nonsense_is_refused_with_its_place() {
         ("[manager]\nknow_rates = = false\n", "old.toml:2:"),
         ("[manager]\nknow_rates = true\nknow_rates = false\n", "old.toml:3:"),
         (
-            "version = 1\n[manager]\nap_target = \"1 ms\"\nlatency_target = \"2 ms\"\n",
+            "version = 1\n[manager]\nap_target = \"1 ms\"\ncontroller.target = \"2 ms\"\n",
             "old.toml:3:1: manager.ap_target: ",
         ),
         ("[manager]\nknow_rates = false\n[telemetry]\nrates = true\n", "which is there too"),

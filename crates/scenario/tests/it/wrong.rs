@@ -63,7 +63,7 @@ interval = "200 ms"
 [tcp]
 congestion_control = "cubic"
 [manager]
-controller = "published"
+controller.kind = "published"
 levels = ["direction", "station", "flow"]
 up_weight = 1
 [[event]]
@@ -210,8 +210,20 @@ const BROKEN: &[(&str, &str, usize, &[&str])] = &[
     ("congestion_control = \"cubic\"", "min_rto = \"0 s\"", 11, &["tcp.min_rto: ", "1 ms to 60 s"]),
     ("congestion_control = \"cubic\"", "stack = \"bsd\"", 9, &["tcp.stack: ", "\"textbook\""]),
     ("congestion_control = \"cubic\"", "fast_recovery = \"reno\"", 17, &["only with sack = false"]),
-    ("controller = \"published\"", "controller = \"fixed\"", 14, &["controller = \"fixed\" without service_rate"]),
-    ("controller = \"published\"", "service_rate = \"4 Mb/s\"", 16, &["controller = \"queue\" does not use this"]),
+    ("controller.kind = \"published\"", "controller.kind = \"fixed\"", 19, &["kind = \"fixed\" without rate"]),
+    (
+        "controller.kind = \"published\"",
+        "controller.rate = \"4 Mb/s\"",
+        19,
+        &["manager.controller.rate: ", "kind = \"queue\" does not use this"],
+    ),
+    ("controller.kind = \"published\"", "controller = \"pi\"", 1, &["`controller` is now `[manager.controller] kind`"]),
+    (
+        "controller.kind = \"published\"",
+        "service_rate = \"9 Mb/s\"",
+        1,
+        &["`service_rate` is now `[manager.controller] rate`"],
+    ),
     (
         "levels = [\"direction\", \"station\", \"flow\"]",
         "levels = [\"flow\", \"flow\"]",

@@ -159,7 +159,7 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
     }
     // The canary: more ahead stands for longer.
     let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };
-    let ahead = flooded(&B_11, flood, THREE_EACH, "latency_target = \"8 ms\"", 1);
+    let ahead = flooded(&B_11, flood, THREE_EACH, "controller.target = \"8 ms\"", 1);
     assert!(sojourn_p95(&ahead) > B_11.sojourn_ms, "{}", sojourn_p95(&ahead));
 }
 
