@@ -217,7 +217,7 @@ fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
     // As virtual cables are when nobody has changed them.
     restore_offloads(&lab);
     ip(&lab.middle, "link set gw0 gso_max_segs 65535");
-    let running = start(&lab, "[manager]\ncontroller = \"none\"\n");
+    let running = start(&lab, "[manager.controller]\nkind = \"none\"\n");
     let mut client = running.client();
     client.insert().expect("inserted");
     seen_by_the_host(&lab, &mut client);

@@ -151,7 +151,7 @@ fn known_nonsense_is_refused() {
         format!("{radio}ap_buffer = \"0 packets\"\n{station}"),
         format!("{radio}{station}[[event]]\nat = \"-1 s\"\ndo = \"insert\"\n"),
         format!("{radio}{station}[lan]\nrate = \"0 b/s\"\n"),
-        format!("{radio}{station}[manager]\ninterval = \"0 s\"\n"),
+        format!("{radio}{station}[manager.controller]\nkind = \"published\"\ninterval = \"0 s\"\n"),
     ] {
         assert!(!is_taken(&plain(&more), &[]), "{more}");
     }

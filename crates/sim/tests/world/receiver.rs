@@ -37,7 +37,9 @@ const DOWN: &str = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"
 
 /// The box from the beginning with this in `[manager.receiver]`, and nothing held toward the WLAN.
 fn alone(keys: &str) -> String {
-    format!("[[event]]\nat = \"0 s\"\ndo = \"insert\"\n[manager]\ncontroller = \"none\"\n[manager.receiver]\n{keys}\n")
+    format!(
+        "[[event]]\nat = \"0 s\"\ndo = \"insert\"\n[manager]\ncontroller.kind = \"none\"\n[manager.receiver]\n{keys}\n"
+    )
 }
 
 fn settled(result: &RunResult) -> &PhaseResult {
