@@ -3,18 +3,20 @@
 //! It receives releases, completions and time, and says when the next packet may be released ([`Pacer::ready_at`]). Which packet that
 //! is, is not its business: the queues or a discipline decide. It knows nothing of the PHY: others hand in what a packet costs.
 //!
-//! One type has the parts of all five controllers ([`Controller`]), and takes those that the configured one needs:
+//! The controller ([`controller`]) says what releases are paced by:
 //!
-//! | controller | paced by |
+//! | pacing | controllers |
 //! |---|---|
-//! | `queue` | the backlog of the access points, estimated from completions ([`crate::standing`]), loosened by the guard |
-//! | `published`, `fixed` | a virtual server with a service rate ([`crate::server`], [`crate::rate`]) |
-//! | `pi` | the same server, whose rate follows the wait in the access points ([`crate::load`]) |
-//! | `none` | nothing |
+//! | the backlog of the access points, estimated from completions ([`crate::standing`]), loosened by the guard | `queue` |
+//! | a virtual server at the service rate ([`crate::server`], [`crate::rate`]), which the law moves | `published`, `pi`, `fixed` |
+//! | nothing | `none` |
 //!
 //! The backlog is estimated whatever the controller is, since calls and reports use it.
 
 pub(crate) mod config;
+pub(crate) mod controller;
+
+use alloc::boxed::Box;
 
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
@@ -22,12 +24,12 @@ use evenair_wifi::PhyRate;
 use crate::airtime_model::AirtimeModel;
 use crate::guard::{Grip, Guard, GuardStep};
 use crate::ids::DomainId;
-use crate::load::Shaper;
 use crate::packet_cost::PacketCost;
-use crate::rate::ServiceRate;
+use crate::rate::{Rates, ServiceRate};
 use crate::server::Server;
 use crate::standing::{Mark, RatesSaid, Ratio, Standing};
-use config::{Controller, PacerConfig};
+use config::PacerConfig;
+use controller::law::{Law, Pacing, Released, Seen};
 
 /// What is known of the completion of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,45 +45,53 @@ pub(crate) enum Completion {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    controller: Controller,
+    pacing: Pacing,
+    law: Box<dyn Law>,
     server: Server,
     backlog: Standing,
     guard: Guard,
-    shaper: Shaper,
     rate: ServiceRate,
+}
+
+/// The law of the configured controller, and the service rate at which it starts.
+fn start(config: PacerConfig, capacity: BitRate, now: Instant) -> (Box<dyn Law>, ServiceRate) {
+    let law = config.controller.law(now);
+    let rates = Rates { rate: capacity, capacity, charge: config.charge };
+    let rates = Rates { rate: law.first(rates), ..rates };
+    (law, ServiceRate::new(rates, config.controller.interval(), now))
 }
 
 impl Pacer {
     /// `capacity` is C* as long as no station is active.
     pub(crate) fn new(id: DomainId, config: PacerConfig, capacity: BitRate, now: Instant) -> Self {
+        let (law, rate) = start(config, capacity, now);
         Self {
-            controller: config.controller,
+            pacing: config.controller.pacing(),
+            law,
             server: Server::new(config.slack, now),
             backlog: Standing::new(id, now),
             guard: Guard::new(),
-            shaper: Shaper::new(now),
-            rate: ServiceRate::new(config.charge, config.controller, capacity, now),
+            rate,
         }
     }
 
     /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
-        self.controller = config.controller;
+        self.pacing = config.controller.pacing();
         self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
-        self.rate = ServiceRate::new(config.charge, config.controller, capacity, now);
-        self.shaper = Shaper::new(now);
+        (self.law, self.rate) = start(config, capacity, now);
     }
 
     /// When the next packet may be released, if nothing happens until then; `airtime` tells what it takes.
     pub(crate) fn ready_at(&self, airtime: impl FnOnce() -> Span) -> Instant {
-        match self.controller {
-            Controller::Queue { target } => match self.guard.grip() {
+        match self.pacing {
+            Pacing::Backlog { target } => match self.guard.grip() {
                 Grip::Target(times) => self.backlog.ready_at(target * times, airtime()),
                 Grip::Open => Instant::ZERO,
             },
-            Controller::Published { .. } | Controller::Pi { .. } | Controller::Fixed(_) => self.server.free_at(),
-            Controller::None => Instant::ZERO,
+            Pacing::Server => self.server.free_at(),
+            Pacing::None => Instant::ZERO,
         }
     }
 }
@@ -105,7 +115,7 @@ impl Pacer {
 
     /// The packet of [`Self::on_service`] has gone; `waiting`: others are held.
     pub(crate) fn on_served(&mut self, waiting: bool) {
-        self.shaper.note_service(waiting);
+        self.law.on_served(waiting);
     }
 
     /// A packet goes to the access points, held before or not, with this much airtime still to come for it.
@@ -118,8 +128,8 @@ impl Pacer {
             Completion::Unknown => self.backlog.note_unanswerable(airtime),
             Completion::Expected { timed: false } | Completion::None => {}
         }
-        if is_expected && matches!(self.controller, Controller::Pi { .. }) {
-            self.shaper.note_release(now, mark.number(), in_flight, airtime);
+        if is_expected {
+            self.law.on_release(now, Released { number: mark.number(), in_flight, airtime });
         }
         mark
     }
@@ -127,9 +137,7 @@ impl Pacer {
     /// This release is complete, and with it all before.
     pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark) {
         self.backlog.answer(now, mark);
-        if let Controller::Pi { target, .. } = self.controller {
-            self.shaper.note_answer(now, mark.number(), target);
-        }
+        self.law.on_completion(now, mark.number());
     }
 
     /// Something came from the WLAN, which took this airtime.
@@ -159,7 +167,8 @@ impl Pacer {
 
     /// Other stations are active, or their rates have changed: C* is this.
     pub(crate) fn on_capacity(&mut self, capacity: BitRate) {
-        self.rate.set_capacity(capacity);
+        let before = self.rate.set_capacity(capacity);
+        self.rate.set(self.law.at_capacity(self.rate.rates(), before));
     }
 
     /// Senders that do not respond have taken this part of an interval.
@@ -174,9 +183,7 @@ impl Pacer {
 
     /// Packets are held, and the service rate may be due for a change.
     pub(crate) fn shape(&mut self, now: Instant) {
-        if let Controller::Pi { interval, target } = self.controller {
-            self.rate.shape(self.shaper.judge(now, interval, target, self.rate.rate()));
-        }
+        self.rate.set(self.law.at_time(now, self.rate.rates()));
     }
 }
 
@@ -186,9 +193,10 @@ impl Pacer {
     /// be learned; `said`: what is known of the rates of its stations. Returns how long the interval was.
     pub(crate) fn tick(&mut self, now: Instant, waiting: bool, usual: Ratio, said: RatesSaid) -> Span {
         let account = self.server.take_account(now, waiting);
-        self.rate.tick(now, account);
+        let seen = Seen { account, crossed: self.rate.measure(now, account.elapsed) };
+        self.rate.set(self.law.at_interval(self.rate.rates(), seen));
         self.backlog.forget_speed(now, usual, said);
-        self.rate.set_speed(self.backlog.speed());
+        self.rate.set(self.law.at_speed(self.rate.rates(), self.backlog.speed()));
         account.elapsed
     }
 
@@ -217,10 +225,10 @@ impl Pacer {
 
 /// What is known.
 impl Pacer {
-    /// Only the controller that paces by completions can be wrong about what the medium carries; the others hold to a configured
+    /// Only a controller that paces by completions can be wrong about what the medium carries; the others hold to a configured
     /// rate or a published rule.
     pub(crate) const fn can_do_harm(&self) -> bool {
-        matches!(self.controller, Controller::Queue { .. })
+        matches!(self.pacing, Pacing::Backlog { .. })
     }
 
     /// The guard, to be read.

@@ -20,10 +20,10 @@ use evenair_packet::TcpMeta;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
+use crate::DropReason;
 use crate::held::Held;
 use crate::ids::DomainId;
 use crate::packet_cost::PacketCost;
-use crate::{Controller, DropReason};
 
 /// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any
 /// conversation bears (ITU-T G.114: 400 ms).
@@ -36,10 +36,8 @@ fn is_too_old<P>(held: &Held<P>, now: Instant) -> bool {
 }
 
 impl<P: Send + 'static> Manager<P> {
-    const fn limits_age(&self) -> bool {
-        let is_published =
-            matches!(self.config.controller, Controller::Published { .. }) || self.config.queue.is_some();
-        self.config.aqm.is_some() && !is_published
+    fn limits_age(&self) -> bool {
+        self.config.aqm.is_some() && self.config.queue.is_none() && self.config.controller.drops_old()
     }
 
     /// Drops what is too old, down to the packet that goes next.

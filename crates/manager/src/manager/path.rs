@@ -14,7 +14,7 @@ use crate::pacer::Completion;
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::Room;
 use crate::traffic::is_control;
-use crate::{Controller, DropReason, Mode, Output};
+use crate::{DropReason, Mode, Output};
 
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
@@ -190,7 +190,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// Packets toward the WLAN are to wait here for their turns, and who takes more than was paid for owes it.
     fn holds_for_wlan(&self) -> bool {
-        self.config.controller != Controller::None
+        self.config.controller.holds()
     }
 
     fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {

@@ -6,7 +6,7 @@ use evenair_units::{Instant, Span};
 
 use super::Manager;
 use crate::ids::StationId;
-use crate::{Controller, Event, Mode, Output, Told};
+use crate::{Event, Mode, Output, Told};
 
 impl<P: Send + 'static> Manager<P> {
     /// Handles a telemetry report about a station.
@@ -36,8 +36,7 @@ impl<P: Send + 'static> Manager<P> {
     /// At the end of an interval: compares reports with the traffic, and forgets expired ones.
     pub(super) fn judge_told(&mut self, now: Instant, elapsed: Span) {
         // Where packets are released without regard to the medium, what is released has not crossed it.
-        let released_as_it_crosses =
-            self.mode == Mode::Inserted && matches!(self.config.controller, Controller::Queue { .. });
+        let released_as_it_crosses = self.mode == Mode::Inserted && self.config.controller.follows_completions();
         let outputs = &mut self.outputs;
         let shares = self.domains.iter_mut().map(|domain| &mut domain.shares).collect();
         self.stations.judge_told(now, released_as_it_crosses.then_some(elapsed), shares, |mac, rate| {

@@ -1,0 +1,137 @@
+//! The controllers: which there are, their settings, and the one place that knows all of them.
+//!
+//! Each kind has a file below, with its settings ([`Settings`]: checks, what it paces releases by) and its law ([`Law`]: how it moves
+//! the service rate). A new kind is such a file, its `mod` line, a variant of [`Controller`] with the next number for recordings, and
+//! an arm of [`Controller::with`]; the written form is in crate `config`.
+
+mod fixed;
+pub(crate) mod law;
+mod none;
+mod pi;
+mod published;
+mod queue;
+
+use alloc::boxed::Box;
+
+use evenair_units::{BitRate, Instant, Span};
+use minicbor::{Decode, Encode};
+
+use crate::config_error::ConfigError;
+use law::{Law, Pacing, Settings};
+
+/// What sets the service rate C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Controller {
+    /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
+    #[n(0)]
+    Published {
+        /// Time between two evaluations; published 1 s.
+        #[n(0)]
+        interval: Span,
+        /// Step; published 0.1 Mb/s.
+        #[n(1)]
+        delta: BitRate,
+        /// The measured use may be this many thousandths below C and still count as equal.
+        #[n(2)]
+        tolerance_permille: u32,
+        /// C starts at this many thousandths of C*.
+        #[n(3)]
+        start_permille: u32,
+    },
+    /// Keeps the access points' backlog at this much medium time, estimated from the stations' acknowledgments, without
+    /// assumed rates.
+    #[n(1)]
+    Queue {
+        /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
+        #[n(0)]
+        target: Span,
+    },
+    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point:
+    /// the load that is offered to the medium is held just below the critical one.
+    #[n(2)]
+    Pi {
+        /// Time between two evaluations.
+        #[n(0)]
+        interval: Span,
+        /// The mean time that packets wait, measured from the stations' acknowledgments.
+        #[n(1)]
+        target: Span,
+    },
+    /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
+    #[n(3)]
+    Fixed(#[n(0)] BitRate),
+    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue forms in the access
+    /// point. For mechanisms that need no queue, and for comparison.
+    #[n(4)]
+    None,
+}
+
+impl Default for Controller {
+    /// By the access point's queue, which is kept at a few milliseconds.
+    fn default() -> Self {
+        Self::Queue { target: Span::from_millis(3) }
+    }
+}
+
+impl Controller {
+    /// The published rule with the published interval and step.
+    pub const PUBLISHED: Self = Self::Published {
+        interval: Span::from_secs(1),
+        delta: BitRate::from_kbps(100),
+        tolerance_permille: 30,
+        start_permille: 900,
+    };
+    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is
+    /// a few packets of it.
+    pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
+
+    /// Asks the settings of this kind.
+    #[inline]
+    fn with<T>(self, ask: impl FnOnce(&dyn Settings) -> T) -> T {
+        match self {
+            Self::Published { interval, delta, tolerance_permille, start_permille } => {
+                ask(&published::Published { interval, delta, tolerance_permille, start_permille })
+            }
+            Self::Queue { target } => ask(&queue::Queue { target }),
+            Self::Pi { interval, target } => ask(&pi::Pi { interval, target }),
+            Self::Fixed(rate) => ask(&fixed::Fixed { rate }),
+            Self::None => ask(&none::Unpaced),
+        }
+    }
+}
+
+impl Controller {
+    pub(crate) fn check(self) -> Result<(), ConfigError> {
+        self.with(|settings| settings.check())
+    }
+
+    /// What it paces releases by.
+    pub(crate) fn pacing(self) -> Pacing {
+        self.with(|settings| settings.pacing())
+    }
+
+    /// Packets toward the WLAN are held.
+    pub(crate) fn holds(self) -> bool {
+        self.pacing() != Pacing::None
+    }
+
+    /// Releases follow completions, so that what is released has crossed the medium, or soon will.
+    pub(crate) fn follows_completions(self) -> bool {
+        matches!(self.pacing(), Pacing::Backlog { .. })
+    }
+
+    /// Packets that have waited for too long are dropped.
+    pub(crate) fn drops_old(self) -> bool {
+        self.with(|settings| settings.drops_old())
+    }
+
+    /// Time between two evaluations of what crossed the WLAN.
+    pub(crate) fn interval(self) -> Span {
+        self.with(|settings| settings.interval())
+    }
+
+    /// Its law, without a past.
+    pub(crate) fn law(self, now: Instant) -> Box<dyn Law> {
+        self.with(|settings| settings.law(now))
+    }
+}

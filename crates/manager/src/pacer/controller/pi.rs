@@ -1,0 +1,84 @@
+//! `pi`: the service rate follows the time that packets wait in the access points. What it does to C, and why, is decided in
+//! [`crate::load`]; this is where C moves, between a floor and what no medium carries.
+
+use alloc::boxed::Box;
+
+use evenair_units::{BitRate, Instant, Span};
+
+use super::law::{Law, Released, Settings};
+use crate::config_error::{ConfigError, not_long};
+use crate::load::{Shaper, Step};
+use crate::rate::Rates;
+
+/// C at the start, and where nothing tells what the load does, of C*.
+const BLIND_PERMILLE: u64 = 900;
+/// No medium carries more than so many times what the rates that are believed say (1 Mb/s where it is 54).
+const MOST_CAPACITIES: u64 = 64;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pi {
+    pub(super) interval: Span,
+    pub(super) target: Span,
+}
+
+impl Settings for Pi {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.interval == Span::ZERO || self.target == Span::ZERO {
+            return Err(ConfigError::ZeroSpan);
+        }
+        not_long(self.interval).and_then(|()| not_long(self.target))
+    }
+
+    fn law(&self, now: Instant) -> Box<dyn Law> {
+        Box::new(PiLaw { settings: *self, shaper: Shaper::new(now) })
+    }
+}
+
+#[derive(Debug)]
+struct PiLaw {
+    settings: Pi,
+    shaper: Shaper,
+}
+
+impl Law for PiLaw {
+    fn first(&self, rates: Rates) -> BitRate {
+        rates.part(BLIND_PERMILLE).max(rates.floor())
+    }
+
+    fn at_capacity(&self, rates: Rates, before: BitRate) -> BitRate {
+        within(rates, rates.rate.mul_div(rates.capacity.as_bps(), before.as_bps().max(1)))
+    }
+
+    fn at_time(&mut self, now: Instant, rates: Rates) -> BitRate {
+        let Pi { interval, target } = self.settings;
+        let rate = match self.shaper.judge(now, interval, target, rates.rate) {
+            Step::Stay => return rates.rate,
+            Step::Change(millionths) => {
+                let change = rates.rate.mul_div(u64::from(millionths.unsigned_abs()), 1_000_000);
+                if millionths < 0 { rates.rate.saturating_sub(change) } else { rates.rate + change }
+            }
+            Step::Back(rate) => rate,
+            Step::Halve => rates.rate.mul_div(1, 2),
+            // An eighth of the way.
+            Step::Start => rates.rate.mul_div(7, 8) + rates.part(BLIND_PERMILLE).mul_div(1, 8),
+        };
+        within(rates, rate)
+    }
+
+    fn on_release(&mut self, now: Instant, released: Released) {
+        self.shaper.note_release(now, released.number, released.in_flight, released.airtime);
+    }
+
+    fn on_served(&mut self, waiting: bool) {
+        self.shaper.note_service(waiting);
+    }
+
+    fn on_completion(&mut self, now: Instant, number: u64) {
+        self.shaper.note_answer(now, number, self.settings.target);
+    }
+}
+
+/// As near to this rate as C may be.
+fn within(rates: Rates, rate: BitRate) -> BitRate {
+    rate.max(rates.floor()).min(rates.capacity.mul_div(MOST_CAPACITIES, 1))
+}

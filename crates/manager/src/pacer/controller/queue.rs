@@ -1,0 +1,45 @@
+//! `queue`: keeps the access points' backlog at a target. The mechanism, with its sources, is in [`crate::standing`] and
+//! [`crate::guard`]. The service rate is a result here: C* at the measured speed of the medium.
+
+use alloc::boxed::Box;
+
+use evenair_units::{BitRate, Instant, Span};
+
+use super::law::{Law, Pacing, Settings};
+use crate::config_error::{ConfigError, not_long};
+use crate::rate::Rates;
+use crate::standing::Ratio;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    pub(super) target: Span,
+}
+
+impl Settings for Queue {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.target == Span::ZERO { Err(ConfigError::ZeroSpan) } else { not_long(self.target) }
+    }
+
+    fn pacing(&self) -> Pacing {
+        Pacing::Backlog { target: self.target }
+    }
+
+    fn law(&self, _now: Instant) -> Box<dyn Law> {
+        Box::new(*self)
+    }
+}
+
+impl Law for Queue {
+    fn first(&self, rates: Rates) -> BitRate {
+        rates.capacity
+    }
+
+    /// C is the medium's own speed, and was measured as a part of C*.
+    fn at_capacity(&self, rates: Rates, before: BitRate) -> BitRate {
+        rates.rate.mul_div(rates.capacity.as_bps(), before.as_bps())
+    }
+
+    fn at_speed(&self, rates: Rates, speed: Ratio) -> BitRate {
+        rates.capacity.mul_div(speed.numerator, speed.denominator).max(BitRate::from_bps(1))
+    }
+}
