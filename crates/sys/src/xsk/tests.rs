@@ -144,16 +144,21 @@ fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     assert_eq!(cable.offer(&ports, 32).len(), 32);
     assert_eq!(settle(&cable, 0), [true; 2]);
     assert!(cable.offer(&ports, 0).is_empty());
-    // More than there is room for is counted as lost.
+    // More than there is room for is counted as lost. All of these are on one queue, whose ring is not full where less than half
+    // of it was used since: by how many of the ports above, the kernel's hash seed decides.
     cable.hold.take(long());
     let many: Vec<_> = (0..200).map(|_| udp(1)).collect();
+    let room: Vec<_> = cable.lane.sockets.iter().map(|socket| (socket.given, u64::from(socket.lent))).collect();
     let (before, start) = (cable.gate.taken(), Instant::now());
-    let got = cable.offer(&many, 64).len() as u64;
+    let got = cable.offer(&many, 33).len() as u64;
     while cable.gate.taken() - before < 200 && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(1));
     }
+    let used = cable.lane.sockets.iter().zip(&room).find(|(socket, (given, _))| socket.given > *given);
+    let (_, (_, lent)) = used.expect("one of the queues took them");
     let lost: u64 = cable.lane.gone()?.iter().map(|(_, lost)| lost).sum();
-    assert_eq!((cable.gate.taken() - before, got, lost), (200, 64, 136));
+    assert!((33..=64).contains(lent), "{lent} of 64 places are lent");
+    assert_eq!((cable.gate.taken() - before, got, lost), (200, *lent, 200 - lent));
     sends_what_it_has(&mut cable);
     Ok(())
 }
