@@ -189,7 +189,7 @@ fn tcp(src_port: u16, dst_port: u16, seq: u32, ack: u32, payload: Bytes) -> TcpM
         payload,
         window_scale: None,
         mss: None,
-        sack: false,
+        sacked_to: None,
         timestamps: None,
     }
 }

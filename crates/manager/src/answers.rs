@@ -30,7 +30,8 @@ pub(crate) struct Answers {
     acks: VecDeque<(u32, Mark)>,
     /// By the timestamp of an ACK.
     echoes: VecDeque<(u32, Mark)>,
-    /// The furthest DATA asked for, the furthest timestamp, acknowledgments each way.
+    /// The furthest DATA asked for, the furthest timestamp, the furthest acknowledgments of the wired side
+    /// and the latest of the WLAN.
     furthest: Option<u32>,
     stamped: Option<u32>,
     acked_by_wire: Option<u32>,
@@ -66,18 +67,23 @@ impl Answers {
         }
     }
 
-    /// A packet came from the station: the newest release that it answers.
-    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta) -> Option<Mark> {
+    /// A packet came from the station: the newest release that it answers. Of selective acknowledgments it is the one that their
+    /// first block names, with `exact`; else each stands for one more packet behind the hole, which is sooner where many are lost,
+    /// and which the estimate of the lag was made with.
+    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, exact: bool) -> Option<Mark> {
         self.restart_on_syn(tcp);
         let mut newest = None;
         if tcp.flags.contains(TcpFlags::ACK) {
             newest = newest.max(pop(&mut self.acks, |end| after(tcp.ack, end)));
-            let duplicate = tcp.sack && self.acked_by_wlan == Some(tcp.ack);
-            if duplicate && self.acks.len() > 1 {
-                // The first one is missing; one of those behind it has arrived.
+            let is_duplicate = tcp.sacked_to.is_some() && self.acked_by_wlan == Some(tcp.ack);
+            if !exact && is_duplicate && self.acks.len() > 1 {
                 newest = newest.max(self.acks.remove(1).map(|(_, mark)| mark));
             }
             self.acked_by_wlan = Some(tcp.ack);
+            if let Some(end) = tcp.sacked_to.filter(|_| exact) {
+                let arrived = self.acks.partition_point(|(last, _)| after(end, *last));
+                newest = newest.max(arrived.checked_sub(1).and_then(|at| self.acks.get(at)).map(|&(_, mark)| mark));
+            }
         }
         if let Some(stamps) = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)) {
             newest = newest.max(pop(&mut self.echoes, |value| after(stamps.echo, value)));
@@ -142,7 +148,8 @@ mod tests {
 
     /// Releases these packets, and gives their marks.
     fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
-        let mut standing = Standing::new(crate::ids::DomainId::DEFAULT, Instant::ZERO);
+        let mut standing =
+            Standing::new(crate::ids::DomainId::DEFAULT, crate::allowance::Estimator::Lag, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
             let mark = standing.release(Instant::ZERO, Span::from_millis(1), true);
             answers.note_release(tcp, mark);
@@ -156,10 +163,14 @@ mod tests {
         let mut answers = Answers::default();
         let data: alloc::vec::Vec<_> = (0..4).map(|k| segment(1 + k * 100, 1, 100)).collect();
         let marks = release(&mut answers, &data);
-        assert_eq!(answers.note_arrival(&segment(1, 1, 0)), None);
-        assert_eq!(answers.note_arrival(&segment(1, 250, 0)), Some(marks[1]));
-        let missing = TcpMeta { sack: true, ..segment(1, 250, 0) };
-        assert_eq!(answers.note_arrival(&missing), Some(marks[3]), "the third is missing, one behind it has arrived");
+        assert_eq!(answers.note_arrival(&segment(1, 1, 0), true), None);
+        assert_eq!(answers.note_arrival(&segment(1, 250, 0), true), Some(marks[1]));
+        let missing = TcpMeta { sacked_to: Some(401), ..segment(1, 250, 0) };
+        assert_eq!(
+            answers.note_arrival(&missing, true),
+            Some(marks[3]),
+            "the third is missing, one behind it has arrived"
+        );
         assert!(!answers.is_due(&data[2], true, 2_000), "its answer may be that of the original");
     }
 
@@ -179,27 +190,27 @@ mod tests {
         let mut answers = Answers::default();
         let acks: alloc::vec::Vec<_> = (0..3).map(|k| stamped(50 + k / 2, 0, segment(1, 1 + k * 200, 0))).collect();
         let marks = release(&mut answers, &acks);
-        assert_eq!(answers.note_arrival(&stamped(9, 49, segment(1, 1, 100))), None);
+        assert_eq!(answers.note_arrival(&stamped(9, 49, segment(1, 1, 100)), true), None);
         assert_eq!(
-            answers.note_arrival(&stamped(9, 50, segment(101, 1, 100))),
+            answers.note_arrival(&stamped(9, 50, segment(101, 1, 100)), true),
             Some(marks[0]),
             "the first of two alike"
         );
-        assert_eq!(answers.note_arrival(&stamped(9, 50, segment(201, 1, 100))), None, "nothing new");
-        assert_eq!(answers.note_arrival(&stamped(9, 51, segment(301, 1, 100))), Some(marks[2]));
+        assert_eq!(answers.note_arrival(&stamped(9, 50, segment(201, 1, 100)), true), None, "nothing new");
+        assert_eq!(answers.note_arrival(&stamped(9, 51, segment(301, 1, 100)), true), Some(marks[2]));
     }
 
     #[test]
     fn without_timestamps_data_are_no_answer() {
         let mut answers = Answers::default();
-        (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100)));
+        (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100), true));
         release(&mut answers, &[segment(1, 1, 0)]);
         assert!(!answers.is_due(&segment(1, 101, 0), true, 2_000));
         release(&mut answers, &[segment(1, 101, 0), segment(1, 301, 0)]);
-        assert_eq!(answers.note_arrival(&segment(301, 1, 100)), None);
+        assert_eq!(answers.note_arrival(&segment(301, 1, 100), true), None);
         let both = segment(1, 301, 100);
         assert!(answers.is_due(&both, true, 1_000), "the DATA are acknowledged");
         let marks = release(&mut answers, &[both]);
-        assert_eq!(answers.note_arrival(&segment(401, 101, 100)), Some(marks[0]));
+        assert_eq!(answers.note_arrival(&segment(401, 101, 100), true), Some(marks[0]));
     }
 }

@@ -73,6 +73,7 @@ extern crate alloc;
 
 mod access_points;
 mod airtime_model;
+mod allowance;
 mod answers;
 mod api;
 mod causes;
@@ -88,6 +89,7 @@ mod guard;
 mod held;
 mod ids;
 mod index;
+mod knee;
 mod lag;
 mod leases;
 mod limits;

@@ -22,6 +22,7 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::airtime_model::AirtimeModel;
+use crate::allowance::Estimator;
 use crate::guard::{Grip, Guard, GuardStep};
 use crate::ids::DomainId;
 use crate::packet_cost::PacketCost;
@@ -69,7 +70,7 @@ impl Pacer {
             pacing: config.controller.pacing(),
             law,
             server: Server::new(config.slack, now),
-            backlog: Standing::new(id, now),
+            backlog: Standing::new(id, config.controller.pacing().estimator(), now),
             guard: Guard::new(),
             rate,
         }
@@ -78,6 +79,7 @@ impl Pacer {
     /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
         self.pacing = config.controller.pacing();
+        self.backlog.set_estimator(now, self.pacing.estimator());
         self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
         (self.law, self.rate) = start(config, capacity, now);
@@ -86,7 +88,7 @@ impl Pacer {
     /// When the next packet may be released, if nothing happens until then; `airtime` tells what it takes.
     pub(crate) fn ready_at(&self, airtime: impl FnOnce() -> Span) -> Instant {
         match self.pacing {
-            Pacing::Backlog { target } => match self.guard.grip() {
+            Pacing::Backlog { target, .. } => match self.guard.grip() {
                 Grip::Target(times) => self.backlog.ready_at(target * times, airtime()),
                 Grip::Open => Instant::ZERO,
             },
@@ -229,6 +231,11 @@ impl Pacer {
     /// rate or a published rule.
     pub(crate) const fn can_do_harm(&self) -> bool {
         matches!(self.pacing, Pacing::Backlog { .. })
+    }
+
+    /// What the path needs in flight is found by the knee of throughput, for which completions have to be exact.
+    pub(crate) fn seeks_knee(&self) -> bool {
+        self.pacing.estimator() == Estimator::Knee
     }
 
     /// The guard, to be read.

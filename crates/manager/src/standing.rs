@@ -20,7 +20,7 @@
 //! one at the head. Nothing is released in advance then, and the target is reduced by that sender's part of the
 //! medium.
 //!
-//! The *lag* of a path ([`crate::lag`]) is no backlog, and is allowed in flight in addition.
+//! The lag of a path is no backlog, and is allowed in flight in addition ([`crate::allowance`]).
 //!
 //! Without answers, time advances the last completed release, a little more slowly than the measured speed of the
 //! medium. If an answer arrives later than that and is the newest so far, it moves the estimate back. If no answer
@@ -50,8 +50,8 @@
 
 use evenair_units::{Instant, Span};
 
+use crate::allowance::{Allowance, Estimator, UNIT};
 use crate::ids::DomainId;
-use crate::lag::Lag;
 use crate::speed_steps::SpeedSteps;
 
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
@@ -74,8 +74,6 @@ const PROMPT: Span = Span::from_millis(50);
 const TRY_AGAIN: Span = Span::from_secs(60);
 /// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
 const FASTEST_TRIED: u64 = UNIT / 512;
-/// Slowness is counted in parts of this.
-const UNIT: u64 = 1 << 10;
 /// Answers add little if at most one part in so many of the completions was not already assumed by time.
 const NEWS_PART: u64 = 8;
 /// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
@@ -131,7 +129,7 @@ pub(crate) struct Standing {
     window: Window,
     /// Duration of recent windows, and the estimated airtime of the releases acknowledged in them.
     lately: (Span, Span),
-    lag: Lag,
+    allowance: Allowance,
     trial: Trial,
     steps: SpeedSteps,
     /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
@@ -205,7 +203,7 @@ impl Mark {
 }
 
 impl Standing {
-    pub(crate) const fn new(domain: DomainId, now: Instant) -> Self {
+    pub(crate) const fn new(domain: DomainId, estimator: Estimator, now: Instant) -> Self {
         let mark = Mark { number: (domain.index() as u64) << COUNT_BITS, released: Span::ZERO };
         Self {
             newest: mark,
@@ -222,7 +220,7 @@ impl Standing {
             slowness: UNIT,
             window: Window { began: now, from: Span::ZERO, news: Span::ZERO, unanswerable: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
-            lag: Lag::new(now),
+            allowance: Allowance::new(estimator, now),
             trial: Trial { from: None, asked: None, starved: true, not_before: Instant::ZERO },
             steps: SpeedSteps::new(),
             heard_airtime: Span::ZERO,
@@ -259,14 +257,22 @@ impl Standing {
 
     /// The box begins to hold packets: nothing that is in flight was released by it.
     pub(crate) const fn begin(&mut self, now: Instant) {
-        self.lag = Lag::new(now);
+        self.allowance.begin(now);
+    }
+
+    /// Another estimator of the allowance, if it is another.
+    pub(crate) fn set_estimator(&mut self, now: Instant, estimator: Estimator) {
+        if self.allowance.estimator() != estimator {
+            self.allowance = Allowance::new(estimator, now);
+        }
     }
 
     /// The newest release asks for an answer, which may be timed.
     pub(crate) fn time_answer(&mut self, now: Instant) {
         // Beside a flood even a lone packet waits for the medium.
         if self.flooded_permille == 0 {
-            self.lag.note_release(now, self.newest.number, self.under_way());
+            let in_flight = (self.under_way(), self.outstanding());
+            self.allowance.note_release(now, self.newest.number, in_flight);
         }
     }
 
@@ -276,7 +282,7 @@ impl Standing {
         if mark.number <= self.answered.number {
             return;
         }
-        self.lag.note_answer(now, mark.number, mark.released);
+        self.allowance.note_completion(now, mark.number, mark.released);
         self.window.news += mark.released.saturating_sub(self.frontier.released + self.by_time);
         self.slowness = self.steps.note_answer(now, mark.number, self.slowness).min(*SLOWNESS.end());
         // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
@@ -299,12 +305,12 @@ impl Standing {
 
     /// The box keeps few packets in flight for a moment, to see how long a path takes without queues.
     pub(crate) const fn is_probing(&self) -> bool {
-        self.lag.is_probing()
+        self.allowance.is_probing()
     }
 
     /// The box has nothing to release, or keeps it back.
     pub(crate) const fn starve(&mut self) {
-        self.lag.starve();
+        self.allowance.starve();
         self.window.void = true;
         self.trial.starved = true;
     }
@@ -313,10 +319,10 @@ impl Standing {
     /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
     /// comes late. Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
-        let believed = |time: Span| time.mul_div(UNIT, self.slowness);
-        let (target, lag) = (believed(target), believed(self.lag.get()));
+        let target = target.mul_div(UNIT, self.allowance.slowness(self.slowness));
+        let lag = self.allowance.airtime(self.slowness);
         let (least, most) = match self.flooded_permille {
-            0 if self.lag.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
+            0 if self.allowance.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
             0 => (LEAST_UNDER_WAY, target + lag + own),
             flooded => {
                 // One packet at a time is slow where it takes long; a short lag is less than what it waits for its
@@ -343,6 +349,9 @@ impl Standing {
             return;
         }
         self.steps.forget();
+        if !starved {
+            self.allowance.forget(now);
+        }
         let usual = Span::from_nanos(UNIT).mul_div(usual.denominator, usual.numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
         // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
@@ -384,7 +393,7 @@ impl Standing {
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
         if flood > Span::ZERO {
-            self.lag.give_up_probe();
+            self.allowance.give_up();
         }
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
@@ -405,7 +414,7 @@ impl Standing {
 
     /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
-        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag.get())
+        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.allowance.proven(self.slowness))
     }
 
     fn outstanding(&self) -> Span {
@@ -423,7 +432,7 @@ impl Standing {
 
     /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
-        self.lag.expire(now);
+        self.allowance.expire(now);
         if self.asked > self.frontier.number {
             self.due_last = self.due_last.max(now);
         }
@@ -475,9 +484,10 @@ impl Standing {
             let never = (Instant::MAX, BY_TIME_PERCENT);
             return [(Instant::ZERO, BY_TIME_PERCENT), never, never, never];
         }
-        let patient_until = self.answered_at.saturating_add(PATIENCE + self.lag.get());
+        let lag = self.allowance.time(self.slowness);
+        let patient_until = self.answered_at.saturating_add(PATIENCE + lag);
         let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
-        let lost = silent_since.saturating_add(LOST.0 + self.lag.get()).max(patient_until);
+        let lost = silent_since.saturating_add(LOST.0 + lag).max(patient_until);
         let dead = silent_since.saturating_add(DEAD.0).max(lost);
         [(Instant::ZERO, 0), (patient_until, BY_TIME_PERCENT), (lost, LOST.1), (dead, DEAD.1)]
     }
@@ -570,7 +580,7 @@ mod tests {
 
     #[test]
     fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         let marks = fill(&mut standing, at(0), true);
         assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
         standing.answer(at(2_000), marks[0]);
@@ -584,7 +594,7 @@ mod tests {
 
     #[test]
     fn beside_a_flood_one_packet_is_enough_and_it_goes_when_the_flood_does() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         let flood =
             |standing: &mut Standing, us: u64| standing.note_flood(Span::from_micros(us), Span::from_micros(1_000));
         flood(&mut standing, 1_000);
@@ -603,7 +613,7 @@ mod tests {
 
     #[test]
     fn what_nobody_answers_leaves_by_time() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         let mut released = 0;
         for us in (0..1_000_000).step_by(100) {
             released += fill(&mut standing, at(us), false).len();
@@ -626,9 +636,9 @@ mod tests {
 
     #[test]
     fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         assert!(unanswered(&mut standing, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         unanswered(&mut standing, 0..5, RatesSaid::NotAll);
         assert!(unanswered(&mut standing, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
         // Now there is room for all that comes, and it stays so while something comes, and not for longer.
@@ -647,7 +657,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         unanswered(&mut standing, 0..5, RatesSaid::NotAll);
         let tried = standing.speed();
         let mark = standing.release(at(5_000_000), EACH, true);
@@ -663,7 +673,7 @@ mod tests {
 
     #[test]
     fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         let mut in_second = |from: u64, heard: bool| {
             let mut released = 0;
             for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
@@ -685,7 +695,7 @@ mod tests {
     #[test]
     fn its_deadline_is_when_it_is_ready() {
         for asks in [false, true] {
-            let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+            let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
             fill(&mut standing, at(0), asks);
             for _ in 0..1_000 {
                 let deadline = standing.ready_at(TARGET, EACH);
@@ -697,7 +707,7 @@ mod tests {
 
     #[test]
     fn the_speed_of_the_medium_is_learned() {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
         let mut waiting = VecDeque::new();
         let mut serve = |standing: &mut Standing, from: u64, each_us: u64| {
             for us in (from..from + 3_000_000).step_by(each_us as usize) {

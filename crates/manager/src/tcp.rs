@@ -235,11 +235,13 @@ impl Side {
         if tcp.is_pure_ack() {
             self.pure_ack = ip_len;
         }
-        self.sacks |= tcp.sack;
+        self.sacks |= tcp.sacked_to.is_some();
         let Some(acked) = self.acked.replace(tcp.ack) else { return NOTHING };
         let outstanding = peer.sent.map_or(0, |sent| forward(acked, sent));
         if tcp.ack == acked {
-            let duplicate = tcp.is_pure_ack() && outstanding > self.ahead && (tcp.sack || same_window && !self.sacks);
+            let duplicate = tcp.is_pure_ack()
+                && outstanding > self.ahead
+                && (tcp.sacked_to.is_some() || same_window && !self.sacks);
             let released = if duplicate { peer.segment().min(outstanding - self.ahead) } else { 0 };
             self.ahead += released;
             return Covered::Duplicate(released);
@@ -252,7 +254,7 @@ impl Side {
         let covered = forward(acked, tcp.ack).min(outstanding);
         let released = covered.saturating_sub(self.ahead);
         self.ahead -= covered - released;
-        if self.sacks && !tcp.sack {
+        if self.sacks && tcp.sacked_to.is_none() {
             // No hole is left. What is left of these were duplicates that told of no arrival: answers to segments that
             // were sent twice.
             self.ahead = 0;
@@ -326,7 +328,7 @@ pub(crate) mod tests {
             payload: Bytes(payload),
             window_scale: None,
             mss: None,
-            sack: false,
+            sacked_to: None,
             timestamps: None,
         }
     }
@@ -393,7 +395,7 @@ pub(crate) mod tests {
     #[test]
     fn answers_to_what_was_sent_twice_release_nothing_of_what_follows() {
         let mut tcp = upload(1, 20);
-        let sack = |segments| TcpMeta { sack: true, ..ack(1, segments) };
+        let sack = |segments| TcpMeta { sacked_to: Some(1), ..ack(1, segments) };
         assert_eq!(released(&mut tcp, &ack(1, 2)), 2_000);
         // Two without blocks, before any with them: taken for arrivals. Then two that are.
         assert_eq!([0; 2].map(|_| released(&mut tcp, &ack(1, 2))), [699; 2]);
@@ -410,7 +412,7 @@ pub(crate) mod tests {
         released(&mut tcp, &ack(1, 2));
         let update = TcpMeta { window: 900, ..ack(1, 2) };
         assert_eq!(released(&mut tcp, &update), 0);
-        assert_eq!(released(&mut tcp, &TcpMeta { window: 901, sack: true, ..update }), 699);
+        assert_eq!(released(&mut tcp, &TcpMeta { window: 901, sacked_to: Some(1), ..update }), 699);
     }
 
     #[test]

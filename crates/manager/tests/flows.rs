@@ -156,7 +156,7 @@ fn packet(ingress: Port, flow: u32, segment: Segment) -> PacketMeta {
         payload: Bytes(payload),
         window_scale: None,
         mss: flags.contains(TcpFlags::SYN).then_some(1460),
-        sack: false,
+        sacked_to: None,
         timestamps: None,
     };
     let ip = IpMeta {

@@ -149,9 +149,10 @@ pub struct TcpMeta {
     /// Maximum segment size option; only SYN segments carry it.
     #[n(10)]
     pub mss: Option<u16>,
-    /// It carries a SACK option (RFC 2018) with blocks.
-    #[n(7)]
-    pub sack: bool,
+    /// Of a SACK option with blocks (RFC 2018), the sequence number behind the first block, which holds the segment that has arrived
+    /// most recently.
+    #[n(11)]
+    pub sacked_to: Option<u32>,
     /// Timestamps option (RFC 7323, 3).
     #[n(8)]
     pub timestamps: Option<Timestamps>,

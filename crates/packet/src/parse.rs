@@ -247,7 +247,7 @@ fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
         payload: Bytes(tcp.payload().len() as u64),
         window_scale: None,
         mss: None,
-        sack: false,
+        sacked_to: None,
         timestamps: None,
     };
     // An option that does not parse ends the list; what came before it stands.
@@ -255,7 +255,7 @@ fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
         match option {
             TcpOptionElement::MaximumSegmentSize(mss) => meta.mss = Some(mss),
             TcpOptionElement::WindowScale(shift) => meta.window_scale = Some(shift),
-            TcpOptionElement::SelectiveAcknowledgement(..) => meta.sack = true,
+            TcpOptionElement::SelectiveAcknowledgement((_, end), _) => meta.sacked_to = Some(end),
             TcpOptionElement::Timestamp(value, echo) => meta.timestamps = Some(Timestamps { value, echo }),
             _ => {}
         }

@@ -46,7 +46,7 @@ fn timestamps_are_read_with_other_options_around_them() {
         .unwrap();
     let meta = parse(Port::Wlan, &frame);
     let tcp = meta.tcp().expect("TCP");
-    assert_eq!((tcp.timestamps, tcp.sack), (Some(Timestamps { value: 7, echo: 9 }), true));
+    assert_eq!((tcp.timestamps, tcp.sacked_to), (Some(Timestamps { value: 7, echo: 9 }), Some(2)));
 }
 
 fn tagged(frame: &[u8], tags: &[(u16, u16)]) -> Vec<u8> {
@@ -80,7 +80,7 @@ fn tcp_over_ipv4() {
     assert_eq!(meta.ip_len(), Bytes(frame.len() as u64 - 14));
     let tcp = meta.tcp().unwrap();
     assert_eq!((tcp.src_port, tcp.dst_port, tcp.seq, tcp.ack, tcp.window), (5001, 443, 1000, 7777, 65535));
-    assert_eq!((tcp.payload, tcp.mss, tcp.window_scale, tcp.sack), (Bytes(5), Some(1460), Some(7), false));
+    assert_eq!((tcp.payload, tcp.mss, tcp.window_scale, tcp.sacked_to), (Bytes(5), Some(1460), Some(7), None));
     assert_eq!(tcp.flags, TcpFlags::SYN.with(TcpFlags::ACK));
     assert_eq!(tcp.seq_end(), 1006);
 }
@@ -252,7 +252,7 @@ fn a_length_that_no_packet_has_is_refused() {
 
 fn any_tcp() -> impl Strategy<Value = TcpMeta> {
     let ports = any::<(u16, u16, u32, u32, u8, u16, u64)>();
-    (ports, any::<(Option<u8>, Option<u16>, bool, Option<(u32, u32)>)>()).prop_map(|(p, o)| TcpMeta {
+    (ports, any::<(Option<u8>, Option<u16>, Option<u32>, Option<(u32, u32)>)>()).prop_map(|(p, o)| TcpMeta {
         src_port: p.0,
         dst_port: p.1,
         seq: p.2,
@@ -262,7 +262,7 @@ fn any_tcp() -> impl Strategy<Value = TcpMeta> {
         payload: length(p.6),
         window_scale: o.0,
         mss: o.1,
-        sack: o.2,
+        sacked_to: o.2,
         timestamps: o.3.map(|(value, echo)| Timestamps { value, echo }),
     })
 }

@@ -297,7 +297,7 @@ fn tcp_meta(segment: &Segment, ports: Ports) -> TcpMeta {
         payload: Bytes(u64::from(segment.len)),
         window_scale: segment.syn.and_then(|syn| syn.window_shift),
         mss: segment.syn.map(|syn| syn.mss),
-        sack: !segment.sack.is_empty(),
+        sacked_to: segment.sack.iter(segment.ack).next().map(|block| block.end as u32),
         timestamps: segment.timestamps.map(|stamps| Timestamps { value: stamps.value, echo: stamps.echo }),
     }
 }

@@ -131,7 +131,8 @@ impl<P: Send + 'static> Manager<P> {
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
-        if let Some(answered) = flow.answers.note_arrival(tcp) {
+        let exact = self.domains[domain].pacer.seeks_knee();
+        if let Some(answered) = flow.answers.note_arrival(tcp, exact) {
             let domain = self.domains.touch(answered.domain());
             domain.pacer.on_completion(now, answered);
             domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));

@@ -191,7 +191,7 @@ mod tests {
             payload: Bytes::ZERO,
             window_scale: None,
             mss: None,
-            sack: false,
+            sacked_to: None,
             timestamps: None,
         }
     }

@@ -369,7 +369,7 @@ pub fn packet(ingress: Port, station: usize, flow: u16, segment: Segment) -> Pac
         payload: Bytes(payload),
         window_scale: None,
         mss: None,
-        sack: false,
+        sacked_to: None,
         timestamps: None,
     };
     let transport = Transport::Tcp(tcp);

@@ -1,11 +1,12 @@
-//! `queue`: keeps the access points' backlog at a target. The mechanism, with its sources, is in [`crate::standing`] and
-//! [`crate::guard`]. The service rate is a result here: C* at the measured speed of the medium.
+//! `queue` and `knee`: keep the access points' backlog at a target, and differ in how they find what the path needs in flight besides
+//! ([`crate::allowance`]). The mechanism, with its sources, is in [`crate::standing`] and [`crate::guard`]. The service rate is a result here: C* at the measured speed of the medium.
 
 use alloc::boxed::Box;
 
 use evenair_units::{BitRate, Instant, Span};
 
 use super::law::{Law, Pacing, Settings};
+use crate::allowance::Estimator;
 use crate::config_error::{ConfigError, not_long};
 use crate::rate::Rates;
 use crate::standing::Ratio;
@@ -13,6 +14,7 @@ use crate::standing::Ratio;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     pub(super) target: Span,
+    pub(super) estimator: Estimator,
 }
 
 impl Settings for Queue {
@@ -21,7 +23,7 @@ impl Settings for Queue {
     }
 
     fn pacing(&self) -> Pacing {
-        Pacing::Backlog { target: self.target }
+        Pacing::Backlog { target: self.target, estimator: self.estimator }
     }
 
     fn law(&self, _now: Instant) -> Box<dyn Law> {

@@ -24,7 +24,10 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 /// Recordings, oldest first.
-const CORPUS: [(&str, &[u8]); 1] = [("15-1", include_bytes!("../../data/recordings/15-1.recording"))];
+const CORPUS: [(&str, &[u8]); 2] = [
+    ("15-1", include_bytes!("../../data/recordings/15-1.recording")),
+    ("15-2", include_bytes!("../../data/recordings/15-2.recording")),
+];
 
 /// The digest of this build's decisions on the last of them.
 const DIGEST: &str = include_str!("../../data/recordings/last.digest");

@@ -205,6 +205,7 @@ pub fn configs() -> Vec<Config> {
         Config { charge: Charge::Bits, aqm: None, controller: Controller::PUBLISHED, ..plain() },
         Config { controller: Controller::Fixed(BitRate::from_kbps(4_890)), ..plain() },
         Config { controller: Controller::PI, ..plain() },
+        Config { controller: Controller::KNEE, ..plain() },
         Config { controller: Controller::None, ..plain() },
     ];
     configs.extend(
@@ -287,7 +288,7 @@ fn tcp(rng: &mut Rng, number: u64) -> PacketMeta {
     if let Some(Transport::Tcp(tcp)) = meta.ip.as_mut().map(|ip| &mut ip.transport) {
         let value = rng.below(1 << 32) as u32;
         tcp.timestamps = (station != 3).then_some(Timestamps { value, echo: value / 2 });
-        tcp.sack = station == 3;
+        tcp.sacked_to = (station == 3).then_some(value / 2);
         (tcp.window_scale, tcp.mss) = if number < 3 { (Some(7), Some(1460)) } else { (None, None) };
     }
     meta

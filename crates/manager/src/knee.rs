@@ -1,0 +1,671 @@
+//! How much has to be in flight beyond the target of backlog: as little as carries nearly all of what more would carry.
+//!
+//! A path between the box and a station takes time that is no backlog: a driver, a mesh hop, a tunnel, answers in batches, a
+//! random delay. As much medium time as that has to be in flight in addition, or the medium waits for the box. How long it is
+//! cannot be read from single packets, since a queue in the access point looks the same. What tells them apart is throughput:
+//! more in flight carries more up to the *knee*, and from there on only waits for longer (Kleinrock, "Power and deterministic
+//! rules of thumb for probabilistic problems in computer communications", ICC 1979).
+//!
+//! The allowance is therefore moved in *trials*, judged by what the path carries: the airtime of completed releases in a second.
+//! A window of measurement begins with the first completion of a packet that was released after the last change, so that what
+//! was in flight before it does not count. Where the box had nothing to release, it was not the limit, and the window is void.
+//!
+//! What a medium carries in a window differs by two or three per cent from one to the next. So there are two kinds of trials:
+//! - *Coarse* ones double or halve the allowance and need a window or two. Below the knee half in flight carries half, which no
+//!   chance hides. They find the neighbourhood of the knee within a second, at the beginning and when much less is carried than
+//!   before.
+//! - *Fine* ones change it by a quarter and compare the means of several windows, from time to time, the more rarely the more
+//!   often they changed nothing.
+//!
+//! Nothing here assumes anything of the path or of rates.
+
+use evenair_units::{Instant, Span};
+
+/// What is allowed at the insertion, until the first trial, as airtime by the rates that are assumed, often the lowest ones: some ten
+/// packets. With none, a path with a long lag would carry next to nothing until then.
+const AT_INSERTION: Span = Span::from_millis(24);
+/// The largest, as airtime likewise: 50 ms each way, with jitter and batches, on a medium that is eight times as fast as assumed.
+const MOST: Span = Span::from_millis(1_200);
+/// Less than this is none, and the least step, in medium time.
+const LEAST: Span = Span::from_micros(700);
+const STEP: Span = Span::from_micros(750);
+/// Where less is carried than the best, a larger allowance that does not help is followed by so many that are twice as much larger.
+const REACH: u32 = 1;
+/// A window has at least so many completions, and lasts so long at least and at most.
+const COMPLETIONS: u32 = 60;
+const WINDOW: (Span, Span) = (Span::from_millis(120), Span::from_millis(600));
+/// It lasts for so many times of what a packet and its answer take.
+const ROUNDS: u64 = 3;
+/// Without a judgement for so long the allowance is more than is used, or a trial is given up; for the second, all is forgotten.
+const UNJUDGED: Span = Span::from_millis(400);
+const GIVEN_UP: Span = Span::from_secs(2);
+const FORGOTTEN: Span = Span::from_secs(10);
+/// A doubled allowance that carries so much more, in thousandths, needs no second window.
+const OBVIOUS: u64 = 1_250;
+/// A doubled allowance carries more, and a halved one as much, from these thousandths on.
+const COARSE: (u64, u64) = (1_200, 940);
+/// The same of an allowance that is larger by a quarter, or smaller by a fifth, and of the best of the last seconds.
+const FINE: (u64, u64) = (1_025, 980);
+const ENOUGH: u64 = 970;
+const MEMORY: Span = Span::from_secs(20);
+/// With less than this part of what is usual, in thousandths, the lag may have grown.
+const FALLEN: u64 = 850;
+/// Windows of a fine trial.
+const FINE_WINDOWS: u64 = 8;
+/// The mean is that of so many windows.
+const MEAN_OF: u64 = 16;
+/// Between two fine trials, at least and at most.
+const WAIT: (Span, Span) = (Span::from_secs(1), Span::from_secs(16));
+
+/// See the module. Rates are nanoseconds of airtime in a second.
+#[derive(Clone, Debug)]
+pub(crate) struct Knee {
+    /// In airtime of releases, as the airtime model has it, so that it does not change with what the medium's speed is believed to be.
+    allowance: Span,
+    stage: Stage,
+    window: Window,
+    /// What the present allowance usually carries.
+    usual: Mean,
+    /// What it has carried in the last windows, if that is much less.
+    fallen: Mean,
+    /// The best mean of the last seconds, and when that was.
+    best: (u64, Instant),
+    judged: Instant,
+    fine: Schedule,
+    /// What a packet and its answer take, with what waits before it; and the packet that is timed.
+    took: Span,
+    timed: Option<(u64, Instant)>,
+    /// The airtime of a packet.
+    packet: Span,
+    /// The most that was in flight in this window and the last one that was judged.
+    peak: Span,
+    /// No smaller allowance for the reason that less is in use.
+    unused: Schedule,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The next window shows how things were before.
+    Settling,
+    /// The neighbourhood of the knee is to be searched.
+    Unknown,
+    Steady,
+    /// Another allowance is tried, instead of this one.
+    Trial(Trial),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trial {
+    kind: Kind,
+    before: Span,
+    carried: Mean,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Twice as much; `rescue`: less than usual is carried.
+    Double {
+        rescue: bool,
+    },
+    /// Half, or seven tenths where half was too little.
+    Halve {
+        last: bool,
+    },
+    /// Less than was in use, where the box had nothing to release.
+    Unused,
+    Larger,
+    Smaller,
+}
+
+/// The mean of so many windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mean {
+    rate: u64,
+    windows: u64,
+}
+
+/// A stretch of time in which it is measured what is carried.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    /// The first release with the present allowance.
+    first: Option<u64>,
+    /// When one of these was first completed, and the airtime of all up to it.
+    began: Option<Began>,
+    completions: u32,
+    /// The box had nothing to release at some time.
+    starved: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Began {
+    at: Instant,
+    number: u64,
+    carried: Span,
+}
+
+/// When the next trial of a kind is; of a fine one, also which.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    next: Instant,
+    wait: Span,
+    is_larger: bool,
+    /// How many larger ones in a row have not helped although less was carried than the best.
+    reach: u32,
+    /// A larger one could not be judged.
+    is_unjudged: bool,
+}
+
+impl Schedule {
+    const fn at(now: Instant) -> Self {
+        Self { next: now, wait: WAIT.0, is_larger: true, reach: 0, is_unjudged: false }
+    }
+
+    fn fail(&mut self, now: Instant) {
+        self.wait = (self.wait * 2).min(WAIT.1);
+        self.next = now + self.wait;
+    }
+}
+
+impl Mean {
+    const NONE: Self = Self { rate: 0, windows: 0 };
+
+    fn add(&mut self, rate: u64) {
+        self.windows = (self.windows + 1).min(MEAN_OF);
+        self.rate = (self.rate * (self.windows - 1) + rate) / self.windows;
+    }
+
+    /// Whether a rate is at least so many thousandths of it.
+    const fn is_reached(self, rate: u64, permille: u64) -> bool {
+        rate >= self.rate / 1_000 * permille
+    }
+}
+
+impl Window {
+    const NEW: Self = Self { first: None, began: None, completions: 0, starved: false };
+}
+
+impl Knee {
+    pub(crate) const fn new(now: Instant) -> Self {
+        Self {
+            allowance: Span::ZERO,
+            stage: Stage::Unknown,
+            window: Window::NEW,
+            usual: Mean::NONE,
+            fallen: Mean::NONE,
+            best: (0, now),
+            judged: now,
+            fine: Schedule::at(now),
+            took: Span::ZERO,
+            timed: None,
+            packet: Span::ZERO,
+            peak: Span::ZERO,
+            unused: Schedule::at(now),
+        }
+    }
+
+    /// The box begins to hold packets.
+    pub(crate) const fn inserted(now: Instant) -> Self {
+        Self { allowance: AT_INSERTION, stage: Stage::Settling, ..Self::new(now) }
+    }
+
+    /// So much more than the target may be in flight, in airtime of releases.
+    pub(crate) const fn get(&self) -> Span {
+        self.allowance
+    }
+
+    /// The same, if it is known to be needed: the lag of the path, with nothing of a queue.
+    pub(crate) fn proven(&self) -> Span {
+        if matches!(self.stage, Stage::Settling | Stage::Unknown) { Span::ZERO } else { self.allowance }
+    }
+
+    /// The best that was carried lately; zero: nothing is known.
+    pub(crate) const fn best(&self) -> u64 {
+        self.best.0
+    }
+
+    /// A packet that asks for an answer is released; `in_flight`: the airtime of all that is.
+    pub(crate) fn note_release(&mut self, now: Instant, number: u64, in_flight: Span) {
+        if now.saturating_since(self.judged) > FORGOTTEN && self.timed.is_none() {
+            (self.stage, self.usual, self.judged) = (Stage::Unknown, Mean::NONE, now);
+            (self.unused, self.fine) = (Schedule::at(now), Schedule::at(now));
+        }
+        self.peak = self.peak.max(in_flight);
+        self.window.first.get_or_insert(number);
+        if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > WINDOW.1) {
+            self.timed = Some((number, now));
+        }
+    }
+
+    /// The box has nothing to release, or may not.
+    pub(crate) const fn starve(&mut self) {
+        self.window.starved = true;
+    }
+
+    /// Beside a flood nothing can be judged. What is not known to be needed is not allowed.
+    pub(crate) fn give_up(&mut self) {
+        match self.stage {
+            Stage::Steady => {}
+            Stage::Trial(Trial { kind: Kind::Larger | Kind::Smaller, before, .. }) => {
+                (self.stage, self.allowance) = (Stage::Steady, before);
+            }
+            Stage::Settling | Stage::Unknown | Stage::Trial(_) => {
+                (self.stage, self.allowance) = (Stage::Unknown, Span::ZERO);
+            }
+        }
+        (self.usual, self.fallen, self.window) = (Mean::NONE, Mean::NONE, Window::NEW);
+    }
+
+    /// Nothing was completed for long.
+    pub(crate) fn forget(&mut self, now: Instant) {
+        *self = Self::new(now);
+    }
+
+    /// Time has passed: a trial may have lasted for too long.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if let Stage::Trial(trial) = self.stage
+            && now.saturating_since(self.judged) > GIVEN_UP
+        {
+            self.judged = now;
+            self.end(now, trial.before, false);
+        }
+    }
+
+    /// A release was completed; `carried` is the airtime of all up to it.
+    pub(crate) fn note_completion(&mut self, now: Instant, number: u64, carried: Span) {
+        if let Some((timed, at)) = self.timed
+            && timed <= number
+        {
+            self.took = (self.took * 3 + now.saturating_since(at)) / 4;
+            self.timed = None;
+        }
+        if self.window.first.is_none_or(|first| number < first) {
+            return;
+        }
+        let ends = Began { at: now, number, carried };
+        let Some(began) = self.window.began else {
+            self.window.began = Some(ends);
+            return;
+        };
+        self.window.completions += 1;
+        let elapsed = now.saturating_since(began.at);
+        let length = (self.took * ROUNDS).max(WINDOW.0).min(WINDOW.1);
+        if elapsed < length || self.window.completions < COMPLETIONS {
+            return;
+        }
+        let progress = carried.saturating_sub(began.carried);
+        self.packet = progress / number.saturating_sub(began.number).max(1);
+        let rate = progress.mul_div(1_000_000_000, elapsed.as_nanos()).as_nanos();
+        let starved = self.window.starved;
+        self.window = Window { began: Some(ends), completions: 0, starved: false, ..self.window };
+        if starved {
+            return self.judge_starved(now, rate);
+        }
+        (self.judged, self.peak) = (now, Span::ZERO);
+        self.judge(now, rate);
+    }
+
+    /// The box had nothing to release at some time, so that it was not the limit. Where that lasts, less than the allowance is in
+    /// use; all of it would only be filled by a burst.
+    fn judge_starved(&mut self, now: Instant, rate: u64) {
+        if now.saturating_since(self.judged) < UNJUDGED {
+            return;
+        }
+        self.judged = now;
+        let peak = core::mem::take(&mut self.peak);
+        if rate > self.best.0 {
+            self.best = (rate, now);
+        }
+        match self.stage {
+            Stage::Trial(trial) if self.allowance > trial.before && self.usual.is_reached(rate, COARSE.0) => {
+                // More is carried although less than all of it is in use: senders grow into it.
+                self.end(now, self.allowance, true);
+                (self.fine.is_unjudged, self.fine.is_larger) = (true, true);
+                self.unused.next = now + GIVEN_UP;
+            }
+            Stage::Trial(trial) if self.allowance > trial.before => {
+                // What waits in the box was too little for it, as where a sender has just slowed down: it is tried again soon.
+                self.end(now, trial.before, true);
+                self.fine.is_unjudged = true;
+            }
+            Stage::Trial(_) if self.usual.is_reached(rate, COARSE.1) => self.end(now, self.allowance, false),
+            Stage::Trial(trial) => {
+                self.unused.fail(now);
+                self.end(now, trial.before, false);
+            }
+            _ if now >= self.unused.next && peak < self.allowance + self.step() => {
+                self.usual = Mean { rate, windows: 1 };
+                self.stage = Stage::Trial(Trial { kind: Kind::Unused, before: self.allowance, carried: Mean::NONE });
+                self.change((peak * 3 / 4).max(self.allowance / 2));
+            }
+            _ => {}
+        }
+    }
+
+    /// A time of the medium in airtime of releases, by the best that was carried.
+    fn believed(&self, time: Span) -> Span {
+        if self.best.0 == 0 { time } else { time.mul_div(self.best.0, 1_000_000_000) }
+    }
+
+    /// The least step: less than a packet makes no difference.
+    fn step(&self) -> Span {
+        self.believed(STEP).max(self.packet)
+    }
+
+    fn judge(&mut self, now: Instant, rate: u64) {
+        match self.stage {
+            Stage::Settling => self.stage = Stage::Unknown,
+            Stage::Unknown => {
+                self.usual.add(rate);
+                if self.allowance == Span::ZERO {
+                    self.begin(Kind::Double { rescue: false });
+                } else if self.usual.windows >= 2 {
+                    self.begin(Kind::Halve { last: false });
+                }
+            }
+            Stage::Steady => self.watch(now, rate),
+            Stage::Trial(mut trial) => {
+                trial.carried.add(rate);
+                self.stage = Stage::Trial(trial);
+                self.judge_trial(now, trial);
+            }
+        }
+    }
+
+    fn watch(&mut self, now: Instant, rate: u64) {
+        if self.usual.windows >= 2 && !self.usual.is_reached(rate, FALLEN) {
+            // One window may be so by chance.
+            self.fallen.add(rate);
+            if self.fallen.windows >= 2 {
+                self.usual = self.fallen;
+                self.begin(Kind::Double { rescue: true });
+            }
+            return;
+        }
+        self.fallen = Mean::NONE;
+        self.usual.add(rate);
+        if self.fine.is_unjudged && self.usual.windows >= 2 && now >= self.fine.next {
+            self.fine.is_unjudged = false;
+            return self.begin(Kind::Double { rescue: false });
+        }
+        if self.usual.windows < FINE_WINDOWS {
+            return;
+        }
+        self.note_best(now);
+        if self.is_little(self.usual.rate) {
+            self.begin(Kind::Larger);
+        } else if now >= self.fine.next {
+            let is_larger = self.fine.is_larger || self.allowance == Span::ZERO;
+            self.begin(if is_larger { Kind::Larger } else { Kind::Smaller });
+        }
+    }
+
+    /// Whether a rate is clearly less than the best of the last seconds.
+    const fn is_little(&self, rate: u64) -> bool {
+        !Mean { rate: self.best.0, windows: 1 }.is_reached(rate, ENOUGH)
+    }
+
+    fn judge_trial(&mut self, now: Instant, trial: Trial) {
+        let Mean { rate, windows } = trial.carried;
+        match trial.kind {
+            Kind::Double { .. } if self.usual.is_reached(rate, COARSE.0) => {
+                if windows >= 2 || self.usual.is_reached(rate, OBVIOUS) {
+                    self.usual = trial.carried;
+                    self.begin(trial.kind);
+                }
+            }
+            Kind::Double { rescue: false } => {
+                // The last step that helped may have been more than was needed.
+                self.change(trial.before);
+                if trial.before == Span::ZERO {
+                    self.note_best(now);
+                    self.end(now, Span::ZERO, false);
+                } else {
+                    self.begin(Kind::Halve { last: true });
+                }
+            }
+            Kind::Double { rescue: true } => {
+                // The path carries less, whatever is in flight; as much airtime takes longer now.
+                (self.usual, self.best) = (trial.carried, (rate, now));
+                self.change(trial.before);
+                if trial.before == Span::ZERO {
+                    self.end(now, Span::ZERO, false);
+                } else {
+                    self.begin(Kind::Halve { last: false });
+                }
+            }
+            Kind::Unused if self.usual.is_reached(rate, COARSE.1) => {
+                self.unused = Schedule::at(now);
+                (self.stage, self.usual) = (Stage::Unknown, Mean::NONE);
+            }
+            Kind::Unused if windows < 2 => {}
+            Kind::Unused => {
+                self.unused.fail(now);
+                self.end(now, trial.before, false);
+            }
+            Kind::Halve { .. } if self.usual.is_reached(rate, COARSE.1) => {
+                self.usual.add(rate);
+                if self.allowance == Span::ZERO {
+                    self.note_best(now);
+                    self.end(now, self.allowance, false);
+                } else {
+                    self.begin(trial.kind);
+                }
+            }
+            Kind::Halve { .. } if windows < 2 => {}
+            Kind::Halve { last } => {
+                self.change(trial.before);
+                self.note_best(now);
+                if last {
+                    self.end(now, trial.before, false);
+                } else if self.usual.windows <= 2 {
+                    // Not even the first half: the knee may be above.
+                    self.begin(Kind::Double { rescue: false });
+                } else {
+                    self.begin(Kind::Halve { last: true });
+                }
+            }
+            Kind::Larger if windows >= 2 && self.usual.is_reached(rate, COARSE.0) => {
+                self.usual = trial.carried;
+                self.begin(Kind::Double { rescue: false });
+            }
+            Kind::Larger | Kind::Smaller if windows < FINE_WINDOWS => {}
+            Kind::Larger => {
+                let is_kept = self.usual.is_reached(rate, FINE.0);
+                if is_kept || !self.is_little(self.usual.rate) {
+                    self.fine.reach = 0;
+                } else if self.fine.reach < REACH {
+                    self.fine.reach += 1;
+                } else {
+                    (self.fine.reach, self.best) = (0, (self.usual.rate.max(rate), now));
+                }
+                self.judge_fine(now, trial, is_kept);
+            }
+            Kind::Smaller => self.judge_fine(now, trial, self.usual.is_reached(rate, FINE.1) && !self.is_little(rate)),
+        }
+    }
+
+    fn judge_fine(&mut self, now: Instant, trial: Trial, is_kept: bool) {
+        if is_kept {
+            self.usual = trial.carried;
+            self.note_best(now);
+            return self.end(now, self.allowance, true);
+        }
+        self.fine.is_larger = trial.kind == Kind::Smaller;
+        self.end(now, trial.before, false);
+    }
+
+    const fn note_best(&mut self, now: Instant) {
+        let is_old = now.saturating_since(self.best.1).as_nanos() > MEMORY.as_nanos();
+        if is_old || self.usual.rate >= self.best.0 {
+            self.best = (self.usual.rate, now);
+        }
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        let before = self.allowance;
+        let to = match kind {
+            Kind::Double { .. } => before * 2 + self.step() * 2,
+            Kind::Larger => before + (before / 4).max(self.step()) * (1 << self.fine.reach),
+            Kind::Halve { last: false } => before / 2,
+            Kind::Halve { last: true } => before * 7 / 10,
+            Kind::Smaller | Kind::Unused => before * 4 / 5,
+        };
+        self.stage = Stage::Trial(Trial { kind, before, carried: Mean::NONE });
+        self.change(if to < self.believed(LEAST) { Span::ZERO } else { to.min(MOST) });
+    }
+
+    /// A trial ends with this allowance.
+    fn end(&mut self, now: Instant, allowance: Span, is_success: bool) {
+        (self.stage, self.usual) = (Stage::Steady, Mean::NONE);
+        self.fine.fail(now);
+        if is_success {
+            (self.fine.wait, self.fine.next) = (WAIT.0, now + WAIT.0);
+        }
+        if allowance != self.allowance {
+            self.change(allowance);
+        }
+    }
+
+    /// Sets the allowance; what was in flight before says nothing about it.
+    const fn change(&mut self, to: Span) {
+        self.fallen = Mean::NONE;
+        self.allowance = to;
+        self.window = Window::NEW;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+
+    const TARGET: Span = Span::from_millis(3);
+    const PACKET: Span = Span::from_micros(500);
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    /// A medium that serves a packet at a time, and a path that delays its completion.
+    struct Path<D> {
+        knee: Knee,
+        now: Instant,
+        released: u64,
+        server_free: Instant,
+        in_flight: VecDeque<(Instant, u64)>,
+        /// What a packet takes, and the delay of its completion.
+        each: Span,
+        delay: D,
+        random: u64,
+    }
+
+    impl<D: FnMut(u64, Instant) -> Instant> Path<D> {
+        /// `delay`: a random number, and when the packet has left: when its completion comes.
+        fn new(delay: D) -> Self {
+            let (now, in_flight) = (Instant::ZERO, VecDeque::new());
+            Self { knee: Knee::new(now), now, released: 0, server_free: now, in_flight, each: PACKET, delay, random: 1 }
+        }
+
+        fn random(&mut self) -> u64 {
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.random >> 33
+        }
+
+        fn release(&mut self) {
+            self.knee.note_release(self.now, self.released, PACKET * (self.in_flight.len() as u64 + 1));
+            let back_off = Span::from_nanos(self.random() % self.each.as_nanos());
+            self.server_free = self.server_free.max(self.now) + self.each / 2 + back_off;
+            let random = self.random();
+            let done = (self.delay)(random, self.server_free);
+            let done = self.in_flight.back().map_or(done, |&(last, _)| done.max(last));
+            self.in_flight.push_back((done, self.released));
+            self.released += 1;
+        }
+
+        /// The part of so many seconds, in thousandths, in which the medium was busy, with packets always waiting in the box.
+        fn saturate(&mut self, seconds: u64) -> u64 {
+            let (from, until) = (self.released, self.now + ms(1_000) * seconds);
+            while self.now < until {
+                while PACKET * (self.in_flight.len() as u64) < TARGET + self.knee.get() {
+                    self.release();
+                }
+                let (done, number) = self.in_flight.pop_front().expect("some are in flight");
+                self.now = self.now.max(done);
+                self.knee.expire(self.now);
+                self.knee.note_completion(self.now, number, PACKET * (number + 1));
+            }
+            (self.released - from) * self.each.as_nanos() / (seconds * 1_000_000)
+        }
+
+        /// Medium time of what waits in the access point.
+        fn backlog(&self) -> Span {
+            self.server_free.saturating_since(self.now)
+        }
+    }
+
+    #[test]
+    fn a_path_without_lag_is_allowed_none() {
+        let mut path = Path::new(|_, left| left);
+        path.saturate(3);
+        assert!(path.saturate(20) > 985);
+        assert!(path.knee.get() <= ms(2), "{:?}", path.knee.get());
+    }
+
+    #[test]
+    fn a_lag_is_allowed_for_within_three_seconds_and_not_much_more() {
+        for lag in [2, 5, 20, 50] {
+            let mut path = Path::new(move |_, left| left + ms(lag));
+            path.saturate(3);
+            let carried = path.saturate(20);
+            assert!(carried > 965, "{lag} ms: {carried}");
+            assert!(path.knee.get() < ms(lag + 3 + lag / 3), "{lag} ms: {:?}", path.knee.get());
+        }
+    }
+
+    #[test]
+    fn answers_with_jitter_and_in_batches_leave_the_medium_busy() {
+        let mut jitter = Path::new(|random, left| left + Span::from_nanos(random % 10_000_000));
+        let mut batches = Path::new(|_, left| {
+            let batch = ms(5).as_nanos();
+            Instant::ZERO + Span::from_nanos(left.saturating_since(Instant::ZERO).as_nanos().div_ceil(batch) * batch)
+        });
+        jitter.saturate(3);
+        batches.saturate(3);
+        let carried = (jitter.saturate(20), batches.saturate(20));
+        assert!(carried.0 > 965 && carried.1 > 965, "{carried:?}");
+        assert!(jitter.knee.get().max(batches.knee.get()) < ms(15));
+    }
+
+    #[test]
+    fn a_lag_that_grows_is_noticed_within_two_seconds() {
+        let lag = core::cell::Cell::new(ms(0));
+        let mut path = Path::new(|_, left| left + lag.get());
+        path.saturate(10);
+        lag.set(ms(20));
+        path.saturate(2);
+        let carried = path.saturate(5);
+        assert!(carried > 950, "{carried}");
+    }
+
+    #[test]
+    fn on_a_medium_that_slows_down_the_backlog_does_not_stay() {
+        let mut path = Path::new(|_, left| left + ms(10));
+        path.saturate(10);
+        // What was 10 ms of medium time is 50.
+        path.each = PACKET * 5;
+        path.saturate(8);
+        assert!(path.backlog() < ms(30), "{:?}", path.backlog());
+    }
+
+    #[test]
+    fn without_completions_nothing_changes() {
+        let mut knee = Knee::new(Instant::ZERO);
+        for number in 0..6_000 {
+            let now = Instant::ZERO + ms(number * 10);
+            knee.expire(now);
+            knee.note_release(now, number, PACKET);
+            knee.starve();
+        }
+        assert_eq!(knee.get(), Span::ZERO);
+    }
+}
