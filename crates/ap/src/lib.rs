@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState, To};
-use evenair_sched::{Cause, Config, Discipline, Feedback, News, Packet, Progress};
-use evenair_units::{Bytes, Instant, Streams};
+use evenair_sched::{AirtimeReport, Cause, Config, Discipline, Feedback, GROUP, News, Packet, Progress};
+use evenair_units::{Airtime, BitRate, Bytes, Instant, Span, Streams};
 use evenair_wifi::{PhyRate, power};
 
 /// A queue in front of a MAC.
@@ -46,6 +46,8 @@ pub enum Fate {
     Delivered {
         /// This one included.
         attempts: u32,
+        /// Medium time of all of them, with RTS, CTS, ACK and SIFS.
+        airtime: Airtime,
     },
     /// It was given up at a retry limit.
     GivenUp,
@@ -60,6 +62,19 @@ pub struct TxStatus {
     pub category: AccessCategory,
     /// What the MAC made of it.
     pub fate: Fate,
+}
+
+/// A packet that a node received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// The number of the station that it came from, or at a station its own.
+    pub station: u32,
+    /// The packet's access category.
+    pub category: AccessCategory,
+    /// Attempts of its sender.
+    pub attempts: u32,
+    /// Medium time of all of them, with RTS, CTS, ACK and SIFS.
+    pub airtime: Airtime,
 }
 
 /// A packet for a queue, and what the queue may know of it.
@@ -97,6 +112,8 @@ pub struct AirQueues<F> {
 struct Queue<F> {
     driver: usize,
     by_station: bool,
+    /// The discipline shares airtime, and so is told it.
+    by_airtime: bool,
     class_of_app: Vec<u32>,
     /// One, or with EDCA one for each category.
     lanes: Vec<Lane<F>>,
@@ -115,6 +132,9 @@ struct Below {
     /// When it came to the queue.
     since: Instant,
     class: u32,
+    /// Its [`Packet::host`] and [`Packet::airtime`].
+    host: u64,
+    expected: Span,
     to: To,
     size: Bytes,
     rate: PhyRate,
@@ -125,6 +145,10 @@ struct Item<F> {
     since: Instant,
     flow: u64,
     class: u32,
+    /// At which it is likely to be sent.
+    rate: PhyRate,
+    /// What it is expected to take, where the discipline asks for that.
+    expected: Span,
     tag: Tag,
     mpdu: Mpdu<F>,
 }
@@ -139,7 +163,18 @@ impl<F> Packet for Item<F> {
     }
 
     fn host(&self) -> u64 {
-        u64::from(self.tag.station)
+        match self.mpdu.to {
+            To::Node(_) => u64::from(self.tag.station),
+            To::Broadcast => GROUP,
+        }
+    }
+
+    fn rate(&self) -> Option<BitRate> {
+        (self.mpdu.to != To::Broadcast).then(|| self.rate.bit_rate())
+    }
+
+    fn airtime(&self) -> Span {
+        self.expected
     }
 
     fn class(&self) -> u32 {
@@ -181,6 +216,7 @@ impl<F: Send + 'static> AirQueues<F> {
         let queue = Queue {
             driver: spec.driver as usize,
             by_station: spec.by_station,
+            by_airtime: matches!(spec.config, Config::Mac80211(_)),
             class_of_app: spec.class_of_app.clone(),
             lanes: (0..lanes).map(lane).collect(),
             wakes: None,
@@ -202,8 +238,14 @@ impl<F: Send + 'static> AirQueues<F> {
         let queue = self.nodes.get_mut(&from).expect("the node has a queue");
         let flow = if queue.by_station { u64::from(tag.station) } else { 2 * tag.connection + u64::from(tag.forth) };
         let class = queue.class_of_app.get(tag.app as usize).copied().unwrap_or_default();
+        let (mut rate, mut expected) = (mpdu.rate, Span::ZERO);
+        if queue.by_airtime && mpdu.to != To::Broadcast {
+            rate = rate_of(medium, from, mpdu.to, mpdu.rate);
+            expected = attempt(medium, mpdu.msdu, rate);
+        }
         let lane = queue.lane(mpdu.category);
-        queue.lanes[lane].discipline.handle_packet(now, Item { since: now, flow, class, tag, mpdu });
+        let item = Item { since: now, flow, class, rate, expected, tag, mpdu };
+        queue.lanes[lane].discipline.handle_packet(now, item);
         self.refill(now, medium, from);
     }
 
@@ -214,16 +256,19 @@ impl<F: Send + 'static> AirQueues<F> {
         for lane in &mut queue.lanes {
             let discipline = &mut lane.discipline;
             while lane.below.len() < queue.driver {
-                let Some(Item { since, class, mpdu, .. }) = discipline.poll_packet(now) else {
+                let Some(item) = discipline.poll_packet(now) else {
                     wakes = discipline.poll_deadline(now).into_iter().chain(wakes).min();
                     break;
                 };
+                let host = item.host();
+                let Item { since, class, expected, mpdu, .. } = item;
                 let Mpdu { to, msdu: size, rate, .. } = mpdu;
                 if matches!(to, To::Node(to) if self.flushed.contains(&to)) {
+                    discipline.handle_airtime(now, &AirtimeReport::Sent { host, took: Span::ZERO, expected });
                     self.unsent.push_back(Unsent { from: node, cause: None, frame: mpdu.frame });
                     continue;
                 }
-                lane.below.push_back(Below { since, class, to, size, rate });
+                lane.below.push_back(Below { since, class, host, expected, to, size, rate });
                 medium.handle_frame(now, node, mpdu);
             }
             while let Some(dropped) = discipline.poll_drop() {
@@ -242,16 +287,31 @@ impl<F: Send + 'static> AirQueues<F> {
     /// became of it, and the signal of who it was for, which a node knows from what comes from there.
     pub fn leave(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId, status: TxStatus) -> Option<Instant> {
         let queue = self.nodes.get_mut(&node)?;
+        let by_airtime = queue.by_airtime;
         let lane = queue.lane(status.category);
         let lane = &mut queue.lanes[lane];
         let below = lane.below.pop_front()?;
         if let To::Node(peer) = below.to {
+            if by_airtime {
+                let took = sent_for(medium, node, &below, status.fate);
+                let report = AirtimeReport::Sent { host: below.host, took, expected: below.expected };
+                lane.discipline.handle_airtime(now, &report);
+            }
             let news = [signal(medium, peer, node), Some(news(medium, &below, status.fate))];
             for news in news.into_iter().flatten() {
                 lane.discipline.handle_feedback(now, &Feedback { class: below.class, news });
             }
         }
         Some(below.since)
+    }
+
+    /// A node has received a packet. A receiver knows of the attempt that it received, and not of those before.
+    pub fn receive(&mut self, now: Instant, medium: &Medium<F>, node: NodeId, packet: &Received) {
+        let Some(queue) = self.nodes.get_mut(&node).filter(|queue| queue.by_airtime) else { return };
+        let lane = queue.lane(packet.category);
+        let took = packet.airtime.0 / u64::from(packet.attempts.max(1)) + medium.config().phy.difs();
+        let report = AirtimeReport::Received { host: packet.station.into(), took };
+        queue.lanes[lane].discipline.handle_airtime(now, &report);
     }
 
     /// When [`Self::handle_timeout`] is to be called.
@@ -309,13 +369,50 @@ fn signal<F>(medium: &mut Medium<F>, from: NodeId, to: NodeId) -> Option<News> {
     Some(News::Signal(signal - power::noise_floor(medium.config().phy.standard())))
 }
 
+/// Whether a packet of this size is sent after RTS and CTS.
+fn is_reserved<F>(medium: &Medium<F>, size: Bytes) -> bool {
+    medium.config().rts_threshold.is_some_and(|threshold| size > threshold)
+}
+
+/// After how many attempts a packet of this size is given up.
+fn retry_limit<F>(medium: &Medium<F>, size: Bytes) -> u32 {
+    let config = medium.config();
+    if is_reserved(medium, size) { config.long_retry_limit } else { config.short_retry_limit }
+}
+
+/// The rate at which a packet is sent: that which the rate control has come to, or the packet's own.
+fn rate_of<F>(medium: &Medium<F>, from: NodeId, to: To, own: PhyRate) -> PhyRate {
+    let To::Node(to) = to else { return own };
+    medium.rate_toward(from, to).unwrap_or(own)
+}
+
+/// What one attempt takes, with the inter-frame space before it, in which others are silent too; with EDCA that is a few
+/// slots longer.
+fn attempt<F>(medium: &Medium<F>, size: Bytes, rate: PhyRate) -> Span {
+    let phy = &medium.config().phy;
+    phy.difs() + phy.exchange(size, rate, is_reserved(medium, size)).0
+}
+
+/// What the attempts of a packet took, with the inter-frame space before each: what the medium counted, and of a packet that
+/// was given up the retry limit at the last rate.
+fn sent_for<F>(medium: &Medium<F>, node: NodeId, below: &Below, fate: Fate) -> Span {
+    match fate {
+        Fate::Delivered { attempts, airtime } => airtime.0 + medium.config().phy.difs() * u64::from(attempts),
+        Fate::GivenUp => {
+            let rate = rate_of(medium, node, below.to, below.rate);
+            attempt(medium, below.size, rate) * u64::from(retry_limit(medium, below.size))
+        }
+        Fate::Unsent => Span::ZERO,
+    }
+}
+
 /// The TX status of a packet, from a driver's counts of attempts.
 fn news<F>(medium: &Medium<F>, below: &Below, fate: Fate) -> News {
     let config = medium.config();
-    let rts = config.rts_threshold.is_some_and(|threshold| below.size > threshold);
-    let limit = if rts { config.long_retry_limit } else { config.short_retry_limit };
+    let rts = is_reserved(medium, below.size);
+    let limit = retry_limit(medium, below.size);
     let (attempts, delivered) = match fate {
-        Fate::Delivered { attempts } => (attempts, true),
+        Fate::Delivered { attempts, .. } => (attempts, true),
         Fate::GivenUp => (limit, false),
         Fate::Unsent => (0, false),
     };

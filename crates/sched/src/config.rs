@@ -7,11 +7,12 @@ use minicbor::{Decode, Decoder, Encode, decode};
 
 use crate::{
     Cake, CakeConfig, Cbq, CbqConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel,
-    FqCodelConfig, Htb, HtbConfig, LasAck, LasAckConfig, Packet, Whtb, WhtbConfig,
+    FqCodelConfig, Htb, HtbConfig, LasAck, LasAckConfig, Mac80211, Mac80211Config, Packet, StationFifo, Whtb,
+    WhtbConfig,
 };
 
-/// Which discipline, with what parameters. In recordings, one with a tree of classes has a number from 64 on, another one
-/// below.
+/// Which discipline, with what parameters. In recordings, one that must not be in the leaf of a tree has a number from 64
+/// on, another one below.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Config {
     /// Drop-tail.
@@ -32,6 +33,9 @@ pub enum Config {
     /// LAS-ACK.
     #[n(5)]
     LasAck(#[n(0)] LasAckConfig),
+    /// A drop-tail queue with this limit for each station, by turns.
+    #[n(6)]
+    StationFifo(#[n(0)] Limit),
     /// HTB.
     #[n(64)]
     Htb(#[n(0)] HtbConfig),
@@ -41,6 +45,9 @@ pub enum Config {
     /// CBQ.
     #[n(66)]
     Cbq(#[n(0)] CbqConfig),
+    /// Linux's intermediate queues.
+    #[n(67)]
+    Mac80211(#[n(0)] Mac80211Config),
 }
 
 impl Config {
@@ -50,12 +57,16 @@ impl Config {
     /// What is wrong with it, to follow "a queue discipline ".
     pub fn check(&self) -> Result<(), &'static str> {
         match self {
-            Self::Fifo(limit) | Self::Codel(_, limit) => admits(*limit),
+            Self::Fifo(limit) | Self::Codel(_, limit) | Self::StationFifo(limit) => admits(*limit),
             Self::Drr(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
             Self::FqCodel(config) if config.flows == 0 || config.flows > MAX_QUEUES => Err("has no queue, or too many"),
             Self::FqCodel(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
             Self::Cake(config) if config.queues == 0 || config.queues > MAX_QUEUES => Err("has no queue, or too many"),
             Self::Cake(config) => admits(config.limit).and_then(|()| positive(config.quantum)),
+            Self::Mac80211(config) if config.queues == 0 || config.queues > MAX_QUEUES => {
+                Err("has no queue, or too many")
+            }
+            Self::Mac80211(config) => admits(config.limit),
             Self::LasAck(config) if config.floor == Some(0) => Err("serves each zeroth packet first"),
             Self::LasAck(config) => admits(config.limit),
             Self::Htb(config) => config.check(),
@@ -76,6 +87,8 @@ impl Config {
             Self::Htb(config) => Box::new(Htb::new(config.clone(), seed)),
             Self::Whtb(config) => Box::new(Whtb::new(config.clone(), seed)),
             Self::Cbq(config) => Box::new(Cbq::new(config.clone(), seed)),
+            Self::StationFifo(limit) => Box::new(StationFifo::new(*limit)),
+            Self::Mac80211(config) => Box::new(Mac80211::new(Mac80211Config { seed, ..*config })),
         }
     }
 
@@ -87,26 +100,32 @@ impl Config {
             Self::Htb(config) => config.leaf.mark_with_ecn(),
             Self::Whtb(config) => config.tree.leaf.mark_with_ecn(),
             Self::Cbq(config) => config.leaf.mark_with_ecn(),
-            Self::Fifo(_) | Self::Drr(_) | Self::Cake(_) | Self::LasAck(_) => {}
+            // CAKE and the intermediate queues mark in any case.
+            Self::Fifo(_)
+            | Self::Drr(_)
+            | Self::Cake(_)
+            | Self::LasAck(_)
+            | Self::StationFifo(_)
+            | Self::Mac80211(_) => {}
         }
     }
 
     /// Whether it may be the queue in the leaf of a tree: it has a packet whenever it holds one.
     pub(crate) const fn is_for_leaves(&self) -> bool {
-        !matches!(self, Self::Htb(_) | Self::Whtb(_) | Self::Cbq(_))
+        !matches!(self, Self::Htb(_) | Self::Whtb(_) | Self::Cbq(_) | Self::Mac80211(_))
     }
 }
 
-/// The numbers of disciplines with a tree of classes begin here. None of them may be in a leaf of another.
-const FIRST_WITH_CLASSES: i64 = 64;
+/// The numbers of disciplines that may have no packet although they hold some begin here. None of them may be in a leaf.
+const FIRST_NOT_FOR_LEAVES: i64 = 64;
 
 /// Decodes the discipline in the leaves of a tree. A recording cannot nest trees, and so cannot exhaust the stack.
 pub(crate) fn decode_leaf<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Box<Config>, decode::Error> {
     let at = d.position();
     let mut number = d.probe();
     number.array()?;
-    if number.i64()? >= FIRST_WITH_CLASSES {
-        return Err(decode::Error::message("a tree of classes in a leaf of another").at(at));
+    if number.i64()? >= FIRST_NOT_FOR_LEAVES {
+        return Err(decode::Error::message("a discipline that is not for leaves in the leaf of a tree").at(at));
     }
     d.decode_with(ctx)
 }
@@ -182,6 +201,7 @@ mod tests {
             Config::FqCodel(FqCodelConfig::default()),
             Config::Cake(CakeConfig::default()),
             Config::LasAck(LasAckConfig::default()),
+            Config::StationFifo(limit),
         ];
         for leaf in &leaves {
             assert!(leaf.is_for_leaves());
@@ -189,7 +209,9 @@ mod tests {
                 assert_eq!(decode::<Config>(&written(&tree)).expect("as written"), tree);
             }
         }
-        for tree in trees(&leaves[0]) {
+        let airtime = Config::Mac80211(Mac80211Config::default());
+        assert_eq!(decode::<Config>(&written(&airtime)).expect("as written"), airtime);
+        for tree in trees(&leaves[0]).into_iter().chain([airtime]) {
             assert!(!tree.is_for_leaves());
             for nested in trees(&tree) {
                 assert!(decode::<Config>(&written(&nested)).is_err(), "{nested:?}");

@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Db, Instant, Span};
+use evenair_units::{BitRate, Bytes, Db, Instant, Span};
+
+/// The host of packets that are for all stations.
+pub const GROUP: u64 = u64::MAX;
 
 /// The properties of a packet for a discipline. The caller defines flows, classes and sizes.
 pub trait Packet {
@@ -12,8 +15,8 @@ pub trait Packet {
     /// The key of its flow: packets of one flow have the same, and are never reordered.
     fn flow(&self) -> u64;
 
-    /// The key of its host, the station that it goes to or comes from: flows of one host may share what that gets. By
-    /// default its flow, where nothing more is known.
+    /// The key of its host, the station that it goes to or comes from, or [`GROUP`]: flows of one host may share what that
+    /// gets. By default its flow, where nothing more is known.
     fn host(&self) -> u64 {
         self.flow()
     }
@@ -31,6 +34,16 @@ pub trait Packet {
     /// The information of its segment, for a TCP connection.
     fn progress(&self) -> Option<Progress> {
         None
+    }
+
+    /// The PHY rate at which it is likely to be sent, where that is known.
+    fn rate(&self) -> Option<BitRate> {
+        None
+    }
+
+    /// The medium time that it is expected to take, in one attempt. Zero: not known, or nobody reports what it took.
+    fn airtime(&self) -> Span {
+        Span::ZERO
     }
 
     /// Marks it as having met congestion (RFC 3168, the CE code point) instead of being dropped. `false`: its transport
@@ -68,8 +81,8 @@ pub trait Discipline<P> {
     /// What was dropped, in the order in which it was.
     fn poll_drop(&mut self) -> Option<Dropped<P>>;
 
-    /// When [`Self::poll_packet`] may have a packet although it had none at `now`, and nothing comes meanwhile: not later
-    /// than it has one. `None` where that will not be: always, unless the discipline shapes.
+    /// When [`Self::poll_packet`] may have a packet although it had none at `now`, and nothing comes or is reported
+    /// meanwhile: not later than it has one. `None` where that will not be: always, unless the discipline shapes.
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
         let _ = now;
         None
@@ -78,6 +91,11 @@ pub trait Discipline<P> {
     /// Feedback about the channel of departed packets. Disciplines without an estimator ignore it.
     fn handle_feedback(&mut self, now: Instant, feedback: &Feedback) {
         let _ = (now, feedback);
+    }
+
+    /// A report of airtime. Disciplines that do not share airtime ignore it.
+    fn handle_airtime(&mut self, now: Instant, report: &AirtimeReport) {
+        let _ = (now, report);
     }
 
     /// Everything that is held leaves, in no order that matters: for a queue that goes away.
@@ -111,6 +129,27 @@ pub enum Cause {
     Overflow,
     /// The queue has been too long for too long, and its senders are to slow down.
     Delay,
+}
+
+/// Medium time that a station's packets took, with the inter-frame space before each attempt and the ACK after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AirtimeReport {
+    /// A departed packet has been delivered or given up. Of those with a [`Packet::airtime`] each is reported.
+    Sent {
+        /// Its host.
+        host: u64,
+        /// What all its attempts took.
+        took: Span,
+        /// Its [`Packet::airtime`].
+        expected: Span,
+    },
+    /// A packet was received from a station.
+    Received {
+        /// The station's key as a host.
+        host: u64,
+        /// What the attempt took that was received.
+        took: Span,
+    },
 }
 
 /// Feedback of the sender about the channel to the receivers.

@@ -7,6 +7,8 @@
 //! - [`FqCodel`], deficit round robin between hashed flows, sparse ones first, CoDel in each (RFC 8290).
 //! - [`Cake`], the same with equal shares for hosts, and COBALT in each (Høiland-Jørgensen, Täht, Morton).
 //! - [`LasAck`], the TCP connection that has moved least so far first (Heusse, Urvoy-Keller, Duda).
+//! - [`StationFifo`], a drop-tail queue for each station, which take turns.
+//! - [`Mac80211`], Linux's intermediate queues: FQ-CoDel for each station, equal airtime for stations.
 //! - [`Htb`], a tree of rates and ceilings, as in Linux.
 //! - [`Whtb`], the same in medium time, by what is known of the channels (Garroppo, Giordano, Lucetti, Valori).
 //! - [`Cbq`], a tree of parts of a link, by how long each is idle between packets (Floyd and Jacobson).
@@ -62,7 +64,9 @@ mod htb;
 mod las_ack;
 mod leaves;
 mod line;
+mod mac80211;
 mod rate_meter;
+mod station_fifo;
 mod tags;
 mod token_bucket;
 mod whtb;
@@ -72,14 +76,16 @@ pub use cbq::{Cbq, CbqClass, CbqConfig, Sharing};
 pub use codel::{Codel, CodelConfig, Verdict};
 pub use codel_queue::{CodelQueue, CodelQueueConfig};
 pub use config::Config;
-pub use discipline::{Cause, Discipline, Dropped, Feedback, News, Packet, Progress};
+pub use discipline::{AirtimeReport, Cause, Discipline, Dropped, Feedback, GROUP, News, Packet, Progress};
 pub use drr::{Drr, DrrConfig};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use hsfq::Hsfq;
 pub use htb::{Htb, HtbClass, HtbConfig, Mode};
 pub use las_ack::{LasAck, LasAckConfig, Overflow};
+pub use mac80211::{Mac80211, Mac80211Config};
 pub use rate_meter::RateMeter;
+pub use station_fifo::StationFifo;
 pub use tags::NodeId;
 pub use token_bucket::{BucketConfig, TokenBucket};
 pub use whtb::{ChannelTable, DeliveryConfig, Estimator, Whtb, WhtbConfig};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_ap::{AirQueues, Tag, TaggedMpdu, TxStatus, Unsent};
+use evenair_ap::{AirQueues, Received, Tag, TaggedMpdu, TxStatus, Unsent};
 use evenair_medium::{
     AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals,
 };
@@ -399,6 +399,14 @@ impl Air {
         let since = queues.leave(now, &mut self.medium, from, status);
         queues.refill(now, &mut self.medium, from);
         since
+    }
+
+    /// A frame was received by a node whose queue may count what its station sends; `packet` by the number of that station.
+    #[inline(always)]
+    pub(crate) fn come_to_queue(&mut self, now: Instant, from: NodeId, to: To, packet: impl FnOnce(u32) -> Received) {
+        let (Some(queues), To::Node(to)) = (&mut self.queues, to) else { return };
+        let station = if (from.0 as usize) < self.points { to } else { from };
+        queues.receive(now, &self.medium, to, &packet(self.owner[station.0 as usize] as u32));
     }
 
     /// A packet that was dropped in front of a MAC.

@@ -13,7 +13,7 @@
 //! consequences of an event (an acknowledgment, a release of the box) are processed before the next event. Nothing here depends
 //! on a clock, on addresses in memory, or on anything but the scenario and its seed.
 
-use evenair_ap::{Fate, TxStatus, Unsent};
+use evenair_ap::{Fate, Received, TxStatus, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
@@ -457,15 +457,16 @@ impl World<'_> {
         while let Some(event) = self.airs.at_mut(domain).medium.poll_event() {
             told = true;
             match event {
-                AirEvent::Delivered { at, enqueued, from, msdu, attempts, frame, .. } => {
+                AirEvent::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame } => {
                     if self.is_large() {
                         self.look_at_next_sender(domain);
                     }
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
                     let category = self.category_of(frame);
-                    let fate = Fate::Delivered { attempts };
+                    let fate = Fate::Delivered { attempts, airtime };
                     let air = self.airs.at_mut(domain);
+                    air.come_to_queue(self.now, from, to, |station| Received { station, category, attempts, airtime });
                     let enqueued = air.leave_queue(self.now, from, TxStatus { category, fate }).unwrap_or(enqueued);
                     let sender = air.sender(from);
                     let is_station = matches!(sender, Sender::Station(_));

@@ -7,7 +7,7 @@ use evenair_wifi::Phy;
 use evenair_wifi::power::noise_floor;
 
 use crate::ManagerSpec;
-use crate::queue::{Checked, QueueClassRaw, QueueRaw, discipline};
+use crate::queue::{Checked, QueueClassRaw, QueueRaw, discipline, is_of_access_points};
 
 /// From a quiet narrow channel to one on which nothing would be heard.
 const NOISES: core::ops::RangeInclusive<Dbm> = Dbm::from_milli(-120_000)..=Dbm::from_milli(-30_000);
@@ -31,6 +31,7 @@ pub(crate) fn check(
         problems.add(place, what, "only for a queue of [radio]");
     }
     let Checked { mut config, by_station, tree } = discipline(raw, limit, problems)?;
+    refuse_queues_of_access_points(raw, problems)?;
     refuse_fates(raw, problems);
     let floor = noise_floor(phy.standard());
     let noise = raw.noise.get_or_if(floor, problems, |noise| NOISES.contains(noise), "-120 dBm to -30 dBm");
@@ -50,6 +51,21 @@ pub(crate) fn check(
     }
     let default_leaf = tree.map_or(0, |tree| tree.default as u32);
     Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, noise: noise?, seed: 0 })
+}
+
+/// Those serve by stations and by what the MAC below reports. The manager's own tree is what does that in the box.
+fn refuse_queues_of_access_points(raw: &QueueRaw, problems: &mut Problems) -> Option<()> {
+    let word = raw.discipline.get(problems)?;
+    if is_of_access_points(word) {
+        let what = format!("{} is a queue of access points, in front of their MAC", raw.discipline);
+        problems.add(
+            raw.discipline.span(),
+            what,
+            "only for a queue of [radio]; without [manager.queue] stations share airtime",
+        );
+        return None;
+    }
+    Some(())
 }
 
 /// The box does not see TX status, so no channel counts as dead.

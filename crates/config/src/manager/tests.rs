@@ -202,6 +202,10 @@ fn a_discipline_in_the_place_of_the_tree() {
     let of_tree = error("levels = [\"flow\"]\nsparse_first = false\n[queue]\ndiscipline = \"fifo\"\n");
     assert_eq!(of_tree.matches("takes the place of the tree").count(), 2, "{of_tree}");
     assert!(error("[queue]\ndiscipline = \"red\"\n").contains("fq-codel"));
+    for word in ["station-fifo", "mac80211"] {
+        let refused = error(&format!("[queue]\ndiscipline = \"{word}\"\n"));
+        assert!(refused.contains(&format!("\"{word}\" is a queue of access points")), "{refused}");
+    }
     assert!(error("[queue]\ndiscipline = \"fifo\"\ndriver = 3\n").contains("no MAC below"));
 }
 

@@ -6,7 +6,7 @@ mod tree;
 use evenair_reader::{Count, List, OrDefault, Permille, Problems, Written, words};
 use evenair_sched::{
     CakeConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config, DeliveryConfig, DrrConfig, Estimator,
-    FqCodelConfig, HtbConfig, LasAckConfig, Overflow, Sharing, WhtbConfig,
+    FqCodelConfig, HtbConfig, LasAckConfig, Mac80211Config, Overflow, Sharing, WhtbConfig,
 };
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use schemars::JsonSchema;
@@ -21,9 +21,10 @@ use crate::DirectionWord;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueRaw {
-    /// Its name: "fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "htb", "whtb" or "cbq".
+    /// Its name: "fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "htb", "whtb" or "cbq"; not in the manager
+    /// "station-fifo" or "mac80211".
     pub discipline: Written<DisciplineWord>,
-    /// Packets in the MAC below the queue; not in the manager. Default: 1.
+    /// Packets in the MAC below the queue; not in the manager. Default: 1, with "mac80211" 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Written<Count>>,
     /// "drr", "fq-codel": the flows: "flow" (one direction of a connection) or "station" (all packets of a station). Default:
@@ -206,6 +207,10 @@ pub enum DisciplineWord {
     Whtb,
     /// Class-based queueing (Floyd and Jacobson, 1995).
     Cbq,
+    /// A FIFO for each station, by turns, as of a driver.
+    StationFifo,
+    /// Linux's intermediate queues.
+    Mac80211,
 }
 
 /// How WHTB knows channels.
@@ -236,6 +241,8 @@ words!(DisciplineWord {
     "htb" => Self::Htb,
     "whtb" => Self::Whtb,
     "cbq" => Self::Cbq,
+    "station-fifo" => Self::StationFifo,
+    "mac80211" => Self::Mac80211,
 });
 words!(SharingWord(Sharing) {
     "formal" => Sharing::Formal,
@@ -267,7 +274,7 @@ pub struct Checked {
 
 /// The discipline, but for who belongs to which class.
 pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<Checked> {
-    use DisciplineWord::{Cake, Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Whtb};
+    use DisciplineWord::{Cake, Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Mac80211, StationFifo, Whtb};
     let discipline = raw.discipline.get(problems);
     let by = raw.by.get_or(FlowOf::Flow, problems);
     let quanta = Bytes(1)..=MAX_QUANTUM;
@@ -295,6 +302,8 @@ pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Opti
     let quantum = quantum?;
     let config = match discipline? {
         Fifo => Config::Fifo(limit),
+        StationFifo => Config::StationFifo(limit),
+        Mac80211 => Config::Mac80211(Mac80211Config { limit, ..Mac80211Config::default() }),
         Codel => Config::Codel(codel, limit),
         Drr => Config::Drr(DrrConfig { quantum, limit }),
         FqCodel => Config::FqCodel(FqCodelConfig { codel, flows: queues?.0, quantum, limit, seed: 0 }),
@@ -359,6 +368,11 @@ fn table(raw: &QueueRaw, problems: &mut Problems) -> Option<ChannelTable> {
         );
     }
     table
+}
+
+/// Whether it is a queue of access points, which have turns by station.
+pub(crate) fn is_of_access_points(word: DisciplineWord) -> bool {
+    matches!(word, DisciplineWord::StationFifo | DisciplineWord::Mac80211)
 }
 
 /// Disciplines with a tree of classes.

@@ -1,7 +1,7 @@
 //! Queues in front of the medium.
 
 use evenair_ap::QueueSpec;
-use evenair_config::queue::{Checked, QueueClassRaw, QueueRaw, Tree, discipline};
+use evenair_config::queue::{Checked, DisciplineWord, QueueClassRaw, QueueRaw, Tree, discipline};
 use evenair_reader::{Count, List, OrDefault, Problems};
 use evenair_units::Limit;
 use evenair_workload::Direction;
@@ -11,6 +11,9 @@ use super::hosts::Hosts;
 
 /// More packets below a queue would leave it without effect.
 const MAX_DRIVER: u32 = 10_000;
+/// Without aggregates, what ath9k keeps below Linux's intermediate queues: one on the air, and one that is ready.
+const BELOW_MAC80211: Count = Count(2);
+
 /// A queue that holds as much as `limit` says.
 pub(super) fn check(
     raw: &QueueRaw,
@@ -25,7 +28,9 @@ pub(super) fn check(
     if let Some(noise) = &raw.noise {
         problems.add(noise.span(), "a radio's own receiver knows its noise", "only for the manager's queue");
     }
-    let driver = raw.driver.get_or_if(Count(1), problems, |n| n.0 <= MAX_DRIVER, format!("1 to {MAX_DRIVER}"));
+    let is_mac80211 = raw.discipline.get(&mut Problems::default()) == Some(DisciplineWord::Mac80211);
+    let usual = if is_mac80211 { BELOW_MAC80211 } else { Count(1) };
+    let driver = raw.driver.get_or_if(usual, problems, |n| n.0 <= MAX_DRIVER, format!("1 to {MAX_DRIVER}"));
     let checked = discipline(raw, limit, problems);
     let class_of_app = match &checked {
         Some(Checked { tree: Some(tree), .. }) => class_of_app(&raw.class, tree, hosts, apps, problems),

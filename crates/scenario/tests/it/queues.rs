@@ -2,7 +2,7 @@
 
 use evenair_ap::QueueSpec;
 use evenair_scenario::Scenario;
-use evenair_sched::{CbqConfig, ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig, Sharing};
+use evenair_sched::{CbqConfig, ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig, Mac80211Config, Sharing};
 use evenair_units::{BitRate, Bytes, Db, Limit, Span};
 
 /// The access point's queue, in a cell of three stations with an upload and a download each.
@@ -157,4 +157,19 @@ fn keys_of_another_kind_of_tree_are_refused() {
     }
     assert!(error(&[CBQ, "tick = \"10 ms\"\n", &class("leaf", "")].concat()).contains("does not use this"));
     assert!(error(&[CBQ, &class("leaf", "max_burst = 1001")].concat()).contains("1 to 1000 packets"));
+}
+
+#[test]
+fn queues_by_station_have_the_buffers_size_and_what_drivers_keep() {
+    let of = |words: &str| queue(words).unwrap_or_else(|error| panic!("{error}"));
+    let limit = Limit::Packets(70);
+    let fifo = of("discipline = \"station-fifo\"");
+    assert_eq!((fifo.config, fifo.driver), (Config::StationFifo(limit), 1));
+    let airtime = of("discipline = \"mac80211\"");
+    assert_eq!(airtime.config, Config::Mac80211(Mac80211Config { limit, ..Mac80211Config::default() }));
+    assert_eq!((airtime.driver, of("discipline = \"mac80211\"\ndriver = 1").driver), (2, 1));
+    for key in ["quantum = \"1 kB\"", "target = \"5 ms\"", "by = \"station\"", "queues = 16"] {
+        let error = error(&format!("discipline = \"mac80211\"\n{key}"));
+        assert!(error.contains("mac80211"), "{error}");
+    }
 }

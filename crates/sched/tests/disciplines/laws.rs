@@ -3,7 +3,7 @@
 
 use evenair_sched::{
     Cake, CakeConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, LasAck,
-    LasAckConfig, Overflow,
+    LasAckConfig, Mac80211, Mac80211Config, Overflow, StationFifo,
 };
 use evenair_units::{Bytes, Instant, Limit, Span};
 use proptest::prelude::*;
@@ -111,6 +111,22 @@ proptest! {
     #[test]
     fn las_ack_obeys(steps in steps(), config in las_ack()) {
         obeys(LasAck::new(config), config.limit, &steps);
+    }
+
+    #[test]
+    fn mac80211_obeys(steps in steps(), limit in limits(), queues in 1..8u32, seed in any::<u64>()) {
+        obeys(Mac80211::new(Mac80211Config { limit, queues, seed }), limit, &steps);
+    }
+
+    /// Its limit is that of each station.
+    #[test]
+    fn station_fifo_obeys(steps in steps(), limit in limits()) {
+        let of_two = match limit {
+            Limit::Packets(n) => Limit::Packets(2 * n),
+            Limit::Bytes(n) => Limit::Bytes(Bytes(2 * n.0)),
+            Limit::Unlimited => limit,
+        };
+        obeys(StationFifo::new(limit), of_two, &steps);
     }
 
     /// A plain queue of numbers.

@@ -8,6 +8,8 @@ mod fq_codel;
 mod htb;
 mod las_ack;
 mod laws;
+mod mac80211;
 mod packets;
+mod station_fifo;
 mod token_bucket;
 mod whtb;

@@ -110,8 +110,9 @@ fn flow<'a>(result: &'a RunResult, app: &str) -> &'a FlowResult {
 fn with_every_queue_everything_can_happen() {
     let htb = "htb\", class = [{ name = \"all\", rate = \"5 Mb/s\", ceil = \"30 Mb/s\" }], default = \"all";
     let cbq = "cbq\", class = [{ name = \"all\", rate = \"30 Mb/s\" }], default = \"all";
-    for discipline in ["fifo", "codel", "drr", "fq-codel", "cake", "las-ack", htb, &htb.replacen("htb", "whtb", 1), cbq]
-    {
+    let whtb = &htb.replacen("htb", "whtb", 1);
+    let plain = ["fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "station-fifo", "mac80211"];
+    for discipline in plain.into_iter().chain([htb, whtb, cbq]) {
         for (edca, driver) in [(false, 1), (true, 3)] {
             let queue = format!("{{ discipline = \"{discipline}\", driver = {driver} }}");
             let radio = format!("[radio]\nedca = {edca}\nap_queue = {queue}\nstation_queue = {queue}");

@@ -20,4 +20,5 @@ mod rate_control;
 mod receiver;
 mod settings;
 mod standing;
+mod station_queues;
 mod traffic;

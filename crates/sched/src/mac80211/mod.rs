@@ -1,0 +1,253 @@
+//! Linux's intermediate queues: FQ-CoDel for each station, and stations served by airtime.
+//!
+//! *Queues*: each station has flows (`fq`) in deficit round robin, sparse ones first, with CoDel at 20 ms and 100 ms; at 50 ms
+//! and 300 ms and without marks for a station whose PHY rate is below 6 Mb/s times the number of stations. All share one limit.
+//!
+//! *Airtime scheduler*: a ring of stations. The head sends if its deficit, less the airtime that it is expected to have in
+//! flight, is not negative; otherwise the deficit grows by a weight and the station goes to the tail. The deficit pays for
+//! what the station's packets took with all attempts, and for what was received from it, when that is reported
+//! ([`AirtimeReport`]). A station that gets packets comes to the head of the ring, so that sparse ones wait for no other; one
+//! with debts stays in the ring for 100 ms without packets, so that it pays them meanwhile. Packets for all stations are
+//! served by turns and pay nothing.
+//!
+//! *Airtime queue limit* (AQL): a packet departs only while its station has less than 5 ms in flight, or less than 12 ms
+//! while all have less than 24 ms together. So [`Discipline::poll_packet`] may have none although packets are held: it has
+//! one again after a report.
+//!
+//! Source: Linux 6.8 `net/mac80211/tx.c` (`ieee80211_next_txq`, `__ieee80211_schedule_txq`, `ieee80211_txq_airtime_check`),
+//! `sta_info.c` (`ieee80211_sta_register_airtime`, CoDel's parameters), `airtime.c`; Høiland-Jørgensen, Kazior, Täht, Hurtig,
+//! Brunstrom, "Ending the Anomaly", USENIX ATC 2017. Promise: stations that are backlogged and pay for all their airtime
+//! here get equal airtime, to within a weight and what a station has in flight.
+//!
+//! Limits: no aggregates. The number of stations is that of those seen so far. With a queue for each access category each has
+//! limits of its own, in Linux they have one limit of packets and one of all airtime in flight. One head is dropped at the
+//! limit, Linux since 5.11 drops up to 32. The PHY rate stands for the throughput that the rate control expects. The limit in
+//! bytes of memory is missing.
+
+mod fq;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
+use minicbor::{Decode, Encode};
+
+use self::fq::Flows;
+use crate::{AirtimeReport, CodelConfig, CodelQueueConfig, Discipline, Dropped, GROUP, Packet};
+
+/// What a station gets in each round: `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in microseconds.
+const WEIGHT: Span = Span::from_micros(256);
+/// `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`.
+const IN_FLIGHT_LOW: Span = Span::from_millis(5);
+/// `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H`.
+const IN_FLIGHT_HIGH: Span = Span::from_millis(12);
+/// `IEEE80211_AQL_THRESHOLD`.
+const IN_FLIGHT_OF_ALL: Span = Span::from_millis(24);
+/// `AIRTIME_ACTIVE_DURATION`.
+const ACTIVE: Span = Span::from_millis(100);
+/// `STA_SLOW_THRESHOLD`.
+const SLOW: BitRate = BitRate::from_mbps(6);
+/// CoDel of a station, which signals whatever the length of the queue but to the last packet.
+const CODEL: CodelQueueConfig = CodelQueueConfig {
+    codel: CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) },
+    mtu: Bytes::ZERO,
+    ecn: true,
+};
+/// The same of a slow one.
+const SLOW_CODEL: CodelQueueConfig = CodelQueueConfig {
+    codel: CodelConfig { target: Span::from_millis(50), interval: Span::from_millis(300) },
+    mtu: Bytes::ZERO,
+    ecn: false,
+};
+
+/// Parameters of the intermediate queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct Mac80211Config {
+    /// Of all queues together; 8192 packets (`fq_init`).
+    #[n(0)]
+    pub limit: Limit,
+    /// Queues to which the flows of a station are hashed; 4096 (`ieee80211_txq_setup_flows`).
+    #[n(1)]
+    pub queues: u32,
+    /// Decides which flows share a queue.
+    #[n(2)]
+    pub seed: u64,
+}
+
+impl Default for Mac80211Config {
+    fn default() -> Self {
+        Self { limit: Limit::Packets(8192), queues: 4096, seed: 0 }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Station {
+    /// Nanoseconds.
+    deficit: i64,
+    in_flight: Span,
+    /// When it last had packets in the ring.
+    active: Option<Instant>,
+    is_in_ring: bool,
+    /// Of its last packet, where known.
+    rate: Option<BitRate>,
+}
+
+impl Default for Station {
+    fn default() -> Self {
+        Self { deficit: nanos(WEIGHT), in_flight: Span::ZERO, active: None, is_in_ring: false, rate: None }
+    }
+}
+
+impl Station {
+    /// The deficit less what is in flight.
+    fn balance(&self) -> i64 {
+        self.deficit - nanos(self.in_flight)
+    }
+
+    fn is_active(&self, now: Instant) -> bool {
+        self.active.is_some_and(|active| now.saturating_since(active) <= ACTIVE)
+    }
+
+    fn charge(&mut self, now: Instant, airtime: Span) {
+        if self.is_active(now) {
+            self.deficit -= nanos(airtime);
+        }
+    }
+}
+
+/// The intermediate queues of one device and access category.
+#[derive(Clone, Debug)]
+pub struct Mac80211<P> {
+    flows: Flows<P>,
+    stations: BTreeMap<u64, Station>,
+    ring: VecDeque<u64>,
+    in_flight: Span,
+}
+
+impl<P: Packet> Mac80211<P> {
+    /// Empty queues.
+    ///
+    /// # Panics
+    /// If there are no queues.
+    pub fn new(config: Mac80211Config) -> Self {
+        assert!(config.queues > 0, "no flow would have a queue");
+        Self { flows: Flows::new(&config), stations: BTreeMap::new(), ring: VecDeque::new(), in_flight: Span::ZERO }
+    }
+
+    /// A station comes to the ring if it has packets, or debts to pay.
+    fn schedule(&mut self, now: Instant, host: u64) {
+        let station = self.stations.get_mut(&host).expect("it is known");
+        let has_packets = self.flows.has(host);
+        let has_debts = station.balance() < 0 && station.is_active(now);
+        if station.is_in_ring || !(has_packets || has_debts) {
+            return;
+        }
+        station.is_in_ring = true;
+        if has_packets {
+            station.active = Some(now);
+        }
+        if has_packets && host != GROUP {
+            self.ring.push_front(host);
+        } else {
+            self.ring.push_back(host);
+        }
+    }
+
+    /// Whether the airtime in flight admits another packet of a station.
+    fn may_depart(&self, station: &Station) -> bool {
+        station.in_flight < IN_FLIGHT_LOW || self.in_flight < IN_FLIGHT_OF_ALL && station.in_flight < IN_FLIGHT_HIGH
+    }
+
+    /// Takes the station whose turn it is out of the ring. None: nothing may depart.
+    fn next_station(&mut self) -> Option<u64> {
+        let (mut first, mut found) = (None, false);
+        loop {
+            let &host = self.ring.front()?;
+            if first == Some(host) && !core::mem::take(&mut found) {
+                return None; // a whole round, and all have too much in flight
+            }
+            first.get_or_insert(host);
+            let may_depart = self.may_depart(&self.stations[&host]);
+            found |= may_depart;
+            let station = self.stations.get_mut(&host).expect("stations of the ring are known");
+            let balance = station.balance();
+            if balance < 0 {
+                station.deficit += nanos(WEIGHT);
+            }
+            if balance < 0 || !may_depart {
+                self.ring.rotate_left(1);
+                continue;
+            }
+            self.ring.pop_front();
+            station.is_in_ring = false;
+            return Some(host);
+        }
+    }
+
+    fn codel(&self, station: &Station) -> &'static CodelQueueConfig {
+        let stations = self.stations.len() - usize::from(self.stations.contains_key(&GROUP));
+        let is_slow = station.rate.is_some_and(|rate| rate.as_bps() < SLOW.as_bps() * stations as u64);
+        if is_slow { &SLOW_CODEL } else { &CODEL }
+    }
+}
+
+impl<P: Packet> Discipline<P> for Mac80211<P> {
+    fn handle_packet(&mut self, now: Instant, packet: P) {
+        let host = packet.host();
+        self.stations.entry(host).or_default().rate = packet.rate();
+        self.flows.push(now, packet);
+        self.schedule(now, host);
+    }
+
+    fn poll_packet(&mut self, now: Instant) -> Option<P> {
+        loop {
+            let host = self.next_station()?;
+            let packet = self.flows.pop(now, host, self.codel(&self.stations[&host]));
+            if let Some(packet) = &packet {
+                let station = self.stations.get_mut(&host).expect("it was in the ring");
+                station.in_flight += packet.airtime();
+                self.in_flight += packet.airtime();
+            }
+            self.schedule(now, host);
+            if packet.is_some() {
+                return packet;
+            }
+        }
+    }
+
+    fn poll_drop(&mut self) -> Option<Dropped<P>> {
+        self.flows.poll_drop()
+    }
+
+    fn handle_airtime(&mut self, now: Instant, report: &AirtimeReport) {
+        match *report {
+            AirtimeReport::Sent { host, took, expected } => {
+                let station = self.stations.entry(host).or_default();
+                station.in_flight -= expected;
+                self.in_flight -= expected;
+                station.charge(now, took);
+            }
+            AirtimeReport::Received { host, took } => self.stations.entry(host).or_default().charge(now, took),
+        }
+    }
+
+    fn take_all(&mut self) -> Vec<P> {
+        self.ring.clear();
+        self.stations.values_mut().for_each(|station| station.is_in_ring = false);
+        self.flows.take_all()
+    }
+
+    fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.flows.bytes()
+    }
+}
+
+/// For sums that may be negative.
+const fn nanos(span: Span) -> i64 {
+    span.as_nanos() as i64
+}

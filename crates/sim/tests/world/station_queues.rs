@@ -1,0 +1,155 @@
+//! Access points with a queue for each station: how they share the medium, beside one FIFO for all. Shares of packets and of
+//! airtime follow from who takes turns in what; both are counted on the medium, where no queue reports anything.
+
+use evenair_results::{RunResult, scalar};
+use evenair_scenario::Scenario;
+use evenair_units::{BitRate, Bytes};
+use evenair_wifi::{Phy, Standard};
+
+const STATION_FIFO: &str = "ap_queue = { discipline = \"station-fifo\" }";
+const MAC80211: &str = "ap_queue = { discipline = \"mac80211\" }";
+
+/// 802.11g, a station at 54 Mb/s and one at 6 Mb/s.
+fn simulate(radio: &str, rest: &str) -> RunResult {
+    let text = format!(
+        r#"version = 1
+name = "station-queues"
+duration = "10 s"
+[radio]
+standard = "802.11g"
+ap_buffer = "1000 packets"
+{radio}
+[lan]
+rate = "1 Gb/s"
+delay = "1 ms"
+[[station]]
+name = "fast"
+rate = "54 Mb/s"
+[[station]]
+name = "slow"
+rate = "6 Mb/s"
+[[server]]
+name = "server"
+{rest}
+[[phase]]
+name = "steady"
+from = "2 s"
+to = "10 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "queues.toml").unwrap_or_else(|error| panic!("{error}"));
+    evenair_sim::run(&scenario, |_| ()).unwrap()
+}
+
+fn value(result: &RunResult, name: &str) -> f64 {
+    let name = format!("phase.steady.{name}");
+    scalar(result, &name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// The first over the second.
+fn ratio(result: &RunResult, measure: impl Fn(&RunResult, &str) -> f64) -> f64 {
+    measure(result, "fast") / measure(result, "slow")
+}
+
+fn goodput(result: &RunResult, station: &str) -> f64 {
+    value(result, &format!("flow.to-{station}.goodput_mbps"))
+}
+
+/// Both ways.
+fn airtime(result: &RunResult, station: &str) -> f64 {
+    let way = |way| value(result, &format!("measured_airtime.station.{station}.{way}_share"));
+    way("down") + way("up")
+}
+
+fn flood(name: &str, station: &str, direction: &str, rate: &str) -> String {
+    format!(
+        "[[udp]]\nname = \"{name}\"\nstations = [\"{station}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n\
+         rate = \"{rate}\"\narrivals = \"poisson\"\npayload = \"1472 bytes\"\n"
+    )
+}
+
+/// Each station gets more than it can receive.
+fn floods() -> String {
+    flood("to-fast", "fast", "down", "25 Mb/s") + &flood("to-slow", "slow", "down", "25 Mb/s")
+}
+
+/// How much longer a packet of 1500 bytes takes at 6 Mb/s than at 54 Mb/s, with inter-frame space and ACK.
+fn times_as_long() -> f64 {
+    let phy = Phy::default_for(Standard::Dot11g);
+    let took = |mbps| {
+        let rate = Standard::Dot11g.rate(BitRate::from_mbps(mbps)).expect("a rate of the standard");
+        (phy.difs() + phy.exchange(Bytes(1500), rate, false).0).as_secs_f64()
+    };
+    took(6) / took(54)
+}
+
+#[test]
+fn fifos_share_packets_and_the_intermediate_queues_airtime() {
+    let longer = times_as_long();
+    println!("one packet takes {longer:.2} times as long");
+    for radio in ["ap_queue = { discipline = \"fifo\" }", STATION_FIFO] {
+        let result = simulate(radio, &floods());
+        let (packets, time) = (ratio(&result, goodput), ratio(&result, airtime));
+        println!("{radio}: goodput {packets:.3}, airtime {time:.3}");
+        assert!((packets - 1.0).abs() < 0.05, "{radio}: goodputs are as {packets}");
+        assert!((longer * time - 1.0).abs() < 0.05, "{radio}: airtimes are as {time}");
+    }
+    let result = simulate(MAC80211, &floods());
+    let (packets, time) = (ratio(&result, goodput), ratio(&result, airtime));
+    println!("mac80211: goodput {packets:.3}, airtime {time:.3}");
+    assert!((time - 1.0).abs() < 0.05, "airtimes are as {time}");
+    assert!((packets / longer - 1.0).abs() < 0.05, "goodputs are as {packets}");
+}
+
+#[test]
+fn a_station_that_floods_takes_the_packets_of_a_fifo_and_not_its_turns() {
+    // Four packets for the fast station on each for the slow one, which has enough for its turn.
+    let rest = flood("to-fast", "fast", "down", "28 Mb/s") + &flood("to-slow", "slow", "down", "7 Mb/s");
+    let fifo = ratio(&simulate("", &rest), goodput);
+    let turns = ratio(&simulate(STATION_FIFO, &rest), goodput);
+    println!("FIFO {fifo:.2}, by turns {turns:.3}");
+    assert!(fifo > 3.0, "{fifo}");
+    assert!((turns - 1.0).abs() < 0.02, "{turns}");
+}
+
+/// What comes from a station is paid by what goes to it.
+#[test]
+fn uploads_count_as_airtime_of_their_station() {
+    let rest = floods() + &flood("from-slow", "slow", "up", "1 Mb/s");
+    let result = simulate(MAC80211, &rest);
+    let share = |way| value(&result, &format!("measured_airtime.station.slow.{way}_share"));
+    let (up, time) = (share("up"), ratio(&result, airtime));
+    println!("up {up:.3}, both ways as {time:.3}");
+    // 85 packets in a second that take 2.2 ms, and some collide.
+    assert!((0.18..0.22).contains(&up), "{up}");
+    // Attempts that collide are not received, and so not counted.
+    assert!((0.94..1.0).contains(&time), "airtimes are as {time}");
+    // Which equal shares of the way down would not be.
+    assert!(share("down") < 0.7 * value(&result, "measured_airtime.station.fast.down_share"));
+}
+
+#[test]
+fn a_ping_to_an_idle_station_does_not_wait_behind_downloads() {
+    let downloads = |station: &str| {
+        let one = |k| {
+            format!(
+                "[[bulk]]\nname = \"to-{station}-{k}\"\nstations = [\"{station}\"]\nserver = \"server\"\n\
+                 direction = \"down\"\n"
+            )
+        };
+        one(1) + &one(2)
+    };
+    let idle = "[[station]]\nname = \"idle\"\nrate = \"54 Mb/s\"\n\
+                [[ping]]\nname = \"echo\"\nstations = [\"idle\"]\nserver = \"server\"\n";
+    let rest = downloads("fast") + &downloads("slow") + idle;
+    let rtt = |radio: &str| {
+        let result = simulate(radio, &rest);
+        (value(&result, "flow.echo.rtt_mean_ms"), value(&result, "flow.echo.rtt_p99_ms"))
+    };
+    let [fifo, turns, fair] = ["", STATION_FIFO, MAC80211].map(rtt);
+    println!("FIFO {fifo:?}, by turns {turns:?}, mac80211 {fair:?} ms");
+    // Two packets are below the queue, and what stations send meets the rest: at most a few packets at 6 Mb/s.
+    assert!(fair.0 < 10.0 && fair.1 < 20.0, "{fair:?} ms");
+    assert!(fifo.0 > 20.0 * fair.0, "{fair:?} ms beside {fifo:?} ms");
+    assert!(turns.0 < 10.0, "{turns:?} ms");
+}
