@@ -14,15 +14,15 @@
 //! while all have less than 24 ms together. So [`Discipline::poll_packet`] may have none although packets are held: it has
 //! one again after a report.
 //!
-//! Source: Linux 6.8 `net/mac80211/tx.c` (`ieee80211_next_txq`, `__ieee80211_schedule_txq`, `ieee80211_txq_airtime_check`),
+//! Source: Linux 6.4 `net/mac80211/tx.c` (`ieee80211_next_txq`, `__ieee80211_schedule_txq`, `ieee80211_txq_airtime_check`),
 //! `sta_info.c` (`ieee80211_sta_register_airtime`, CoDel's parameters), `airtime.c`; Høiland-Jørgensen, Kazior, Täht, Hurtig,
 //! Brunstrom, "Ending the Anomaly", USENIX ATC 2017. Promise: stations that are backlogged and pay for all their airtime
 //! here get equal airtime, to within a weight and what a station has in flight.
 //!
 //! Limits: no aggregates. The number of stations is that of those seen so far. With a queue for each access category each has
 //! limits of its own, in Linux they have one limit of packets and one of all airtime in flight. One head is dropped at the
-//! limit, Linux since 5.11 drops up to 32. The PHY rate stands for the throughput that the rate control expects. The limit in
-//! bytes of memory is missing.
+//! limit, Linux drops 32 at once, or half of the flow if that is less. The PHY rate stands for the throughput that the rate
+//! control expects. The limit in bytes of memory is missing.
 
 mod fq;
 
