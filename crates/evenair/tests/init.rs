@@ -12,6 +12,10 @@ use evenair_sys::netns::Netns;
 
 /// A machine with two interfaces, of which the wired one has an address and the way out.
 fn machine() -> Option<Netns> {
+    if let Err(error) = Command::new("nft").arg("--version").output() {
+        eprintln!("skipped: needs nft (package nftables): {error}");
+        return None;
+    }
     let namespace = match Netns::new() {
         Ok(namespace) => namespace,
         Err(error) => {

@@ -5,10 +5,10 @@
 //! as long for one cache miss as for a dozen independent ones. So, like the manager for its next releases, a run with many
 //! connections prefetches the state of the next events: the packets queued in the access point behind a delivered frame,
 //! the server's end of a connection whose segment enters the wire, the owner of the next timer. This changes no result: the
-//! prefetch (`evenair_sys::memory::fetch`) is a hint to the processor.
+//! prefetch (`evenair_units::hint::prefetch`) is a hint to the processor.
 
 use evenair_medium::NodeId;
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 
 use crate::agenda::{Side, Task};
 use crate::air::Sender;
@@ -24,7 +24,7 @@ impl World<'_> {
     #[inline(never)]
     pub(crate) fn look_into_queue(&self, domain: usize, point: NodeId) {
         let medium = &self.airs.at(domain).medium;
-        medium.bring_waiting(point, 3, fetch);
+        medium.bring_waiting(point, 3, prefetch);
         if let Some(&packet) = medium.waiting(point, 2) {
             self.pool.bring(packet);
         }
@@ -57,7 +57,7 @@ impl World<'_> {
         match self.agenda.peek() {
             Some(Task::Tcp { connection, side }) => self.connections.bring(connection, side, side == Side::Station),
             Some(Task::App(app)) => {
-                fetch(&self.apps[app as usize]);
+                prefetch(&self.apps[app as usize]);
                 self.look_at_station(app);
             }
             _ => {}
@@ -68,11 +68,11 @@ impl World<'_> {
     #[inline]
     pub(crate) fn look_at_next_sender(&self, domain: usize) {
         let air = self.airs.at(domain);
-        let next = air.medium.bring_next(fetch).filter(|&node| !air.is_foreign(node));
+        let next = air.medium.bring_next(prefetch).filter(|&node| !air.is_foreign(node));
         let Some(Sender::Station(station)) = next.map(|node| air.sender(node)) else { return };
         air.tally.bring(station);
         if let Some(app) = air.sole_sender(station) {
-            fetch(&self.apps[app as usize]);
+            prefetch(&self.apps[app as usize]);
             self.meter.bring(app);
         }
     }

@@ -14,7 +14,7 @@ use evenair_medium::{
 use evenair_results::stretch::FlowStretch;
 use evenair_scenario::{AirPlan, AppKind, Scenario, StationPlan};
 use evenair_sched::Cause;
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Airtime, Bytes, Dbm, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
 use evenair_workload::Direction;
@@ -330,7 +330,7 @@ impl Air {
             categories.arrive(station, category, now, packet.made(now));
         }
         if self.links.len() >= MANY {
-            self.medium.bring(node, fetch); // for when it is sent
+            self.medium.bring(node, prefetch); // for when it is sent
         }
         let to = To::Node(access_point);
         let mpdu = Mpdu { to, msdu: packet.len, rate, category, frame: id };
@@ -458,7 +458,7 @@ impl Air {
     #[inline]
     pub(crate) fn bring(&self, station: usize) {
         self.tally.bring(station);
-        self.links[station].node.into_iter().for_each(|node| self.medium.bring(node, fetch));
+        self.links[station].node.into_iter().for_each(|node| self.medium.bring(node, prefetch));
     }
 
     /// Whether the station has nothing to send, or nowhere to send it.

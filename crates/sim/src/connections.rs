@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use evenair_scenario::{FastRecovery, IpVersion, Stack, TcpSpec};
-use evenair_sys::memory::{fetch, prefer_large_pages};
+use evenair_units::hint::prefetch;
 use evenair_units::{Bytes, Instant, Span};
 use evenair_workload::Direction;
 
@@ -58,8 +58,7 @@ pub(crate) struct Connections {
 impl Connections {
     /// A table of no connections, with memory for so many at once.
     pub(crate) fn with_room_for(connections: usize) -> Self {
-        let (pairs, mut ends) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
-        prefer_large_pages(ends.spare_capacity_mut());
+        let (pairs, ends) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
         Self { pairs, ends, free: Vec::new(), opened: 0 }
     }
 
@@ -90,7 +89,7 @@ impl Connections {
     /// Has all memory fetched that an end of a connection needs for a segment, one with data or one that acknowledges some.
     #[inline]
     pub(crate) fn bring(&self, connection: u32, side: Side, is_data: bool) {
-        fetch(&self.pairs[connection as usize]);
+        prefetch(&self.pairs[connection as usize]);
         self.ends[connection as usize][side as usize].bring(is_data);
     }
 

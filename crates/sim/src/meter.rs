@@ -7,8 +7,8 @@ use evenair_results::histogram::Histogram;
 use evenair_results::stretch::{DelayRecord, FlowStretch};
 use evenair_results::{FlowProgress, FlowSeries, Progress, Series};
 use evenair_scenario::{App, AppKind, Scenario};
-use evenair_sys::memory::fetch;
 use evenair_units::Span;
+use evenair_units::hint::prefetch;
 use evenair_workload::Direction;
 
 use crate::agenda::Side;
@@ -105,8 +105,8 @@ impl Meter {
     #[inline]
     pub(crate) fn bring(&self, app: u32) {
         let count = &self.counts[app as usize];
-        fetch(&raw const count.ip_bytes);
-        fetch(&raw const count.received_bytes);
+        prefetch(&raw const count.ip_bytes);
+        prefetch(&raw const count.received_bytes);
     }
 
     /// An application sends a packet.
@@ -226,7 +226,7 @@ impl Record for Histogram {
     }
 
     fn bring(&self, time: Span) {
-        self.place(time).into_iter().for_each(|place| fetch(place));
+        self.place(time).into_iter().for_each(|place| prefetch(place));
     }
 }
 
@@ -239,7 +239,7 @@ impl Record for DelayRecord {
     }
 
     fn bring(&self, delay: Span) {
-        self.place(delay).into_iter().for_each(|place| fetch(place));
+        self.place(delay).into_iter().for_each(|place| prefetch(place));
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use evenair_ap::Tag;
 use evenair_packet::Edits;
 use evenair_sched::Progress;
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Bytes, Instant};
 use evenair_workload::Direction;
 
@@ -180,8 +180,8 @@ impl Pool {
     /// Has a packet fetched, and the segment in it where there is one.
     #[inline]
     pub(crate) fn bring(&self, id: PacketId) {
-        fetch(self.get(id));
-        self.segments.get(id.0 as usize).into_iter().for_each(|segment| fetch(segment));
+        prefetch(self.get(id));
+        self.segments.get(id.0 as usize).into_iter().for_each(|segment| prefetch(segment));
     }
 
     pub(crate) fn get(&self, id: PacketId) -> &Packet {

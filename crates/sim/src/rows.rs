@@ -6,7 +6,7 @@
 
 use evenair_results::LossSeries;
 use evenair_scenario::Scenario;
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 
 /// Whole intervals of a run.
 pub(crate) fn intervals(scenario: &Scenario) -> usize {
@@ -85,7 +85,7 @@ impl<R> Sorted<R> {
         let [begin, end] = [self.begins[owner] as usize, self.begins[owner + 1] as usize];
         (begin..end).map(|at| {
             if let Some(&later) = self.order.get(at + AHEAD) {
-                fetch(self.row(later));
+                prefetch(self.row(later));
             }
             let (number, row) = self.row(self.order[at]);
             (*number as usize, row)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use evenair_results::NodeSeries;
 use evenair_results::histogram::Histogram;
 use evenair_results::stretch::NodeStretch;
-use evenair_sys::memory::fetch;
 use evenair_units::Span;
+use evenair_units::hint::prefetch;
 use evenair_wifi::PhyRate;
 
 use crate::records::Record;
@@ -84,8 +84,8 @@ impl Record for Deliveries {
     }
 
     fn bring(&self, Delivery { sojourn, .. }: Delivery) {
-        self.sojourn.place(sojourn).into_iter().for_each(|place| fetch(place));
-        self.by_attempts.first().into_iter().for_each(|place| fetch(place));
+        self.sojourn.place(sojourn).into_iter().for_each(|place| prefetch(place));
+        self.by_attempts.first().into_iter().for_each(|place| prefetch(place));
     }
 }
 

@@ -8,7 +8,7 @@ use evenair_medium::{BacklogChain, Counters, Totals};
 use evenair_results::stretch::{CategoryStretch, FlowStretch, Stretch};
 use evenair_results::{MediumSeries, NodeSeries};
 use evenair_scenario::Scenario;
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;
 
@@ -103,7 +103,7 @@ impl Tally {
     /// Has fetched what is counted of a sender's frames.
     #[inline]
     pub(crate) fn bring(&self, node: usize) {
-        fetch(&self.nodes[node]);
+        prefetch(&self.nodes[node]);
     }
 
     /// A frame that was due in a sender's buffer at `due`, which may be past, comes to it. One that finds no room leaves

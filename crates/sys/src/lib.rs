@@ -1,4 +1,4 @@
-//! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting; and hints about memory
+//! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting
 
 pub mod attached;
 pub mod bpf;
@@ -10,7 +10,6 @@ pub mod frames;
 pub mod hold;
 pub mod iface;
 pub mod links;
-pub mod memory;
 pub mod netns;
 pub mod networks;
 pub mod port_lock;

@@ -1,6 +1,6 @@
-//! Time, size, rate and random-stream types shared by every crate.
+//! Time, size, rate and random-stream types shared by every crate, and a hint to the processor ([`hint`]).
 //!
-//! Everything here is an integer. Time never comes from a clock: an [`Instant`] is handed in by whoever drives a
+//! Every quantity here is an integer. Time never comes from a clock: an [`Instant`] is handed in by whoever drives a
 //! state machine (a simulator, the real-time testbed, the live packet loop), which is what lets the same code run in
 //! all three. Conversions that could lose precision say how they round.
 //!
@@ -19,6 +19,7 @@
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+pub mod hint;
 mod limit;
 mod rate;
 mod rng;

@@ -146,6 +146,7 @@ fn arrows_go_down_the_map_only() {
     let up: Vec<_> = arrows.iter().filter(|(from, to)| place(to) >= place(from)).collect();
     assert!(up.is_empty(), "these use a crate that stands below them in ARCHITECTURE.md: {up:?}");
     assert!(!arrows.contains(&("live", "sim")), "the simulator and the live box must not know each other");
+    assert!(!arrows.contains(&("sim", "sys")), "the simulator makes no system calls");
 }
 
 #[test]
@@ -218,7 +219,8 @@ fn every_crate_follows_the_lints_of_the_house() {
                     file.display()
                 );
                 let lifts_unsafe = source.contains(&format!("{word}(unsafe_code"));
-                assert!(name == "sys" || !lifts_unsafe, "{}: unsafe code belongs in crate sys", file.display());
+                let may_lift = name == "sys" || file.ends_with("units/src/hint.rs");
+                assert!(may_lift || !lifts_unsafe, "{}: unsafe code belongs in crate sys", file.display());
             }
         }
     }

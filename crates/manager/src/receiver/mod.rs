@@ -7,7 +7,7 @@
 //!
 //! - [`window`]: lowers windows; an offer once made is never withdrawn, and a window is zero only if the receiver set
 //!   it to zero.
-//! - [`line`]: holds ACKs for a set time, in their order, with all packets behind them.
+//! - [`mod@line`]: holds ACKs for a set time, in their order, with all packets behind them.
 //! - [`steering`]: adjusts window or delay so that the access point's backlog stays at a target, for each contention
 //!   domain.
 //!

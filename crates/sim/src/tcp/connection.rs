@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Bytes, Instant, Span};
 
 use super::config::{Config, ConfigError};
@@ -107,8 +107,8 @@ impl Connection {
     /// fetches them side by side then, and not each when the one before has come.
     #[inline]
     pub(crate) fn bring(&self, is_data: bool) {
-        fetch(self);
-        fetch(&self.stats);
+        prefetch(self);
+        prefetch(&self.stats);
         self.receiver.bring();
         self.sender.bring(is_data);
     }

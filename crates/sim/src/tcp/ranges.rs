@@ -7,7 +7,7 @@
 use core::ops::Range;
 use std::collections::VecDeque;
 
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 
 /// A set of `u64` positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl RangeSet {
     /// Has the lowest range fetched, where there is one: most sets have few.
     #[inline]
     pub(super) fn bring(&self) {
-        self.ranges.front().into_iter().for_each(|first| fetch(first));
+        self.ranges.front().into_iter().for_each(|first| prefetch(first));
     }
 
     /// Removes everything.

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Instant, Span};
 
 use super::config::{AckPolicy, Config, MAX_UNSCALED_WINDOW};
@@ -93,16 +93,16 @@ impl Receiver {
     /// Has every piece of memory fetched that a segment needs.
     #[inline]
     pub(super) fn bring(&self) {
-        fetch(&raw const self.next);
-        fetch(&raw const self.rto);
-        fetch(&raw const self.quick);
+        prefetch(&raw const self.next);
+        prefetch(&raw const self.rto);
+        prefetch(&raw const self.quick);
     }
 
     /// Has fetched what [`Self::bring`] has not, as it is needed only where something is held out of order.
     #[inline]
     pub(super) fn bring_more(&self) {
         if !self.held.is_empty() {
-            fetch(&raw const self.recent);
+            prefetch(&raw const self.recent);
             self.held.bring();
         }
     }

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Instant, Span};
 
 use super::config::{Config, LossRecovery};
@@ -158,8 +158,8 @@ impl Recovery {
     /// Has the memory fetched that every acknowledgment needs.
     #[inline]
     pub(super) fn bring(&self) {
-        fetch(self);
-        fetch(&raw const self.prr);
+        prefetch(self);
+        prefetch(&raw const self.prr);
     }
 
     /// SACK blocks are looked at.

@@ -3,8 +3,8 @@
 //! The caller ensures Karn's rule (no sample from a retransmitted segment). The smoothing factors stay those of one sample a
 //! round trip, also where timestamps give more (RFC 7323, appendix G, is optional).
 
-use evenair_sys::memory::fetch;
 use evenair_units::Span;
+use evenair_units::hint::prefetch;
 
 use super::config::{RtoConfig, RtoFloor};
 
@@ -64,8 +64,8 @@ impl RttEstimator {
     /// Has every piece of memory fetched that an acknowledgment needs.
     #[inline]
     pub(super) fn bring(&self) {
-        fetch(&raw const self.samples);
-        fetch(&raw const self.max);
+        prefetch(&raw const self.samples);
+        prefetch(&raw const self.max);
     }
 
     /// Smoothed round-trip time.

@@ -14,8 +14,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use evenair_sys::memory::fetch;
 use evenair_units::Instant;
+use evenair_units::hint::prefetch;
 
 use super::ranges::RangeSet;
 
@@ -61,15 +61,15 @@ impl Scoreboard {
     /// Has every piece of memory fetched that an acknowledgment needs.
     #[inline]
     pub(super) fn bring(&self) {
-        fetch(self);
-        fetch(&raw const self.resent);
+        prefetch(self);
+        prefetch(&raw const self.resent);
     }
 
     /// Has fetched what is found by that.
     #[inline]
     pub(super) fn bring_more(&self) {
         self.sacked.bring();
-        self.resent.iter().for_each(|resent| fetch(&raw const **resent));
+        self.resent.iter().for_each(|resent| prefetch(&raw const **resent));
     }
 
     /// The highest SACKed position, exclusive.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Instant, Span};
 
 use super::batch::{self, Batch};
@@ -151,18 +151,18 @@ impl Sender {
     #[inline]
     pub(super) fn bring_more(&self) {
         self.board.bring_more();
-        self.history.iter().for_each(|history| fetch(&raw const **history));
+        self.history.iter().for_each(|history| prefetch(&raw const **history));
     }
 
     /// Has every piece of memory fetched that a segment needs: one with data, to which there is nothing to be sent, or one
     /// that acknowledges what was sent.
     #[inline]
     pub(super) fn bring(&self, is_data: bool) {
-        fetch(self);
-        fetch(&raw const self.timer);
+        prefetch(self);
+        prefetch(&raw const self.timer);
         if !is_data {
             self.rtt.bring();
-            fetch(&raw const self.last_sent);
+            prefetch(&raw const self.last_sent);
             self.board.bring();
             self.window.bring();
             self.recovery.bring();

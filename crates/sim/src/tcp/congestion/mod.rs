@@ -8,7 +8,7 @@ mod hystart;
 mod linux;
 mod reno;
 
-use evenair_sys::memory::fetch;
+use evenair_units::hint::prefetch;
 use evenair_units::{Instant, Span};
 
 use self::cubic::Cubic;
@@ -82,9 +82,9 @@ impl Window {
     /// Has the memory fetched that every acknowledgment needs.
     #[inline]
     pub(super) fn bring(&self) {
-        fetch(&raw const self.cwnd);
-        fetch(&raw const self.algorithm);
-        fetch(&raw const self.hystart);
+        prefetch(&raw const self.cwnd);
+        prefetch(&raw const self.algorithm);
+        prefetch(&raw const self.hystart);
     }
 
     pub(super) fn cwnd(&self) -> u64 {
