@@ -2,8 +2,9 @@
 //!
 //! It serves for comparison, and for the published mechanisms that are disciplines (LAS-ACK, HTB). The box still
 //! draws the queue into itself, and the controller still decides how much is released; the discipline only decides
-//! the order. It sees the packets toward the WLAN by their length: an ACK counts as 40 bytes, and not as the DATA
-//! that it releases.
+//! the order. It charges the packets toward the WLAN by their virtual length: DATA with the ACKs that answer them, an ACK
+//! with the DATA that it releases. Rates of classes are therefore of both directions together. Limits of queues in bytes
+//! count the packets themselves.
 //!
 //! A channel-aware discipline (WHTB) gets what the manager knows: the reported signals, and the airtime of a packet
 //! at the assumed rate of its station, beside that at the best rate. The box does not see the fate of single packets,
@@ -23,6 +24,7 @@ use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 
 use crate::held::{Held, Tags};
 use crate::ids::{ClassId, Direction};
+use crate::packet_cost::Charge;
 use crate::{Hop, QueueReport};
 use config::QueueConfig;
 
@@ -43,11 +45,16 @@ pub(crate) struct Disciplined<P> {
 struct Waiting<P> {
     held: Held<P>,
     tags: Tags,
+    charge: Charge,
 }
 
 impl<P> Packet for Waiting<P> {
     fn size(&self) -> Bytes {
         self.held.ip_len
+    }
+
+    fn cost(&self) -> Bytes {
+        self.charge.due
     }
 
     fn flow(&self) -> u64 {
@@ -98,8 +105,9 @@ impl<P: Send + 'static> Disciplined<P> {
         self.queue.len()
     }
 
-    pub(crate) fn push(&mut self, now: Instant, held: Held<P>, tags: Tags) {
-        self.queue.handle_packet(now, Waiting { held, tags });
+    /// Holds a packet that is to be charged so much.
+    pub(crate) fn push(&mut self, now: Instant, held: Held<P>, tags: Tags, charge: Charge) {
+        self.queue.handle_packet(now, Waiting { held, tags, charge });
         self.shaped_until = Instant::ZERO;
     }
 
@@ -113,13 +121,13 @@ impl<P: Send + 'static> Disciplined<P> {
         self.last_airtime
     }
 
-    /// Takes the next packet in the discipline's order.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
+    /// Takes the next packet in the discipline's order, with what was charged for it.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<(Held<P>, Charge)> {
         let next = self.queue.poll_packet(now);
         if next.is_none() {
             self.shaped_until = self.queue.poll_deadline(now).unwrap_or(Instant::MAX);
         }
-        next.map(|waiting| waiting.held)
+        next.map(|waiting| (waiting.held, waiting.charge))
     }
 
     /// What the discipline has dropped.
@@ -143,7 +151,8 @@ impl<P: Send + 'static> Disciplined<P> {
         matches!(self.config.discipline, Config::Whtb(WhtbConfig { estimator: Estimator::Delivery(_), .. }))
     }
 
-    /// A packet of a leaf has left: the medium time that it takes, and what it would take over the best channel.
+    /// A packet of a leaf has left that was charged so much: the medium time that it takes, and what it would take over the
+    /// best channel.
     pub(crate) fn note_cost(&mut self, now: Instant, leaf: u32, size: Bytes, [took, at_best]: [Span; 2]) {
         let news = News::Fate { size, took, at_best, delivered: true };
         self.queue.handle_feedback(now, &Feedback { class: leaf, news });
@@ -179,7 +188,7 @@ impl<P: Send + 'static> Disciplined<P> {
     pub(crate) fn drain(&mut self, now: Instant) -> (Vec<Held<P>>, Vec<Dropped<Held<P>>>) {
         let (mut taken, mut at) = (Vec::with_capacity(self.len()), now);
         loop {
-            if let Some(held) = self.pop(at) {
+            if let Some((held, _)) = self.pop(at) {
                 taken.push(held);
             } else if self.len() == 0 || self.shaped_until <= at || self.shaped_until == Instant::MAX {
                 break;

@@ -20,7 +20,7 @@ use crate::datagrams::Uplink;
 use crate::held::Tags;
 use crate::ids::{DOWN, Direction, DomainId, FlowId, StationId, UP};
 use crate::index::{self, Index};
-use crate::packet_cost::{PacketCost, Packets};
+use crate::packet_cost::{Charge, PacketCost, Packets};
 use crate::receiver::FlowReceiver;
 use crate::tcp::Tcp;
 use crate::uplink::Released;
@@ -77,6 +77,9 @@ pub(crate) struct Flow {
     pub(crate) leaf: Option<NodeId>,
     /// What a discipline in the tree's place knows it by, the same as long as it holds packets of it.
     pub(crate) tags: Option<Tags>,
+    /// Bytes that its packets released so far cost more, or less, than a discipline expected of them. Its next packet to
+    /// wait is charged for them, too.
+    uncharged: i64,
     /// Packets held for the WLAN.
     pub(crate) held: u32,
     /// Its other end is beyond the Internet link; what of it waits for that link, by direction.
@@ -166,6 +169,7 @@ impl Flow {
             uplink: Uplink::default(),
             leaf: None,
             tags: None,
+            uncharged: 0,
             held: 0,
             beyond: false,
             links: [OnLink::default(); 2],
@@ -263,6 +267,24 @@ impl Flow {
             }
             None => PacketCost([Packets::one(ip_len), self.uplink.pay(), Packets::default(), Packets::default()]),
         }
+    }
+
+    /// What a discipline is to charge for a packet that begins to wait behind those of this connection that wait already.
+    /// It is never negative: what was charged too much may take several packets to make up for.
+    pub(crate) fn charge(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> Charge {
+        let expected = match tcp {
+            Some(tcp) => self.tcp.expected_cost(tcp, ip_len),
+            None => PacketCost::alone(Packets::one(ip_len)),
+        };
+        let expected = expected.bytes();
+        let due = expected.0 as i64 + self.uncharged;
+        self.uncharged = due.min(0);
+        Charge { expected, due: Bytes(due.max(0) as u64) }
+    }
+
+    /// A packet that was expected to cost so much turned out to cost this when it was released.
+    pub(crate) fn settle(&mut self, expected: Bytes, cost: &PacketCost) {
+        self.uncharged += cost.bytes().0 as i64 - expected.0 as i64;
     }
 
     /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each

@@ -16,6 +16,15 @@ pub(crate) struct Packets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
 
+/// What a discipline is told about the cost of a packet that begins to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// Bytes that are expected to cross the WLAN because of its release.
+    pub(crate) expected: Bytes,
+    /// Those, and what packets of its connection that were released before turned out to cost more or less than expected.
+    pub(crate) due: Bytes,
+}
+
 impl Packets {
     pub(crate) const fn one(ip_len: Bytes) -> Self {
         Self { milli: 1_000, ip_len }
@@ -37,5 +46,10 @@ impl PacketCost {
     /// The virtual length in bits.
     pub(crate) fn bits(&self) -> u64 {
         self.0.iter().map(|p| p.milli * p.ip_len.bits()).sum::<u64>() / 1_000
+    }
+
+    /// The virtual length in bytes, rounded up.
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes(self.bits().div_ceil(8))
     }
 }

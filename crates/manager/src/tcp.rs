@@ -67,6 +67,8 @@ pub(crate) struct Tcp {
     wlan: Side,
     wire: Side,
     growth: Growth,
+    /// Furthest acknowledgment of the wire's end, waiting packets included, where the charge is set when one begins to wait.
+    waiting_ack: Option<u32>,
     /// The WLAN's end was told to slow down by the loss of a packet, and has not been released an ACK for all that it
     /// had sent by then, up to here.
     told_at: Option<u32>,
@@ -131,6 +133,7 @@ impl Tcp {
         let (own, covered) = pass(&mut self.wire, &self.wlan, tcp, ip_len);
         // Forgotten at once, because sequence numbers half their range apart change their order.
         self.told_at = self.told_at.filter(|&told| self.wire.acked.is_none_or(|acked| after(told, acked)));
+        self.waiting_ack = self.waiting_ack.filter(|&ack| self.wire.acked.is_none_or(|acked| after(ack, acked)));
         let sent_for_it = match covered {
             Covered::InOrder(bytes) => bytes,
             Covered::Duplicate(bytes) => bytes * REDUCTION_PERCENT / 100,
@@ -140,13 +143,53 @@ impl Tcp {
         let released = self.wlan.packets(charged);
         let with_growth = self.wlan.packets(charged + self.growth.take(charged));
         let growth = Packets { milli: with_growth.milli - released.milli, ip_len: released.ip_len };
+        PacketCost([own, self.elicited(tcp, own.milli), released, growth])
+    }
+
+    /// The ACKs that a packet of so many thousandths of segments elicits from the WLAN's end.
+    fn elicited(&self, tcp: &TcpMeta, own_milli: u64) -> Packets {
         let opens_or_closes = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
-        let ack_milli = match tcp.payload {
+        let milli = match tcp.payload {
             _ if opens_or_closes => 1_000,
             Bytes(0) => 0,
-            Bytes(_) => own.milli * 1_000 / u64::from(self.wlan.ratio_milli()),
+            Bytes(_) => own_milli * 1_000 / u64::from(self.wlan.ratio_milli()),
         };
-        PacketCost([own, Packets { milli: ack_milli, ip_len: self.wlan.pure_ack }, released, growth])
+        Packets { milli, ip_len: self.wlan.pure_ack }
+    }
+
+    /// A packet begins to wait: what its release is expected to be charged for, if all that wait before it are released.
+    /// What the window will have grown by is left out, and what an ACK that is dropped meanwhile was to release.
+    pub(crate) fn expected_cost(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
+        let limit = self.wlan.mss.map_or(USUAL_SEGMENT + 12, u64::from).max(1);
+        let segments = tcp.payload.0.div_ceil(limit).max(1);
+        let own = Packets { milli: segments * 1_000, ip_len: Bytes(ip_len.0 / segments) };
+        let covered = self.expected_coverage(tcp).min(MAX_RELEASED_MILLI * self.wlan.segment() / 1_000);
+        let released = self.wlan.packets(covered);
+        PacketCost([own, self.elicited(tcp, own.milli), released, Packets::default()])
+    }
+
+    /// Bytes of the WLAN's end that a packet newly covers or stands for, behind the packets that wait already.
+    fn expected_coverage(&mut self, tcp: &TcpMeta) -> u64 {
+        if tcp.flags.contains(TcpFlags::SYN) {
+            self.waiting_ack = None;
+            return 0;
+        }
+        if !tcp.flags.contains(TcpFlags::ACK) {
+            return 0;
+        }
+        let furthest =
+            [self.waiting_ack, self.wire.acked].into_iter().flatten().reduce(|a, b| if after(a, b) { a } else { b });
+        let Some(acked) = furthest else {
+            self.waiting_ack = Some(tcp.ack);
+            return 0;
+        };
+        if after(tcp.ack, acked) {
+            self.waiting_ack = Some(tcp.ack);
+            let outstanding = self.wlan.sent.map_or(0, |sent| forward(acked, sent));
+            return forward(acked, tcp.ack).min(outstanding);
+        }
+        let is_duplicate = tcp.ack == acked && tcp.is_pure_ack() && tcp.sacked_to.is_some();
+        if is_duplicate { self.wlan.segment() * REDUCTION_PERCENT / 100 } else { 0 }
     }
 
     /// A packet came from the WLAN: what has thereby been seen to cross.

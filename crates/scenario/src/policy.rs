@@ -45,12 +45,46 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     ("ap-fq-codel", "no box: FQ-CoDel at the access point", "radio.ap_queue = { discipline = 'fq-codel' }"),
     ("ap-cake", "no box: CAKE's queues at the access point", "radio.ap_queue = { discipline = 'cake' }"),
+    (
+        "ap-station-fifo",
+        "no box: a FIFO for each station at the access point",
+        "radio.ap_queue = { discipline = 'station-fifo' }",
+    ),
+    (
+        "ap-mac80211",
+        "no box: Linux's intermediate queues at the access point",
+        "radio.ap_queue = { discipline = 'mac80211' }",
+    ),
     ("ap-las-ack", "no box: LAS-ACK at the access point, as published", "radio.ap_queue = { discipline = 'las-ack' }"),
     ("box-fifo", "the queue drawn into the box, drop-tail", "manager.queue = { discipline = 'fifo' }"),
     ("codel", "CoDel in the box", "manager.queue = { discipline = 'codel' }"),
     ("drr", "DRR between stations in the box", "manager.queue = { discipline = 'drr', by = 'station' }"),
     ("fq-codel", "FQ-CoDel in the box", "manager.queue = { discipline = 'fq-codel' }"),
     ("cake", "CAKE's queues in the box", "manager.queue = { discipline = 'cake' }"),
+    (
+        "htb",
+        "HTB in the box: 500 kb/s for each direction, and half of the rest",
+        "manager.queue = { discipline = 'htb', class = [ \
+         { name = 'all', rate = '1 Gb/s' }, \
+         { name = 'down', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'down' }, \
+         { name = 'up', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'up' } ] }",
+    ),
+    (
+        "whtb",
+        "WHTB in the box: as `htb`, charged by what the channel of a station makes of a packet",
+        "manager.queue = { discipline = 'whtb', class = [ \
+         { name = 'all', rate = '1 Gb/s' }, \
+         { name = 'down', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'down' }, \
+         { name = 'up', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'up' } ] }",
+    ),
+    (
+        "cbq",
+        "CBQ in the box: 500 kb/s for each direction, more where the other leaves it",
+        "manager.queue = { discipline = 'cbq', class = [ \
+         { name = 'all', rate = '1 Gb/s' }, \
+         { name = 'down', parent = 'all', rate = '500 kb/s', direction = 'down' }, \
+         { name = 'up', parent = 'all', rate = '500 kb/s', direction = 'up' } ] }",
+    ),
     (
         "las-ack",
         "LAS-ACK in the box, with a floor against starvation",

@@ -9,8 +9,14 @@ pub const GROUP: u64 = u64::MAX;
 
 /// The properties of a packet for a discipline. The caller defines flows, classes and sizes.
 pub trait Packet {
-    /// The size that is charged, and that counts against limits in bytes.
+    /// The size that counts against limits in bytes.
     fn size(&self) -> Bytes;
+
+    /// What is charged for it. By default its size. More where it makes the medium carry other packets besides, as an ACK
+    /// does that lets a station send DATA.
+    fn cost(&self) -> Bytes {
+        self.size()
+    }
 
     /// The key of its flow: packets of one flow have the same, and are never reordered.
     fn flow(&self) -> u64;

@@ -130,13 +130,13 @@ impl<P: Packet> Discipline<P> for Drr<P> {
             let quantum = if begins { self.config.quantum.0 } else { 0 };
             let queue = self.queues.get_mut(&key).expect("flows of the round have packets");
             queue.deficit += quantum;
-            let size = queue.line.front().expect("and so it is not empty").size().0;
-            if size > queue.deficit {
+            let cost = queue.line.front().expect("and so it is not empty").cost().0;
+            if cost > queue.deficit {
                 self.turn_began = false;
                 self.round.rotate_left(1);
                 continue;
             }
-            queue.deficit -= size;
+            queue.deficit -= cost;
             let (_, packet) = self.change(key, |queue| queue.line.pop()).expect("its head is there");
             if !self.queues.contains_key(&key) {
                 self.round.pop_front();

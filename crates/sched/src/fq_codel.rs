@@ -164,7 +164,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
             self.len -= packets - flow.line.len();
             self.bytes = self.bytes - (bytes - flow.line.bytes());
             if let Some(packet) = packet {
-                flow.deficit -= packet.size().0 as i64;
+                flow.deficit -= packet.cost().0 as i64;
                 return Some(packet);
             }
             // It is empty: a new one stays among the old ones for a round, an old one is active no more.

@@ -255,7 +255,7 @@ impl<P: Packet + Send + 'static> Discipline<P> for Whtb<P> {
         let packet = self.htb.poll_packet(now)?;
         if matches!(self.estimator, Estimator::Delivery(_)) {
             let leaf = self.htb.classify(&packet);
-            let charged = self.htb.charged(leaf, packet.size());
+            let charged = self.htb.charged(leaf, packet.cost());
             let under_way = &mut self.channels[leaf].under_way;
             under_way.push_back(charged);
             if under_way.len() > MOST_UNDER_WAY {

@@ -36,8 +36,9 @@ impl<P: Send + 'static> Manager<P> {
         let tags = self.tags(held.flow);
         let flow = self.flows.get_mut(held.flow);
         flow.held += 1;
+        let charge = flow.charge(held.tcp.as_ref(), held.ip_len);
         if let (Some(discipline), Some(tags)) = (&mut self.domains.touch(flow.domain).discipline, tags) {
-            discipline.push(now, held, tags);
+            discipline.push(now, held, tags, charge);
         }
     }
 
@@ -72,18 +73,19 @@ impl<P: Send + 'static> Manager<P> {
 
     fn pop_from_discipline(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
         let discipline = self.domains.touch(id).discipline.as_mut()?;
-        let held = discipline.pop(now)?;
+        let (held, charge) = discipline.pop(now)?;
         let flow = self.flows.get_mut(held.flow);
         flow.held -= 1;
         flow.released += held.ip_len;
         let cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
+        flow.settle(charge.expected, &cost);
         let station = self.stations.get(flow.station);
         let model = &self.models[station.domain];
         let airtime = model.packet_airtime(held.ip_len, station.rate);
         discipline.note_service(cost.bits(), station.capacity, airtime);
         if let (Some(tags), true) = (flow.tags, discipline.asks_for_costs()) {
             let at_best = model.packet_airtime(held.ip_len, model.fastest());
-            discipline.note_cost(now, tags.leaf, held.ip_len, [airtime, at_best]);
+            discipline.note_cost(now, tags.leaf, charge.due, [airtime, at_best]);
         }
         Some((held, cost))
     }

@@ -301,7 +301,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             if list != List::Decaying && self.flows[place as usize].deficit <= 0 {
                 self.rotate(list, place);
             } else if let Some(packet) = self.take(now, place) {
-                self.flows[place as usize].deficit -= packet.size().0 as i64 * PARTS;
+                self.flows[place as usize].deficit -= packet.cost().0 as i64 * PARTS;
                 return Some(packet);
             } else {
                 self.rest(now, list, place);

@@ -177,7 +177,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
                 continue;
             }
             let Some(packet) = self.leaves.with(leaf, |queue| queue.poll_packet(now)) else { continue };
-            self.charge(now, leaf, packet.size());
+            self.charge(now, leaf, packet.cost());
             self.note_departure(now, leaf, lender);
             if self.leaves.get(leaf).is_empty() {
                 self.rounds[priority].pop_front();

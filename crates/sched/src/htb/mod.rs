@@ -248,7 +248,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
                 continue;
             }
             let Some(packet) = self.leaves.with(leaf, |queue| queue.poll_packet(now)) else { continue };
-            let size = self.charged(leaf, packet.size());
+            let size = self.charged(leaf, packet.cost());
             self.probe(clock, leaf);
             let class = &mut self.classes[leaf];
             class.sent_from = level;

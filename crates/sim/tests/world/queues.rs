@@ -295,3 +295,37 @@ fn a_box_that_is_told_signals_spares_the_near_station_the_far_ones_retries() {
     assert!(spared > 1.3 * plain, "WHTB {spared} {far}, HTB {plain} {plain_far}");
     assert!(far > 0.1 * plain_far, "it is not starved: WHTB {spared} {far}, HTB {plain} {plain_far}");
 }
+
+/// A download of one station and an upload of the other, both held by the box from the start, with a discipline.
+fn down_to_up(queue: &str) -> f64 {
+    let apps = ["down", "up"].map(|direction| {
+        let station = if direction == "down" { "sta1" } else { "sta2" };
+        format!(
+            "[[bulk]]\nname = \"{direction}\"\nstations = [\"{station}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n"
+        )
+    });
+    // A small window: what a window grows by is charged when the ACKs behind those that wait are released.
+    let tcp = "[tcp]\nreceive_buffer = \"64 KiB\"";
+    let rest = format!("{tcp}\n[manager.queue]\n{queue}\n{}[[event]]\nat = \"0 s\"\ndo = \"insert\"\n", apps.concat());
+    let result = simulate("", &rest);
+    goodput(&result, "down") / goodput(&result, "up")
+}
+
+#[test]
+fn in_the_box_an_ack_is_charged_for_the_data_that_it_releases() {
+    // With its usual target of 5 ms CoDel keeps the download below its share, and the upload, of which only ACKs wait, takes
+    // the rest: with a long one the shares are what is charged.
+    let long = "target = \"50 ms\"\ninterval = \"500 ms\"";
+    for (discipline, more) in [("drr", ""), ("fq-codel", long), ("cake", long)] {
+        let ratio = down_to_up(&format!("discipline = \"{discipline}\"\n{more}"));
+        assert!((0.85..1.15).contains(&ratio), "{discipline}: {ratio}");
+    }
+    let class = |name: &str, rate: &str| {
+        format!("[[manager.queue.class]]\nname = \"{name}\"\nrate = \"{rate}\"\ndirection = \"{name}\"\n")
+    };
+    for discipline in ["htb", "cbq"] {
+        let classes = class("down", "6 Mb/s") + &class("up", "1.5 Mb/s");
+        let ratio = down_to_up(&format!("discipline = \"{discipline}\"\n{classes}"));
+        assert!((3.6..4.4).contains(&ratio), "{discipline}: {ratio}");
+    }
+}
